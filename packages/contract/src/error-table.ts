@@ -1,0 +1,340 @@
+/** Lower-case names of the gRPC status codes. */
+export type RpcCode =
+  | 'canceled'
+  | 'unknown'
+  | 'invalid_argument'
+  | 'deadline_exceeded'
+  | 'not_found'
+  | 'already_exists'
+  | 'permission_denied'
+  | 'resource_exhausted'
+  | 'failed_precondition'
+  | 'aborted'
+  | 'out_of_range'
+  | 'unimplemented'
+  | 'internal'
+  | 'unavailable'
+  | 'data_loss'
+  | 'unauthenticated';
+
+export interface ErrorRow {
+  readonly rpc: RpcCode;
+  /** May the same call be made again: never (it will fail again), later (with back-off), now (once, at once). */
+  readonly retry: 'never' | 'later' | 'now';
+  /** What happened; `{name}` is filled from the error's data, `[…]` is left out when its data is missing. */
+  readonly message: string;
+  /** What to do about it, whole sentences. */
+  readonly remedy: string;
+}
+
+/** Every failure a person or a program may see, alphabetical. One row = wire code + what to do. Docs and UI are made from it. */
+export const errorTable = {
+  BINARY_DATA_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no picture or file[ {binaryDataId}].',
+    remedy: 'Check binary_data_id; data of other organizations is not visible.',
+  },
+  BLOB_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The file with sha256 {sha256} was not uploaded.',
+    remedy: 'Upload it with PUT /blobs/<sha256> first, then repeat the call.',
+  },
+  BLOB_TOO_LARGE: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The file[ of {sizeBytes} bytes] is larger than the limit of {limitBytes} bytes.',
+    remedy: 'Send a smaller file, or raise the limit of the server.',
+  },
+  CONFIG_CONFLICT: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The configuration was changed meanwhile: it is at revision {revision}[, not {expectedRevision}].',
+    remedy: 'Load the newest revision, make your change again and save.',
+  },
+  CREDENTIALS_FILE_INVALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The credentials file {path} cannot be used[: {problem}].',
+    remedy: 'Copy the credentials of the machine again: `platform machine credentials <machine>`.',
+  },
+  DATABASE_UNAVAILABLE: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The database does not answer[: {problem}].',
+    remedy: 'Try again in a moment. If it lasts, see the server log and check that the database runs.',
+  },
+  DATASET_EMPTY: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The dataset[ {datasetId}] holds no picture that can be trained on.',
+    remedy: 'Add labelled pictures to the dataset.',
+  },
+  DATASET_NAME_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'The organization has a dataset named "{name}" already.',
+    remedy: 'Choose another name, or use the dataset that exists.',
+  },
+  DATASET_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no dataset[ {datasetId}].',
+    remedy: 'Check dataset_id; datasets of other organizations are not visible.',
+  },
+  DATA_DIR_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The data folder {path} is in use by another process[ (pid {pid})].',
+    remedy: 'Stop that process, or choose another folder with --data-dir.',
+  },
+  DATA_DIR_NEWER: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The data folder {path} was written by a newer version[ (schema {found}, this version knows {known})].',
+    remedy: 'Use that newer version, or choose another folder with --data-dir.',
+  },
+  DISK_FULL: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'There is no space left on the disk[ of {path}].',
+    remedy: 'Free some space on that disk. Nothing that was stored before is lost.',
+  },
+  DOWNLOAD_CORRUPT: {
+    rpc: 'data_loss',
+    retry: 'later',
+    message: 'The download[ of {url}] does not have the expected sha256[ {wantSha256}][: it has {gotSha256}].',
+    remedy:
+      'Nothing was installed; the download is tried again. If it repeats, compare the file with the sha256 of its release.',
+  },
+  FRAMEWORK_NOT_SUPPORTED: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'Built-in training does not make {framework} models.',
+    remedy: 'Choose MODEL_FRAMEWORK_ONNX or leave model_framework unset, or submit a custom training script.',
+  },
+  HASH_MISMATCH: {
+    rpc: 'data_loss',
+    retry: 'now',
+    message:
+      'The bytes received[ for {path}] have another sha256 than announced[: {gotSha256} instead of {wantSha256}].',
+    remedy: 'Send the file again; nothing was stored.',
+  },
+  INTERNAL: {
+    rpc: 'internal',
+    retry: 'later',
+    message: 'The server failed at something it should not fail at[ (incident {incident})].',
+    remedy: 'Try again. If it repeats, report it with the lines of the server log of that time.',
+  },
+  INVALID_ARGUMENT: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: '{field} is not valid[: {value}][; {limit}].',
+    remedy: 'Correct the field and repeat the call.',
+  },
+  INVALID_CONFIG: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The configuration has {count} error(s); nothing was saved[. First: {path}: {problem}].',
+    remedy: 'Correct every path that is listed and save again.',
+  },
+  INVALID_CREDENTIALS: {
+    rpc: 'unauthenticated',
+    retry: 'never',
+    message: 'The key ID or the key is wrong.',
+    remedy: 'Check both parts of the API key (or of the machine credentials); a deleted key stays invalid.',
+  },
+  INVALID_MESSAGE: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The message cannot be read[: {problem}].',
+    remedy: 'Send a message of the documented type and encoding.',
+  },
+  INVALID_PICTURE: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The picture[ {name}] cannot be decoded[: {problem}].',
+    remedy: 'Send a JPEG, PNG or WebP file that an image viewer opens.',
+  },
+  JOB_FINISHED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The training job[ {jobId}] has ended already[: {status}].',
+    remedy: 'Nothing is left to stop; the job can be deleted.',
+  },
+  JOB_NOT_FINISHED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The training job[ {jobId}] has not ended yet[: {status}].',
+    remedy: 'Wait for its end or cancel it first.',
+  },
+  KEY_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no API key[ {keyId}].',
+    remedy: 'Check the key ID; keys of other organizations are not visible.',
+  },
+  LEASE_LOST: {
+    rpc: 'aborted',
+    retry: 'never',
+    message: 'Attempt[ {attempt}] of the training job[ {jobId}] no longer belongs to this runner.',
+    remedy: 'Nothing: the runner drops the attempt; another attempt goes on.',
+  },
+  LOCATION_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no location[ {locationId}].',
+    remedy: 'Check location_id; locations of other organizations are not visible.',
+  },
+  MACHINE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no machine[ {machineId}].',
+    remedy: 'Check the machine ID; machines of other organizations are not visible.',
+  },
+  MESSAGE_TOO_LARGE: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The message is larger than the limit of {limitBytes} bytes.',
+    remedy: 'Send less at once, or upload the file as a stream.',
+  },
+  MODEL_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no model[ {modelName}][ in version {modelVersion}].',
+    remedy: 'Check name and version; models of other organizations are not visible.',
+  },
+  MODEL_VERSION_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'Version {modelVersion} of model {modelName} was used before.',
+    remedy: 'Choose a model_version never used for this model; versions of failed and deleted jobs count too.',
+  },
+  NAME_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'The name "{name}" is taken[ by another {kind}].',
+    remedy: 'Choose another name.',
+  },
+  NOT_AUTHENTICATED: {
+    rpc: 'unauthenticated',
+    retry: 'never',
+    message: 'The call carries no valid token[: {problem}].',
+    remedy: 'Authenticate with an API key, or sign in again.',
+  },
+  NOT_OWNER: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'This needs the owner role in the organization[ {organizationId}].',
+    remedy: 'Use an API key with organization owner permission.',
+  },
+  OFFLINE: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The server[ {url}] cannot be reached[: {problem}].',
+    remedy: 'Check the address and the network; the call is tried again where that is safe.',
+  },
+  ORGANIZATION_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no organization[ {organizationId}].',
+    remedy: 'Check organization_id; other organizations are not visible.',
+  },
+  PACKAGE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no package[ {packageId}][ in version {version}].',
+    remedy: 'Check ID and version; packages of other organizations are not visible.',
+  },
+  PART_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no machine part[ {partId}].',
+    remedy: 'Check the part ID; parts of other organizations are not visible.',
+  },
+  PERMISSION_DENIED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The caller may not do this[ to {resource}].',
+    remedy: 'Use a key that covers this resource.',
+  },
+  PORT_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Port {port} is in use by another program.',
+    remedy: 'Stop that program, or choose another port with --port (0: any free one).',
+  },
+  RANGE_NOT_SATISFIABLE: {
+    rpc: 'out_of_range',
+    retry: 'never',
+    message: 'The range[ {range}] lies outside of the file[ of {sizeBytes} bytes].',
+    remedy: 'Ask for a range inside of the file, or for the whole of it.',
+  },
+  RELEASE_EXISTS: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: '{name} {version} for {platform} was published with other bytes.',
+    remedy: 'A release never changes: publish under a new version.',
+  },
+  RELEASE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no release {name}[ {version}][ for {platform}].',
+    remedy: 'Publish that version for this platform, or choose one that exists.',
+  },
+  SANDBOX_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Custom training scripts cannot run on this runner: bubblewrap is missing.',
+    remedy: 'Install bubblewrap on the runner (Debian: apt install bubblewrap), or use a built-in model type.',
+  },
+  SCRIPT_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no training script[ {registryItemId}][ in version {version}].',
+    remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
+  },
+  SIGN_IN_LINK_INVALID: {
+    rpc: 'unauthenticated',
+    retry: 'never',
+    message: 'The sign-in link was used before or is too old.',
+    remedy: 'Make a new one: `platform sign-in`.',
+  },
+  TOKEN_EXPIRED: {
+    rpc: 'unauthenticated',
+    retry: 'now',
+    message: 'The token is no longer valid.',
+    remedy: 'Authenticate again; clients of ours do that by themselves.',
+  },
+  TOO_FEW_LABELS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Classification needs at least {limit} labels[; the pictures have {count}].',
+    remedy: 'Name more labels in tags and label pictures with them.',
+  },
+  TOO_FEW_PICTURES: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Label "{label}" has {count} pictures; at least {limit} are needed.',
+    remedy: 'Add pictures with this label, or leave the label out.',
+  },
+  TOO_MANY_REQUESTS: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'There are too many calls at once[: {limit}].',
+    remedy: 'Wait a moment and try again.',
+  },
+  TRAINING_JOB_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no training job[ {jobId}].',
+    remedy: 'Check the id; jobs of other organizations are not visible.',
+  },
+  UNSUPPORTED: {
+    rpc: 'unimplemented',
+    retry: 'never',
+    message: 'This server does not offer {what}.',
+    remedy: 'Use a newer server, or do without.',
+  },
+} as const satisfies Record<string, ErrorRow>;

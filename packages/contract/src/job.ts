@@ -1,0 +1,232 @@
+/**
+ * The job folder: what a runner writes for a trainer, what a trainer writes back. One contract for the built-in trainers
+ * and for scripts of users. Keys in files are snake_case; times are RFC 3339 text; sizes and durations carry their unit.
+ *
+ *   job.json        JobSpec plus `command`                 read-only
+ *   dataset.jsonl   one DatasetLine per picture            read-only, pictures beside it in data/
+ *   events.ndjson   one JobEvent per line                  appended by the trainer
+ *   out/            the files of the model version         without out/tmp/
+ *   exit.json       JobExit                                written by the runner, last
+ */
+
+export const jobKinds = [
+  'single_label_classification',
+  'multi_label_classification',
+  'object_detection',
+  'custom',
+] as const;
+export type JobKind = (typeof jobKinds)[number];
+
+export const splits = ['train', 'validation', 'test'] as const;
+export type Split = (typeof splits)[number];
+
+export const jobPhases = ['preparing', 'training', 'evaluating', 'exporting', 'uploading'] as const;
+export type JobPhase = (typeof jobPhases)[number];
+
+/** Files of the job folder, relative to it. */
+export const jobFiles = {
+  job: 'job.json',
+  dataset: 'dataset.jsonl',
+  pictures: 'data',
+  events: 'events.ndjson',
+  out: 'out',
+  exit: 'exit.json',
+  log: 'trainer.log',
+} as const;
+
+/** Files that a built-in classifier leaves in out/ beside `<model_name>.onnx`. */
+export const modelFiles = {
+  labels: 'labels.txt',
+  evaluation: 'evaluation.json',
+  cardJson: 'model_card.json',
+  cardText: 'model_card.md',
+} as const;
+
+/** The class of pictures that carry none of the requested labels. */
+export const UNKNOWN_LABEL = 'VIAM_UNKNOWN';
+
+/** Exit codes of built-in trainers. 65 is EX_DATAERR; 143 is 128 + SIGTERM. */
+export const trainerExit = { ok: 0, failed: 1, badData: 65, terminated: 143 } as const;
+
+export interface JobLimits {
+  wall_seconds: number;
+  memory_mib: number;
+  disk_mib: number;
+}
+
+/** job.json without local paths: what the queue hands to a runner. */
+export interface JobSpec {
+  id: string;
+  /** 1, 2, …: grows each time the job is leased anew. */
+  attempt: number;
+  org_id: string;
+  kind: JobKind;
+  model_name: string;
+  model_version: string;
+  /** The requested labels. Empty: every label that occurs. */
+  labels: string[];
+  /** Flags of the trainer, `--key=value`; for built-in trainers `recipe`, `epochs`, `side`. */
+  arguments: Record<string, string>;
+  /** Same seed and same input: same model. 0 … 2^32 − 1. */
+  seed: number;
+  limits: JobLimits;
+  /** RFC 3339. */
+  deadline: string;
+  /** `probe`: only the linear head, in seconds. Absent: the trainer's own choice. Wins over arguments.recipe. */
+  recipe?: string;
+  dataset_id?: string;
+  dataset_version_id?: string;
+}
+
+/** job.json as it lies in the job folder. */
+export interface JobFile extends JobSpec {
+  /** Program and arguments that the runner started. */
+  command: string[];
+}
+
+export interface LabelAnnotation {
+  annotation_label: string;
+  confidence?: number;
+}
+
+/** Corners in 0..1 of the picture's width and height. */
+export interface BoxAnnotation {
+  id?: string;
+  annotation_label: string;
+  x_min_normalized: number;
+  y_min_normalized: number;
+  x_max_normalized: number;
+  y_max_normalized: number;
+  confidence?: number;
+}
+
+/** One picture: a line of the frozen manifest and of dataset.jsonl. */
+export interface DatasetLine {
+  /** Relative to the folder of dataset.jsonl; in a manifest it may be a bare file name. */
+  image_path: string;
+  sha256: string;
+  size_bytes: number;
+  file_name: string;
+  split: Split;
+  classification_annotations: LabelAnnotation[];
+  bounding_box_annotations: BoxAnnotation[];
+  /** When the picture was taken, as Go prints it: `2024-01-02 15:04:05.999 +0000 UTC`. */
+  timestamp: string;
+  part_id: string;
+  component_name: string;
+  binary_data_id?: string;
+  organization_id?: string;
+  robot_id?: string;
+  location_id?: string;
+}
+
+interface EventHead {
+  /** 1, 2, … within the attempt, over all kinds of events. */
+  sequence: number;
+  time: string;
+}
+export type JobEvent = EventHead &
+  (
+    | { is: 'progress'; phase: JobPhase; progress: number; eta_seconds?: number }
+    /** For example {"stage": "fine-tune", "epoch": 3, "loss": 0.4, "validation_accuracy": 0.9}. */
+    | { is: 'metric'; values: Record<string, number | string> }
+    | { is: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string }
+    /** Something was left out or corrected, and training goes on. */
+    | { is: 'warning'; code: string; message: string }
+    /** Training ends; `code` is a row of the error table. */
+    | { is: 'error'; code: string; message: string }
+  );
+
+/** Without `Omit` on the union, which would merge its members. */
+export type JobEventBody = JobEvent extends infer E ? (E extends EventHead ? Omit<E, keyof EventHead> : never) : never;
+
+export interface JobExit {
+  exit_code: number | null;
+  signal: string | null;
+  /** done; stopped by order; the data or the script is at fault; else infrastructure, which is tried again. */
+  result: 'done' | 'stopped' | 'data' | 'script' | 'infrastructure';
+  /** Row of the error table; absent when done. */
+  code?: string;
+  message?: string;
+  started: string;
+  ended: string;
+}
+
+export interface ClassReport {
+  label: string;
+  precision: number;
+  recall: number;
+  f1: number;
+  /** Held-out pictures of this class. */
+  support: number;
+}
+export interface Score {
+  accuracy: number;
+  macro_f1: number;
+}
+export interface CurvePoint {
+  /** 0 is the probe. */
+  epoch: number;
+  stage: 'probe' | 'fine-tune';
+  /** Mean training loss of the epoch. */
+  loss: number;
+  validation_loss: number;
+  validation_accuracy: number;
+  seconds: number;
+}
+export interface Prediction {
+  image_path: string;
+  file_name: string;
+  sha256: string;
+  binary_data_id?: string;
+  label: string;
+  predicted: string;
+  probability: number;
+}
+
+/** evaluation.json of a classifier, measured with the exported file on pictures that training never saw. */
+export interface Evaluation {
+  format: 1;
+  task: 'single_label_classification';
+  labels: string[];
+  /** `validation` only where the dataset has no test pictures: then the choice of weights has seen them. */
+  evaluated_on: 'test' | 'validation';
+  /** Held-out pictures. */
+  count: number;
+  accuracy: number;
+  macro_f1: number;
+  per_class: ClassReport[];
+  /** Rows: true class, columns: predicted class, both in the order of `labels`. */
+  confusion: number[][];
+  /** The better of the two on validation. */
+  chosen: 'probe' | 'fine-tune';
+  /** Both measured on the held-out pictures; null where it was not trained. */
+  probe: Score | null;
+  fine_tuned: Score | null;
+  curve: CurvePoint[];
+  /** The held-out pictures that went most wrong, worst first; at most 20. */
+  worst: Prediction[];
+  pictures: { train: number; validation: number; test: number; skipped: number };
+  /** At most 100 of them. */
+  skipped: { image_path: string; file_name: string; reason: string }[];
+  seed: number;
+  /** Pictures are scaled to side × side px. */
+  side: number;
+  seconds: { total: number; probe: number; fine_tune: number; evaluation: number };
+  model: { file: string; size_bytes: number; sha256: string; latency_ms: number; max_difference: number };
+  pretrained: { name: string; sha256: string };
+  versions: Record<string, string>;
+  machine: { cpu: string; cores: number; peak_rss_mib: number };
+  /** What would help: classes with few pictures, imbalance … */
+  advice: string[];
+}
+
+const extensions: Record<string, string> = { '.jpeg': '.jpg' };
+
+/** Where a runner puts the picture of a line, relative to the job folder: by content, so that equal pictures are one file. */
+export function picturePath(line: Pick<DatasetLine, 'sha256' | 'file_name'>): string {
+  const extension = /\.[a-z0-9]{1,5}$/.exec(line.file_name.toLowerCase())?.[0] ?? '';
+  return `${jobFiles.pictures}/${line.sha256}${extensions[extension] ?? extension}`;
+}
+
+export { JobFormatError, parseDatasetLine, parseJobEvent, parseJobFile, parseJobSpec } from './job-parse.ts';
