@@ -229,4 +229,187 @@ export function picturePath(line: Pick<DatasetLine, 'sha256' | 'file_name'>): st
   return `${jobFiles.pictures}/${line.sha256}${extensions[extension] ?? extension}`;
 }
 
-export { JobFormatError, parseDatasetLine, parseJobEvent, parseJobFile, parseJobSpec } from './job-parse.ts';
+/** A file of the job folder is not as agreed. `path` names the field, for example `limits.wall_seconds`. */
+export class JobFormatError extends Error {
+  readonly path: string;
+  constructor(path: string, message: string) {
+    super(`${path || 'the value'} ${message}`);
+    this.name = 'JobFormatError';
+    this.path = path;
+  }
+}
+
+type Fields = Record<string, unknown>;
+
+function fields(value: unknown, path: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new JobFormatError(path, 'must be an object');
+  }
+  return value as Fields;
+}
+function text(from: Fields, key: string, { may = 'filled' }: { may?: 'filled' | 'empty' } = {}): string {
+  const value = from[key];
+  if (typeof value !== 'string' || (may === 'filled' && value === '')) {
+    throw new JobFormatError(key, 'must be a text' + (may === 'filled' ? ' that is not empty' : ''));
+  }
+  return value;
+}
+const textOrEmpty = (from: Fields, key: string): string =>
+  from[key] === undefined ? '' : text(from, key, { may: 'empty' });
+function number(from: Fields, key: string, min: number, max: number): number {
+  const value = from[key];
+  if (typeof value !== 'number' || !(value >= min && value <= max)) {
+    throw new JobFormatError(key, `must be a number from ${min} to ${max}`);
+  }
+  return value;
+}
+function integer(from: Fields, key: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  const value = number(from, key, min, max);
+  if (!Number.isInteger(value)) throw new JobFormatError(key, 'must be a whole number');
+  return value;
+}
+function choice<T extends string>(from: Fields, key: string, allowed: readonly T[]): T {
+  const value = from[key];
+  const found = allowed.find((one) => one === value);
+  if (found === undefined) throw new JobFormatError(key, `must be one of ${allowed.join(', ')}`);
+  return found;
+}
+function list<T>(from: Fields, key: string, read: (value: unknown, path: string) => T): T[] {
+  const value = from[key] ?? [];
+  if (!Array.isArray(value)) throw new JobFormatError(key, 'must be a list');
+  return value.map((one, at) => read(one, `${key}[${at}]`));
+}
+function textItem(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw new JobFormatError(path, 'must be a text');
+  return value;
+}
+function instant(from: Fields, key: string): string {
+  const value = text(from, key);
+  if (Number.isNaN(Date.parse(value))) throw new JobFormatError(key, 'must be a time like 2026-01-31T12:00:00Z');
+  return value;
+}
+function sha256(from: Fields, key: string): string {
+  const value = text(from, key);
+  if (!/^[0-9a-f]{64}$/.test(value)) throw new JobFormatError(key, 'must be 64 hex digits');
+  return value;
+}
+function optional<K extends string>(from: Fields, keys: readonly K[]): Partial<Record<K, string>> {
+  const found: Partial<Record<K, string>> = {};
+  for (const key of keys) {
+    const value = from[key];
+    if (typeof value === 'string' && value !== '') found[key] = value;
+  }
+  return found;
+}
+
+/** Model names become file names, so they are letters, digits and `._-`, and start with a letter or digit. */
+const fileSafe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** Throws JobFormatError. Unknown keys are left out. */
+export function parseJobSpec(value: unknown): JobSpec {
+  const from = fields(value, '');
+  const limits = fields(from['limits'], 'limits');
+  const flags = fields(from['arguments'] ?? {}, 'arguments');
+  for (const [key, flag] of Object.entries(flags)) {
+    if (!/^[A-Za-z0-9_-]+$/.test(key))
+      throw new JobFormatError(`arguments.${key}`, 'may have letters, digits, _ and -');
+    if (typeof flag !== 'string') throw new JobFormatError(`arguments.${key}`, 'must be a text');
+  }
+  const modelName = text(from, 'model_name');
+  if (!fileSafe.test(modelName)) {
+    throw new JobFormatError(
+      'model_name',
+      'must be at most 128 letters, digits, ., _ and -, the first a letter or digit',
+    );
+  }
+  return {
+    id: text(from, 'id'),
+    attempt: integer(from, 'attempt', 1),
+    org_id: text(from, 'org_id'),
+    kind: choice(from, 'kind', jobKinds),
+    model_name: modelName,
+    model_version: text(from, 'model_version'),
+    labels: list(from, 'labels', textItem),
+    arguments: flags as Record<string, string>,
+    seed: integer(from, 'seed', 0, 0xffffffff),
+    limits: {
+      wall_seconds: integer(limits, 'wall_seconds', 1),
+      memory_mib: integer(limits, 'memory_mib', 1),
+      disk_mib: integer(limits, 'disk_mib', 1),
+    },
+    deadline: instant(from, 'deadline'),
+    ...optional(from, ['recipe', 'dataset_id', 'dataset_version_id']),
+  };
+}
+
+/** Throws JobFormatError. */
+export function parseJobFile(value: unknown): JobFile {
+  return { ...parseJobSpec(value), command: list(fields(value, ''), 'command', textItem) };
+}
+
+function labelAnnotation(value: unknown, path: string): LabelAnnotation {
+  const from = fields(value, path);
+  const confidence = from['confidence'];
+  return {
+    annotation_label: text(from, 'annotation_label'),
+    ...(typeof confidence === 'number' ? { confidence } : {}),
+  };
+}
+function boxAnnotation(value: unknown, path: string): BoxAnnotation {
+  const from = fields(value, path);
+  return {
+    ...labelAnnotation(value, path),
+    ...optional(from, ['id']),
+    x_min_normalized: number(from, 'x_min_normalized', 0, 1),
+    y_min_normalized: number(from, 'y_min_normalized', 0, 1),
+    x_max_normalized: number(from, 'x_max_normalized', 0, 1),
+    y_max_normalized: number(from, 'y_max_normalized', 0, 1),
+  };
+}
+
+/** Throws JobFormatError. */
+export function parseDatasetLine(value: unknown): DatasetLine {
+  const from = fields(value, '');
+  return {
+    image_path: textOrEmpty(from, 'image_path'),
+    sha256: sha256(from, 'sha256'),
+    size_bytes: integer(from, 'size_bytes', 0),
+    file_name: textOrEmpty(from, 'file_name'),
+    split: choice(from, 'split', splits),
+    classification_annotations: list(from, 'classification_annotations', labelAnnotation),
+    bounding_box_annotations: list(from, 'bounding_box_annotations', boxAnnotation),
+    timestamp: textOrEmpty(from, 'timestamp'),
+    part_id: textOrEmpty(from, 'part_id'),
+    component_name: textOrEmpty(from, 'component_name'),
+    ...optional(from, ['binary_data_id', 'organization_id', 'robot_id', 'location_id']),
+  };
+}
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+/** Throws JobFormatError. */
+export function parseJobEvent(value: unknown): JobEvent {
+  const from = fields(value, '');
+  const head = { sequence: integer(from, 'sequence', 1), time: instant(from, 'time') };
+  const is = choice(from, 'is', ['progress', 'metric', 'log', 'warning', 'error']);
+  switch (is) {
+    case 'progress': {
+      const eta = from['eta_seconds'] === undefined ? {} : { eta_seconds: number(from, 'eta_seconds', 0, 1e9) };
+      return { ...head, is, phase: choice(from, 'phase', jobPhases), progress: number(from, 'progress', 0, 1), ...eta };
+    }
+    case 'metric': {
+      const values = fields(from['values'], 'values');
+      for (const [key, one] of Object.entries(values)) {
+        if (typeof one !== 'number' && typeof one !== 'string') {
+          throw new JobFormatError(`values.${key}`, 'must be a number or a text');
+        }
+      }
+      return { ...head, is, values: values as Record<string, number | string> };
+    }
+    case 'log':
+      return { ...head, is, level: choice(from, 'level', levels), message: text(from, 'message', { may: 'empty' }) };
+    case 'warning':
+    case 'error':
+      return { ...head, is, code: text(from, 'code'), message: text(from, 'message', { may: 'empty' }) };
+  }
+}
