@@ -1,0 +1,56 @@
+import type { Clock } from './clock.ts';
+
+/** One value that others wait on. Give it immutable values: a change is a new value, seen by identity. */
+export class Cell<T> {
+  #value: T;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  get(): T {
+    return this.#value;
+  }
+
+  /** Setting the very same value again wakes nobody. */
+  set(value: T): void {
+    if (Object.is(value, this.#value)) return;
+    this.#value = value;
+    for (const wake of this.#waiting) wake();
+  }
+
+  update(f: (value: T) => T): void {
+    this.set(f(this.#value));
+  }
+
+  /** Resolves at the next change or when `signal` aborts; never rejects. */
+  changed(signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const wake = () => {
+        this.#waiting.delete(wake);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal?.addEventListener('abort', wake, { once: true });
+    });
+  }
+
+  /** How many wait now; tests look here for what was left behind. */
+  get listeners(): number {
+    return this.#waiting.size;
+  }
+}
+
+/** Resolves when `cell` changes, `ms` have passed or `signal` aborts; leaves neither timer nor listener behind. */
+export async function changedOr(cell: Cell<unknown>, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  const done = new AbortController();
+  const stop = () => done.abort();
+  signal.addEventListener('abort', stop, { once: true });
+  await Promise.race([cell.changed(done.signal), clock.sleep(ms, done.signal)]);
+  signal.removeEventListener('abort', stop);
+  stop();
+}

@@ -1,0 +1,66 @@
+import { changedOr, type Cell } from './cell.ts';
+import type { Clock } from './clock.ts';
+import type { Log } from './log.ts';
+
+/** Brings one managed thing from what is to what is wanted. */
+export interface Reconciler<Want, Have, Step extends { do: string }> {
+  readonly name: string;
+  /** How long a satisfied reconciler rests before it looks again, in ms. */
+  readonly recheckMs: number;
+  /** Reads the world, never changes it. */
+  observe(signal: AbortSignal): Promise<Have>;
+  /** Pure; an empty list says that nothing is to be done. */
+  plan(want: Want, have: Have): readonly Step[];
+  /** One step; safe to repeat after a crash. */
+  apply(step: Step, signal: AbortSignal): Promise<void>;
+  /** Told after each look: the failure that stopped it, or undefined. For the report; never decides anything. */
+  settled?(failure: unknown): void;
+}
+
+const firstRetryMs = 1000;
+const maxRetryMs = 10 * 60_000;
+
+/** Look, plan, do, look again. A missed event or a crash costs time, never correctness. */
+export async function converge<Want, Have, Step extends { do: string }>(
+  reconciler: Reconciler<Want, Have, Step>,
+  want: Cell<Want>,
+  { clock, log }: { clock: Clock; log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  let failures = 0;
+  let last: { goal: Want; plan: string } | undefined;
+  while (!signal.aborted) {
+    const goal = want.get();
+    let idleMs = 0;
+    try {
+      const steps = reconciler.plan(goal, await reconciler.observe(signal));
+      const plan = JSON.stringify(steps);
+      if (steps.length > 0 && last?.plan === plan && last.goal === goal) {
+        throw new Error(`no progress: planned ${plan} twice`);
+      }
+      last = { goal, plan };
+      for (const step of steps) {
+        log.info(step.do, { by: reconciler.name, ...step });
+        await reconciler.apply(step, signal);
+        if (signal.aborted || want.get() !== goal) break; // the rest belongs to a goal of the past
+      }
+      failures = 0;
+      if (steps.length === 0) {
+        idleMs = reconciler.recheckMs;
+        reconciler.settled?.(undefined);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      last = undefined;
+      idleMs = Math.min(firstRetryMs * 2 ** failures++, maxRetryMs);
+      reconciler.settled?.(error);
+      log.warn('will retry', { by: reconciler.name, idleMs, error });
+    }
+    if (want.get() !== goal) {
+      failures = 0;
+    } else if (idleMs > 0) {
+      await changedOr(want, idleMs, clock, signal);
+      if (want.get() !== goal) failures = 0; // a new goal is not to blame for the old one's failures
+    }
+  }
+}

@@ -1,0 +1,8 @@
+export { type Clock, within, TimeoutError } from './clock.ts';
+export { Cell, changedOr } from './cell.ts';
+export { Inbox } from './inbox.ts';
+export { converge, type Reconciler } from './converge.ts';
+export { run, type Machine } from './machine.ts';
+export { retry, type RetryOptions } from './retry.ts';
+export { assertNever, errorText, isAbort } from './errors.ts';
+export { createLog, levels, masked, Secret, type Level, type Log, type LogLine, type Sink } from './log.ts';

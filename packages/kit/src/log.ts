@@ -1,0 +1,108 @@
+import type { Cell } from './cell.ts';
+import type { Clock } from './clock.ts';
+import { errorText } from './errors.ts';
+
+export const levels = ['debug', 'info', 'warn', 'error'] as const;
+export type Level = (typeof levels)[number];
+
+/** `time` in ms since 1970; `message` is constant text, what varies is in `fields` (secrets already masked). */
+export interface LogLine {
+  time: number;
+  level: Level;
+  logger: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+export type Sink = (line: LogLine) => void;
+
+type Write = (message: string, fields?: Record<string, unknown>) => void;
+export interface Log {
+  debug: Write;
+  info: Write;
+  warn: Write;
+  error: Write;
+  /** A log named `<this>.<name>`; `fields` go with each of its lines. */
+  child(name: string, fields?: Record<string, unknown>): Log;
+}
+
+export function createLog(of: { name: string; clock: Clock; level: Cell<Level> | Level; sink: Sink }): Log {
+  return named(of.name, {}, of);
+}
+
+function named(
+  name: string,
+  always: Record<string, unknown>,
+  of: { clock: Clock; level: Cell<Level> | Level; sink: Sink },
+): Log {
+  const write =
+    (level: Level): Write =>
+    (message, fields = {}) => {
+      const least = typeof of.level === 'string' ? of.level : of.level.get();
+      if (levels.indexOf(level) < levels.indexOf(least)) return;
+      of.sink({ time: of.clock.wall(), level, logger: name, message, fields: masked({ ...always, ...fields }) });
+    };
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: (part, fields = {}) => named(`${name}.${part}`, { ...always, ...fields }, of),
+  };
+}
+
+const mask = '***';
+
+/** A value that shows itself only to `reveal()`: logs, JSON and templates get `***`. */
+export class Secret {
+  readonly #value: string;
+  constructor(value: string) {
+    this.#value = value;
+  }
+  reveal(): string {
+    return this.#value;
+  }
+  toString(): string {
+    return mask;
+  }
+  toJSON(): string {
+    return mask;
+  }
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return mask;
+  }
+}
+
+const secretName = /secret|passw|token|psk$|payload|authorization|cookie|credential|private_?key|api_?key$/i;
+const inText: readonly [RegExp, string][] = [
+  [/([?&](?:token|key|secret|password)=)[^&\s"']+/gi, `$1${mask}`],
+  [/(:\/\/[^/\s:@]*:)[^@/\s]+@/g, `$1${mask}@`],
+  [/\b(Bearer )[\w.~+/=-]+/gi, `$1${mask}`],
+];
+
+/** `fields` as plain JSON values; what is secret by class, by name or by its place in a URL is masked. */
+export function masked(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(name, value, 0)]));
+}
+
+function plain(name: string, value: unknown, depth: number): unknown {
+  if (value instanceof Secret) return mask;
+  if (secretName.test(name) && value && (typeof value === 'string' || typeof value === 'object')) return mask;
+  switch (typeof value) {
+    case 'string':
+      return inText.reduce((text, [pattern, to]) => text.replace(pattern, to), value);
+    case 'bigint':
+      return String(value);
+    case 'object':
+      if (value === null) return null;
+      if (value instanceof Error) return plain('', errorText(value), depth);
+      if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+      if (depth >= 6) return '…';
+      if (Array.isArray(value)) return value.map((item) => plain('', item, depth + 1));
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(key, item, depth + 1)]));
+    case 'function':
+    case 'symbol':
+      return undefined;
+    default:
+      return value;
+  }
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+/**
+ * Replaces the file at `path`: after a power cut there is the old file or the new one, never a part.
+ * The folder must exist. `mode` holds also where the old file had another.
+ */
+export async function atomicWrite(
+  file: string,
+  bytes: string | Uint8Array,
+  { mode = 0o644 }: { mode?: number } = {},
+): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    await using handle = await open(temporary, 'wx', mode);
+    await handle.writeFile(bytes);
+    await handle.chmod(mode); // not narrowed by the umask
+    await handle.sync();
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncFolder(path.dirname(file));
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return; // a folder cannot be opened there; NTFS journals the rename
+  await using handle = await open(folder, 'r');
+  await handle.sync();
+}
+
+/** The file's JSON value; undefined when there is no such file. Throws when it cannot be read or is not JSON. */
+export async function readJson(file: string): Promise<unknown> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new Error(`${file} is not valid JSON`, { cause: error });
+  }
+}

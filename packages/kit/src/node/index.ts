@@ -1,0 +1,15 @@
+export { systemClock } from './clock.ts';
+export { atomicWrite, readJson } from './files.ts';
+export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
+export {
+  isAlive,
+  processStartTime,
+  signalGroup,
+  spawnGroup,
+  type Exit,
+  type ProcessGroup,
+  type SpawnOptions,
+} from './process-group.ts';
+export { onSignals } from './signals.ts';
+export { formatLine, stderrSink } from './sinks.ts';
+export { FolderLocked, lockFolder, type FolderLock } from './lock.ts';

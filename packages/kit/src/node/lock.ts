@@ -1,0 +1,84 @@
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { isAlive, processStartTime } from './process-group.ts';
+
+export class FolderLocked extends Error {
+  readonly pid: number;
+  constructor(file: string, pid: number) {
+    super(`${file} is held by process ${pid}. Stop that process, or use another folder.`);
+    this.name = 'FolderLocked';
+    this.pid = pid;
+  }
+}
+
+export interface FolderLock extends AsyncDisposable {
+  /** True when the process that held it before had died without letting go. */
+  readonly takenOver: boolean;
+}
+
+/**
+ * Takes the lock file for this process. A lock whose owner (pid and start time) no longer lives is taken over.
+ *
+ * @throws FolderLocked while another process holds it.
+ */
+export async function lockFolder(file: string): Promise<FolderLock> {
+  const mine = JSON.stringify({ pid: process.pid, startTime: processStartTime(process.pid) });
+  let takenOver = false;
+  for (let attempt = 0; attempt < 10; attempt++) {
+    if (await create(file, mine)) {
+      return {
+        takenOver,
+        [Symbol.asyncDispose]: async () => {
+          if ((await content(file)) === mine) await rm(file, { force: true });
+        },
+      };
+    }
+    const seen = await content(file);
+    if (seen === undefined) continue; // its owner let go just now
+    const owner = parse(seen);
+    if (owner && isAlive(owner)) throw new FolderLocked(file, owner.pid);
+    takenOver = await removeStale(file, seen);
+  }
+  throw new Error(`${file} changes hands all the time; another process keeps taking it`);
+}
+
+async function create(file: string, text: string): Promise<boolean> {
+  try {
+    await using handle = await open(file, 'wx', 0o600);
+    await handle.writeFile(text);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+const content = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
+
+/** Moves it away first: of two that saw the same stale lock, one moves it, and looks at what it moved. */
+async function removeStale(file: string, seen: string): Promise<boolean> {
+  const aside = `${file}.${randomBytes(4).toString('hex')}`;
+  try {
+    await rename(file, aside);
+  } catch {
+    return false; // the other one was quicker
+  }
+  const moved = await content(aside);
+  if (moved === seen) {
+    await rm(aside, { force: true });
+    return true;
+  }
+  await rename(aside, file); // a fresh lock was moved by mistake: back it goes
+  return false;
+}
+
+function parse(text: string): { pid: number; startTime: string } | undefined {
+  try {
+    const value = JSON.parse(text) as { pid?: unknown; startTime?: unknown };
+    return typeof value.pid === 'number' && typeof value.startTime === 'string'
+      ? { pid: value.pid, startTime: value.startTime }
+      : undefined;
+  } catch {
+    return undefined; // a power cut left it empty: nobody holds it
+  }
+}

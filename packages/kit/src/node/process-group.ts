@@ -1,0 +1,150 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import type { Clock } from '../clock.ts';
+import { systemClock } from './clock.ts';
+
+export interface SpawnOptions {
+  command: string;
+  args?: readonly string[];
+  /** The whole environment of the child; left out, it gets ours. */
+  env?: Record<string, string | undefined>;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+  /** Both outputs are appended here instead of being piped: the child can then outlive us. */
+  logFile?: string;
+  /** Only that output; before `logFile`. */
+  stdoutFile?: string;
+  stderrFile?: string;
+  stdin?: 'ignore' | 'pipe';
+  clock?: Clock;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+/** A child that leads its own process group, so that it and all its descendants can be ended together. */
+export interface ProcessGroup {
+  readonly pid: number;
+  /** With the pid it names this process for ever; see `isAlive`. */
+  readonly startTime: string;
+  readonly exited: Promise<Exit>;
+  readonly stdin: Writable | null;
+  readonly stdout: Readable | null;
+  readonly stderr: Readable | null;
+  signal(name: NodeJS.Signals): void;
+  /** TERM to the group, at most `termMs` for all of it to go, then KILL to the group. */
+  stop(how: { termMs: number }): Promise<Exit>;
+  /** We may end while it lives. */
+  unref(): void;
+}
+
+/** @throws Error (ENOENT, EACCES, …) when the program cannot be started. */
+export async function spawnGroup(of: SpawnOptions): Promise<ProcessGroup> {
+  const clock = of.clock ?? systemClock;
+  const files: number[] = [];
+  const output = (file: string | undefined): number | 'pipe' => {
+    if (file === undefined) return 'pipe';
+    files.push(openSync(file, 'a', 0o640));
+    return files.at(-1)!;
+  };
+  try {
+    const child = spawn(of.command, [...(of.args ?? [])], {
+      detached: true, // its own session and process group
+      stdio: [of.stdin ?? 'ignore', output(of.stdoutFile ?? of.logFile), output(of.stderrFile ?? of.logFile)],
+      ...(of.env && { env: of.env }),
+      ...(of.cwd !== undefined && { cwd: of.cwd }),
+      ...(of.uid !== undefined && { uid: of.uid }),
+      ...(of.gid !== undefined && { gid: of.gid }),
+    });
+    const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
+    await once(child, 'spawn'); // rejects with the error event
+    const pid = child.pid!;
+    return {
+      pid,
+      startTime: processStartTime(pid) ?? '',
+      exited,
+      stdin: child.stdin,
+      stdout: child.stdout,
+      stderr: child.stderr,
+      signal: (name) => signalGroup(pid, name),
+      stop: async ({ termMs }) => {
+        signalGroup(pid, 'SIGTERM');
+        const end = clock.now() + termMs;
+        while (groupLives(pid) && clock.now() < end) await clock.sleep(Math.min(20, end - clock.now()));
+        signalGroup(pid, 'SIGKILL');
+        return exited;
+      },
+      unref: () => child.unref(),
+    };
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
+/** Sends to the whole group led by `pid`; a group that is gone is no error. */
+export function signalGroup(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, name);
+  } catch (error) {
+    if (!isGone(error)) throw error;
+  }
+}
+
+const isGone = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ESRCH';
+
+interface Stat {
+  state: string;
+  group: number;
+  startTicks: string;
+}
+
+/** /proc/<pid>/stat; the name in parentheses may itself hold spaces and parentheses. */
+function stat(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0] ?? '', group: Number(fields[2]), startTicks: fields[19] ?? '' };
+  } catch {
+    return undefined; // it ended between two looks
+  }
+}
+
+/** Any member that is not a zombie: in a container nobody may reap orphans. */
+function groupLives(pid: number): boolean {
+  if (process.platform === 'linux') {
+    return readdirSync('/proc').some((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      const s = stat(Number(name));
+      return s?.group === pid && s.state !== 'Z' && s.state !== 'X';
+    });
+  }
+  try {
+    process.kill(-pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * When the process was started, as an opaque text that no other process with this pid has had, also over reboots;
+ * undefined when no such process lives (a zombie does not live).
+ */
+export function processStartTime(pid: number): string | undefined {
+  if (process.platform === 'linux') {
+    const s = stat(pid);
+    if (!s || s.state === 'Z' || s.state === 'X') return undefined;
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${s.startTicks}`;
+  }
+  const ps = spawnSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' });
+  return ps.stdout?.trim() || undefined;
+}
+
+/** Whether this very process lives, not merely one that was given its pid later. */
+export const isAlive = ({ pid, startTime }: { pid: number; startTime: string }): boolean =>
+  startTime !== '' && processStartTime(pid) === startTime;

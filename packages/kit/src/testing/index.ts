@@ -1,0 +1,4 @@
+export { FakeClock } from './fake-clock.ts';
+export { captureLog } from './capture-log.ts';
+export { tempFolder, type TempFolder } from './temp-folder.ts';
+export { seededRandom } from './seeded-random.ts';

@@ -1,0 +1,19 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+
+export interface TempFolder extends AsyncDisposable {
+  readonly path: string;
+  /** An absolute path inside. */
+  file(...names: string[]): string;
+}
+
+/** `await using folder = await tempFolder()`: removed with all its content at the end of the block. */
+export async function tempFolder(): Promise<TempFolder> {
+  const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'platform-')));
+  return {
+    path: root,
+    file: (...names) => path.join(root, ...names),
+    [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true, maxRetries: 3 }),
+  };
+}
