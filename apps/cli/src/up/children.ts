@@ -1,0 +1,157 @@
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Clock, Log } from '@platform/kit';
+import { atomicWrite, isAlive, type ProcessGroup, readJson, signalGroup, spawnGroup } from '@platform/kit/node';
+
+export interface ChildSpec {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Record<string, string | undefined>;
+  readonly cwd?: string;
+  readonly uid?: number;
+  readonly gid?: number;
+  /** Between TERM and KILL when it is stopped. */
+  readonly termMs: number;
+}
+
+/** A process that is started again whenever it ends without having been asked to. */
+export interface Child {
+  readonly name: string;
+  pid(): number | undefined;
+  stop(): Promise<void>;
+}
+
+interface Recorded {
+  readonly name: string;
+  readonly pid: number;
+  readonly startTime: string;
+}
+
+/** The first start failed: the child ended before it was ready. `tail` are its last lines on stderr. */
+export class ChildFailed extends Error {
+  readonly tail: readonly string[];
+  constructor(name: string, how: string, tail: readonly string[]) {
+    super(`${name} ${how}`);
+    this.name = 'ChildFailed';
+    this.tail = tail;
+  }
+}
+
+const firstPauseMs = 500;
+const longestPauseMs = 20_000;
+
+/**
+ * The processes of one data folder. Their pids and start times are kept in a file, so that what a killed predecessor
+ * left behind is found and ended before anything is started again.
+ */
+export class Children {
+  readonly #file: string;
+  readonly #logFolder: string;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #running = new Map<string, Recorded>();
+
+  constructor(of: { file: string; logFolder: string; clock: Clock; log: Log }) {
+    this.#file = of.file;
+    this.#logFolder = of.logFolder;
+    this.#clock = of.clock;
+    this.#log = of.log;
+  }
+
+  /** Ends what a predecessor left running: TERM, at most `termMs`, then KILL. Answers with the names. */
+  async endLeftovers(termMs: number): Promise<string[]> {
+    const found = (await readJson(this.#file).catch(() => undefined)) as { children?: Recorded[] } | undefined;
+    const alive = (found?.children ?? []).filter((child) => isAlive(child));
+    for (const child of alive) signalGroup(child.pid, 'SIGTERM');
+    const end = this.#clock.now() + termMs;
+    while (alive.some((child) => isAlive(child)) && this.#clock.now() < end) await this.#clock.sleep(50);
+    for (const child of alive.filter((one) => isAlive(one))) signalGroup(child.pid, 'SIGKILL');
+    return alive.map((child) => child.name);
+  }
+
+  /**
+   * Starts `spec` and keeps it running. Resolves with the first line on its stdout (or at once when `isReadyAtOnce`).
+   * `next` may change the command line of a later start, for example to keep a port that was chosen at the first one.
+   *
+   * @throws ChildFailed when it ends before it was ready for the first time.
+   */
+  async keep(
+    spec: ChildSpec,
+    how: { isReadyAtOnce?: boolean; next?: (readyLine: string) => ChildSpec } = {},
+  ): Promise<{ child: Child; readyLine: string }> {
+    const stop = new AbortController();
+    const state: { group: ProcessGroup | undefined; spec: ChildSpec } = { group: undefined, spec };
+    const first = await this.#start(spec, how.isReadyAtOnce ?? false);
+    state.group = first.group;
+    state.spec = how.next?.(first.readyLine) ?? spec;
+    const kept = this.#keepRunning(state, stop.signal);
+    const child: Child = {
+      name: spec.name,
+      pid: () => state.group?.pid,
+      stop: async () => {
+        stop.abort();
+        await state.group?.stop({ termMs: state.spec.termMs });
+        await kept;
+      },
+    };
+    return { child, readyLine: first.readyLine };
+  }
+
+  async #keepRunning(state: { group: ProcessGroup | undefined; spec: ChildSpec }, stop: AbortSignal): Promise<void> {
+    let pauseMs = firstPauseMs;
+    for (;;) {
+      const since = this.#clock.now();
+      const exit = await state.group?.exited;
+      this.#running.delete(state.spec.name);
+      await this.#record();
+      if (stop.aborted) return;
+      if (this.#clock.now() - since > 60_000) pauseMs = firstPauseMs;
+      this.#log.warn('a process ended by itself and is started again', {
+        process: state.spec.name,
+        code: exit?.code,
+        signal: exit?.signal,
+        pauseMs,
+      });
+      await this.#clock.sleep(pauseMs, stop);
+      if (stop.aborted) return;
+      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+      try {
+        state.group = (await this.#start(state.spec, true)).group;
+      } catch (error) {
+        this.#log.error('a process could not be started', { process: state.spec.name, error: String(error) });
+      }
+    }
+  }
+
+  async #start(spec: ChildSpec, isReadyAtOnce: boolean): Promise<{ group: ProcessGroup; readyLine: string }> {
+    mkdirSync(this.#logFolder, { recursive: true });
+    const logFile = path.join(this.#logFolder, `${spec.name}.log`);
+    const group = await spawnGroup({ ...spec, stderrFile: logFile });
+    this.#running.set(spec.name, { name: spec.name, pid: group.pid, startTime: group.startTime });
+    await this.#record();
+    const stdout = group.stdout;
+    if (!stdout) throw new Error('the output of a child was not piped');
+    const copy = createWriteStream(logFile, { flags: 'a' });
+    const lines = createInterface({ input: stdout });
+    if (isReadyAtOnce) {
+      lines.on('line', (line) => copy.write(`${line}\n`));
+      return { group, readyLine: '' };
+    }
+    const ready = new Promise<string>((resolve) => lines.once('line', resolve));
+    const ended = group.exited.then(async ({ code, signal }) => {
+      const text = await readFile(logFile, 'utf8').catch(() => '');
+      throw new ChildFailed(spec.name, `ended with ${code ?? signal} before it was ready`, text.trim().split('\n').slice(-12));
+    });
+    ended.catch(() => {}); // later ends are the keeper's business
+    const readyLine = await Promise.race([ready, ended]);
+    lines.on('line', (line) => copy.write(`${line}\n`));
+    return { group, readyLine };
+  }
+
+  #record(): Promise<void> {
+    return atomicWrite(this.#file, JSON.stringify({ children: [...this.#running.values()] }, null, 1), { mode: 0o600 });
+  }
+}

@@ -1,0 +1,77 @@
+import { chownSync, copyFileSync, existsSync, linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import path from 'node:path';
+
+/** The checkout this program runs from. */
+export const checkout = path.resolve(import.meta.dirname, '../../../..');
+
+/** An account without a name or rights, for the demo machine when everything is started by root. */
+export const machineUid = 65_533;
+
+export const isRoot = (): boolean => process.getuid?.() === 0;
+
+/** True when every account may pass through all folders above and including `folder`. */
+export function isReachable(folder: string): boolean {
+  for (let at = path.resolve(folder); ; at = path.dirname(at)) {
+    const stat = statSync(at, { throwIfNoEntry: false });
+    if (stat && (stat.mode & 0o001) === 0) return false;
+    if (at === path.dirname(at)) return true;
+  }
+}
+
+/**
+ * Where the platform keeps its files unless told otherwise: `.platform` in the checkout. Root runs database and demo
+ * machine under other accounts, which a home of mode 700 locks out: then it is a folder below /var/lib.
+ */
+export function defaultDataFolder(): string {
+  if (isRoot() && !isReachable(checkout)) return '/var/lib/platform';
+  return path.join(checkout, '.platform');
+}
+
+export interface MachineFolder {
+  readonly root: string;
+  readonly credentialsFile: string;
+  readonly agentFile: string;
+  readonly picturesFolder: string;
+  /** The Node that the machine's account may execute. */
+  readonly node: string;
+  readonly account: { uid?: number; gid?: number };
+}
+
+/** Lays out the demo machine's own folder: the agent in one file, pictures for its camera, and nothing of the checkout. */
+export function prepareMachineFolder(dataFolder: string, agentBundle: string): MachineFolder {
+  const root = path.join(dataFolder, 'demo-machine');
+  const account = isRoot() ? { uid: machineUid, gid: machineUid } : {};
+  const own = (file: string): void => {
+    if (account.uid !== undefined) chownSync(file, account.uid, account.uid);
+  };
+  for (const folder of [root, path.join(root, 'bin'), path.join(root, 'pictures')]) {
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    own(folder);
+  }
+  const agentFile = path.join(root, 'bin', 'platform-agent.mjs');
+  copyFileSync(agentBundle, agentFile);
+  const node = account.uid !== undefined && !isReachable(path.dirname(process.execPath)) ? reachableNode(root) : process.execPath;
+  return {
+    root,
+    credentialsFile: path.join(root, 'platform.json'),
+    agentFile,
+    picturesFolder: path.join(root, 'pictures'),
+    node,
+    account,
+  };
+}
+
+/** The same Node under a path that any account may follow: a second name of the file, or a copy on another file system. */
+function reachableNode(root: string): string {
+  const node = path.join(root, 'bin', path.basename(process.execPath));
+  const wanted = statSync(process.execPath);
+  const there = statSync(node, { throwIfNoEntry: false });
+  if (there && there.size === wanted.size && there.mtimeMs >= wanted.mtimeMs) return node;
+  if (existsSync(node)) rmSync(node);
+  try {
+    linkSync(process.execPath, node);
+  } catch {
+    copyFileSync(process.execPath, node);
+  }
+  return node;
+}

@@ -1,0 +1,62 @@
+// Everything that has to be built before the platform can start from a checkout: the web app, the release file of the
+// machine server, the agent in one file. Each is skipped while its sources are unchanged.
+// Prints one JSON line on stdout: {"web": folder, "server": {version, platform, file, sha256, size}, "agent": file}.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.resolve(import.meta.dirname, '..');
+const dist = path.join(root, 'dist');
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** sha256 over names and contents of all files that match. */
+function fingerprint(patterns: readonly string[]): string {
+  const hash = createHash('sha256').update(process.version);
+  const files = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') || name.endsWith('.test.ts') });
+  for (const file of files.toSorted()) {
+    const full = path.join(root, file);
+    hash.update(file).update('\0').update(readFileSync(full)).update('\0');
+  }
+  return hash.digest('hex');
+}
+
+/** Runs a program with its output on our stderr; resolves with its stdout. */
+function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    let out = '';
+    let err = '';
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      if (code === 0) return resolve(out);
+      reject(new Error(`${[command, ...args].join(' ')} ended with ${code ?? signal}:\n${`${out}\n${err}`.trim().split('\n').slice(-30).join('\n')}`));
+    });
+  });
+}
+
+async function buildWeb(): Promise<string> {
+  const folder = path.join(root, 'apps', 'web', 'dist');
+  const stamp = path.join(folder, '.stamp');
+  const wanted = fingerprint(['apps/web/src/**/*.*', 'apps/web/*.*', 'packages/contract/src/**/*.*', 'packages/kit/src/**/*.ts', 'package-lock.json']);
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return folder;
+  say('Building the web app …');
+  rmSync(stamp, { force: true });
+  await run(process.execPath, [path.join(root, 'node_modules', 'vite', 'bin', 'vite.js'), 'build', '--logLevel', 'warn'], path.join(root, 'apps', 'web'));
+  writeFileSync(stamp, wanted);
+  return folder;
+}
+
+async function release(what: string): Promise<Record<string, unknown>> {
+  const text = await run(process.execPath, [path.join(root, 'tools', 'release.ts'), what], root);
+  const line = text.trim().split('\n').at(-1) ?? '';
+  return JSON.parse(line) as Record<string, unknown>;
+}
+
+mkdirSync(dist, { recursive: true });
+const web = await buildWeb();
+const server = await release('platform-server');
+const agent = await release('agent-bundle');
+process.stdout.write(`${JSON.stringify({ web, server, agent })}\n`);
