@@ -1,3 +1,4 @@
+// Organizations, locations, machines (here: robots) and their parts, keys, roles, fragments, registry.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

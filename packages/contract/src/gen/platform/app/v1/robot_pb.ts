@@ -1,3 +1,4 @@
+// What a machine asks the management server: its configuration, whether to restart; and its log.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// Messages that several services share.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// Served by the agent itself on its hotspot, without authentication: brings a new machine to its network and its owner.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// From credentials to a token. Every other call carries `authorization: Bearer <token>`.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// What an agent asks the management server: what shall run on this machine, and how.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// Datasets: named sets of pictures of an organization. Membership is in the data service.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

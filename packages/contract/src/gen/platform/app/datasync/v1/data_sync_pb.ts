@@ -1,3 +1,4 @@
+// Uploads of captured data and files. The part decides to which organization and location the data belongs.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

@@ -1,3 +1,4 @@
+// Training jobs: submit, watch, cancel, delete. Needs a key of an organization owner.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 

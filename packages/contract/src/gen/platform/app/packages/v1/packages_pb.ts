@@ -1,3 +1,4 @@
+// Packages: versions of models and training scripts, as .tar.gz archives.
 // Existing clients speak this: field numbers, types and method names are a promise and never change.
 // Additions of ours take numbers from 1000 on. See docs/generated/rpc.md.
 
