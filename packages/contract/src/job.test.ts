@@ -103,9 +103,10 @@ test('a dataset line is refused by the field that is wrong', () => {
   }
 });
 
+const at = (file_name: string): string =>
+  picturePath({ sha256: 'f'.repeat(64), file_name }).replace('f'.repeat(64), '#');
+
 test('a picture lies under its content and a safe ending', () => {
-  const at = (file_name: string): string =>
-    picturePath({ sha256: 'f'.repeat(64), file_name }).replace('f'.repeat(64), '#');
   assert.equal(at('Bear 1.JPEG'), 'data/#.jpg');
   assert.equal(at('a/b/c.png'), 'data/#.png');
   assert.equal(at('noending'), 'data/#');
