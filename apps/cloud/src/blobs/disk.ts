@@ -1,0 +1,120 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './store.ts';
+
+/** What is needed of a disk to write one file so that it survives a power cut. */
+export type Disk = {
+  create(
+    file: string,
+  ): Promise<{ write(bytes: Uint8Array): Promise<void>; sync(): Promise<void>; close(): Promise<void> }>;
+  /** Makes the folders of `to`, moves the file there and makes the move last. */
+  publish(from: string, to: string): Promise<void>;
+  remove(file: string): Promise<void>;
+};
+
+export const localDisk: Disk = {
+  async create(file) {
+    const handle = await open(file, 'wx', 0o600);
+    return {
+      async write(bytes) {
+        for (let done = 0; done < bytes.length;) done += (await handle.write(bytes, done)).bytesWritten;
+      },
+      sync: () => handle.sync(),
+      close: () => handle.close(),
+    };
+  },
+  async publish(from, to) {
+    const folder = path.dirname(to);
+    const made = await mkdir(folder, { recursive: true });
+    await rename(from, to);
+    await syncFolder(folder);
+    if (made)
+      for (let at = folder; at !== path.dirname(made); at = path.dirname(at)) await syncFolder(path.dirname(at));
+  },
+  remove: (file) => rm(file, { force: true }),
+};
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  await handle.sync();
+  await handle.close();
+}
+
+/** Blobs as files `ab/cd/<sha256>` below `folder`; unfinished ones lie in `tmp/` and are swept when the store is opened. */
+export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Promise<BlobStore> {
+  const aside = path.join(folder, 'tmp');
+  await mkdir(aside, { recursive: true });
+  for (const name of await readdir(aside)) await rm(path.join(aside, name), { force: true });
+
+  const fileOf = (sha256: string): string => {
+    if (!isSha256(sha256))
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: 'sha256',
+        value: sha256,
+        limit: '64 lower-case hex digits',
+      });
+    return path.join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256);
+  };
+  const head = async (sha256: string): Promise<{ sizeBytes: number } | undefined> => {
+    const found = await stat(fileOf(sha256)).catch((error: unknown) => {
+      if ((error as { code?: string }).code !== 'ENOENT') throw error;
+      return undefined;
+    });
+    return found && { sizeBytes: found.size };
+  };
+  /** Two writers of the same bytes: the second rename replaces a file by an equal one. */
+  const write = async (
+    from: AsyncIterable<Uint8Array>,
+    temporary: string,
+    options: PutOptions,
+  ): Promise<StoredBlob> => {
+    const hash = createHash('sha256');
+    const file = await disk.create(temporary);
+    let sizeBytes = 0;
+    try {
+      for await (const chunk of from) {
+        sizeBytes += chunk.length;
+        if (options.limitBytes !== undefined && sizeBytes > options.limitBytes) {
+          throw new PlatformError('BLOB_TOO_LARGE', { limitBytes: options.limitBytes });
+        }
+        hash.update(chunk);
+        await file.write(chunk);
+      }
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    const sha256 = hash.digest('hex');
+    if (options.sha256 !== undefined && options.sha256 !== sha256) {
+      throw new PlatformError('HASH_MISMATCH', { wantSha256: options.sha256, gotSha256: sha256 });
+    }
+    if (!(await head(sha256))) await disk.publish(temporary, fileOf(sha256));
+    return { sha256, sizeBytes };
+  };
+
+  return {
+    async put(from, options = {}) {
+      const temporary = path.join(aside, randomUUID());
+      try {
+        return await write(from, temporary, options);
+      } catch (error) {
+        if (isFull(error)) throw new PlatformError('DISK_FULL', { path: folder }, error);
+        throw error;
+      } finally {
+        await disk.remove(temporary);
+      }
+    },
+    head,
+    async get(sha256, range) {
+      const found = await head(sha256);
+      if (!found) throw new PlatformError('BLOB_MISSING', { sha256 });
+      return createReadStream(fileOf(sha256), range);
+    },
+    delete: (sha256) => disk.remove(fileOf(sha256)),
+  };
+}
+
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(String((error as { code?: unknown }).code));

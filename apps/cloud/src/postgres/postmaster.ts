@@ -1,0 +1,43 @@
+import { readFile, readlink, rm } from 'node:fs/promises';
+import path from 'node:path';
+
+/** What postmaster.pid says. */
+export type Postmaster = { pid: number; port: number; socketFolder: string; isReady: boolean };
+
+/** Lines: pid (negative for a standalone backend), data folder, start, port, socket folder, address, shared memory, status. */
+export function parsePostmaster(text: string): Postmaster | undefined {
+  const lines = text.split('\n').map((line) => line.trim());
+  const pid = Math.abs(Number(lines[0]));
+  if (!Number.isSafeInteger(pid) || pid === 0) return undefined;
+  return { pid, port: Number(lines[3] ?? 0), socketFolder: lines[4] ?? '', isReady: lines[7] === 'ready' };
+}
+
+export const readPostmaster = async (dataFolder: string): Promise<Postmaster | undefined> =>
+  readFile(path.join(dataFolder, 'postmaster.pid'), 'utf8').then(parsePostmaster, () => undefined);
+
+/**
+ * What a process number means for us: `gone` also for a zombie (PID 1 of a container may never reap it, so that kill(pid, 0)
+ * succeeds for ever) and for a number that another program has got since.
+ */
+export async function processState(pid: number): Promise<'gone' | 'postgres'> {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EPERM') return 'gone';
+  }
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  if (stat === undefined) return process.platform === 'linux' ? 'gone' : 'postgres';
+  if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return 'gone';
+  const program = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
+  return program === undefined || path.basename(program).startsWith('postgres') ? 'postgres' : 'gone';
+}
+
+/** A dead postmaster leaves its lock and sockets; PostgreSQL still guards itself by its shared memory key. */
+export async function removeLeftovers(dataFolder: string, left: Postmaster): Promise<void> {
+  const socket = `.s.PGSQL.${left.port}`;
+  for (const folder of new Set([dataFolder, left.socketFolder].filter((name) => name !== ''))) {
+    await rm(path.join(folder, socket), { force: true });
+    await rm(path.join(folder, `${socket}.lock`), { force: true });
+  }
+  await rm(path.join(dataFolder, 'postmaster.pid'), { force: true });
+}

@@ -1,0 +1,123 @@
+import { PlatformError } from '@platform/contract/errors';
+
+export type Role = 'owner' | 'operator' | 'runner';
+
+/** One right. `orgId` is the organization of the resource; undefined for the installation. */
+export type Grant = {
+  role: Role;
+  resource: 'installation' | 'organization' | 'location' | 'robot';
+  resourceId: string;
+  orgId: string | undefined;
+};
+
+/** Who is calling. A part speaks for its own machine only. */
+export type Caller =
+  | { kind: 'person'; id: string; name: string; grants: readonly Grant[] }
+  | { kind: 'api_key'; id: string; name: string; grants: readonly Grant[] }
+  | {
+      kind: 'part';
+      id: string;
+      name: string;
+      orgId: string;
+      machineId: string;
+      locationId: string;
+      grants: readonly [];
+    };
+
+/** What a foreign caller is told: that the thing does not exist. */
+export type Absent = () => PlatformError;
+
+const noOrganization =
+  (orgId: string): Absent =>
+  () =>
+    new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
+
+const hasRole = (caller: Caller, orgId: string, roles: readonly Role[]): boolean =>
+  caller.grants.some(
+    (grant) => grant.resource === 'organization' && grant.resourceId === orgId && roles.includes(grant.role),
+  );
+
+/** Does the caller have any right in this organization, also on a part of it only? */
+export const belongsTo = (caller: Caller, orgId: string): boolean =>
+  caller.kind === 'part' ? caller.orgId === orgId : caller.grants.some((grant) => grant.orgId === orgId);
+
+export const isMember = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner', 'operator']);
+export const isOwner = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner']);
+
+/** Ids of the organizations that the caller sees as a whole, for lists without a filter. */
+export const memberships = (caller: Caller): { orgId: string; role: Role }[] =>
+  caller.grants.flatMap((grant) =>
+    grant.resource === 'organization' ? [{ orgId: grant.resourceId, role: grant.role }] : [],
+  );
+
+/**
+ * Owner or operator of the organization as a whole.
+ *
+ * @param absent - the error for a caller of another organization, for example DATASET_NOT_FOUND of the thing asked for.
+ * @throws PlatformError `absent`, or PERMISSION_DENIED within the own organization.
+ */
+export function requireMember(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (isMember(caller, orgId)) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `organization ${orgId}` });
+}
+
+/** As requireMember, but owners only: NOT_OWNER within the own organization. */
+export function requireOwner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (isOwner(caller, orgId)) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('NOT_OWNER', { organizationId: orgId });
+}
+
+/** A runner of the organization (or its owner, who may do everything a runner may). */
+export function requireRunner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (hasRole(caller, orgId, ['runner', 'owner'])) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `the job queue of organization ${orgId}` });
+}
+
+/** A member, or a machine of the organization writing what it captured. */
+export function requireMemberOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (caller.kind === 'part' && caller.orgId === orgId) return;
+  requireMember(caller, orgId, absent);
+}
+
+/** Owner of the installation: publishes releases. */
+export function requireInstallationOwner(caller: Caller): void {
+  if (caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner')) return;
+  throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
+}
+
+/** Where a machine stands, as far as rights go. */
+export type Place = { orgId: string; locationId: string; machineId: string };
+
+const covers = (grant: Grant, place: Place, roles: readonly Role[]): boolean =>
+  roles.includes(grant.role) &&
+  ((grant.resource === 'organization' && grant.resourceId === place.orgId) ||
+    (grant.resource === 'location' && grant.resourceId === place.locationId) ||
+    (grant.resource === 'robot' && grant.resourceId === place.machineId));
+
+/** May see and operate the machine: owner or operator of it, of its location or of its organization. */
+export const mayOperate = (caller: Caller, place: Place): boolean =>
+  caller.grants.some((grant) => covers(grant, place, ['owner', 'operator']));
+
+export function requireOperator(caller: Caller, place: Place, absent: Absent): void {
+  if (mayOperate(caller, place)) return;
+  if (!belongsTo(caller, place.orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `machine ${place.machineId}` });
+}
+
+export function requireMachineOwner(caller: Caller, place: Place, absent: Absent): void {
+  if (caller.grants.some((grant) => covers(grant, place, ['owner']))) return;
+  if (!belongsTo(caller, place.orgId)) throw absent();
+  throw new PlatformError('NOT_OWNER', { organizationId: place.orgId });
+}
+
+/** The machine itself (its own part), or a key or person that may operate it. */
+export function requirePart(caller: Caller, partId: string, place: Place, absent: Absent): void {
+  if (caller.kind === 'part') {
+    if (caller.id !== partId) throw absent();
+    return;
+  }
+  requireOperator(caller, place, absent);
+}

@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { PlatformError } from '@platform/contract/errors';
+import { type Connection, clientConfig } from './database.ts';
+
+export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
+
+/** Any number, the same in every version: one migration at a time per database. */
+const lockKey = 7_236_501;
+
+/**
+ * Brings the schema to this version: every new NNNN_name.sql in its own transaction, in order, forward only.
+ *
+ * @returns names of the files that were applied now.
+ * @throws PlatformError DATA_DIR_NEWER when the database knows a file that we do not, or another content of one.
+ */
+export async function migrate(connection: Connection, where: string, folder = migrationsFolder): Promise<string[]> {
+  const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).toSorted();
+  const client = new Client(clientConfig(connection));
+  await client.connect();
+  try {
+    await client.query('select pg_advisory_lock($1)', [lockKey]);
+    await client.query(
+      'create table if not exists migration (name text primary key, sha256 text not null, applied_on timestamptz(3) not null default now())',
+    );
+    const { rows } = await client.query<{ name: string; sha256: string }>(
+      'select name, sha256 from migration order by name',
+    );
+    const unknown = rows.filter((row) => !files.includes(row.name)).at(-1);
+    if (unknown)
+      throw new PlatformError('DATA_DIR_NEWER', { path: where, found: unknown.name, known: files.at(-1) ?? 'nothing' });
+
+    const known = new Map(rows.map((row) => [row.name, row.sha256]));
+    const applied: string[] = [];
+    for (const name of files) {
+      const text = await readFile(path.join(folder, name), 'utf8');
+      const sha256 = createHash('sha256').update(text).digest('hex');
+      const before = known.get(name);
+      if (before === sha256) continue;
+      if (before !== undefined) {
+        throw new PlatformError('DATA_DIR_NEWER', {
+          path: where,
+          found: `${name} ${before.slice(0, 8)}`,
+          known: `${name} ${sha256.slice(0, 8)}`,
+        });
+      }
+      await client.query('begin');
+      try {
+        await client.query(text);
+        await client.query('insert into migration (name, sha256) values ($1, $2)', [name, sha256]);
+        await client.query('commit');
+      } catch (error) {
+        await client.query('rollback');
+        throw error;
+      }
+      applied.push(name);
+    }
+    return applied;
+  } finally {
+    await client.end();
+  }
+}

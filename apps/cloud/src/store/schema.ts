@@ -1,0 +1,130 @@
+import type { Generated, JSONColumnType } from 'kysely';
+import type { TrainingTables } from './training-schema.ts';
+
+/** A point in time: ms since 1970 in memory. Written with `at(ms)` of database.ts or by the database's now(). */
+type Time = number;
+
+export type JsonObject = { [key: string]: unknown };
+
+type Organization = { id: string; name: string; publicNamespace: string; createdOn: Generated<Time> };
+type Location = {
+  id: string;
+  orgId: string;
+  name: string;
+  parentLocationId: string | null;
+  createdOn: Generated<Time>;
+};
+type Person = { id: string; name: string; createdOn: Generated<Time> };
+type SignInLink = {
+  tokenHash: Buffer;
+  personId: string;
+  createdOn: Generated<Time>;
+  expiresOn: Time;
+  usedOn: Time | null;
+};
+type BrowserSession = { tokenHash: Buffer; personId: string; createdOn: Generated<Time>; expiresOn: Time };
+type ApiKey = { id: string; orgId: string; name: string; keyHash: Buffer; createdOn: Generated<Time> };
+type AccessGrant = {
+  id: string;
+  orgId: string | null;
+  identityType: 'person' | 'api_key';
+  identityId: string;
+  role: 'owner' | 'operator' | 'runner';
+  resourceType: 'installation' | 'organization' | 'location' | 'robot';
+  resourceId: string;
+  createdOn: Generated<Time>;
+};
+type Machine = { id: string; orgId: string; locationId: string; name: string; createdOn: Generated<Time> };
+type Part = {
+  id: string;
+  orgId: string;
+  machineId: string;
+  name: string;
+  isMain: boolean;
+  createdOn: Generated<Time>;
+  lastUpdated: Generated<Time>;
+  revision: Generated<number>;
+  lastSeen: Time | null;
+  host: JSONColumnType<JsonObject> | null;
+  report: Buffer | null;
+  reportedOn: Time | null;
+  restartRequestedOn: Time | null;
+};
+type PartSecret = {
+  id: string;
+  orgId: string;
+  partId: string;
+  sealed: Buffer;
+  secretHash: Buffer;
+  createdOn: Generated<Time>;
+};
+type ConfigRevision = {
+  partId: string;
+  revision: number;
+  orgId: string;
+  text: string;
+  config: JSONColumnType<JsonObject>;
+  sha256: Buffer;
+  savedBy: string;
+  savedOn: Generated<Time>;
+};
+type PartLog = {
+  id: Generated<number>;
+  orgId: string;
+  partId: string;
+  bootId: string | null;
+  sequence: number | null;
+  time: Time;
+  level: string;
+  host: string;
+  loggerName: string;
+  message: string;
+  rest: JSONColumnType<JsonObject> | null;
+};
+type Release = {
+  name: string;
+  version: string;
+  platform: string;
+  sha256: Buffer;
+  sizeBytes: number;
+  publishedOn: Generated<Time>;
+};
+type ReleaseChannel = { name: string; channel: string; version: string };
+type Blob = { orgId: string; sha256: string; sizeBytes: number; createdOn: Generated<Time> };
+type Audit = {
+  id: Generated<number>;
+  orgId: string | null;
+  at: Generated<Time>;
+  actor: string;
+  action: string;
+  subject: string;
+  details: JSONColumnType<JsonObject> | null;
+};
+type Change = { id: Generated<number>; at: Generated<Time>; kind: string; key: string };
+type Installation = { one: Generated<boolean>; id: string; firstOrgId: string; createdOn: Generated<Time> };
+type Migration = { name: string; sha256: string; appliedOn: Generated<Time> };
+
+type FoundationTables = {
+  installation: Installation;
+  organization: Organization;
+  location: Location;
+  person: Person;
+  signInLink: SignInLink;
+  browserSession: BrowserSession;
+  apiKey: ApiKey;
+  accessGrant: AccessGrant;
+  machine: Machine;
+  part: Part;
+  partSecret: PartSecret;
+  configRevision: ConfigRevision;
+  partLog: PartLog;
+  release: Release;
+  releaseChannel: ReleaseChannel;
+  blob: Blob;
+  audit: Audit;
+  change: Change;
+  migration: Migration;
+};
+
+/** Tables and columns in camelCase; the driver turns them into the snake_case of the migrations. */
+export type Tables = FoundationTables & TrainingTables;

@@ -1,0 +1,2 @@
+/** Tables of datasets, training and registry. */
+export type TrainingTables = Record<never, never>;

@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { after } from 'node:test';
+import { randomUUID } from 'node:crypto';
+import { Client } from 'pg';
+import { createLog, type Log } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
+import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/store/database.ts';
+import { migrate } from '../src/store/migrate.ts';
+
+/** Shows warnings and errors of the server under test. */
+export const testLog: Log = createLog({
+  name: 'test',
+  clock: systemClock,
+  level: 'warn',
+  sink: (line) => process.stderr.write(`${line.level} ${line.logger} ${line.message} ${JSON.stringify(line.fields)}\n`),
+});
+
+type Started = { cluster: Cluster; folder: string };
+const memo: { started: Promise<Started> | undefined } = { started: undefined };
+const template = 'migrated';
+
+const connectionTo = (cluster: Cluster, database: string): Connection => ({
+  is: 'socket',
+  host: cluster.host,
+  port: cluster.port,
+  user: cluster.user,
+  database,
+});
+
+/** One cluster per test process; nothing in it must last, so it does not wait for the disk. */
+async function start(): Promise<Started> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'platform-db-'));
+  const cluster = await startCluster({
+    folder: path.join(folder, 'postgres'),
+    clock: systemClock,
+    log: testLog,
+    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '100' },
+  });
+  await run(connectionTo(cluster, 'postgres'), `create database ${template}`);
+  await migrate(connectionTo(cluster, template), folder);
+  return { cluster, folder };
+}
+
+async function run(connection: Connection, statement: string): Promise<void> {
+  const client = new Client(clientConfig(connection));
+  await client.connect();
+  await client.query(statement).finally(() => client.end());
+}
+
+after(async () => {
+  if (!memo.started) return;
+  const { cluster, folder } = await memo.started;
+  await cluster.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A migrated, empty database of its own; the cluster behind it ends with the test process. */
+export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
+  memo.started ??= start();
+  const { cluster } = await memo.started;
+  const name = `t_${randomUUID().replaceAll('-', '')}`;
+  await run(connectionTo(cluster, 'postgres'), `create database ${name} template ${template}`);
+  const open = openDatabase(connectionTo(cluster, name), testLog);
+  return { ...open, [Symbol.asyncDispose]: () => open.close() };
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import test from 'node:test';
+import { sql } from 'kysely';
+import { tempFolder } from '@platform/kit/testing';
+import { migrate } from '../src/store/migrate.ts';
+import { testDatabase } from './database.ts';
+
+test('migrations run once, in order, and a newer or changed schema is refused', async () => {
+  await using database = await testDatabase();
+  await using folder = await tempFolder();
+  const files = path.join(folder.path, 'migrations');
+  await mkdir(files);
+  await database.db.executeQuery(sql`delete from migration`.compile(database.db));
+  const write = (name: string, text: string) => writeFile(path.join(files, name), text);
+  const run = () => migrate(database.connection, '/data', files);
+
+  await write('0001_a.sql', 'create table a (x int)');
+  await write('0002_b.sql', 'alter table a add y int; insert into a values (1, 2);');
+  assert.deepEqual(await run(), ['0001_a.sql', '0002_b.sql']);
+  assert.deepEqual(await run(), []);
+
+  await write('0003_broken.sql', 'insert into a values (3, 4); select broken');
+  await assert.rejects(run(), /broken/);
+  assert.deepEqual((await sql`select x, y from a`.execute(database.db)).rows, [{ x: 1, y: 2 }]);
+
+  await write('0003_broken.sql', 'insert into a values (3, 4)');
+  assert.deepEqual(await run(), ['0003_broken.sql']);
+  await write('0003_broken.sql', 'insert into a values (5, 6)');
+  await assert.rejects(run(), { code: 'DATA_DIR_NEWER' });
+  await write('0003_broken.sql', 'insert into a values (3, 4)');
+  await sql`insert into migration (name, sha256) values ('0009_future.sql', 'x')`.execute(database.db);
+  await assert.rejects(run(), {
+    code: 'DATA_DIR_NEWER',
+    data: { path: '/data', found: '0009_future.sql', known: '0003_broken.sql' },
+  });
+});
