@@ -29,12 +29,15 @@ export async function converge<Want, Have, Step extends { do: string }>(
 ): Promise<void> {
   let failures = 0;
   let last: { goal: Want; plan: string } | undefined;
+  let plan = '';
+  let stuckAt = '';
   while (!signal.aborted) {
     const goal = want.get();
     let idleMs = 0;
     try {
       const steps = reconciler.plan(goal, await reconciler.observe(signal));
-      const plan = JSON.stringify(steps);
+      plan = JSON.stringify(steps);
+      if (plan !== stuckAt) failures = 0; // there was progress since the last failure
       if (steps.length > 0 && last?.plan === plan && last.goal === goal) {
         throw new Error(`no progress: planned ${plan} twice`);
       }
@@ -44,7 +47,6 @@ export async function converge<Want, Have, Step extends { do: string }>(
         await reconciler.apply(step, signal);
         if (signal.aborted || want.get() !== goal) break; // the rest belongs to a goal of the past
       }
-      failures = 0;
       if (steps.length === 0) {
         idleMs = reconciler.recheckMs;
         reconciler.settled?.(undefined);
@@ -52,6 +54,7 @@ export async function converge<Want, Have, Step extends { do: string }>(
     } catch (error) {
       if (signal.aborted) return;
       last = undefined;
+      stuckAt = plan;
       idleMs = Math.min(firstRetryMs * 2 ** failures++, maxRetryMs);
       reconciler.settled?.(error);
       log.warn('will retry', { by: reconciler.name, idleMs, error });

@@ -1,5 +1,5 @@
-import { open, readFile, rename, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isAlive, processStartTime } from './process-group.ts';
 
 export class FolderLocked extends Error {
@@ -37,15 +37,26 @@ export async function lockFolder(file: string): Promise<FolderLock> {
     if (seen === undefined) continue; // its owner let go just now
     const owner = parse(seen);
     if (owner && isAlive(owner)) throw new FolderLocked(file, owner.pid);
-    takenOver = await removeStale(file, seen);
+    takenOver = true;
+    await removeStale(file, seen);
   }
   throw new Error(`${file} changes hands all the time; another process keeps taking it`);
 }
 
+/** A link makes the file appear with its content; an empty one would look like a stale lock to others. */
 async function create(file: string, text: string): Promise<boolean> {
+  const temporary = `${file}.${randomBytes(4).toString('hex')}`;
+  await writeFile(temporary, text, { mode: 0o600 });
   try {
-    await using handle = await open(file, 'wx', 0o600);
-    await handle.writeFile(text);
+    return await appears(temporary, file);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function appears(existing: string, file: string): Promise<boolean> {
+  try {
+    await link(existing, file);
     return true;
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
@@ -55,21 +66,16 @@ async function create(file: string, text: string): Promise<boolean> {
 
 const content = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined);
 
-/** Moves it away first: of two that saw the same stale lock, one moves it, and looks at what it moved. */
-async function removeStale(file: string, seen: string): Promise<boolean> {
+/** Moves it away, then looks at what it moved: of two that saw the same stale lock, the slower moved a fresh one. */
+async function removeStale(file: string, seen: string): Promise<void> {
   const aside = `${file}.${randomBytes(4).toString('hex')}`;
   try {
     await rename(file, aside);
   } catch {
-    return false; // the other one was quicker
+    return; // the other one was quicker
   }
-  const moved = await content(aside);
-  if (moved === seen) {
-    await rm(aside, { force: true });
-    return true;
-  }
-  await rename(aside, file); // a fresh lock was moved by mistake: back it goes
-  return false;
+  if ((await content(aside)) !== seen) await appears(aside, file);
+  await rm(aside, { force: true });
 }
 
 function parse(text: string): { pid: number; startTime: string } | undefined {
