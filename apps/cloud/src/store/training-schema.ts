@@ -1,2 +1,194 @@
-/** Tables of datasets, training and registry. */
-export type TrainingTables = Record<never, never>;
+import type { Generated, JSONColumnType } from 'kysely';
+
+/** ms since 1970 in memory; written with `at(ms)` of database.ts. */
+type Time = number;
+type Json = { [key: string]: unknown };
+
+/** Where a datum was captured, copied at that moment: a machine that is renamed later does not change it. */
+export type Capture = {
+  orgId: string;
+  locationId: string;
+  machineId: string | null;
+  machineName: string;
+  partId: string | null;
+  partName: string;
+  componentType: string;
+  componentName: string;
+  methodName: string;
+  tags: string[];
+};
+export type BinaryData = Capture & {
+  id: string;
+  sha256: string;
+  sizeBytes: number;
+  fileName: string;
+  fileExt: string;
+  mimeType: string;
+  methodParameters: JSONColumnType<Json> | null;
+  timeRequested: Time;
+  timeReceived: Time;
+};
+export type BoundingBoxRow = {
+  orgId: string;
+  id: string;
+  binaryId: string;
+  label: string;
+  xMin: number;
+  yMin: number;
+  xMax: number;
+  yMax: number;
+  confidence: number | null;
+  ordinal: Generated<number>;
+};
+export type ClassificationRow = {
+  orgId: string;
+  id: string;
+  binaryId: string;
+  label: string;
+  confidence: number | null;
+  ordinal: Generated<number>;
+};
+export type TabularDataRow = Omit<Capture, 'machineId' | 'partId'> & {
+  id: string;
+  machineId: string;
+  partId: string;
+  methodParameters: JSONColumnType<Json> | null;
+  payload: JSONColumnType<Json>;
+  timeRequested: Time;
+  timeReceived: Time;
+};
+export type DatasetRow = {
+  orgId: string;
+  id: string;
+  name: string;
+  type: 'binary_data' | 'sequence_data';
+  createdOn: Time;
+};
+type DatasetMember = { orgId: string; datasetId: string; binaryId: string };
+type DatasetVersion = {
+  orgId: string;
+  id: string;
+  datasetId: string;
+  manifestSha256: string;
+  pictures: number;
+  counts: JSONColumnType<Json>;
+  createdOn: Time;
+};
+type ModelVersionClaim = {
+  orgId: string;
+  modelName: string;
+  modelVersion: string;
+  claimedBy: string | null;
+  claimedOn: Time;
+};
+export type TrainingJobRow = {
+  orgId: string;
+  id: string;
+  kind: string;
+  modelName: string;
+  modelVersion: string;
+  modelFramework: string;
+  labels: string[];
+  arguments: JSONColumnType<Record<string, string>>;
+  datasetId: string;
+  datasetVersionId: string;
+  manifestSha256: string;
+  seed: number;
+  limits: JSONColumnType<{ wall_seconds: number; memory_mib: number; disk_mib: number }>;
+  createdBy: string;
+  state: 'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled';
+  attempt: number;
+  losses: number;
+  runnerId: string | null;
+  reported: boolean;
+  leaseUntil: Time | null;
+  cause: string | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+  phase: Generated<string>;
+  progress: Generated<number>;
+  etaMs: number | null;
+  deadline: Time | null;
+  evaluation: JSONColumnType<Json> | null;
+  modelId: string | null;
+  createdOn: Time;
+  changedOn: Time;
+  startedOn: Time | null;
+  endedOn: Time | null;
+};
+type TrainingEvent = {
+  id: Generated<number>;
+  orgId: string;
+  jobId: string;
+  at: Time;
+  event: string;
+  fromState: string | null;
+  toState: string;
+  attempt: number;
+  actor: string;
+  details: JSONColumnType<Json> | null;
+};
+type TrainingLog = {
+  orgId: string;
+  jobId: string;
+  attempt: number;
+  sequence: number;
+  time: Time;
+  level: string;
+  message: string;
+};
+type TrainingMetric = {
+  orgId: string;
+  jobId: string;
+  attempt: number;
+  sequence: number;
+  time: Time;
+  values: JSONColumnType<Json>;
+};
+export type PackageKind = 'archive' | 'ml_model' | 'module' | 'slam_map' | 'ml_training';
+type RegistryItem = {
+  orgId: string;
+  name: string;
+  type: PackageKind;
+  visibility: Generated<'private' | 'public' | 'public_unlisted'>;
+  description: Generated<string>;
+  url: Generated<string>;
+  metadata: JSONColumnType<Json>;
+  createdOn: Time;
+  updatedOn: Time;
+};
+export type PackageFile = { path: string; sha256?: string; size_bytes: number };
+type RegistryVersion = {
+  ordinal: Generated<number>;
+  orgId: string;
+  name: string;
+  version: string;
+  packageSha256: string;
+  sizeBytes: number;
+  crc32c: number;
+  files: JSONColumnType<PackageFile[]>;
+  metadata: JSONColumnType<Json>;
+  platform: string | null;
+  jobId: string | null;
+  datasetVersionId: string | null;
+  evaluation: JSONColumnType<Json> | null;
+  createdOn: Time;
+};
+
+/** Tables of captured data, datasets, training and registry. */
+export type TrainingTables = {
+  binaryData: BinaryData;
+  boundingBox: BoundingBoxRow;
+  classification: ClassificationRow;
+  tabularData: TabularDataRow;
+  dataset: DatasetRow;
+  datasetMember: DatasetMember;
+  datasetVersion: DatasetVersion;
+  modelVersionClaim: ModelVersionClaim;
+  trainingJob: TrainingJobRow;
+  trainingEvent: TrainingEvent;
+  trainingLog: TrainingLog;
+  trainingMetric: TrainingMetric;
+  registryItem: RegistryItem;
+  registryVersion: RegistryVersion;
+};
