@@ -47,6 +47,12 @@ export const errorTable = {
     message: 'The file[ of {sizeBytes} bytes] is larger than the limit of {limitBytes} bytes.',
     remedy: 'Send a smaller file, or raise the limit of the server.',
   },
+  CAMERA_FAILED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'Camera {name} gave no picture[: {problem}].',
+    remedy: 'Check the attributes of the camera in the configuration, and the folder or address they name.',
+  },
   CONFIG_CONFLICT: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -107,6 +113,12 @@ export const errorTable = {
     message: 'The download[ of {url}] does not have the expected sha256[ {wantSha256}][: it has {gotSha256}].',
     remedy:
       'Nothing was installed; the download is tried again. If it repeats, compare the file with the sha256 of its release.',
+  },
+  FORBIDDEN_CALLER: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The machine server answers only callers on its own machine.',
+    remedy: 'Call it on that machine by its loopback address.',
   },
   FRAMEWORK_NOT_SUPPORTED: {
     rpc: 'invalid_argument',
@@ -205,6 +217,12 @@ export const errorTable = {
     message: 'There is no model[ {modelName}][ in version {modelVersion}].',
     remedy: 'Check name and version; models of other organizations are not visible.',
   },
+  MODEL_UNUSABLE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The model {name} cannot be run[: {problem}].',
+    remedy: 'Train or publish a version with the documented inputs and outputs; the one used before keeps running.',
+  },
   MODEL_VERSION_TAKEN: {
     rpc: 'already_exists',
     retry: 'never',
@@ -240,6 +258,12 @@ export const errorTable = {
     retry: 'never',
     message: 'There is no organization[ {organizationId}].',
     remedy: 'Check organization_id; other organizations are not visible.',
+  },
+  PACKAGE_CORRUPT: {
+    rpc: 'data_loss',
+    retry: 'never',
+    message: 'The package {packageId} in version {version} cannot be used[: {problem}].',
+    remedy: 'Publish it again under a new version; the version used before stays in place.',
   },
   PACKAGE_NOT_FOUND: {
     rpc: 'not_found',
@@ -282,6 +306,12 @@ export const errorTable = {
     retry: 'never',
     message: 'There is no release {name}[ {version}][ for {platform}].',
     remedy: 'Publish that version for this platform, or choose one that exists.',
+  },
+  RESOURCE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'The machine runs no {kind}[ named {name}].',
+    remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
   },
   SANDBOX_MISSING: {
     rpc: 'failed_precondition',

@@ -20,7 +20,7 @@ export const machineExit = {
   /** Stopped by SIGTERM, SIGINT or SIGQUIT. */
   stopped: 0,
   /** Wrong command line. */
-  usage: 64,
+  usage: 2,
   /** A failure that nobody foresaw; the last line on stderr says which. */
   failed: 70,
   /** The data folder can't be written. */
