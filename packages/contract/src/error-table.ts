@@ -89,6 +89,12 @@ export const errorTable = {
     message: 'There is no dataset[ {datasetId}].',
     remedy: 'Check dataset_id; datasets of other organizations are not visible.',
   },
+  DATASET_TYPE_MISMATCH: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The dataset[ {datasetId}] holds {type}; this call is for {wanted}.',
+    remedy: 'Use a dataset of the other type: create one with the type you need.',
+  },
   DATA_DIR_IN_USE: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -132,6 +138,13 @@ export const errorTable = {
     message:
       'The bytes received[ for {path}] have another sha256 than announced[: {gotSha256} instead of {wantSha256}].',
     remedy: 'Send the file again; nothing was stored.',
+  },
+  INCLUDE_BINARY_TOO_LARGE: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message:
+      'The contents asked for are larger than the limit of {limitBytes} bytes of one answer[: {sizeBytes} bytes].',
+    remedy: 'Ask for fewer at once, or without include_binary, and download each from its uri.',
   },
   INTERNAL: {
     rpc: 'internal',
@@ -187,6 +200,12 @@ export const errorTable = {
     message: 'There is no API key[ {keyId}].',
     remedy: 'Check the key ID; keys of other organizations are not visible.',
   },
+  LABELS_AMBIGUOUS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Every labelled picture carries several of the requested labels[ ({count} pictures)].',
+    remedy: 'Give each picture one of the labels, or train a multi-label model.',
+  },
   LEASE_LOST: {
     rpc: 'aborted',
     retry: 'never',
@@ -216,6 +235,12 @@ export const errorTable = {
     retry: 'never',
     message: 'There is no model[ {modelName}][ in version {modelVersion}].',
     remedy: 'Check name and version; models of other organizations are not visible.',
+  },
+  MODEL_TYPE_NOT_SUPPORTED: {
+    rpc: 'unimplemented',
+    retry: 'never',
+    message: 'There is no built-in trainer for {modelType} yet.',
+    remedy: 'Use MODEL_TYPE_SINGLE_LABEL_CLASSIFICATION.',
   },
   MODEL_UNUSABLE: {
     rpc: 'failed_precondition',
@@ -340,13 +365,13 @@ export const errorTable = {
   TOO_FEW_LABELS: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Classification needs at least {limit} labels[; the pictures have {count}].',
+    message: 'Classification needs at least {limit} labels that occur[; there are {count}][: {counts}].',
     remedy: 'Name more labels in tags and label pictures with them.',
   },
   TOO_FEW_PICTURES: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Label "{label}" has {count} pictures; at least {limit} are needed.',
+    message: 'Label "{label}" has {count} pictures; at least {limit} are needed[. Pictures per label: {counts}].',
     remedy: 'Add pictures with this label, or leave the label out.',
   },
   TOO_MANY_REQUESTS: {
@@ -354,6 +379,12 @@ export const errorTable = {
     retry: 'later',
     message: 'There are too many calls at once[: {limit}].',
     remedy: 'Wait a moment and try again.',
+  },
+  TOO_MANY_UNLABELED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{count} of {total} pictures carry none of the requested labels; at most {limit} may.',
+    remedy: 'Label them, name their labels in tags, or take them out of the dataset.',
   },
   TRAINING_JOB_NOT_FOUND: {
     rpc: 'not_found',

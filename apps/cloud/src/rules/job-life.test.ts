@@ -60,7 +60,12 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
   ['bad data, again', failed, { is: 'failed', ...own, failure: data }, '='],
   ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure }, 'pending 2/2 r1'],
   ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure }, '='],
-  ['a full disk, third time', lastChance, { is: 'failed', ...own, failure: infrastructure }, 'failed 2/3 r1 infrastructure'],
+  [
+    'a full disk, third time',
+    lastChance,
+    { is: 'failed', ...own, failure: infrastructure },
+    'failed 2/3 r1 infrastructure',
+  ],
   ['a failure while being canceled', canceling, { is: 'failed', ...own, failure: data }, 'canceled 2/1 r1'],
 
   ['stopped as ordered', canceling, { is: 'stopped', ...own }, 'canceled 2/1 r1'],

@@ -1,0 +1,102 @@
+import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job';
+import { labelsOf, type Labelled } from './dataset-rules.ts';
+
+/** A picture as the store knows it, with everything that a line of a manifest tells. */
+export interface Picture extends Labelled {
+  readonly id: string;
+  readonly orgId: string;
+  readonly locationId: string;
+  readonly machineId: string | null;
+  readonly partId: string | null;
+  readonly componentName: string;
+  readonly sizeBytes: number;
+  readonly fileName: string;
+  readonly fileExt: string;
+  /** µs since 1970. */
+  readonly timeRequestedUs: number;
+  readonly classifications: readonly { readonly label: string; readonly confidence: number | null }[];
+  readonly boxes: readonly Box[];
+}
+export interface Box {
+  readonly id: string;
+  readonly label: string;
+  readonly xMin: number;
+  readonly yMin: number;
+  readonly xMax: number;
+  readonly yMax: number;
+  readonly confidence: number | null;
+}
+
+export const binaryDataId = (of: { orgId: string; locationId: string; id: string }): string =>
+  `${of.orgId}/${of.locationId}/${of.id}`;
+
+/** The parts of `<organization>/<location>/<file>`; undefined when it is none. */
+export function parseBinaryDataId(text: string): { orgId: string; locationId: string; id: string } | undefined {
+  const [orgId, locationId, id, ...more] = text.split('/');
+  return isUuid(orgId) && locationId !== undefined && isUuid(id) && more.length === 0
+    ? { orgId, locationId, id }
+    : undefined;
+}
+
+export const isUuid = (text: string | undefined): text is string =>
+  text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
+
+/**
+ * The frozen dataset: one line per picture, ordered by content, so that the same pictures always make the same bytes.
+ * `splits` are in the order of `pictures`.
+ */
+export function* manifestLines(pictures: readonly Picture[], splits: readonly Split[]): Generator<string> {
+  const lines = pictures.map((picture, at) => ({ picture, split: splits[at] ?? 'train' }));
+  lines.sort(({ picture: a }, { picture: b }) =>
+    a.sha256 < b.sha256 ? -1 : a.sha256 > b.sha256 ? 1 : a.id < b.id ? -1 : 1,
+  );
+  for (const { picture, split } of lines) yield `${JSON.stringify(lineOf(picture, split))}\n`;
+}
+
+function lineOf(picture: Picture, split: Split): DatasetLine {
+  const fileName = picture.fileName || `${picture.id}${picture.fileExt}`;
+  return {
+    image_path: fileName,
+    sha256: picture.sha256,
+    size_bytes: picture.sizeBytes,
+    file_name: fileName,
+    split,
+    classification_annotations: annotations(picture),
+    bounding_box_annotations: picture.boxes.map(boxOf),
+    timestamp: goTime(picture.timeRequestedUs),
+    part_id: picture.partId ?? '',
+    component_name: picture.componentName,
+    binary_data_id: binaryDataId(picture),
+    organization_id: picture.orgId,
+    ...(picture.machineId ? { robot_id: picture.machineId } : {}),
+    ...(picture.locationId ? { location_id: picture.locationId } : {}),
+  };
+}
+
+/** The union of tags and classifications. A confidence is kept where one was given. */
+function annotations(picture: Picture): LabelAnnotation[] {
+  const confidences = new Map(picture.classifications.map((one) => [one.label, one.confidence]));
+  return labelsOf(picture).map((label) => {
+    const confidence = confidences.get(label) ?? undefined;
+    return { annotation_label: label, ...(confidence === undefined ? {} : { confidence }) };
+  });
+}
+
+const boxOf = (box: Box): BoxAnnotation => ({
+  id: box.id,
+  annotation_label: box.label,
+  x_min_normalized: box.xMin,
+  y_min_normalized: box.yMin,
+  x_max_normalized: box.xMax,
+  y_max_normalized: box.yMax,
+  ...(box.confidence === null ? {} : { confidence: box.confidence }),
+});
+
+/** As Go prints a time: `2024-01-02 15:04:05.999 +0000 UTC`, the fraction without zeros at its end. */
+export function goTime(us: number): string {
+  const seconds = new Date(Math.floor(us / 1e6) * 1000).toISOString().slice(0, 19).replace('T', ' ');
+  const fraction = String(((us % 1e6) + 1e6) % 1e6)
+    .padStart(6, '0')
+    .replace(/0+$/, '');
+  return `${seconds}${fraction && `.${fraction}`} +0000 UTC`;
+}
