@@ -1,0 +1,59 @@
+import { createSecretKey, randomUUID } from 'node:crypto';
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+
+export type CredentialsType = 'api-key' | 'robot-secret';
+
+/** What a token says. `proof` names the very secret it was given for, so that it dies with it. */
+export type Claims = { subject: string; credentials: CredentialsType; proof: string };
+
+/**
+ * Access tokens: HS256, without expiry, because the public clients fetch one and keep it for life.
+ * They are revoked on the server: each call looks at the key or secret behind its token.
+ */
+export type Tokens = { issue(claims: Claims): Promise<string>; read(token: string): Promise<Claims> };
+
+const audience = 'platform';
+const keyId = 'k1';
+
+export function tokens(signingKey: Buffer, clock: Clock): Tokens {
+  const key = createSecretKey(signingKey);
+  // A signature costs 50 µs, this look-up less than one.
+  const seen = new LRUCache<string, Claims>({ max: 50_000 });
+  return {
+    issue: ({ subject, credentials, proof }) =>
+      new SignJWT({ rpc_creds_type: credentials, proof })
+        .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: keyId })
+        .setSubject(subject)
+        .setAudience([audience])
+        .setIssuer(audience)
+        .setIssuedAt(Math.floor(clock.wall() / 1000))
+        .setJti(randomUUID())
+        .sign(key),
+    async read(token) {
+      const known = seen.get(token);
+      if (known) return known;
+      const { payload } = await jwtVerify(token, key, { audience, issuer: audience, algorithms: ['HS256'] }).catch(
+        (error: unknown) => {
+          if (error instanceof errors.JWTExpired) throw new PlatformError('TOKEN_EXPIRED', {}, error);
+          throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token is not of this server' }, error);
+        },
+      );
+      const credentials = payload['rpc_creds_type'];
+      const proof = payload['proof'];
+      if (
+        typeof payload.sub !== 'string' ||
+        typeof proof !== 'string' ||
+        (credentials !== 'api-key' && credentials !== 'robot-secret')
+      ) {
+        throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token has no subject' });
+      }
+      const claims: Claims = { subject: payload.sub, credentials, proof };
+      // What expires is looked at each time.
+      if (payload.exp === undefined) seen.set(token, claims);
+      return claims;
+    },
+  };
+}

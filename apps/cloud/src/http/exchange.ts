@@ -1,0 +1,197 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/contract/errors';
+import type { Log } from '@platform/kit';
+import type { Authenticator } from '../auth/authenticate.ts';
+import type { BlobStore, Range } from '../blobs/store.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { isSameOrigin } from '../wire/authentication.ts';
+import { publicError } from '../wire/errors.ts';
+import type { Listener, Request, Response } from '../wire/mux.ts';
+
+/** One plain HTTP request and its answer. */
+export type Exchange = {
+  request: Request;
+  response: Response;
+  url: URL;
+  /** @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED */
+  caller(): Promise<Caller>;
+};
+
+export type Route = {
+  methods: readonly ('GET' | 'HEAD' | 'PUT' | 'POST')[];
+  /** Of the path, without the query. */
+  path: RegExp;
+  /** Groups of `path`, decoded. Errors become a JSON answer. */
+  answer(exchange: Exchange, groups: readonly string[]): Promise<void>;
+};
+
+const securityHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+/** The first route that fits; the last one should take everything. */
+export function httpListener(routes: readonly Route[], authenticator: Authenticator, log: Log): Listener {
+  const answer = async (request: Request, response: Response): Promise<void> => {
+    const url = new URL(request.url ?? '/', 'http://host');
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    try {
+      const fitting = routes.flatMap((route) => {
+        const found = route.path.exec(url.pathname);
+        return found ? [{ route, groups: found.slice(1).map((group) => decode(group ?? '')) }] : [];
+      });
+      const chosen = fitting.find(({ route }) => (route.methods as readonly string[]).includes(request.method ?? ''));
+      if (!chosen) {
+        const allow = [...new Set(fitting.flatMap(({ route }) => route.methods))].join(', ');
+        return sendText(
+          response,
+          allow ? 405 : 404,
+          allow ? 'method not allowed\n' : 'not found\n',
+          allow ? { allow } : {},
+        );
+      }
+      await chosen.route.answer(
+        { request, response, url, caller: () => callerOfRequest(authenticator, request) },
+        chosen.groups,
+      );
+    } catch (error) {
+      sendError(response, publicError(error, log, `${request.method} ${url.pathname}`));
+    }
+  };
+  return (request, response) => void answer(request, response);
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'path', value: text, limit: 'percent-encoded UTF-8' }, error);
+  }
+}
+
+/** By token, by key or part secret in headers, or by session for what only reads. */
+async function callerOfRequest(authenticator: Authenticator, request: Request): Promise<Caller> {
+  const header = (name: string): string | undefined => {
+    const value = request.headers[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const authorization = header('authorization');
+  if (authorization !== undefined) return authenticator.bearer(authorization);
+  const [keyId, key, partId, secret] = [header('key_id'), header('key'), header('part_id'), header('secret')];
+  if (keyId !== undefined && key !== undefined) return (await authenticator.check('api-key', keyId, key)).caller;
+  if (partId !== undefined && secret !== undefined)
+    return (await authenticator.check('robot-secret', partId, secret)).caller;
+  const cookies = header('cookie');
+  const isReading = request.method === 'GET' || request.method === 'HEAD';
+  if (cookies !== undefined && isReading && isSameOrigin(header('origin'), header('host'))) {
+    const caller = await authenticator.session(cookies);
+    if (caller) return caller;
+  }
+  throw new PlatformError('NOT_AUTHENTICATED');
+}
+
+export function send(
+  response: Response,
+  status: number,
+  headers: Record<string, string | number>,
+  body?: string | Uint8Array,
+): void {
+  response.writeHead(status, headers);
+  (response as ServerResponse).end(body);
+}
+
+export const sendText = (
+  response: Response,
+  status: number,
+  text: string,
+  headers: Record<string, string> = {},
+): void =>
+  send(
+    response,
+    status,
+    { 'content-type': 'text/plain; charset=utf-8', 'content-length': Buffer.byteLength(text), ...headers },
+    text,
+  );
+
+export const sendJson = (response: Response, status: number, value: unknown): void => {
+  const text = `${JSON.stringify(value)}\n`;
+  send(
+    response,
+    status,
+    { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' },
+    text,
+  );
+};
+
+export function sendError(response: Response, error: PlatformError): void {
+  if (response.headersSent) {
+    // The status is gone already: a broken answer must not look like a whole one.
+    response.destroy();
+    return;
+  }
+  if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
+    response.setHeader('retry-after', '1');
+  // The rest of a body that nobody reads: the connection goes after the answer.
+  if (!response.req.complete) response.setHeader('connection', 'close');
+  sendJson(response, httpStatusOf(error.code), {
+    code: error.code,
+    message: error.what,
+    remedy: error.remedy,
+    metadata: errorInfoOf(error).metadata,
+  });
+}
+
+export type BlobAnswer = {
+  sha256: string;
+  sizeBytes: number;
+  contentType: string;
+  /** Content of this address never changes. */
+  isImmutable?: boolean;
+  headers?: Record<string, string>;
+};
+
+/** GET and HEAD of a stored file, whole or in one range, with its sha256 as ETag. */
+export async function sendBlob({ request, response }: Exchange, blobs: BlobStore, blob: BlobAnswer): Promise<void> {
+  const etag = `"${blob.sha256}"`;
+  const headers: Record<string, string | number> = {
+    'content-type': blob.contentType,
+    'accept-ranges': 'bytes',
+    etag,
+    'cache-control': blob.isImmutable ? 'public, max-age=31536000, immutable' : 'private, no-cache',
+    ...blob.headers,
+  };
+  if (request.headers['if-none-match'] === etag) return send(response, 304, headers);
+  const wanted =
+    request.headers['if-range'] === undefined || request.headers['if-range'] === etag
+      ? request.headers.range
+      : undefined;
+  const range = parseRange(wanted, blob.sizeBytes);
+  if (range === 'outside') {
+    response.setHeader('content-range', `bytes */${blob.sizeBytes}`);
+    throw new PlatformError('RANGE_NOT_SATISFIABLE', { range: String(wanted), sizeBytes: blob.sizeBytes });
+  }
+  const sizeBytes = range ? range.end - range.start + 1 : blob.sizeBytes;
+  if (range) headers['content-range'] = `bytes ${range.start}-${range.end}/${blob.sizeBytes}`;
+  headers['content-length'] = sizeBytes;
+  const status = range ? 206 : 200;
+  if (request.method === 'HEAD' || sizeBytes === 0) return send(response, status, headers);
+  const bytes = await blobs.get(blob.sha256, range);
+  response.writeHead(status, headers);
+  // A reader that goes away is no failure of ours.
+  await pipeline(bytes, response as ServerResponse).catch(() => response.destroy());
+}
+
+/** One range of a `range` header; several or another unit: the whole file. */
+export function parseRange(header: string | undefined, sizeBytes: number): Range | 'outside' | undefined {
+  const found = header === undefined ? null : /^bytes=(\d*)-(\d*)$/.exec(header.trim());
+  if (!found) return undefined;
+  const [, first = '', last = ''] = found;
+  if (first === '' && last === '') return undefined;
+  const start = first === '' ? Math.max(0, sizeBytes - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1);
+  if (first !== '' && last !== '' && Number(last) < start) return undefined;
+  return start >= sizeBytes || (first === '' && Number(last) === 0) ? 'outside' : { start, end };
+}

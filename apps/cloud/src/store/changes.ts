@@ -1,0 +1,71 @@
+import { sql } from 'kysely';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import type { Database } from './database.ts';
+import type { Notifications } from './notifications.ts';
+
+/** What a cache may hold of the database. Keys: the id; releases: the program's name; config: the part. */
+export type ChangeKind = 'api_key' | 'part' | 'session' | 'person' | 'config' | 'release';
+
+export type Changes = {
+  /** Called for each change, perhaps more than once; without arguments: forget everything. */
+  subscribe(listener: (kind?: ChangeKind, key?: string) => void): () => void;
+  /** Tells the caches of this process at once, after the transaction that wrote the row has committed. */
+  tell(kind: ChangeKind, key: string): void;
+};
+
+const pollMs = 5_000;
+/** Longer than a poll and than any transaction that writes a change. */
+const lookBackSeconds = 30;
+
+/** Writes the change into the transaction that makes it; other processes hear of it when that commits. */
+export const recordChange = async (trx: Database, kind: ChangeKind, key: string): Promise<void> => {
+  await trx.insertInto('change').values({ kind, key }).execute();
+};
+
+/** Listens, and reads again every few seconds what a broken connection may have hidden. Ends with `stop`. */
+export function followChanges(of: {
+  db: Database;
+  notifications: Notifications;
+  clock: Clock;
+  log: Log;
+  stop: AbortSignal;
+}): Changes & { done: Promise<void> } {
+  const listeners = new Set<(kind?: ChangeKind, key?: string) => void>();
+  const tell = (kind?: ChangeKind, key?: string) => {
+    for (const listener of listeners) listener(kind, key);
+  };
+  const deaf = of.notifications.listen('change', (payload) => {
+    if (payload === undefined) return tell();
+    const [, kind, ...key] = payload.split(' ');
+    tell(kind as ChangeKind, key.join(' '));
+  });
+  const poll = async (): Promise<void> => {
+    while (!of.stop.aborted) {
+      await of.clock.sleep(pollMs, of.stop);
+      if (of.stop.aborted) break;
+      try {
+        const rows = await of.db
+          .selectFrom('change')
+          .select(['kind', 'key'])
+          .where('at', '>', sql<number>`now() - make_interval(secs => ${lookBackSeconds})`)
+          .execute();
+        for (const row of rows) tell(row.kind as ChangeKind, row.key);
+        await of.db
+          .deleteFrom('change')
+          .where('at', '<', sql<number>`now() - interval '1 hour'`)
+          .execute();
+      } catch (error) {
+        of.log.warn('changes could not be read', { error: errorText(error) });
+      }
+    }
+    deaf();
+  };
+  return {
+    tell,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    done: poll(),
+  };
+}

@@ -1,0 +1,43 @@
+import type { Interceptor } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import type { Authenticator } from '../auth/authenticate.ts';
+import { setCaller } from '../auth/caller.ts';
+import type { Caller } from '../rules/permissions.ts';
+
+/**
+ * A page of another site cannot make a browser send these headers without asking us first (CORS), and our answer to that
+ * question allows no cookies. So a cookie counts only beside one of them, and only from our own origin.
+ */
+export function maySendCookie(headers: Headers): boolean {
+  const isRpc =
+    headers.has('connect-protocol-version') || (headers.get('content-type') ?? '').startsWith('application/grpc-web');
+  return isRpc && isSameOrigin(headers.get('origin'), headers.get('host'));
+}
+
+export function isSameOrigin(origin: string | null | undefined, host: string | null | undefined): boolean {
+  if (!origin) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
+}
+
+/** Every call but Authenticate needs a token or, from our own web app, a session. */
+export const authenticationInterceptor =
+  (authenticator: Authenticator): Interceptor =>
+  (next) =>
+  async (request) => {
+    if (request.service.typeName !== AuthService.typeName) {
+      setCaller(request.contextValues, await callerFrom(authenticator, request.header));
+    }
+    return next(request);
+  };
+
+async function callerFrom(authenticator: Authenticator, headers: Headers): Promise<Caller> {
+  const authorization = headers.get('authorization');
+  if (authorization !== null) return authenticator.bearer(authorization);
+  const cookies = headers.get('cookie');
+  if (cookies !== null && maySendCookie(headers)) {
+    const caller = await authenticator.session(cookies);
+    if (caller) return caller;
+  }
+  throw new PlatformError('NOT_AUTHENTICATED');
+}

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/contract/errors';
+import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
+import { errorText, isAbort, type Log } from '@platform/kit';
+import { isDatabaseAway } from '../store/database.ts';
+
+/** Larger messages are refused; clients expect at least 32 MiB. */
+export const messageLimitBytes = 64 * 1024 * 1024;
+
+/** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */
+export function publicError(error: unknown, log: Log, where: string): PlatformError {
+  if (error instanceof PlatformError) return error;
+  if (isDatabaseAway(error)) {
+    log.warn('a call failed: the database is away', { where, error: errorText(error) });
+    return new PlatformError('DATABASE_UNAVAILABLE', {}, error);
+  }
+  const incident = randomUUID();
+  log.error('a call failed unexpectedly', {
+    where,
+    incident,
+    error: errorText(error),
+    stack: error instanceof Error ? error.stack : undefined,
+  });
+  return new PlatformError('INTERNAL', { incident }, error);
+}
+
+export function toConnectError(error: PlatformError): ConnectError {
+  const code = connectCode[errorTable[error.code].rpc] as Code;
+  return new ConnectError(error.message, code, undefined, [
+    { desc: ErrorInfoSchema, value: errorInfoOf(error) },
+    ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
+  ]);
+}
+
+/** Codes become gRPC statuses here and nowhere else. */
+export const errorInterceptor = (log: Log): Interceptor => {
+  const turned = (error: unknown, where: string): ConnectError => {
+    if (error instanceof ConnectError) {
+      const isTooLarge = error.code === Code.ResourceExhausted && error.rawMessage.includes('readMaxBytes');
+      return isTooLarge
+        ? toConnectError(new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error))
+        : error;
+    }
+    if (isAbort(error)) return new ConnectError('the call was canceled', Code.Canceled);
+    return toConnectError(publicError(error, log, where));
+  };
+  return (next) => async (request) => {
+    const where = `${request.service.typeName}/${request.method.name}`;
+    try {
+      const response = await next(request);
+      if (!response.stream) return response;
+      return { ...response, message: guarded(response.message, (error) => turned(error, where)) };
+    } catch (error) {
+      throw turned(error, where);
+    }
+  };
+};
+
+async function* guarded<T>(messages: AsyncIterable<T>, turned: (error: unknown) => ConnectError): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw turned(error);
+  }
+}

@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http';
+import http2 from 'node:http2';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
+import type { Log } from '@platform/kit';
+import type { Authenticator } from '../auth/authenticate.ts';
+import { authenticationInterceptor } from './authentication.ts';
+import { errorInterceptor, messageLimitBytes } from './errors.ts';
+import type { Listener, Request, Response } from './mux.ts';
+
+export type ListenerOptions = {
+  routes: (router: ConnectRouter) => void;
+  authenticator: Authenticator;
+  /** Answers what it can answer from memory; false: not this one. */
+  fast: (request: Request, response: Response) => boolean;
+  /** Everything that is no RPC. */
+  pages: Listener;
+  log: Log;
+};
+
+/** RPC under both names, the fast path, and plain HTTP behind them. */
+export function rpcListener(options: ListenerOptions): Listener {
+  const rpc = connectNodeAdapter({
+    routes: options.routes,
+    interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
+    acceptCompression: [compressionGzip],
+    readMaxBytes: messageLimitBytes,
+    fallback: (request, response) => {
+      if (String(request.headers['content-type'] ?? '').startsWith('application/grpc'))
+        return unknownMethod(request, response);
+      if (request.headers['connect-protocol-version'] !== undefined) return unknownConnectMethod(response);
+      options.pages(request, response);
+    },
+  });
+  return (request, response) => {
+    // Bodies carry no package names, so the other name is a matter of the path alone.
+    if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
+    if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
+    if (options.fast(request, response)) return;
+    if (request.httpVersionMajor === 2) freeSender(response as http2.Http2ServerResponse);
+    rpc(request as never, response as never);
+  };
+}
+
+const allowedHeaders =
+  'authorization, content-type, connect-protocol-version, connect-timeout-ms, grpc-timeout, viam_client, platform_client, x-grpc-web, x-user-agent, key_id, key';
+
+/** Any page may call with a token; none gets to use our cookie. True: the preflight is answered. */
+function crossOrigin(request: Request, response: Response): boolean {
+  response.setHeader('access-control-allow-origin', String(request.headers.origin));
+  response.setHeader('vary', 'origin');
+  response.setHeader(
+    'access-control-expose-headers',
+    'grpc-status, grpc-message, grpc-status-details-bin, content-encoding, connect-content-encoding',
+  );
+  if (request.method !== 'OPTIONS') return false;
+  response.setHeader('access-control-allow-methods', 'GET, HEAD, POST, PUT, OPTIONS');
+  response.setHeader(
+    'access-control-allow-headers',
+    String(request.headers['access-control-request-headers'] ?? allowedHeaders),
+  );
+  response.setHeader('access-control-max-age', '7200');
+  response.writeHead(204);
+  (response as ServerResponse).end();
+  return true;
+}
+
+/** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
+function unknownMethod(request: Request, response: Response): void {
+  const headers = {
+    'content-type': String(request.headers['content-type']),
+    'grpc-status': '12',
+    'grpc-message': 'this server has no such method',
+  };
+  if (request.httpVersionMajor === 2) {
+    (response as http2.Http2ServerResponse).stream.respond(
+      { ':status': 200, ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) },
+      { endStream: true },
+    );
+    return;
+  }
+  response.writeHead(200, { ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) });
+  (response as ServerResponse).end();
+}
+
+function unknownConnectMethod(response: Response): void {
+  response.writeHead(404, { 'content-type': 'application/json' });
+  (response as ServerResponse).end(
+    JSON.stringify({ code: 'unimplemented', message: 'this server has no such method' }),
+  );
+}
+
+/**
+ * An error answered before the request was read to its end would leave an HTTP/2 client waiting for flow control for ever:
+ * after the trailers, the stream is reset without an error. ("finish" of the compatibility response comes too late.)
+ */
+function freeSender(response: http2.Http2ServerResponse): void {
+  const { stream } = response;
+  stream.once('wantTrailers', () =>
+    setImmediate(() => {
+      if (!stream.readableEnded && !stream.destroyed) stream.close(http2.constants.NGHTTP2_NO_ERROR);
+    }),
+  );
+}

@@ -1,0 +1,168 @@
+import http from 'node:http';
+import http2 from 'node:http2';
+import net from 'node:net';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Clock, type Log } from '@platform/kit';
+
+export type Request = http.IncomingMessage | http2.Http2ServerRequest;
+export type Response = http.ServerResponse | http2.Http2ServerResponse;
+export type Listener = (request: Request, response: Response) => void;
+
+export type PortOptions = {
+  host: string;
+  /** 0: any free one. */
+  port: number;
+  /** PEM texts; with them TLS is spoken on the same port. */
+  tls?: { cert: string; key: string };
+  /** Also speak without TLS to other hosts. */
+  allowPlaintext: boolean;
+  maxConnections?: number;
+  /** A connection that says nothing for so long is closed. */
+  firstByteMs?: number;
+  clock: Clock;
+  log: Log;
+};
+
+export type Port = { host: string; port: number; close(limitMs: number): Promise<void> };
+
+type Speaks = 'tls' | 'http2' | 'http1' | 'unknown yet';
+
+const preface = Buffer.from('PRI');
+const tlsHandshake = 0x16;
+
+/** What the first bytes of a connection announce. */
+export function speaks(head: Uint8Array): Speaks {
+  if (head[0] === tlsHandshake) return 'tls';
+  const start = head.subarray(0, preface.length);
+  if (!preface.subarray(0, start.length).equals(start)) return 'http1';
+  return start.length < preface.length ? 'unknown yet' : 'http2';
+}
+
+export const isLoopback = (address: string | undefined): boolean =>
+  address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1' || address === 'localhost');
+
+/** Longer than the pools of clients keep idle connections, or they write into a closing one. */
+const keepAliveMs = 75_000;
+const headersMs = 30_000;
+
+/**
+ * One port for HTTP/1.1, HTTP/2 without TLS (by its preface) and TLS (by its first byte; ALPN tells the rest).
+ *
+ * @throws PlatformError PORT_IN_USE; INVALID_ARGUMENT for a host that would be reached without TLS.
+ */
+export async function openPort(listener: Listener, options: PortOptions): Promise<Port> {
+  const { clock, log, tls } = options;
+  if (!tls && !options.allowPlaintext && !isLoopback(options.host)) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'host',
+      value: options.host,
+      limit:
+        'without a TLS certificate only this machine may connect: give --tls-cert and --tls-key, or say --allow-plaintext behind a TLS proxy',
+    });
+  }
+  const http1 = http.createServer(
+    { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 },
+    listener,
+  );
+  const sessions = new Set<http2.ServerHttp2Session>();
+  const follow = (server: http2.Http2Server | http2.Http2SecureServer) => {
+    server.on('sessionError', (error) => log.debug('an HTTP/2 session failed', { error: errorText(error) }));
+    server.on('session', (session) => {
+      sessions.add(session);
+      session.once('close', () => sessions.delete(session));
+    });
+  };
+  const h2c = http2.createServer(listener);
+  follow(h2c);
+  const secure = tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, listener);
+  if (secure) {
+    follow(secure);
+    secure.on('tlsClientError', (error) => log.debug('a TLS handshake failed', { error: errorText(error) }));
+    Object.assign(secure, { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 });
+  }
+
+  const sockets = new Set<net.Socket>();
+  const stop = new AbortController();
+  const server = net.createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    socket.on('error', (error) => {
+      log.debug('a connection broke', { error: errorText(error) });
+      socket.destroy();
+    });
+    const heard = new AbortController();
+    void clock.sleep(options.firstByteMs ?? 10_000, AbortSignal.any([heard.signal, stop.signal])).then(() => {
+      if (!heard.signal.aborted) socket.destroy();
+    });
+    socket.once('close', () => heard.abort());
+    const sniff = () => {
+      const head = socket.read() as Buffer | null;
+      if (!head) return void socket.once('readable', sniff);
+      const found = speaks(head);
+      socket.unshift(head);
+      if (found === 'unknown yet') {
+        // What was put back makes the stream readable at once: wait for more than that.
+        return void waitForMore(socket, head.length, sniff);
+      }
+      heard.abort();
+      if (found !== 'tls' && !options.allowPlaintext && !isLoopback(socket.remoteAddress)) return void socket.destroy();
+      const to = found === 'tls' ? secure : found === 'http2' ? h2c : http1;
+      if (!to) return void socket.destroy();
+      to.emit('connection', socket);
+    };
+    socket.once('readable', sniff);
+  });
+  server.maxConnections = options.maxConnections ?? 15_000;
+  server.on('drop', () => log.warn('a connection was refused: too many are open', { limit: server.maxConnections }));
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host: options.host, port: options.port, backlog: 4096 }, resolve);
+  }).catch((error: unknown) => {
+    const code = (error as { code?: string }).code;
+    if (code === 'EADDRINUSE') throw new PlatformError('PORT_IN_USE', { port: options.port }, error);
+    if (code === 'EACCES') {
+      throw new PlatformError(
+        'INVALID_ARGUMENT',
+        { field: 'port', value: options.port, limit: 'this user may not open it; ports from 1024 on are free to all' },
+        error,
+      );
+    }
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+      throw new PlatformError(
+        'INVALID_ARGUMENT',
+        { field: 'host', value: options.host, limit: 'it is no address of this machine' },
+        error,
+      );
+    }
+    throw error;
+  });
+  const { port } = server.address() as net.AddressInfo;
+
+  return {
+    host: options.host,
+    port,
+    async close(limitMs) {
+      stop.abort();
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const session of sessions) session.close();
+      http1.close();
+      // Calls still running may end; connections without one go now.
+      http1.closeIdleConnections();
+      const late = new AbortController();
+      void clock.sleep(limitMs, late.signal).then(() => {
+        for (const socket of sockets) socket.destroy();
+      });
+      await closed;
+      late.abort();
+    },
+  };
+}
+
+function waitForMore(socket: net.Socket, than: number, then: () => void): void {
+  const look = () => {
+    if (socket.readableLength > than) then();
+    else if (!socket.destroyed && !socket.readableEnded) socket.once('readable', look);
+  };
+  socket.once('readable', look);
+}
