@@ -1,0 +1,108 @@
+// One row of the generated field table, and what is said about a value that does not fit into it. No Zod: devices use this.
+
+export interface Field {
+  readonly type: 'boolean' | 'integer' | 'number' | 'string' | 'strings' | 'map';
+  /** Absent: the field has to be given. */
+  readonly default?: unknown;
+  readonly min?: number;
+  readonly max?: number;
+  readonly minLength?: number;
+  readonly maxBytes?: number;
+  /** Of the text; of each item of a list; of each key of a map. */
+  readonly pattern?: RegExp;
+  readonly values?: readonly string[];
+  readonly minItems?: number;
+  readonly isNullable?: true;
+  readonly unit?: 'min' | 'MB' | 'h';
+  readonly isSecret?: true;
+  readonly alias?: string;
+  readonly isBeyondSpec?: true;
+  readonly expected?: string;
+}
+
+export type Section = Readonly<Record<string, Field>>;
+
+export type Json = Readonly<Record<string, unknown>>;
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+
+const units = { min: 'minutes', MB: 'megabytes', h: 'hours' } as const;
+
+/** What a field takes, in words that fit after "must be". */
+export function expectedText(field: Field): string {
+  if (field.expected !== undefined) return field.expected;
+  const unit = field.unit === undefined ? '' : ` of ${units[field.unit]}`;
+  switch (field.type) {
+    case 'boolean':
+      return field.isNullable ? 'true, false or null' : 'true or false';
+    case 'integer':
+      return `a whole number${unit} from ${field.min} to ${field.max}`;
+    case 'number':
+      return `a number${unit} from ${field.min} to ${field.max}`;
+    case 'string':
+      if (field.values) return `one of ${field.values.map((v) => JSON.stringify(v)).join(', ')}`;
+      if (field.maxBytes !== undefined)
+        return `text of ${field.minLength ? `${field.minLength} to` : 'at most'} ${field.maxBytes} bytes`;
+      return 'text';
+    case 'strings':
+      return 'a list of texts';
+    case 'map':
+      return 'an object with text values';
+  }
+}
+
+/** A value for people and logs: shortened, never a secret. */
+export function shown(field: Field | undefined, value: unknown): string {
+  if (field?.isSecret)
+    return typeof value === 'string' ? `a text of ${value.length} characters` : `a value of type ${typeof value}`;
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text;
+}
+
+/** Whether a value fits into a field; the same verdict as the schema's (held by a test). */
+export function fits(field: Field, value: unknown): boolean {
+  if (value === null) return field.isNullable === true;
+  switch (field.type) {
+    case 'boolean':
+      return typeof value === 'boolean';
+    case 'integer':
+      return Number.isSafeInteger(value) && inRange(field, value as number);
+    case 'number':
+      return typeof value === 'number' && Number.isFinite(value) && inRange(field, value);
+    case 'string':
+      return typeof value === 'string' && textFits(field, value);
+    case 'strings':
+      return (
+        Array.isArray(value) &&
+        value.length >= (field.minItems ?? 0) &&
+        value.every((item) => typeof item === 'string' && textFits(field, item))
+      );
+    case 'map':
+      return (
+        isObject(value) &&
+        Object.entries(value).every(([key, item]) => typeof item === 'string' && (field.pattern?.test(key) ?? true))
+      );
+  }
+}
+
+const inRange = (field: Field, value: number): boolean =>
+  value >= (field.min ?? -Infinity) && value <= (field.max ?? Infinity);
+
+const textFits = (field: Field, text: string): boolean =>
+  text.length >= (field.minLength ?? 0) &&
+  (field.maxBytes === undefined || byteLength(text) <= field.maxBytes) &&
+  (field.values?.includes(text) ?? true) &&
+  (field.type === 'map' || (field.pattern?.test(text) ?? true));
+
+/** One sentence on a value that does not fit. */
+export const misfit = (field: Field, value: unknown): string =>
+  `must be ${expectedText(field)}, not ${shown(field, value)}.`;
+
+/** The same problem as an instruction. */
+export function remedyFor(field: Field): string {
+  const instead =
+    field.default === undefined ? '' : `, or remove the key: the default is ${shown(field, field.default)}`;
+  return `Write ${expectedText(field)}${field.isSecret ? '' : instead}.`;
+}

@@ -1,0 +1,332 @@
+// The one source of the `agent` configuration: types, defaults, limits, units, descriptions. Generated from it: the JSON
+// Schema, the tables in docs/generated/config.md, and the field table that devices use (they do not load Zod).
+import { z } from 'zod';
+
+/** What a field carries besides its type. */
+interface Notes {
+  readonly description: string;
+  readonly unit?: 'min' | 'MB' | 'h';
+  /** Never logged, shown as a password field. */
+  readonly secret?: true;
+  /** Other key that means the same; the one that clients of the public protocol write. */
+  readonly alias?: string;
+  /** Default in words, where the value alone does not say it. */
+  readonly defaultText?: string;
+  /** Not in the specification's tables. */
+  readonly beyondSpec?: true;
+  /** UTF-8 bytes, where the limit counts bytes. */
+  readonly maxBytes?: number;
+  /** What is allowed, in words, where a pattern does not speak for itself. */
+  readonly expected?: string;
+}
+
+const ipv4 = '(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
+const semver = 'v?\\d+\\.\\d+\\.\\d+(?:-[0-9A-Za-z.-]+)?(?:\\+[0-9A-Za-z.-]+)?';
+const version = new RegExp(`^(?:stable|dev|${semver}|https?://[^\\s/]+/\\S+|file:///\\S+)$`);
+const versionForms = 'a version such as 1.4.0, "stable", "dev", an http(s):// URL or a file:/// URL';
+
+const bytes = (text: string): number => new TextEncoder().encode(text).length;
+const flag = (value: boolean, notes: Notes) =>
+  z
+    .boolean()
+    .default(value)
+    .meta({ ...notes });
+const text = (value: string, notes: Notes) =>
+  (notes.maxBytes === undefined ? z.string() : z.string().refine((s) => bytes(s) <= (notes.maxBytes ?? 0)))
+    .default(value)
+    .meta({ ...notes });
+const matching = (pattern: RegExp, value: string, notes: Notes & { expected: string }) =>
+  z
+    .string()
+    .regex(pattern)
+    .default(value)
+    .meta({ ...notes });
+const minutes = (value: number, min: number, max: number, notes: Notes) =>
+  z
+    .int()
+    .min(min)
+    .max(max)
+    .default(value)
+    .meta({ ...notes, unit: 'min' });
+
+const week = 7 * 24 * 60;
+const interfaceName = {
+  pattern: /^[^\s/]{0,15}$/,
+  expected: 'an interface name of at most 15 characters without blanks',
+};
+
+export const versionControl = z
+  .looseObject({
+    agent: matching(version, 'stable', {
+      description: 'Version of the agent. With "stable" it is upgraded when a new version is released.',
+      expected: versionForms,
+    }),
+    'platform-server': matching(version, 'stable', {
+      description:
+        'Version of the machine server: a semantic version, "stable", "dev", a URL, or a file:// URL to a local binary.',
+      alias: 'viam-server',
+      expected: versionForms,
+    }),
+  })
+  .meta({ description: 'Versions of agent and machine server.' });
+
+export const advancedSettings = z
+  .looseObject({
+    debug: flag(false, { description: 'Sets the log level of the agent to debug.' }),
+    disable_network_configuration: flag(false, {
+      description: 'Turns off network and hotspot configuration and additional networks.',
+    }),
+    disable_system_configuration: flag(false, { description: 'Turns off the system configuration.' }),
+    disable_platform_server: flag(false, {
+      description: 'Stops the machine server and keeps it stopped, for example while somebody runs it by hand.',
+      alias: 'disable_viam_server',
+    }),
+    platform_server_start_timeout_minutes: minutes(10, 1, week, {
+      description: 'A machine server that has not started successfully after this long is killed and started again.',
+      alias: 'viam_server_start_timeout_minutes',
+    }),
+    wait_for_update_check: flag(false, {
+      description:
+        'At start, wait for a network and check for updates before the machine server is started. Later checks are the same either way.',
+    }),
+    agent_auto_restart: flag(false, {
+      description:
+        'The agent restarts itself into a newly installed version of its own instead of waiting for the next restart.',
+      beyondSpec: true,
+    }),
+    disable_log_deduplication: flag(false, { description: 'Sends repeated log lines one by one.', beyondSpec: true }),
+    platform_server_env: z
+      .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
+      .default({})
+      .meta({
+        description: 'Environment variables of the machine server.',
+        alias: 'viam_server_env',
+        secret: true,
+        beyondSpec: true,
+        expected: 'an object of environment variables with text values',
+      }),
+  })
+  .meta({ description: 'Switches for what the agent does at run time.' });
+
+export const networkConfiguration = z
+  .looseObject({
+    device_reboot_after_offline_minutes: minutes(0, 0, 30 * 24 * 60, {
+      description: 'The device reboots after it was offline this long. 0: never.',
+      defaultText: '0 (disabled)',
+    }),
+    disable_captive_portal_redirect: flag(false, {
+      description:
+        'When false, every name looked up on the hotspot leads to the device; when true, only names that end in .setup.',
+    }),
+    fragment_id: text('', {
+      description: 'Fragment that configures new machines; required with the mobile provisioning app.',
+    }),
+    hotspot_interface: matching(interfaceName.pattern, '', {
+      description: 'Interface for hotspot, provisioning and WiFi.',
+      defaultText: 'first discovered 802.11 device',
+      expected: interfaceName.expected,
+    }),
+    hotspot_password: matching(/^[\x20-\x7e]{8,63}$/, 'platformsetup', {
+      description: 'WiFi password of the provisioning hotspot.',
+      secret: true,
+      expected: '8 to 63 ASCII characters',
+    }),
+    hotspot_prefix: z
+      .string()
+      .min(1)
+      .refine((s) => bytes(s) <= 31)
+      .default('platform-setup')
+      .meta({
+        description: 'Goes before the hostname of the device to form the SSID of the hotspot.',
+        maxBytes: 31,
+      } satisfies Notes),
+    manufacturer: text('platform', { description: 'Shown on the captive portal and in the provisioning app.' }),
+    model: text('custom', { description: 'Shown on the captive portal and in the provisioning app.' }),
+    offline_before_starting_hotspot_minutes: minutes(2, 1, week, {
+      description: 'The hotspot starts only after the device was offline longer than this.',
+    }),
+    retry_connection_timeout_minutes: minutes(10, 1, week, {
+      description: 'Provisioning ends after this long, so that other connections are tried.',
+    }),
+    turn_on_hotspot_if_wifi_has_no_internet: flag(false, {
+      description:
+        'When true, all configured networks are tried and only a reachable internet counts as online; when false, one WiFi connection is enough.',
+    }),
+    user_idle_minutes: minutes(5, 1, week, {
+      description: 'A user of the portal or of the provisioning app counts as idle after this long.',
+    }),
+    wifi_power_save: z
+      .boolean()
+      .nullable()
+      .default(null)
+      .meta({
+        description: 'Turns power save of all managed WiFi connections on or off.',
+        defaultText: 'false (when unset, the system default applies; null is accepted)',
+      } satisfies Notes),
+    hotspot_ssid: text('', {
+      description: 'SSID of the hotspot, in place of prefix and hostname.',
+      maxBytes: 32,
+      beyondSpec: true,
+    }),
+    disable_bt_provisioning: flag(false, { description: 'Turns off provisioning over Bluetooth.', beyondSpec: true }),
+    disable_wifi_provisioning: flag(false, { description: 'Turns off the provisioning hotspot.', beyondSpec: true }),
+    bluetooth_trust_all: flag(false, {
+      description: 'Accepts every Bluetooth pairing while provisioning.',
+      beyondSpec: true,
+    }),
+  })
+  .meta({ description: 'Provisioning hotspot and network behaviour.' });
+
+export const additionalNetwork = z
+  .looseObject({
+    type: z.enum(['wifi', 'wired']).meta({ description: 'Kind of network.' } satisfies Notes),
+    interface: matching(interfaceName.pattern, '', {
+      description: 'Interface name; empty: any.',
+      expected: interfaceName.expected,
+    }),
+    ssid: text('', { description: 'WiFi SSID; needed for WiFi only.', maxBytes: 32 }),
+    psk: matching(/^(?:[\x20-\x7e]{8,63}|[0-9A-Fa-f]{64})?$/, '', {
+      description: 'Passkey of the network.',
+      secret: true,
+      expected: 'empty, 8 to 63 ASCII characters, or 64 hexadecimal digits',
+    }),
+    priority: z
+      .int()
+      .min(-999)
+      .max(999)
+      .default(0)
+      .meta({ description: 'The network with the higher number is preferred.' } satisfies Notes),
+    ipv4_address: matching(new RegExp(`^(?:auto|${ipv4}/(?:3[0-2]|[12]?\\d))?$`), 'auto', {
+      description: 'IPv4 address in CIDR form, or "auto".',
+      expected: '"auto" or an address with its prefix length, such as 192.168.1.20/24',
+    }),
+    ipv4_gateway: matching(new RegExp(`^(?:${ipv4})?$`), '', {
+      description: 'IPv4 gateway.',
+      expected: 'an IPv4 address, such as 192.168.1.1',
+    }),
+    ipv4_dns: z
+      .array(z.string().regex(new RegExp(`^${ipv4}$`)))
+      .default([])
+      .meta({ description: 'IPv4 DNS servers.', expected: 'a list of IPv4 addresses' } satisfies Notes),
+    ipv4_route_metric: z
+      .int()
+      .min(0)
+      .max(4_294_967_295)
+      .default(0)
+      .meta({
+        description: 'The route with the lower number is preferred. 0: 100 for wired, 600 for wireless.',
+      } satisfies Notes),
+    name: text('', {
+      description: 'Name of the network; the key, where the networks are written as an object.',
+      beyondSpec: true,
+    }),
+  })
+  .meta({ description: 'Networks to fall back to. Also accepted as an object from name to network.' });
+
+export const systemConfiguration = z
+  .looseObject({
+    logging_journald_runtime_max_use_megabytes: z
+      .int()
+      .min(-1)
+      .max(1_048_576)
+      .default(512)
+      .meta({
+        description: 'Space for temporary logs. -1: leaves the limit of the system.',
+        unit: 'MB',
+      } satisfies Notes),
+    logging_journald_system_max_use_megabytes: z
+      .int()
+      .min(-1)
+      .max(1_048_576)
+      .default(512)
+      .meta({
+        description: 'Disk space for persistent logs. -1: leaves the limit of the system.',
+        unit: 'MB',
+      } satisfies Notes),
+    os_auto_upgrade_type: z
+      .enum(['', 'all', 'security', 'disable', 'managed-all', 'managed-security'])
+      .default('')
+      .meta({
+        description:
+          'Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms are run by the agent.',
+      } satisfies Notes),
+    logging_journald_storage: z
+      .enum(['', 'persistent', 'volatile', 'auto', 'none'])
+      .default('')
+      .meta({
+        description: 'Where journald keeps logs; "" leaves it.',
+        beyondSpec: true,
+      } satisfies Notes),
+    forward_system_logs: text('', {
+      description: 'Identifiers of the system journal to send with the logs: "all" or a list with commas.',
+      beyondSpec: true,
+    }),
+    os_managed_upgrade_interval_hours: z
+      .number()
+      .min(1)
+      .max(8_784)
+      .default(24)
+      .meta({
+        description: 'Time between two upgrades of the managed- forms.',
+        unit: 'h',
+        beyondSpec: true,
+      } satisfies Notes),
+  })
+  .meta({ description: 'Logging and upgrades of the operating system.' });
+
+export const agentSchema = z
+  .looseObject({
+    version_control: versionControl.optional(),
+    advanced_settings: advancedSettings.optional(),
+    network_configuration: networkConfiguration.optional(),
+    additional_networks: z.array(additionalNetwork).optional(),
+    system_configuration: systemConfiguration.optional(),
+  })
+  .meta({ description: 'Configuration of the agent.' });
+
+export const weekDays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+const clockTime = { pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, expected: 'a time from 00:00 to 23:59, such as 02:30' };
+
+export const maintenanceWindow = z
+  .looseObject({
+    days: z
+      .array(z.enum(weekDays))
+      .min(1)
+      .default([...weekDays])
+      .meta({
+        description: 'Days on which the window begins.',
+        defaultText: 'every day',
+        expected: 'a list of mon, tue, wed, thu, fri, sat, sun',
+        beyondSpec: true,
+      } satisfies Notes),
+    from: z
+      .string()
+      .regex(clockTime.pattern)
+      .meta({
+        description: 'Time at which it begins.',
+        expected: clockTime.expected,
+        beyondSpec: true,
+      } satisfies Notes),
+    to: z
+      .string()
+      .regex(clockTime.pattern)
+      .meta({
+        description: 'Time at which it ends; on the next day when it is earlier than `from`.',
+        expected: clockTime.expected,
+        beyondSpec: true,
+      } satisfies Notes),
+    time_zone: text('UTC', {
+      description: 'Time zone of both times by its IANA name, such as Europe/Berlin.',
+      expected: 'an IANA time zone, such as Europe/Berlin',
+      beyondSpec: true,
+    }),
+  })
+  .meta({
+    description:
+      'When the agent may restart or upgrade the machine server. Without it: whenever the machine server allows it.',
+  });
+
+/** Whole configuration of a machine part, as far as this document knows it; other keys belong to the machine server. */
+export const machineConfigSchema = z
+  .looseObject({ agent: agentSchema.optional(), maintenance_window: maintenanceWindow.optional() })
+  .meta({ title: 'Machine configuration' });

@@ -1,0 +1,196 @@
+// Generated from config-schema.ts by tools/gen.ts. Do not edit.
+import type { Section } from '../config-field.ts';
+
+/** Versions of agent and machine server. */
+export interface VersionControl {
+  /** Version of the agent. With "stable" it is upgraded when a new version is released. Default: "stable". */
+  readonly agent: string;
+  /** Version of the machine server: a semantic version, "stable", "dev", a URL, or a file:// URL to a local binary. Default: "stable". */
+  readonly 'platform-server': string;
+}
+
+/** Switches for what the agent does at run time. */
+export interface AdvancedSettings {
+  /** Sets the log level of the agent to debug. Default: false. */
+  readonly debug: boolean;
+  /** Turns off network and hotspot configuration and additional networks. Default: false. */
+  readonly disable_network_configuration: boolean;
+  /** Turns off the system configuration. Default: false. */
+  readonly disable_system_configuration: boolean;
+  /** Stops the machine server and keeps it stopped, for example while somebody runs it by hand. Default: false. */
+  readonly disable_platform_server: boolean;
+  /** A machine server that has not started successfully after this long is killed and started again. Unit: min. Default: 10. */
+  readonly platform_server_start_timeout_minutes: number;
+  /** At start, wait for a network and check for updates before the machine server is started. Later checks are the same either way. Default: false. */
+  readonly wait_for_update_check: boolean;
+  /** The agent restarts itself into a newly installed version of its own instead of waiting for the next restart. Default: false. */
+  readonly agent_auto_restart: boolean;
+  /** Sends repeated log lines one by one. Default: false. */
+  readonly disable_log_deduplication: boolean;
+  /** Environment variables of the machine server. Default: see the table. */
+  readonly platform_server_env: Readonly<Record<string, string>>;
+}
+
+/** Provisioning hotspot and network behaviour. */
+export interface NetworkConfiguration {
+  /** The device reboots after it was offline this long. 0: never. Unit: min. Default: 0. */
+  readonly device_reboot_after_offline_minutes: number;
+  /** When false, every name looked up on the hotspot leads to the device; when true, only names that end in .setup. Default: false. */
+  readonly disable_captive_portal_redirect: boolean;
+  /** Fragment that configures new machines; required with the mobile provisioning app. Default: "". */
+  readonly fragment_id: string;
+  /** Interface for hotspot, provisioning and WiFi. Default: "". */
+  readonly hotspot_interface: string;
+  /** WiFi password of the provisioning hotspot. Default: see the table. */
+  readonly hotspot_password: string;
+  /** Goes before the hostname of the device to form the SSID of the hotspot. Default: "platform-setup". */
+  readonly hotspot_prefix: string;
+  /** Shown on the captive portal and in the provisioning app. Default: "platform". */
+  readonly manufacturer: string;
+  /** Shown on the captive portal and in the provisioning app. Default: "custom". */
+  readonly model: string;
+  /** The hotspot starts only after the device was offline longer than this. Unit: min. Default: 2. */
+  readonly offline_before_starting_hotspot_minutes: number;
+  /** Provisioning ends after this long, so that other connections are tried. Unit: min. Default: 10. */
+  readonly retry_connection_timeout_minutes: number;
+  /** When true, all configured networks are tried and only a reachable internet counts as online; when false, one WiFi connection is enough. Default: false. */
+  readonly turn_on_hotspot_if_wifi_has_no_internet: boolean;
+  /** A user of the portal or of the provisioning app counts as idle after this long. Unit: min. Default: 5. */
+  readonly user_idle_minutes: number;
+  /** Turns power save of all managed WiFi connections on or off. Default: null. */
+  readonly wifi_power_save: boolean | null;
+  /** SSID of the hotspot, in place of prefix and hostname. Default: "". */
+  readonly hotspot_ssid: string;
+  /** Turns off provisioning over Bluetooth. Default: false. */
+  readonly disable_bt_provisioning: boolean;
+  /** Turns off the provisioning hotspot. Default: false. */
+  readonly disable_wifi_provisioning: boolean;
+  /** Accepts every Bluetooth pairing while provisioning. Default: false. */
+  readonly bluetooth_trust_all: boolean;
+}
+
+/** Networks to fall back to. Also accepted as an object from name to network. */
+export interface AdditionalNetwork {
+  /** Kind of network. */
+  readonly type: 'wifi' | 'wired';
+  /** Interface name; empty: any. Default: "". */
+  readonly interface: string;
+  /** WiFi SSID; needed for WiFi only. Default: "". */
+  readonly ssid: string;
+  /** Passkey of the network. Default: see the table. */
+  readonly psk: string;
+  /** The network with the higher number is preferred. Default: 0. */
+  readonly priority: number;
+  /** IPv4 address in CIDR form, or "auto". Default: "auto". */
+  readonly ipv4_address: string;
+  /** IPv4 gateway. Default: "". */
+  readonly ipv4_gateway: string;
+  /** IPv4 DNS servers. Default: []. */
+  readonly ipv4_dns: readonly string[];
+  /** The route with the lower number is preferred. 0: 100 for wired, 600 for wireless. Default: 0. */
+  readonly ipv4_route_metric: number;
+  /** Name of the network; the key, where the networks are written as an object. Default: "". */
+  readonly name: string;
+}
+
+/** Logging and upgrades of the operating system. */
+export interface SystemConfiguration {
+  /** Space for temporary logs. -1: leaves the limit of the system. Unit: MB. Default: 512. */
+  readonly logging_journald_runtime_max_use_megabytes: number;
+  /** Disk space for persistent logs. -1: leaves the limit of the system. Unit: MB. Default: 512. */
+  readonly logging_journald_system_max_use_megabytes: number;
+  /** Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms are run by the agent. Default: "". */
+  readonly os_auto_upgrade_type: '' | 'all' | 'security' | 'disable' | 'managed-all' | 'managed-security';
+  /** Where journald keeps logs; "" leaves it. Default: "". */
+  readonly logging_journald_storage: '' | 'persistent' | 'volatile' | 'auto' | 'none';
+  /** Identifiers of the system journal to send with the logs: "all" or a list with commas. Default: "". */
+  readonly forward_system_logs: string;
+  /** Time between two upgrades of the managed- forms. Unit: h. Default: 24. */
+  readonly os_managed_upgrade_interval_hours: number;
+}
+
+/** When the agent may restart or upgrade the machine server. Without it: whenever the machine server allows it. */
+export interface MaintenanceWindow {
+  /** Days on which the window begins. Default: ["mon","tue","wed","thu","fri","sat","sun"]. */
+  readonly days: readonly ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
+  /** Time at which it begins. */
+  readonly from: string;
+  /** Time at which it ends; on the next day when it is earlier than `from`. */
+  readonly to: string;
+  /** Time zone of both times by its IANA name, such as Europe/Berlin. Default: "UTC". */
+  readonly time_zone: string;
+}
+
+/** The `agent` object with every default filled in. */
+export interface AgentConfig {
+  readonly version_control: VersionControl;
+  readonly advanced_settings: AdvancedSettings;
+  readonly network_configuration: NetworkConfiguration;
+  readonly additional_networks: readonly AdditionalNetwork[];
+  readonly system_configuration: SystemConfiguration;
+  readonly maintenance_window?: MaintenanceWindow;
+}
+
+/** Every field by section and key. */
+export const fieldTable = {
+  version_control: {
+    agent: { type: 'string', default: 'stable', pattern: /^(?:stable|dev|v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?|https?:\/\/[^\s/]+\/\S+|file:\/\/\/\S+)$/, expected: 'a version such as 1.4.0, "stable", "dev", an http(s):// URL or a file:/// URL' },
+    'platform-server': { type: 'string', default: 'stable', pattern: /^(?:stable|dev|v?\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?|https?:\/\/[^\s/]+\/\S+|file:\/\/\/\S+)$/, alias: 'viam-server', expected: 'a version such as 1.4.0, "stable", "dev", an http(s):// URL or a file:/// URL' },
+  },
+  advanced_settings: {
+    debug: { type: 'boolean', default: false },
+    disable_network_configuration: { type: 'boolean', default: false },
+    disable_system_configuration: { type: 'boolean', default: false },
+    disable_platform_server: { type: 'boolean', default: false, alias: 'disable_viam_server' },
+    platform_server_start_timeout_minutes: { type: 'integer', default: 10, min: 1, max: 10080, unit: 'min', alias: 'viam_server_start_timeout_minutes' },
+    wait_for_update_check: { type: 'boolean', default: false },
+    agent_auto_restart: { type: 'boolean', default: false, isBeyondSpec: true },
+    disable_log_deduplication: { type: 'boolean', default: false, isBeyondSpec: true },
+    platform_server_env: { type: 'map', default: {}, pattern: /^[A-Za-z_][A-Za-z0-9_]*$/, isSecret: true, alias: 'viam_server_env', isBeyondSpec: true, expected: 'an object of environment variables with text values' },
+  },
+  network_configuration: {
+    device_reboot_after_offline_minutes: { type: 'integer', default: 0, min: 0, max: 43200, unit: 'min' },
+    disable_captive_portal_redirect: { type: 'boolean', default: false },
+    fragment_id: { type: 'string', default: '' },
+    hotspot_interface: { type: 'string', default: '', pattern: /^[^\s/]{0,15}$/, expected: 'an interface name of at most 15 characters without blanks' },
+    hotspot_password: { type: 'string', default: 'platformsetup', pattern: /^[\x20-\x7e]{8,63}$/, isSecret: true, expected: '8 to 63 ASCII characters' },
+    hotspot_prefix: { type: 'string', default: 'platform-setup', minLength: 1, maxBytes: 31 },
+    manufacturer: { type: 'string', default: 'platform' },
+    model: { type: 'string', default: 'custom' },
+    offline_before_starting_hotspot_minutes: { type: 'integer', default: 2, min: 1, max: 10080, unit: 'min' },
+    retry_connection_timeout_minutes: { type: 'integer', default: 10, min: 1, max: 10080, unit: 'min' },
+    turn_on_hotspot_if_wifi_has_no_internet: { type: 'boolean', default: false },
+    user_idle_minutes: { type: 'integer', default: 5, min: 1, max: 10080, unit: 'min' },
+    wifi_power_save: { type: 'boolean', default: null, isNullable: true },
+    hotspot_ssid: { type: 'string', default: '', maxBytes: 32, isBeyondSpec: true },
+    disable_bt_provisioning: { type: 'boolean', default: false, isBeyondSpec: true },
+    disable_wifi_provisioning: { type: 'boolean', default: false, isBeyondSpec: true },
+    bluetooth_trust_all: { type: 'boolean', default: false, isBeyondSpec: true },
+  },
+  additional_networks: {
+    type: { type: 'string', values: ['wifi', 'wired'] },
+    interface: { type: 'string', default: '', pattern: /^[^\s/]{0,15}$/, expected: 'an interface name of at most 15 characters without blanks' },
+    ssid: { type: 'string', default: '', maxBytes: 32 },
+    psk: { type: 'string', default: '', pattern: /^(?:[\x20-\x7e]{8,63}|[0-9A-Fa-f]{64})?$/, isSecret: true, expected: 'empty, 8 to 63 ASCII characters, or 64 hexadecimal digits' },
+    priority: { type: 'integer', default: 0, min: -999, max: 999 },
+    ipv4_address: { type: 'string', default: 'auto', pattern: /^(?:auto|(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\/(?:3[0-2]|[12]?\d))?$/, expected: '"auto" or an address with its prefix length, such as 192.168.1.20/24' },
+    ipv4_gateway: { type: 'string', default: '', pattern: /^(?:(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))?$/, expected: 'an IPv4 address, such as 192.168.1.1' },
+    ipv4_dns: { type: 'strings', default: [], pattern: /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)$/, expected: 'a list of IPv4 addresses' },
+    ipv4_route_metric: { type: 'integer', default: 0, min: 0, max: 4294967295 },
+    name: { type: 'string', default: '', isBeyondSpec: true },
+  },
+  system_configuration: {
+    logging_journald_runtime_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB' },
+    logging_journald_system_max_use_megabytes: { type: 'integer', default: 512, min: -1, max: 1048576, unit: 'MB' },
+    os_auto_upgrade_type: { type: 'string', default: '', values: ['', 'all', 'security', 'disable', 'managed-all', 'managed-security'] },
+    logging_journald_storage: { type: 'string', default: '', values: ['', 'persistent', 'volatile', 'auto', 'none'], isBeyondSpec: true },
+    forward_system_logs: { type: 'string', default: '', isBeyondSpec: true },
+    os_managed_upgrade_interval_hours: { type: 'number', default: 24, min: 1, max: 8784, unit: 'h', isBeyondSpec: true },
+  },
+  maintenance_window: {
+    days: { type: 'strings', default: ["mon","tue","wed","thu","fri","sat","sun"], values: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'], minItems: 1, isBeyondSpec: true, expected: 'a list of mon, tue, wed, thu, fri, sat, sun' },
+    from: { type: 'string', pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, isBeyondSpec: true, expected: 'a time from 00:00 to 23:59, such as 02:30' },
+    to: { type: 'string', pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, isBeyondSpec: true, expected: 'a time from 00:00 to 23:59, such as 02:30' },
+    time_zone: { type: 'string', default: 'UTC', isBeyondSpec: true, expected: 'an IANA time zone, such as Europe/Berlin' },
+  },
+} as const satisfies Record<string, Section>;

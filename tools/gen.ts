@@ -1,0 +1,52 @@
+// Makes everything that is generated and committed: protocol classes, JSON Schema, the devices' field table, documentation
+// tables. With --check it writes nothing and fails when a file differs from what would be written.
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { agentFieldTable } from './gen/agent-fields.ts';
+import { configDocs } from './gen/config-docs.ts';
+import { configJsonSchema } from './gen/config-json-schema.ts';
+import { errorDocs } from './gen/error-docs.ts';
+import { filesUnder, protocolClasses } from './gen/protocol-classes.ts';
+import { rpcDocs } from './gen/rpc-docs.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+const isCheck = process.argv.includes('--check');
+const classes = 'packages/contract/src/gen';
+
+const wanted = new Map<string, string>();
+for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}`, text);
+wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
+wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
+wanted.set('docs/generated/errors.md', errorDocs());
+wanted.set('docs/generated/rpc.md', rpcDocs(path.join(root, 'packages/contract/proto')));
+
+const read = (file: string): string | undefined => {
+  try {
+    return readFileSync(path.join(root, file), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+};
+const stale = filesUnder(path.join(root, classes))
+  .map((file) => `${classes}/${file}`)
+  .filter((file) => !wanted.has(file));
+const changed = [...wanted].filter(([file, text]) => read(file) !== text);
+
+if (isCheck) {
+  for (const file of stale) console.error(`${file}: nothing generates this file`);
+  for (const [file] of changed) console.error(`${file}: differs from its source`);
+  if (stale.length + changed.length > 0) {
+    console.error('Run `npm run gen` and commit the result.');
+    process.exit(1);
+  }
+} else {
+  for (const file of stale) rmSync(path.join(root, file));
+  for (const [file, text] of changed) {
+    mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    writeFileSync(path.join(root, file), text);
+    console.error(`wrote ${file}`);
+  }
+  console.error(`${wanted.size} generated files, ${changed.length} changed, ${stale.length} removed`);
+}

@@ -1,0 +1,81 @@
+import { expectedText, type Field } from '@platform/contract/config-field';
+import { fieldType } from './agent-fields.ts';
+import type { Schema } from './config-json-schema.ts';
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+function typeText(schema: Schema): string {
+  const type = { strings: 'array of strings', map: 'object of strings' }[fieldType(schema)] ?? fieldType(schema);
+  return schema.unit === undefined ? type : `${type} [${schema.unit}]`;
+}
+
+function defaultText(schema: Schema): string {
+  if (schema.defaultText !== undefined) return schema.defaultText;
+  return 'default' in schema ? JSON.stringify(schema.default) : 'none';
+}
+
+/** What may be written, from the same sentence that the error messages use. */
+function limitText(schema: Schema): string {
+  const field: Field = {
+    type: fieldType(schema) as Field['type'],
+    ...(schema.minimum === undefined ? {} : { min: schema.minimum }),
+    ...(schema.maximum === undefined ? {} : { max: schema.maximum }),
+    ...(schema.minLength === undefined ? {} : { minLength: schema.minLength }),
+    ...(schema.maxBytes === undefined ? {} : { maxBytes: schema.maxBytes }),
+    ...(schema.enum === undefined ? {} : { values: schema.enum }),
+    ...(Array.isArray(schema.type) ? { isNullable: true as const } : {}),
+    ...(schema.unit === undefined ? {} : { unit: schema.unit }),
+    ...(schema.expected === undefined ? {} : { expected: schema.expected }),
+  };
+  return expectedText(field);
+}
+
+function table(title: string, schema: Schema, isList: boolean): string[] {
+  const required = new Set(schema.required);
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const notes = [
+      field.description ?? '',
+      field.secret ? 'Secret.' : '',
+      field.alias ? `Also read as \`${field.alias}\`.` : '',
+      field.beyondSpec ? 'Beyond the specification.' : '',
+    ].filter((note) => note !== '');
+    return `| ${[`\`${name}\``, typeText(field), required.has(name) ? 'yes' : 'no', defaultText(field), limitText(field), notes.join(' ')].map(cell).join(' | ')} |`;
+  });
+  return [
+    `## ${title}`,
+    '',
+    `${schema.description ?? ''}${isList ? ' Each element:' : ''}`,
+    '',
+    '| Key | Type | Required | Default | Must be | Description |',
+    '|---|---|---|---|---|---|',
+    ...rows,
+    '',
+  ];
+}
+
+/** docs/generated/config.md. */
+export function configDocs(schema: Schema): string {
+  const agent = schema.properties?.['agent']?.properties ?? {};
+  const lines = [
+    '# Machine configuration',
+    '',
+    'Generated from `packages/contract/src/config-schema.ts` by `npm run gen`.',
+    '',
+    'One JSON object per machine part. The key `agent` configures the agent, `maintenance_window` says when it may restart the machine server;',
+    'all other keys belong to the machine server. Only what is written counts as set (also `0`, `""` and `false`); defaults are filled in on the machine.',
+    'Keys that this version does not know are kept and reported.',
+    '',
+  ];
+  for (const [name, section] of Object.entries(agent)) {
+    const item = section.anyOf?.[0]?.items;
+    const { description } = section;
+    lines.push(...table(`agent.${name}`, item ? { ...item, ...(description === undefined ? {} : { description }) } : section, item !== undefined));
+  }
+  const window = schema.properties?.['maintenance_window'];
+  if (window) {
+    lines.push(...table('maintenance_window', window, false));
+    lines.push('```json', '{ "maintenance_window": { "days": ["sat", "sun"], "from": "22:00", "to": "04:00", "time_zone": "Europe/Berlin" } }', '```', '');
+    lines.push('This window begins on Saturday and on Sunday at 22:00 in Berlin and ends six hours later, on the next day.', '');
+  }
+  return lines.join('\n');
+}

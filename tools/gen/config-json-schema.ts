@@ -1,0 +1,50 @@
+import { agentSchema, machineConfigSchema } from '@platform/contract/config-schema';
+import { z } from 'zod';
+
+/** A JSON Schema node, as far as the generators look into it. */
+export interface Schema {
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  items?: Schema;
+  anyOf?: Schema[];
+  additionalProperties?: Schema;
+  propertyNames?: Schema;
+  enum?: string[];
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  pattern?: string;
+  unit?: 'min' | 'MB' | 'h';
+  secret?: true;
+  alias?: string;
+  defaultText?: string;
+  beyondSpec?: true;
+  maxBytes?: number;
+  expected?: string;
+}
+
+/** JSON Schema of the machine configuration for editors and other tools; our own keywords (unit, secret, …) stay in it. */
+export function configJsonSchema(): Schema {
+  const schema = z.toJSONSchema(machineConfigSchema, { io: 'input' }) as Schema;
+  limitBytes(schema);
+  const networks = schema.properties?.['agent']?.properties?.['additional_networks'];
+  if (!networks?.items || !agentSchema.shape.additional_networks) throw new Error('the schema has no additional_networks');
+  const { description, ...list } = networks;
+  const named: Schema = { type: 'object', additionalProperties: networks.items };
+  Object.assign(networks, { description, anyOf: [list, named] });
+  delete networks.type;
+  delete networks.items;
+  return schema;
+}
+
+/** A text of n bytes has at most n characters: all that JSON Schema can say of a limit in bytes. */
+function limitBytes(schema: Schema): void {
+  if (schema.maxBytes !== undefined) schema.maxLength = schema.maxBytes;
+  for (const child of Object.values(schema.properties ?? {})) limitBytes(child);
+  if (schema.items) limitBytes(schema.items);
+}
