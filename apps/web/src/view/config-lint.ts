@@ -1,0 +1,103 @@
+import { branches } from './config-schema.ts';
+import type { JsonSchema } from './config-schema.ts';
+import type { Path } from './json-places.ts';
+
+/** One thing wrong with a configuration, as the schema alone can tell. The server knows more rules and decides. */
+export interface Finding {
+  path: Path;
+  message: string;
+  isError: boolean;
+}
+
+const kindOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'number' ? 'number' : typeof value;
+
+const article: Readonly<Record<string, string>> = {
+  string: 'a text',
+  number: 'a number',
+  integer: 'a whole number',
+  boolean: 'true or false',
+  object: 'an object { … }',
+  array: 'a list [ … ]',
+  null: 'null',
+};
+
+const typesOf = (schema: JsonSchema): readonly string[] =>
+  schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type as string];
+
+const fits = (type: string, value: unknown): boolean =>
+  type === 'integer' ? Number.isInteger(value) : type === kindOf(value);
+
+function scalarFindings(value: unknown, schema: JsonSchema, path: Path): Finding[] {
+  const wrong = (message: string): Finding[] => [{ path, message, isError: true }];
+  const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
+  if (values !== undefined && !values.includes(value)) {
+    return wrong(`must be one of ${values.map((one) => JSON.stringify(one)).join(', ')}`);
+  }
+  if (typeof value === 'number') {
+    if (schema.minimum !== undefined && value < schema.minimum) return wrong(`must be at least ${schema.minimum}`);
+    if (schema.maximum !== undefined && value > schema.maximum) return wrong(`must be at most ${schema.maximum}`);
+    if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum)
+      return wrong(`must be above ${schema.exclusiveMinimum}`);
+    if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum)
+      return wrong(`must be below ${schema.exclusiveMaximum}`);
+  }
+  if (typeof value === 'string') {
+    if (schema.minLength !== undefined && value.length < schema.minLength)
+      return wrong(`must have at least ${schema.minLength} characters`);
+    if (schema.maxLength !== undefined && value.length > schema.maxLength)
+      return wrong(`must have at most ${schema.maxLength} characters`);
+    if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value))
+      return wrong(`must match ${schema.pattern}`);
+  }
+  return [];
+}
+
+function branchFindings(value: unknown, schema: JsonSchema, root: JsonSchema, path: Path): Finding[] {
+  const types = typesOf(schema);
+  if (types.length > 0 && !types.some((type) => fits(type, value))) {
+    return [{ path, message: `must be ${types.map((type) => article[type] ?? type).join(' or ')}`, isError: true }];
+  }
+  const found = scalarFindings(value, schema, path);
+  for (const part of schema.allOf ?? []) found.push(...findings(value, part, root, path));
+  if (Array.isArray(value)) {
+    const { items, minItems, maxItems } = schema;
+    if (minItems !== undefined && value.length < minItems)
+      found.push({ path, message: `must have at least ${minItems} entries`, isError: true });
+    if (maxItems !== undefined && value.length > maxItems)
+      found.push({ path, message: `must have at most ${maxItems} entries`, isError: true });
+    if (items !== undefined) value.forEach((one, at) => found.push(...findings(one, items, root, [...path, at])));
+  } else if (typeof value === 'object' && value !== null) {
+    found.push(...objectFindings(value as Record<string, unknown>, schema, root, path));
+  }
+  return found;
+}
+
+function objectFindings(value: Record<string, unknown>, schema: JsonSchema, root: JsonSchema, path: Path): Finding[] {
+  const found: Finding[] = [];
+  for (const key of schema.required ?? []) {
+    if (!Object.hasOwn(value, key)) found.push({ path: [...path, key], message: 'is required', isError: true });
+  }
+  for (const [key, one] of Object.entries(value)) {
+    const property = schema.properties?.[key];
+    const rest = schema.additionalProperties;
+    if (property !== undefined) found.push(...findings(one, property, root, [...path, key]));
+    else if (typeof rest === 'object' && Object.keys(rest).length > 0)
+      found.push(...findings(one, rest, root, [...path, key]));
+    else if (rest === false) found.push({ path: [...path, key], message: 'is not a known key', isError: false });
+  }
+  return found;
+}
+
+/** Checks a value as far as our schema goes. Of a union the branch that fits best speaks. */
+export function findings(value: unknown, schema: JsonSchema, root: JsonSchema = schema, path: Path = []): Finding[] {
+  const all = branches(schema, root).map((branch) => ({ branch, found: branchFindings(value, branch, root, path) }));
+  const good = all.find(({ found }) => !found.some((one) => one.isError));
+  if (good) return good.found;
+  if (all.length === 1) return all[0]?.found ?? [];
+  // Where a branch agrees on the kind of value, its deeper findings say more than "wrong type".
+  const near = all.filter(({ branch }) => typesOf(branch).some((type) => fits(type, value)));
+  if (near.length > 0) return near.toSorted((a, b) => a.found.length - b.found.length)[0]?.found ?? [];
+  const kinds = [...new Set(all.flatMap(({ branch }) => typesOf(branch)))].map((type) => article[type] ?? type);
+  return [{ path, message: `must be ${kinds.join(' or ')}`, isError: true }];
+}

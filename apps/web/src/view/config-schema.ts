@@ -1,0 +1,149 @@
+import type { Path } from './json-places.ts';
+
+/** The part of JSON Schema that our configuration uses. */
+export interface JsonSchema {
+  $ref?: string;
+  $defs?: Readonly<Record<string, JsonSchema>>;
+  title?: string;
+  description?: string;
+  type?: string | readonly string[];
+  default?: unknown;
+  enum?: readonly unknown[];
+  const?: unknown;
+  properties?: Readonly<Record<string, JsonSchema>>;
+  additionalProperties?: boolean | JsonSchema;
+  required?: readonly string[];
+  items?: JsonSchema;
+  anyOf?: readonly JsonSchema[];
+  oneOf?: readonly JsonSchema[];
+  allOf?: readonly JsonSchema[];
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  exclusiveMaximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+  minItems?: number;
+  maxItems?: number;
+  /** Ours: of a number, for example "minutes". */
+  unit?: string;
+  /** Ours: never shown again once saved. */
+  secret?: boolean;
+}
+
+/** A schema without references. */
+export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
+  if (schema.$ref === undefined) return schema;
+  let target: unknown = root;
+  for (const step of schema.$ref.replace(/^#\/?/, '').split('/').filter(Boolean)) {
+    target = typeof target === 'object' && target !== null ? (target as Record<string, unknown>)[step] : undefined;
+  }
+  if (typeof target !== 'object' || target === null) return {};
+  const { $ref: _, ...own } = schema;
+  return { ...resolved(target as JsonSchema, root), ...own };
+}
+
+/** All ways a schema allows: itself, or the branches of its unions. What is said outside (description, default) holds for each. */
+export function branches(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
+  const plain = resolved(schema, root);
+  const union = plain.anyOf ?? plain.oneOf;
+  if (union === undefined) return [plain];
+  const { anyOf: _any, oneOf: _one, ...outside } = plain;
+  return union
+    .flatMap((one) => branches(one, root))
+    .map((one) => ({ ...outside, ...one, ...descriptionOf(outside, one) }));
+}
+
+const descriptionOf = (outside: JsonSchema, inside: JsonSchema): JsonSchema => {
+  const description = inside.description ?? outside.description;
+  return description === undefined ? {} : { description };
+};
+
+/** Every schema that may describe the value at a path. Empty: nothing is known about it. */
+export function schemasAt(root: JsonSchema, path: Path): readonly JsonSchema[] {
+  let found = branches(root, root);
+  for (const step of path) {
+    found = found.flatMap((schema) => {
+      if (typeof step === 'number') return schema.items === undefined ? [] : branches(schema.items, root);
+      const property = schema.properties?.[step];
+      if (property !== undefined) return branches(property, root);
+      return typeof schema.additionalProperties === 'object' ? branches(schema.additionalProperties, root) : [];
+    });
+  }
+  return found;
+}
+
+/** What the editor says about one key. */
+export interface Hint {
+  key: string;
+  type: string;
+  description: string;
+  default: string | undefined;
+  unit: string | undefined;
+  /** "1 … 60", "at most 32 characters". */
+  limits: string | undefined;
+  isRequired: boolean;
+  isSecret: boolean;
+  values: readonly unknown[];
+}
+
+const typeNames = (schema: JsonSchema): readonly string[] => {
+  if (schema.type !== undefined) return Array.isArray(schema.type) ? schema.type : [schema.type as string];
+  const values = schema.enum ?? (schema.const === undefined ? [] : [schema.const]);
+  if (values.length > 0) return [...new Set(values.map((one) => (one === null ? 'null' : typeof one)))];
+  return schema.properties === undefined ? [] : ['object'];
+};
+
+function limitsOf(schema: JsonSchema): string | undefined {
+  // Bounds of whole numbers that only say "fits into a JavaScript number" help nobody.
+  const bound = (value: number | undefined): number | undefined =>
+    value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
+  const [low, high] = [bound(schema.minimum), bound(schema.maximum)];
+  if (low !== undefined && high !== undefined) return `${low} … ${high}`;
+  if (low !== undefined) return `at least ${low}`;
+  if (high !== undefined) return `at most ${high}`;
+  if (schema.minLength && schema.maxLength) return `${schema.minLength} … ${schema.maxLength} characters`;
+  if (schema.maxLength !== undefined) return `at most ${schema.maxLength} characters`;
+  return undefined;
+}
+
+export function hintOf(key: string, schemas: readonly JsonSchema[], isRequired = false): Hint {
+  const pick = <T>(read: (schema: JsonSchema) => T | undefined): T | undefined =>
+    schemas.map(read).find((value) => value !== undefined);
+  const values = schemas.flatMap((schema) => schema.enum ?? (schema.const === undefined ? [] : [schema.const]));
+  const start = pick((schema) => schema.default);
+  return {
+    key,
+    type: [...new Set(schemas.flatMap(typeNames))].join(' or ') || 'any value',
+    description: pick((schema) => schema.description) ?? '',
+    default: start === undefined ? undefined : JSON.stringify(start),
+    unit: pick((schema) => schema.unit),
+    limits: pick(limitsOf),
+    isRequired,
+    isSecret: pick((schema) => schema.secret) ?? false,
+    values: schemas.some((schema) => schema.type === 'boolean') ? [true, false, ...values] : values,
+  };
+}
+
+/** The keys that the object at a path may have. */
+export function keysAt(root: JsonSchema, path: Path): readonly Hint[] {
+  const hints = new Map<string, Hint>();
+  for (const schema of schemasAt(root, path)) {
+    for (const [key, property] of Object.entries(schema.properties ?? {})) {
+      if (!hints.has(key))
+        hints.set(key, hintOf(key, branches(property, root), schema.required?.includes(key) ?? false));
+    }
+  }
+  return [...hints.values()];
+}
+
+/** What completion writes as a first value. */
+export function firstValue(hint: Hint): string {
+  if (hint.default !== undefined && hint.default !== 'null') return hint.default;
+  if (hint.values.length > 0) return JSON.stringify(hint.values[0]);
+  if (hint.type.startsWith('object')) return '{}';
+  if (hint.type.startsWith('array')) return '[]';
+  if (hint.type.startsWith('string')) return '""';
+  return hint.type.startsWith('boolean') ? 'false' : '0';
+}

@@ -1,0 +1,164 @@
+import { jsonLanguage } from '@codemirror/lang-json';
+
+/** Keys and indices from the root of a JSON text to one value. */
+export type Path = readonly (string | number)[];
+
+/** Half-open range of characters. */
+export interface Place {
+  from: number;
+  to: number;
+}
+
+type Node = ReturnType<typeof jsonLanguage.parser.parse>['topNode'];
+
+const isValue = (node: Node): boolean =>
+  ['Object', 'Array', 'String', 'Number', 'True', 'False', 'Null'].includes(node.name);
+
+function valueOf(node: Node): Node | undefined {
+  for (let child = node.firstChild; child; child = child.nextSibling) if (isValue(child)) return child;
+  return undefined;
+}
+
+function keyOf(property: Node, text: string): string | undefined {
+  const name = property.getChild('PropertyName');
+  if (name === null) return undefined;
+  try {
+    const key: unknown = JSON.parse(text.slice(name.from, name.to));
+    return typeof key === 'string' ? key : undefined;
+  } catch {
+    return undefined; // an unfinished string while somebody types
+  }
+}
+
+function child(
+  node: Node,
+  step: string | number,
+  text: string,
+): { name: Node | undefined; value: Node | undefined } | undefined {
+  if (typeof step === 'string' && node.name === 'Object') {
+    for (const property of node.getChildren('Property').toReversed()) {
+      if (keyOf(property, text) !== step) continue;
+      return { name: property.getChild('PropertyName') ?? undefined, value: valueOf(property) };
+    }
+  }
+  if (typeof step === 'number' && node.name === 'Array') {
+    let at = 0;
+    for (let one = node.firstChild; one; one = one.nextSibling) {
+      if (!isValue(one)) continue;
+      if (at === step) return { name: undefined, value: one };
+      at++;
+    }
+  }
+  return undefined;
+}
+
+/** Where a path lies in the text. What is missing points at the nearest value that is there. */
+export function placeOf(text: string, path: Path): Place {
+  const root = valueOf(jsonLanguage.parser.parse(text).topNode);
+  if (root === undefined) return { from: 0, to: Math.min(1, text.length) };
+  let node = root;
+  let place: Place = { from: root.from, to: root.from + 1 };
+  for (const [at, step] of path.entries()) {
+    const found = child(node, step, text);
+    if (found === undefined) break;
+    const { name, value } = found;
+    place = at === path.length - 1 && value ? { from: value.from, to: value.to } : placeAround(name ?? value, place);
+    if (value === undefined) break;
+    node = value;
+  }
+  return place;
+}
+
+const placeAround = (node: Node | undefined, otherwise: Place): Place =>
+  node === undefined ? otherwise : { from: node.from, to: node.to };
+
+/** What lies at one position: the path to it, and whether a key is meant or a value. */
+export interface Spot {
+  path: Path;
+  at: 'key' | 'value';
+  /** The key or value under the position; empty where nothing is written yet. */
+  place: Place;
+  /** Keys that the surrounding object has already. */
+  present: readonly string[];
+}
+
+export function spotAt(text: string, position: number): Spot | undefined {
+  const tree = jsonLanguage.parser.parse(text);
+  const inner: Node = tree.resolveInner(position, -1);
+  const steps: (string | number)[] = [];
+  for (let node: Node | null = inner; node; node = node.parent) {
+    const { parent } = node;
+    if (parent?.name === 'Array' && isValue(node)) steps.unshift(indexIn(parent, node));
+    if (node.name === 'Property' && inner.name !== 'Object') steps.unshift(keyOf(node, text) ?? '');
+    else if (node.name === 'Property' && node.from < inner.from) steps.unshift(keyOf(node, text) ?? '');
+  }
+  const holder = inner.name === 'Object' ? inner : closest(inner, 'Object');
+  const present = holder?.getChildren('Property').flatMap((property) => keyOf(property, text) ?? []) ?? [];
+  if (inner.name === 'PropertyName')
+    return { path: steps, at: 'key', place: { from: inner.from, to: inner.to }, present };
+  if (inner.name === 'Object')
+    return { path: [...steps, ''], at: 'key', place: { from: position, to: position }, present };
+  const written = isValue(inner) && inner.name !== 'Array';
+  return {
+    path: steps,
+    at: 'value',
+    place: written ? { from: inner.from, to: inner.to } : { from: position, to: position },
+    present,
+  };
+}
+
+function closest(node: Node, name: string): Node | undefined {
+  for (let one: Node | null = node; one; one = one.parent) if (one.name === name) return one;
+  return undefined;
+}
+
+function indexIn(array: Node, value: Node): number {
+  let at = 0;
+  for (let one = array.firstChild; one && one.from < value.from; one = one.nextSibling) if (isValue(one)) at++;
+  return at;
+}
+
+/** "agent.additional_networks[0].psk" to steps. Keys with dots or brackets stand in `["…"]`. */
+export function pathOf(text: string): Path {
+  const steps: (string | number)[] = [];
+  for (const [, key, index, quoted] of text.matchAll(/([^.[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
+    if (index !== undefined) steps.push(Number(index));
+    else if (quoted !== undefined) steps.push(String(JSON.parse(quoted)));
+    else if (key !== undefined) steps.push(key);
+  }
+  return steps;
+}
+
+/** The way back: what a person reads. */
+export const pathText = (path: Path): string =>
+  path
+    .map((step, at) => {
+      if (typeof step === 'number') return `[${step}]`;
+      if (!/^[\w-]+$/.test(step)) return `[${JSON.stringify(step)}]`;
+      return at === 0 ? step : `.${step}`;
+    })
+    .join('');
+
+/** The first place where a text stops being JSON; undefined when it is JSON. */
+export function syntaxProblem(text: string): { place: Place; line: number; column: number } | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch {
+    const at = firstError(text);
+    const before = text.slice(0, at).split('\n');
+    const place = { from: Math.max(0, Math.min(at, text.length - 1)), to: Math.min(text.length, at + 1) };
+    return { place, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  }
+}
+
+function firstError(text: string): number {
+  const found: number[] = [];
+  jsonLanguage.parser.parse(text).iterate({
+    enter: (node) => {
+      if (node.type.isError && found.length === 0) found.push(node.from);
+      return found.length === 0;
+    },
+  });
+  return found[0] ?? text.length;
+}

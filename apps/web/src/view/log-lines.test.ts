@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { levelOf, levels, lineOf, merged, passes } from './log-lines.ts';
+
+const line = (ms: number, sequence: number, message = `line ${sequence}`, level = 'info') =>
+  lineOf(
+    create(LogEntrySchema, { time: timestampFromMs(ms), sequence: BigInt(sequence), bootId: 'b', level, message }),
+  );
+
+test('lines that come twice are shown once, in the order of time', () => {
+  const history = [line(30, 3), line(20, 2)];
+  const live = [line(20, 2), line(10, 1), line(30, 4), line(30, 3)];
+  assert.deepEqual(
+    merged(merged([], history), live).map((one) => one.message),
+    ['line 1', 'line 2', 'line 3', 'line 4'],
+  );
+});
+
+test('nothing new keeps the same list, so that nothing is drawn again', () => {
+  const before = merged([], [line(1, 1)]);
+  assert.equal(merged(before, [line(1, 1)]), before);
+  assert.equal(merged(before, []), before);
+});
+
+test('the oldest go first beyond the limit', () => {
+  const many = Array.from({ length: 10 }, (_, at) => line(at, at));
+  assert.deepEqual(
+    merged([], many, 3).map((one) => one.message),
+    ['line 7', 'line 8', 'line 9'],
+  );
+});
+
+test('unnumbered lines of other senders are told apart by what they say', () => {
+  const entry = (message: string) =>
+    lineOf(create(LogEntrySchema, { time: timestampFromMs(5), level: 'INFO', message }));
+  assert.equal(merged([], [entry('a'), entry('a'), entry('b')]).length, 2);
+});
+
+test('levels of other loggers', () => {
+  const table: [name: string, level: string][] = [
+    ['INFO', 'info'],
+    ['Warning', 'warn'],
+    ['fatal', 'error'],
+    ['trace', 'debug'],
+    ['?', 'info'],
+  ];
+  for (const [name, level] of table) assert.equal(levelOf(name), level);
+});
+
+test('fields of Go programs and of ours', () => {
+  const entry = create(LogEntrySchema, {
+    fields: [{ Key: 'err', String: 'gone' }, { revision: 4 }, { Key: 'n', Integer: 2, String: '' }],
+  });
+  assert.equal(lineOf(entry).fields, ' err=gone revision=4 n=2');
+});
+
+test('filter by level and text', () => {
+  const all = { levels: new Set(levels), text: '' };
+  const one = line(1, 1, 'Server started', 'warn');
+  assert.equal(passes(one, all), true);
+  assert.equal(passes(one, { ...all, text: ' STARTED ' }), true);
+  assert.equal(passes(one, { ...all, text: 'stopped' }), false);
+  assert.equal(passes(one, { ...all, levels: new Set(['error'] as const) }), false);
+});

@@ -1,0 +1,87 @@
+import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { msOf } from './times.ts';
+
+export const levels = ['debug', 'info', 'warn', 'error'] as const;
+export type Level = (typeof levels)[number];
+
+/** One line of the LOGS tab. */
+export interface LogLine {
+  /** The same line always has the same key, however often and by whichever way it arrives. */
+  key: string;
+  time: number;
+  sequence: bigint;
+  level: Level;
+  logger: string;
+  message: string;
+  /** " key=value …", empty without fields. */
+  fields: string;
+  host: string;
+}
+
+/** A page that stays open for days must not grow without end. */
+export const mostLines = 5000;
+
+const levelNames: Readonly<Record<string, Level>> = {
+  warning: 'warn',
+  fatal: 'error',
+  panic: 'error',
+  dpanic: 'error',
+  trace: 'debug',
+};
+
+export function levelOf(name: string): Level {
+  const lower = name.toLowerCase();
+  return levels.find((level) => level === lower) ?? levelNames[lower] ?? 'info';
+}
+
+/** Fields come as objects {key, String | Integer | Interface …} of Go programs or as plain objects of ours. */
+function fieldsText(fields: readonly Record<string, unknown>[]): string {
+  const pairs = fields.flatMap((field) => {
+    const { Key, String: text, Integer: amount, Interface: rest } = field;
+    if (typeof Key !== 'string') return Object.entries(field);
+    return [[Key, rest ?? (text === '' ? undefined : text) ?? amount] as const];
+  });
+  return pairs.map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join('');
+}
+
+export function lineOf(entry: LogEntry): LogLine {
+  const time = msOf(entry.time) ?? 0;
+  const fields = fieldsText(entry.fields);
+  const isNumbered = entry.bootId !== '' || entry.sequence !== 0n;
+  return {
+    key: isNumbered
+      ? `${entry.host} ${entry.bootId} ${entry.sequence}`
+      : `${entry.host} ${time} ${entry.loggerName} ${entry.level} ${entry.message}${fields}`,
+    time,
+    sequence: entry.sequence,
+    level: levelOf(entry.level),
+    logger: entry.loggerName,
+    message: entry.message,
+    fields,
+    host: entry.host,
+  };
+}
+
+const inOrder = (a: LogLine, b: LogLine): number =>
+  a.time - b.time || (a.sequence < b.sequence ? -1 : a.sequence > b.sequence ? 1 : 0);
+
+/** Lines by time, each once, the oldest dropped beyond the limit. */
+export function merged(lines: readonly LogLine[], more: readonly LogLine[], most = mostLines): readonly LogLine[] {
+  if (more.length === 0) return lines;
+  const known = new Set(lines.map((line) => line.key));
+  const fresh = more.filter((line) => !known.has(line.key) && known.add(line.key));
+  if (fresh.length === 0) return lines;
+  return [...lines, ...fresh].toSorted(inOrder).slice(-most);
+}
+
+export interface LogFilter {
+  levels: ReadonlySet<Level>;
+  text: string;
+}
+
+/** Text is looked for in message, fields and logger, whatever its case. */
+export function passes(line: LogLine, filter: LogFilter): boolean {
+  if (!filter.levels.has(line.level)) return false;
+  const text = filter.text.trim().toLowerCase();
+  return text === '' || `${line.message}${line.fields} ${line.logger}`.toLowerCase().includes(text);
+}

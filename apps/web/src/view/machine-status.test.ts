@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { MachineSchema, OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { machineView, revisionText } from './machine-status.ts';
+
+const view = (fields: MessageInitShape<typeof MachineSchema>) =>
+  machineView(create(MachineSchema, { name: 'm', ...fields }));
+
+test('a machine that was never seen', () => {
+  const machine = view({ onlineState: OnlineState.AWAITING_SETUP });
+  assert.deepEqual(machine.online, { tone: 'quiet', text: 'Awaiting setup' });
+  assert.equal(machine.hasReport, false);
+  assert.equal(machine.server.running, 'not reported');
+  assert.equal(machine.serverState.text, 'Not reported');
+  assert.deepEqual(machine.applied, { at: 'unset' });
+});
+
+test('the configuration: saved, waiting, applied', () => {
+  const reportedOn = timestampFromMs(5000);
+  const table: [wanted: bigint, applied: bigint | undefined, text: string, at: string][] = [
+    [0n, undefined, 'none', 'unset'],
+    [0n, 0n, 'none', 'unset'],
+    [1n, undefined, '0 → 1', 'waiting'],
+    [4n, 3n, '3 → 4', 'waiting'],
+    [4n, 4n, '4', 'applied'],
+  ];
+  for (const [wanted, applied, text, at] of table) {
+    const machine = view({
+      onlineState: OnlineState.ONLINE,
+      wantedRevision: wanted,
+      reportedOn,
+      ...(applied === undefined ? {} : { report: { appliedRevision: applied } }),
+    });
+    assert.equal(machine.applied.at, at);
+    assert.equal(revisionText(machine.applied), text);
+  }
+});
+
+test('uptime is counted from the report, and only for what runs', () => {
+  const machine = view({
+    reportedOn: timestampFromMs(100_000),
+    report: {
+      agent: {
+        runningVersion: '1.0.0',
+        installedVersion: '1.0.0',
+        wantedVersion: '1.1.0',
+        uptime: durationFromMs(40_000),
+      },
+      server: { installedVersion: '2.0.0', wantedVersion: '2.0.0', restartNeeded: true },
+      serverState: ServerState.WAITING,
+    },
+  });
+  assert.equal(machine.agent.startedAt, 60_000);
+  assert.equal(machine.agent.isUpdateWaiting, true);
+  assert.equal(machine.server.startedAt, undefined);
+  assert.equal(machine.server.isUpdateWaiting, false);
+  assert.equal(machine.server.isRestartNeeded, true);
+  assert.equal(machine.serverState.tone, 'bad');
+});
+
+test('the gravest condition comes first', () => {
+  const machine = view({
+    report: {
+      conditions: [
+        { code: 'NOTE', severity: Severity.NOTE },
+        { code: 'BAD', severity: Severity.ERROR, remedy: 'mend it' },
+        { code: 'WARN', severity: Severity.WARNING },
+      ],
+    },
+  });
+  assert.deepEqual(
+    machine.conditions.map(({ code, tone }) => [code, tone]),
+    [
+      ['BAD', 'bad'],
+      ['WARN', 'warn'],
+      ['NOTE', 'busy'],
+    ],
+  );
+});

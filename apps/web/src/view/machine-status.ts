@@ -1,0 +1,152 @@
+import type { Condition, Machine, ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { msOf, spanOf } from './times.ts';
+
+/** The colour a state is shown in. */
+export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
+
+export interface Word {
+  tone: Tone;
+  text: string;
+}
+
+export interface ProgramView {
+  /** "not reported" where nothing is known. */
+  running: string;
+  installed: string;
+  wanted: string;
+  /** Undefined while it does not run. */
+  startedAt: number | undefined;
+  isRestartNeeded: boolean;
+  isUpdateWaiting: boolean;
+}
+
+/** How far the wanted configuration has come. */
+export type Applied =
+  | { at: 'unset' }
+  | { at: 'applied'; revision: bigint; since: number | undefined }
+  | { at: 'waiting'; wanted: bigint; applied: bigint; isOnline: boolean };
+
+export interface ConditionView {
+  code: string;
+  tone: Tone;
+  message: string;
+  remedy: string;
+  since: number | undefined;
+}
+
+export interface MachineView {
+  id: string;
+  partId: string;
+  name: string;
+  location: string;
+  online: Word;
+  isOnline: boolean;
+  lastSeen: number | undefined;
+  agent: ProgramView;
+  server: ProgramView;
+  serverState: Word;
+  applied: Applied;
+  conditions: ConditionView[];
+  /** When a restart was asked for that has not happened yet. */
+  restartRequested: number | undefined;
+  isRestartAllowed: boolean;
+  lastExit: string;
+  restarts: number;
+  host: string;
+  os: string;
+  isSupervised: boolean;
+  hasReport: boolean;
+}
+
+const onlineWords: Readonly<Record<number, Word>> = {
+  [OnlineState.ONLINE]: { tone: 'good', text: 'Online' },
+  [OnlineState.OFFLINE]: { tone: 'bad', text: 'Offline' },
+  [OnlineState.AWAITING_SETUP]: { tone: 'quiet', text: 'Awaiting setup' },
+};
+const serverWords: Readonly<Record<number, Word>> = {
+  [ServerState.STOPPED]: { tone: 'quiet', text: 'Stopped' },
+  [ServerState.STARTING]: { tone: 'busy', text: 'Starting' },
+  [ServerState.RUNNING]: { tone: 'good', text: 'Running' },
+  [ServerState.STOPPING]: { tone: 'busy', text: 'Stopping' },
+  [ServerState.WAITING]: { tone: 'bad', text: 'Crashed, starts again soon' },
+  [ServerState.DISABLED]: { tone: 'warn', text: 'Disabled by the configuration' },
+};
+const unknownWord: Word = { tone: 'quiet', text: 'Not reported' };
+const severityTones: Readonly<Record<number, Tone>> = {
+  [Severity.ERROR]: 'bad',
+  [Severity.WARNING]: 'warn',
+  [Severity.NOTE]: 'busy',
+};
+export const toneOf = (severity: Severity): Tone => severityTones[severity] ?? 'quiet';
+
+function programView(program: ProgramStatus | undefined, reportedOn: number | undefined): ProgramView {
+  const uptime = spanOf(program?.uptime);
+  const running = program?.runningVersion ?? '';
+  const installed = program?.installedVersion ?? '';
+  const wanted = program?.wantedVersion ?? '';
+  return {
+    running: running || 'not reported',
+    installed: installed || 'none',
+    wanted: wanted || 'not reported',
+    startedAt: uptime === undefined || reportedOn === undefined || running === '' ? undefined : reportedOn - uptime,
+    isRestartNeeded: program?.restartNeeded ?? false,
+    isUpdateWaiting: wanted !== '' && installed !== '' && wanted !== installed,
+  };
+}
+
+function appliedOf(machine: Machine, isOnline: boolean): Applied {
+  const wanted = machine.wantedRevision;
+  if (wanted === 0n) return { at: 'unset' };
+  const applied = machine.report?.appliedRevision ?? 0n;
+  if (applied >= wanted) return { at: 'applied', revision: applied, since: msOf(machine.reportedOn) };
+  return { at: 'waiting', wanted, applied, isOnline };
+}
+
+const conditionView = (condition: Condition): ConditionView => ({
+  code: condition.code,
+  tone: toneOf(condition.severity),
+  message: condition.message,
+  remedy: condition.remedy,
+  since: msOf(condition.since),
+});
+
+export function machineView(machine: Machine): MachineView {
+  const { report } = machine;
+  const isOnline = machine.onlineState === OnlineState.ONLINE;
+  const reportedOn = msOf(machine.reportedOn);
+  return {
+    id: machine.id,
+    partId: machine.partId,
+    name: machine.name,
+    location: machine.locationName,
+    online: onlineWords[machine.onlineState] ?? unknownWord,
+    isOnline,
+    lastSeen: msOf(machine.lastSeen),
+    agent: programView(report?.agent, reportedOn),
+    server: programView(report?.server, reportedOn),
+    serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
+    applied: appliedOf(machine, isOnline),
+    conditions: (report?.conditions ?? []).toSorted((a, b) => b.severity - a.severity).map(conditionView),
+    restartRequested: msOf(machine.restartRequestedOn),
+    isRestartAllowed: report?.restartAllowed ?? false,
+    lastExit: report?.lastExit ?? '',
+    restarts: report?.restarts ?? 0,
+    host: report?.hostname ?? '',
+    os: [report?.os, report?.platform].filter((part) => part !== undefined && part !== '').join(' · '),
+    isSupervised: report?.supervisedBySystemd ?? true,
+    hasReport: report !== undefined,
+  };
+}
+
+/** "3 / 4" for lists: applied of wanted. */
+export function revisionText(applied: Applied): string {
+  switch (applied.at) {
+    case 'unset':
+      return 'none';
+    case 'applied':
+      return String(applied.revision);
+    case 'waiting':
+      return `${applied.applied} → ${applied.wanted}`;
+  }
+}

@@ -1,0 +1,25 @@
+/** What goes into a machine's configuration so that it runs a model. */
+export interface ModelUse {
+  modelName: string;
+  /** `<organization>/<model>`. */
+  packageId: string;
+  /** A version, or "latest": then every new version is taken over by itself. */
+  version: string;
+}
+
+/** The entries to add, as text for the CONFIGURE tab. */
+export function useOnMachine({ modelName, packageId, version }: ModelUse): string {
+  const place = `\${packages.${modelName}}`;
+  const entries = {
+    packages: [{ name: modelName, package: packageId, type: 'ml_model', version }],
+    services: [
+      {
+        name: modelName,
+        type: 'mlmodel',
+        model: 'onnx_cpu',
+        attributes: { model_path: `${place}/${modelName}.onnx`, label_path: `${place}/labels.txt` },
+      },
+    ],
+  };
+  return JSON.stringify(entries, null, 2);
+}

@@ -1,0 +1,21 @@
+/** "4.2 MB": powers of 1000, as disks and releases are labelled. */
+export function bytes(amount: number | bigint): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const wanted = Number(amount);
+  const step = wanted < 1000 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(wanted) / 3));
+  const value = wanted / 1000 ** step;
+  return `${step === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[step] ?? ''}`;
+}
+
+/** "90.5 %" of a share in 0..1. */
+export const percent = (share: number, digits = 1): string => `${(share * 100).toFixed(digits)} %`;
+
+/** "1 picture", "1 200 pictures". */
+export const counted = (amount: number | bigint, one: string, many = `${one}s`): string =>
+  `${grouped(amount)} ${Number(amount) === 1 ? one : many}`;
+
+/** Thin spaces between thousands, which no locale mistakes for a decimal mark. */
+export const grouped = (amount: number | bigint): string => String(amount).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+
+/** The first characters of a long id, enough to tell them apart on one page. */
+export const shortId = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)}…` : id);
