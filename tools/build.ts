@@ -13,7 +13,10 @@ const say = (text: string): void => void process.stderr.write(`${text}\n`);
 /** sha256 over names and contents of all files that match. */
 function fingerprint(patterns: readonly string[]): string {
   const hash = createHash('sha256').update(process.version);
-  const files = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') || name.endsWith('.test.ts') });
+  const files = globSync(patterns, {
+    cwd: root,
+    exclude: (name) => name.includes('node_modules') || name.endsWith('.test.ts'),
+  });
   for (const file of files.toSorted()) {
     const full = path.join(root, file);
     hash.update(file).update('\0').update(readFileSync(full)).update('\0');
@@ -32,7 +35,11 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
     child.on('error', reject);
     child.on('close', (code, signal) => {
       if (code === 0) return resolve(out);
-      reject(new Error(`${[command, ...args].join(' ')} ended with ${code ?? signal}:\n${`${out}\n${err}`.trim().split('\n').slice(-30).join('\n')}`));
+      reject(
+        new Error(
+          `${[command, ...args].join(' ')} ended with ${code ?? signal}:\n${`${out}\n${err}`.trim().split('\n').slice(-30).join('\n')}`,
+        ),
+      );
     });
   });
 }
@@ -40,11 +47,21 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
 async function buildWeb(): Promise<string> {
   const folder = path.join(root, 'apps', 'web', 'dist');
   const stamp = path.join(folder, '.stamp');
-  const wanted = fingerprint(['apps/web/src/**/*.*', 'apps/web/*.*', 'packages/contract/src/**/*.*', 'packages/kit/src/**/*.ts', 'package-lock.json']);
+  const wanted = fingerprint([
+    'apps/web/src/**/*.*',
+    'apps/web/*.*',
+    'packages/contract/src/**/*.*',
+    'packages/kit/src/**/*.ts',
+    'package-lock.json',
+  ]);
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return folder;
   say('Building the web app …');
   rmSync(stamp, { force: true });
-  await run(process.execPath, [path.join(root, 'node_modules', 'vite', 'bin', 'vite.js'), 'build', '--logLevel', 'warn'], path.join(root, 'apps', 'web'));
+  await run(
+    process.execPath,
+    [path.join(root, 'node_modules', 'vite', 'bin', 'vite.js'), 'build', '--logLevel', 'warn'],
+    path.join(root, 'apps', 'web'),
+  );
   writeFileSync(stamp, wanted);
   return folder;
 }

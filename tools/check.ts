@@ -7,7 +7,10 @@ const bin = (name: string): string => path.join(root, 'node_modules', '.bin', na
 const isFix = process.argv.includes('--fix');
 
 const steps: readonly (readonly string[])[] = isFix
-  ? [[bin('oxfmt'), '.'], [bin('oxlint'), '--fix', '.']]
+  ? [
+      [bin('oxfmt'), '.'],
+      [bin('oxlint'), '--fix', '.'],
+    ]
   : [
       [bin('oxfmt'), '--check', '.'],
       [bin('oxlint'), '--deny-warnings', '--type-aware', '.'],

@@ -25,7 +25,10 @@ const fail = (text) => {
 };
 
 const where = packages[`${process.platform}-${process.arch}`];
-if (!where) fail(`There is no pinned Node for ${process.platform} ${process.arch}. Supported: ${Object.keys(packages).join(', ')}.`);
+if (!where)
+  fail(
+    `There is no pinned Node for ${process.platform} ${process.arch}. Supported: ${Object.keys(packages).join(', ')}.`,
+  );
 const node = path.join(nodeFolder, 'node_modules', where);
 
 /** The text of all files whose change makes an installation stale. */
@@ -41,9 +44,15 @@ const npm = (runtime, args, cwd) => {
   const cli = process.env.npm_execpath;
   const isScript = cli !== undefined && /npm-cli\.c?js$/.test(cli);
   const env = { ...process.env, PATH: `${path.dirname(runtime)}${path.delimiter}${process.env.PATH ?? ''}` };
-  for (const key of Object.keys(env)) if (/^npm_(config_(prefix|local_prefix|global_prefix)|package_|lifecycle_)/.test(key)) delete env[key];
+  for (const key of Object.keys(env))
+    if (/^npm_(config_(prefix|local_prefix|global_prefix)|package_|lifecycle_)/.test(key)) delete env[key];
   const [command, first] = isScript ? [runtime, [cli]] : ['npm', []];
-  const done = spawnSync(command, [...first, ...args, '--no-progress', '--loglevel=error'], { cwd, env, stdio: ['ignore', 2, 2], shell: !isScript && process.platform === 'win32' });
+  const done = spawnSync(command, [...first, ...args, '--no-progress', '--loglevel=error'], {
+    cwd,
+    env,
+    stdio: ['ignore', 2, 2],
+    shell: !isScript && process.platform === 'win32',
+  });
   if (done.status !== 0) {
     fail(
       `Set-up failed: "npm ${args.join(' ')}" in ${path.relative(root, cwd) || '.'} ended with ${done.error?.message ?? done.status ?? done.signal}.\n` +
@@ -82,6 +91,7 @@ const child = spawn(node, ['--disable-warning=ExperimentalWarning', path.resolve
   },
 });
 // The terminal sends its signals to the whole group; others reach only this process and are passed on.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => signal !== 'SIGINT' && child.kill(signal));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+  process.on(signal, () => signal !== 'SIGINT' && child.kill(signal));
 child.on('error', (error) => fail(`Node could not be started: ${error.message}`));
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 1)));

@@ -5,21 +5,34 @@ import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..');
 const wanted = process.argv.slice(2);
-const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map((folder) => `${folder}/**/*.test.ts`);
+const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
+  (folder) => `${folder}/**/*.test.ts`,
+);
 const all = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') }).toSorted();
 const inside = (file: string, place: string): boolean => {
   const relative = path.relative(root, path.resolve(place));
-  return file === relative || relative === '' || (statSync(place, { throwIfNoEntry: false })?.isDirectory() === true && file.startsWith(`${relative}/`));
+  return (
+    file === relative ||
+    relative === '' ||
+    (statSync(place, { throwIfNoEntry: false })?.isDirectory() === true && file.startsWith(`${relative}/`))
+  );
 };
 const files = wanted.length === 0 ? all : all.filter((file) => wanted.some((place) => inside(file, place)));
 if (files.length === 0) {
   process.stderr.write(`No test file in ${wanted.join(', ')}.\n`);
   process.exit(1);
 }
-const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
-if (built.status !== 0) process.exit(built.status ?? 1);
-const done = spawnSync(process.execPath, ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2', ...files], {
+const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   cwd: root,
-  stdio: 'inherit',
+  stdio: ['ignore', 'ignore', 'inherit'],
 });
+if (built.status !== 0) process.exit(built.status ?? 1);
+const done = spawnSync(
+  process.execPath,
+  ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2', ...files],
+  {
+    cwd: root,
+    stdio: 'inherit',
+  },
+);
 process.exit(done.status ?? 1);

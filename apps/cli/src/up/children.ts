@@ -143,7 +143,11 @@ export class Children {
     const ready = new Promise<string>((resolve) => lines.once('line', resolve));
     const ended = group.exited.then(async ({ code, signal }) => {
       const text = await readFile(logFile, 'utf8').catch(() => '');
-      throw new ChildFailed(spec.name, `ended with ${code ?? signal} before it was ready`, text.trim().split('\n').slice(-12));
+      throw new ChildFailed(
+        spec.name,
+        `ended with ${code ?? signal} before it was ready`,
+        text.trim().split('\n').slice(-12),
+      );
     });
     ended.catch(() => {}); // later ends are the keeper's business
     const readyLine = await Promise.race([ready, ended]);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chownSync, copyFileSync, existsSync, linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 
@@ -37,9 +38,17 @@ export interface MachineFolder {
   readonly account: { uid?: number; gid?: number };
 }
 
+/** Below the data folder, unless root keeps that where the machine's account can't reach it. */
+function machineRoot(dataFolder: string): string {
+  mkdirSync(dataFolder, { recursive: true });
+  if (!isRoot() || isReachable(dataFolder)) return path.join(dataFolder, 'demo-machine');
+  const name = createHash('sha256').update(path.resolve(dataFolder)).digest('hex').slice(0, 8);
+  return path.join('/var/lib/platform', `demo-machine-${name}`);
+}
+
 /** Lays out the demo machine's own folder: the agent in one file, pictures for its camera, and nothing of the checkout. */
 export function prepareMachineFolder(dataFolder: string, agentBundle: string): MachineFolder {
-  const root = path.join(dataFolder, 'demo-machine');
+  const root = machineRoot(dataFolder);
   const account = isRoot() ? { uid: machineUid, gid: machineUid } : {};
   const own = (file: string): void => {
     if (account.uid !== undefined) chownSync(file, account.uid, account.uid);
@@ -50,7 +59,8 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
   }
   const agentFile = path.join(root, 'bin', 'platform-agent.mjs');
   copyFileSync(agentBundle, agentFile);
-  const node = account.uid !== undefined && !isReachable(path.dirname(process.execPath)) ? reachableNode(root) : process.execPath;
+  const node =
+    account.uid !== undefined && !isReachable(path.dirname(process.execPath)) ? reachableNode(root) : process.execPath;
   return {
     root,
     credentialsFile: path.join(root, 'platform.json'),

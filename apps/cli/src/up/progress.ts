@@ -23,7 +23,10 @@ export interface Screen {
 }
 
 /** Bars that redraw themselves on a terminal; elsewhere one line per event and a line for every tenth of an advance, at most one a second. */
-export function createScreen(out: { write(text: string): void; isTTY?: boolean; columns?: number }, clock: Clock): Screen {
+export function createScreen(
+  out: { write(text: string): void; isTTY?: boolean; columns?: number },
+  clock: Clock,
+): Screen {
   const state = { open: false, tenth: -1, at: -Infinity, title: '' };
   const line = (text: string): void => {
     if (state.open) out.write('\r\x1b[2K');
@@ -48,7 +51,9 @@ export function createScreen(out: { write(text: string): void; isTTY?: boolean; 
           if (tenth === state.tenth || clock.now() - state.at < 1000) return;
           state.tenth = tenth;
           state.at = clock.now();
-          return line(`    ${state.title}: ${Math.round(event.fraction * 100)} %${event.note ? `, ${event.note}` : ''}`);
+          return line(
+            `    ${state.title}: ${Math.round(event.fraction * 100)} %${event.note ? `, ${event.note}` : ''}`,
+          );
         }
         case 'end':
           return line(`  ✓ ${event.title}${event.note ? ` — ${event.note}` : ''} (${event.seconds.toFixed(1)} s)`);

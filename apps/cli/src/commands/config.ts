@@ -1,0 +1,83 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { Severity, SeveritySchema, type Problem } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { PlatformError } from '@platform/contract/errors';
+import { enumWord, printable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { findMachine } from './machine.ts';
+
+const problemJson = (one: Problem): Record<string, string> => ({
+  path: one.path,
+  severity: enumWord(SeveritySchema, one.severity),
+  message: one.message,
+  remedy: one.remedy,
+});
+const problemText = (one: Problem): string =>
+  printable(`${enumWord(SeveritySchema, one.severity)} ${one.path}: ${one.message} ${one.remedy}`);
+
+export function configCommands(program: Command, run: Run): void {
+  const config = program.command('config').description('the configuration of a machine');
+
+  config
+    .command('get <machine>')
+    .description('print the saved configuration')
+    .option('--revision <n>', 'an older revision')
+    .action(
+      run(async ({ connection, output }, name: string, options: { revision?: string }) => {
+        const open = await connection();
+        const { partId } = await findMachine(open, name);
+        const revision = BigInt(wholeNumber('--revision', options.revision ?? '0'));
+        const saved = await open.client.fleetClient.getConfig({ partId, revision });
+        output.json({
+          revision: Number(saved.revision),
+          saved_by: saved.savedBy,
+          config: JSON.parse(saved.configJson) as unknown,
+        });
+        output.text(saved.configJson);
+      }),
+    );
+
+  config
+    .command('set <machine> <file>')
+    .description('save a configuration from a JSON file (- is standard input); refused whole when anything is wrong')
+    .option('--expect-revision <n>', 'refuse when somebody saved another revision meanwhile')
+    .option('--check', 'only check, save nothing')
+    .action(
+      run(
+        async (
+          { connection, output },
+          name: string,
+          file: string,
+          options: { expectRevision?: string; check?: boolean },
+        ) => {
+          const open = await connection();
+          const { partId } = await findMachine(open, name);
+          const configJson = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+          if (options.check) {
+            const { problems } = await open.client.fleetClient.checkConfig({ partId, configJson });
+            output.json({ problems: problems.map(problemJson) });
+            output.text(problems.length === 0 ? 'No problem found.' : problems.map(problemText).join('\n'));
+            if (problems.some((one) => one.severity === Severity.ERROR))
+              throw new PlatformError('INVALID_CONFIG', { count: problems.length });
+            return;
+          }
+          const expected =
+            options.expectRevision === undefined
+              ? {}
+              : { expectedRevision: BigInt(wholeNumber('--expect-revision', options.expectRevision)) };
+          const saved = await open.client.fleetClient.saveConfig({ partId, configJson, ...expected });
+          output.json({ revision: Number(saved.revision), problems: saved.problems.map(problemJson) });
+          output.text(`Saved as revision ${saved.revision}.`);
+          for (const problem of saved.problems) output.text(problemText(problem));
+        },
+      ),
+    );
+}
+
+function wholeNumber(field: string, value: string): number {
+  const n = Number(value);
+  if (!/^\d+$/.test(value) || !Number.isSafeInteger(n))
+    throw new PlatformError('INVALID_ARGUMENT', { field, value, limit: 'a whole number' });
+  return n;
+}

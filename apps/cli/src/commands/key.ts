@@ -1,0 +1,81 @@
+import type { Command } from 'commander';
+import { isoTime, tableText } from '../output.ts';
+import type { Run } from '../run.ts';
+
+export function keyCommands(program: Command, run: Run): void {
+  const key = program.command('key').description('API keys of the organization');
+
+  key
+    .command('create <name>')
+    .description('create an API key; its secret is shown once')
+    .option('--role <role>', 'owner or operator', 'owner')
+    .action(
+      run(async ({ connection, output }, name: string, options: { role: string }) => {
+        const { client, organizationId } = await connection();
+        const organization = await organizationId();
+        const created = await client.appClient.createKey({
+          name,
+          authorizations: [
+            {
+              authorizationType: 'role',
+              authorizationId: `organization_${options.role}`,
+              resourceType: 'organization',
+              resourceId: organization,
+              organizationId: organization,
+              identityId: '',
+              identityType: 'api-key',
+            },
+          ],
+        });
+        output.json({ api_key_id: created.id, api_key: created.key, name });
+        output.text(`Created key ${name} with ID ${created.id}. The key is shown this once:\n\n  ${created.key}`);
+      }),
+    );
+
+  key
+    .command('list')
+    .description('all API keys, without their secrets')
+    .action(
+      run(async ({ connection, output }) => {
+        const { client, organizationId } = await connection();
+        const { apiKeys } = await client.appClient.listKeys({ orgId: await organizationId() });
+        const rows = apiKeys.map((one) => ({
+          api_key_id: one.apiKey?.id ?? '',
+          name: one.apiKey?.name ?? '',
+          created_on: isoTime(one.apiKey?.createdOn),
+          roles: one.authorizations.map((grant) => grant.authorizationId),
+        }));
+        output.json(rows);
+        output.text(
+          tableText(
+            ['name', 'roles', 'created', 'id'],
+            rows.map((row) => [row.name, row.roles.join(', '), row.created_on, row.api_key_id]),
+          ),
+        );
+      }),
+    );
+
+  key
+    .command('delete <id>')
+    .description('revoke an API key at once')
+    .action(
+      run(async ({ connection, output }, id: string) => {
+        const { client } = await connection();
+        await client.appClient.deleteKey({ id });
+        output.json({ api_key_id: id, deleted: true });
+        output.text(`Deleted key ${id}.`);
+      }),
+    );
+
+  program
+    .command('sign-in')
+    .description('make a one-time link to the web app')
+    .action(
+      run(async ({ connection, output }) => {
+        const { client } = await connection();
+        const link = await client.sessionClient.createSignInLink({});
+        output.json({ sign_in_url: link.url, expires_on: isoTime(link.expiresOn) });
+        output.text(link.url);
+      }),
+    );
+}

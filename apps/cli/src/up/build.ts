@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { checkout } from './folders.ts';
+import type { ServerRelease } from './story.ts';
+
+export interface Built {
+  readonly web: string;
+  readonly server: ServerRelease;
+  readonly agent: string;
+}
+
+/** What has to be built before a start from a checkout; skipped while nothing changed. */
+export async function build(onNote: (note: string) => void): Promise<Built> {
+  const child = spawn(process.execPath, [path.join(checkout, 'tools', 'build.ts')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const lines: string[] = [];
+  child.stderr.on('data', (chunk: Buffer) => {
+    for (const line of chunk.toString().split('\n').filter(Boolean)) {
+      lines.push(line);
+      onNote(line);
+    }
+  });
+  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  if (code !== 0) throw new Error(`The build failed:\n${lines.slice(-30).join('\n')}`);
+  const built = JSON.parse(out.trim().split('\n').at(-1) ?? '') as {
+    web: string;
+    server: ServerRelease;
+    agent: { file: string };
+  };
+  return { web: built.web, server: built.server, agent: built.agent.file };
+}

@@ -1,0 +1,46 @@
+import { options, type OptionValues } from '@platform/kit/node';
+import { defaultDataFolder } from './folders.ts';
+
+export const table = {
+  host: {
+    type: 'string',
+    default: '127.0.0.1',
+    description: 'Address to listen on. Others than loopback need a certificate.',
+  },
+  port: {
+    type: 'number',
+    default: 8080,
+    min: 0,
+    max: 65_535,
+    description: 'Port of everything: web app, RPC, downloads. 0: any free one.',
+  },
+  dataDir: {
+    type: 'string',
+    description: 'Folder for database, files and the demo machine (default: .platform in the checkout).',
+  },
+  tlsCert: { type: 'string', description: 'Certificate (PEM file) for TLS on the same port.' },
+  tlsKey: { type: 'string', description: 'Its private key (PEM file).' },
+  empty: { type: 'boolean', description: 'Only the management server: no demo machine, no dataset, no training.' },
+  once: {
+    type: 'boolean',
+    description: 'Run the story once, stop everything, exit 0 only if every step was verified.',
+  },
+  json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for people goes to stderr.' },
+  small: { type: 'boolean', description: 'A small story: 60 pictures of four objects and a quickly trained model.' },
+  seed: { type: 'number', default: 1, min: 0, max: 2 ** 31, description: 'Seed of the demo pictures.' },
+  options: { type: 'string', description: 'JSON file with these options in snake_case.' },
+} as const;
+
+export type UpOptions = Omit<OptionValues<typeof table>, 'dataDir'> & { dataDir: string };
+
+/** @throws Usage for --help and for what can't be understood. */
+export function upOptions(argv: readonly string[], env: Record<string, string | undefined>): UpOptions {
+  const given = options(table, {
+    program: 'npm start --',
+    about: 'Brings up the platform and shows it working: a machine online under its agent, a model trained and used.',
+    argv,
+    env,
+    fileFrom: 'options',
+  });
+  return { ...given, dataDir: given.dataDir ?? defaultDataFolder() };
+}

@@ -1,0 +1,331 @@
+import { chownSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ModelType, TrainingStatus } from '@platform/client';
+import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  type TrainingJobMetadata,
+  TrainingStatusSchema,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { composeObjects10, objectLabels } from '@platform/objects-10';
+import { enumWord } from '../output.ts';
+import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction } from './demo-plan.ts';
+import { type Step, type StoryWorld, until } from './story.ts';
+
+export const machineName = 'demo';
+export const datasetName = 'objects-10';
+export const modelName = 'objects-10';
+
+const labelsOf = (world: StoryWorld): readonly string[] => objectLabels.slice(0, world.size.objects);
+const isOnline = (machine: Machine): boolean =>
+  machine.report?.serverState === ServerState.RUNNING && machine.report.serverUrl !== '';
+
+async function demoMachine(world: StoryWorld): Promise<Machine | undefined> {
+  const { machines } = await world.client.fleetClient.listMachines({ organizationId: world.organizationId });
+  return machines.find((machine) => machine.name === machineName);
+}
+
+async function requireMachine(world: StoryWorld): Promise<Machine> {
+  const machine = await demoMachine(world);
+  if (!machine) throw new Error(`There is no machine "${machineName}" any more. Start again: it is made anew.`);
+  return machine;
+}
+
+/** The machine server's release file, from this checkout, in the platform's own releases on channel stable. */
+const release: Step = {
+  name: 'release',
+  title: 'Machine server released',
+  async run(world) {
+    const { name, version, platform, file, sha256, size } = world.release;
+    const { releases } = await world.client.releaseClient.listReleases(name);
+    const there = releases.find((one) => one.version === version && one.platform === platform);
+    if (!there?.channels.includes('stable')) {
+      await world.client.releaseClient.publish({
+        name,
+        version,
+        platform,
+        sha256,
+        bytes: await readFile(file),
+        channels: ['stable', 'dev'],
+      });
+      world.record('release: published', { version });
+    }
+    return { note: `${name} ${version}, ${Math.round(size / 1e6)} MB`, facts: { server_version: version } };
+  },
+};
+
+/** A machine in the fleet, the real agent on it, the server it installed and supervises. */
+const machine: Step = {
+  name: 'machine',
+  title: 'Machine online',
+  async run(world) {
+    let demo = await demoMachine(world);
+    if (!demo) {
+      demo = (await world.client.fleetClient.createMachine({ organizationId: world.organizationId, name: machineName }))
+        .machine;
+      if (!demo) throw new Error('The server made no machine.');
+      world.record('machine: created');
+    }
+    const config = await world.client.fleetClient.getConfig({ partId: demo.partId });
+    if (config.revision === 0n) {
+      const configJson = JSON.stringify(firstConfig(world.machineFolder.picturesFolder), null, 2);
+      await world.client.fleetClient.saveConfig({ partId: demo.partId, configJson, expectedRevision: 0n });
+      world.record('machine: configured');
+    }
+    const { credentialsJson } = await world.client.fleetClient.getCredentials({ partId: demo.partId });
+    await writeFile(world.machineFolder.credentialsFile, credentialsJson, { mode: 0o600 });
+    const { uid, gid } = world.machineFolder.account;
+    if (uid !== undefined && gid !== undefined) chownSync(world.machineFolder.credentialsFile, uid, gid);
+    await world.startAgent();
+    world.record('machine: agent started');
+    const agentLog = path.join(world.machineFolder.root, '..', 'logs', 'agent.log');
+    const online = await until(
+      world,
+      { what: 'The machine server running under its agent', remedy: `See ${agentLog}.`, limitMs: 120_000 },
+      async () => {
+        const now = await requireMachine(world);
+        const note = now.report
+          ? `server ${enumWord(ServerStateSchema, now.report.serverState)}`
+          : 'waiting for the agent';
+        world.show({ is: 'advance', step: 'machine', fraction: now.report ? 0.5 : 0.2, note });
+        return isOnline(now) ? now : undefined;
+      },
+    );
+    const version = online.report?.server?.runningVersion ?? '';
+    return {
+      note: `agent ${online.report?.agent?.runningVersion ?? '?'}, server ${version}`,
+      facts: { machine_id: online.id, part_id: online.partId, running_server_version: version },
+    };
+  },
+};
+
+/** Composed pictures of ten objects; only what is missing is uploaded. */
+const dataset: Step = {
+  name: 'dataset',
+  title: 'Pictures uploaded',
+  async run(world) {
+    const { client, organizationId } = world;
+    const { partId } = await requireMachine(world);
+    const known = await client.datasetClient.listDatasetsByOrganizationId(organizationId);
+    const datasetId =
+      known.find((one) => one.name === datasetName)?.id ??
+      (await client.datasetClient.createDataset(datasetName, organizationId));
+    const there = new Set((await client.dataClient.allBinaryData({ datasetId })).map((picture) => picture.fileName));
+    const { trainPerObject, testPerObject, objects } = world.size;
+    const total = objects * (trainPerObject + testPerObject);
+    const missing = async function* () {
+      let seen = 0;
+      for await (const picture of composeObjects10({
+        seed: world.seed,
+        trainPerClass: trainPerObject,
+        testPerClass: testPerObject,
+        objects: labelsOf(world),
+      })) {
+        world.show({ is: 'advance', step: 'dataset', fraction: ++seen / total, note: `${seen} of ${total}` });
+        if (there.has(picture.name)) continue;
+        yield {
+          bytes: picture.jpeg,
+          fileName: picture.name,
+          mimeType: 'image/jpeg',
+          tags: [picture.label, ...(picture.split === 'test' ? ['split:test'] : [])],
+          datasetIds: [datasetId],
+        };
+      }
+    };
+    const uploaded = await client.dataClient.uploadPictures(partId, missing(), {
+      concurrency: 4,
+      signal: world.signal,
+      onUploaded: (fileName: string) => world.record('dataset: picture', { fileName }),
+    });
+    return {
+      note: `${total} pictures of ${objects} objects, ${uploaded} new`,
+      facts: { dataset_id: datasetId, pictures: total },
+    };
+  },
+};
+
+const statusName = (job: TrainingJobMetadata): string => enumWord(TrainingStatusSchema, job.status);
+
+/** The newest job of the demo's model goes on or counts; a new one only when there is none, or the last one failed. */
+const train: Step = {
+  name: 'train',
+  title: 'Model trained',
+  async run(world, done) {
+    const training = world.client.mlTrainingClient;
+    const datasetId = String(done.get('dataset')?.facts['dataset_id']);
+    const jobs = (await training.listTrainingJobs(world.organizationId)).filter((job) => job.modelName === modelName);
+    const newest = jobs.toSorted((a, b) => Number((b.createdOn?.seconds ?? 0n) - (a.createdOn?.seconds ?? 0n)))[0];
+    const goesOn =
+      newest &&
+      newest.status !== TrainingStatus.FAILED &&
+      newest.status !== TrainingStatus.CANCELED &&
+      newest.status !== TrainingStatus.CANCELING;
+    let id = newest?.id ?? '';
+    if (!goesOn) {
+      const version = nextVersion(jobs.map((job) => job.modelVersion));
+      id = await training.submitTrainingJob(
+        world.organizationId,
+        datasetId,
+        modelName,
+        version,
+        ModelType.SINGLE_LABEL_CLASSIFICATION,
+        [...labelsOf(world)],
+        {
+          arguments: { recipe: world.size.recipe },
+        },
+      );
+      world.record('train: submitted');
+    }
+    let phase = '';
+    const job = await training.waitForTrainingJob(id, {
+      signal: world.signal,
+      onProgress: (now: TrainingJobMetadata) => {
+        if (now.phase !== phase) world.record(`train: ${now.phase}`);
+        phase = now.phase;
+        const eta = now.eta && now.eta.seconds > 0n ? `, about ${now.eta.seconds} s left` : '';
+        world.show({
+          is: 'advance',
+          step: 'train',
+          fraction: now.progress,
+          note: `${now.phase || statusName(now)}${eta}`,
+        });
+      },
+    });
+    if (job.status !== TrainingStatus.COMPLETED)
+      throw new Error(
+        `Training job ${id} ended as ${statusName(job)}: ${job.errorStatus?.message ?? 'no reason given'}`,
+      );
+    const evaluation = (job.evaluation ?? {}) as { accuracy?: number; pictures?: number; held_out_pictures?: number };
+    const accuracy = evaluation.accuracy ?? 0;
+    const heldOut = evaluation.held_out_pictures ?? evaluation.pictures ?? 0;
+    return {
+      note: `version ${job.modelVersion}, ${(accuracy * 100).toFixed(1)} % on ${heldOut} held-out pictures`,
+      facts: {
+        training_job_id: id,
+        model: modelName,
+        model_version: job.modelVersion,
+        accuracy,
+        held_out_pictures: heldOut,
+      },
+    };
+  },
+};
+
+interface Resource {
+  readonly name: string;
+  readonly state?: string;
+  readonly version?: string;
+}
+
+/** The machine is told to use the version; its server downloads, checks and loads it. */
+const deploy: Step = {
+  name: 'deploy',
+  title: 'Model on the machine',
+  async run(world, done) {
+    const version = String(done.get('train')?.facts['model_version']);
+    const demo = await requireMachine(world);
+    const saved = await world.client.fleetClient.getConfig({ partId: demo.partId });
+    const wanted = deployedConfig(JSON.parse(saved.configJson) as Record<string, unknown>, {
+      organizationId: world.organizationId,
+      modelName,
+      version,
+    });
+    let revision = saved.revision;
+    if (wanted) {
+      const answer = await world.client.fleetClient.saveConfig({
+        partId: demo.partId,
+        configJson: JSON.stringify(wanted, null, 2),
+        expectedRevision: saved.revision,
+      });
+      revision = answer.revision;
+      world.record('deploy: configured', { revision: Number(revision) });
+    }
+    const pictures = composeObjects10({
+      seed: world.seed + 1,
+      trainPerClass: 0,
+      testPerClass: 1,
+      objects: labelsOf(world),
+    });
+    for await (const picture of pictures)
+      await writeFile(path.join(world.machineFolder.picturesFolder, `${picture.label}.jpg`), picture.jpeg, {
+        mode: 0o644,
+      });
+    await until(
+      world,
+      {
+        what: `The machine server loading version ${version}`,
+        remedy: 'See the LOGS tab of the machine.',
+        limitMs: 90_000,
+      },
+      async () => {
+        const url = (await requireMachine(world)).report?.serverUrl ?? '';
+        const resources = (await getJson(`${url}/resources`, world.signal)) as { resources?: Resource[] };
+        const model = resources.resources?.find((one) => one.name === 'classifier');
+        world.show({
+          is: 'advance',
+          step: 'deploy',
+          fraction: model ? 0.6 : 0.3,
+          note: model?.state ?? 'waiting for the configuration',
+        });
+        return model?.state === 'ready' && model.version === version ? true : undefined;
+      },
+    );
+    world.record('deploy: ready');
+    return { note: `revision ${revision}`, facts: { config_revision: Number(revision) } };
+  },
+};
+
+/** The machine's own server names pictures that were never uploaded. */
+const predict: Step = {
+  name: 'predict',
+  title: 'Predictions on the machine',
+  async run(world, done) {
+    const version = String(done.get('train')?.facts['model_version']);
+    const answers: Prediction[] = [];
+    for (const label of labelsOf(world)) {
+      const picture = await readFile(path.join(world.machineFolder.picturesFolder, `${label}.jpg`));
+      const answer = await until(
+        world,
+        { what: 'A prediction', remedy: 'See the LOGS tab of the machine.', limitMs: 30_000 },
+        async () => {
+          const url = (await requireMachine(world)).report?.serverUrl ?? '';
+          const response = await fetch(`${url}/models/classifier/predict`, {
+            method: 'POST',
+            body: new Uint8Array(picture),
+            signal: world.signal,
+          });
+          if (!response.ok) throw new Error(`${response.status}: ${(await response.text()).slice(0, 300)}`);
+          return predictionOf(label, await response.json());
+        },
+      );
+      if (answer.version !== version)
+        throw new Error(`The machine answered with version ${answer.version}, not ${version}.`);
+      answers.push(answer);
+      world.show({
+        is: 'advance',
+        step: 'predict',
+        fraction: answers.length / world.size.objects,
+        note: `${label}: ${answer.label}`,
+      });
+    }
+    const right = answers.filter((answer) => answer.label === answer.expected).length;
+    const best = answers.toSorted((a, b) => b.score - a.score)[0];
+    if (right < world.size.mustBeRight * answers.length) {
+      throw new Error(
+        `Only ${right} of ${answers.length} unseen pictures were named correctly: ${answers.map((a) => `${a.expected} → ${a.label}`).join(', ')}.`,
+      );
+    }
+    return {
+      note: `${right} of ${answers.length} unseen pictures named correctly${best ? `, for example ${best.label} ${(best.score * 100).toFixed(0)} %` : ''}`,
+      facts: { prediction: best, predictions_right: right, predictions: answers.length },
+    };
+  },
+};
+
+async function getJson(url: string, signal: AbortSignal): Promise<unknown> {
+  const response = await fetch(url, { signal });
+  if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+  return response.json();
+}
+
+export const storySteps: readonly Step[] = [release, machine, dataset, train, deploy, predict];

@@ -1,0 +1,123 @@
+import { appendFileSync } from 'node:fs';
+import type { PlatformClient } from '@platform/client';
+import { errorText, type Clock } from '@platform/kit';
+import type { MachineFolder } from './folders.ts';
+import type { Progress } from './progress.ts';
+
+/** How much the story shows: `small` trains a probe on 40 pictures in seconds, for tests. */
+export interface StorySize {
+  readonly objects: number;
+  readonly trainPerObject: number;
+  readonly testPerObject: number;
+  readonly recipe: 'lp-ft' | 'probe';
+  /** Share of the pictures the model has not seen that it must name on the machine. */
+  readonly mustBeRight: number;
+}
+export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
+  full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'lp-ft', mustBeRight: 0.8 },
+  small: { objects: 4, trainPerObject: 10, testPerObject: 5, recipe: 'probe', mustBeRight: 0.5 },
+};
+
+export interface ServerRelease {
+  readonly name: string;
+  readonly version: string;
+  readonly platform: string;
+  readonly file: string;
+  readonly sha256: string;
+  readonly size: number;
+}
+
+/** What the steps work with. Every step looks first and does only what is missing, so that it can be repeated after any kill. */
+export interface StoryWorld {
+  readonly client: PlatformClient;
+  readonly url: string;
+  readonly organizationId: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly size: StorySize;
+  readonly seed: number;
+  readonly release: ServerRelease;
+  readonly machineFolder: MachineFolder;
+  /** Starts the agent on the machine folder, once. */
+  startAgent(): Promise<void>;
+  show(event: Progress): void;
+  /** One line of the event log: what was just done. */
+  record(what: string, fields?: Readonly<Record<string, string | number>>): void;
+}
+
+export interface StepResult {
+  /** One short sentence for people. */
+  readonly note: string;
+  /** What was verified, for programs. */
+  readonly facts: Readonly<Record<string, unknown>>;
+}
+
+export interface Step {
+  readonly name: string;
+  readonly title: string;
+  run(world: StoryWorld, done: ReadonlyMap<string, StepResult>): Promise<StepResult>;
+}
+
+export interface StoryReport {
+  readonly ok: boolean;
+  readonly steps: readonly { step: string; ok: boolean; seconds: number; note: string }[];
+  readonly facts: Readonly<Record<string, unknown>>;
+  readonly error?: string;
+}
+
+/** Runs the steps in order and stops at the first that fails. */
+export async function runStory(steps: readonly Step[], world: StoryWorld): Promise<StoryReport> {
+  const done = new Map<string, StepResult>();
+  const rows: { step: string; ok: boolean; seconds: number; note: string }[] = [];
+  const facts = (): Record<string, unknown> =>
+    Object.assign({}, ...[...done.values()].map((result) => result.facts)) as Record<string, unknown>;
+  for (const step of steps) {
+    const since = world.clock.now();
+    const seconds = (): number => Math.round((world.clock.now() - since) / 100) / 10;
+    world.show({ is: 'begin', step: step.name, title: step.title });
+    world.record(`${step.name}: begin`);
+    try {
+      const result = await step.run(world, done);
+      done.set(step.name, result);
+      rows.push({ step: step.name, ok: true, seconds: seconds(), note: result.note });
+      world.record(`${step.name}: end`);
+      world.show({ is: 'end', step: step.name, title: step.title, seconds: seconds(), note: result.note });
+    } catch (error) {
+      const message = world.signal.aborted ? 'stopped' : errorText(error);
+      rows.push({ step: step.name, ok: false, seconds: seconds(), note: message });
+      world.show({ is: 'fail', step: step.name, title: step.title, message });
+      return { ok: false, steps: rows, facts: facts(), error: `${step.title}: ${message}` };
+    }
+  }
+  return { ok: true, steps: rows, facts: facts() };
+}
+
+/** Asks `look` again and again until it answers; `what` and `remedy` make the error when it takes longer than `limitMs`. */
+export async function until<T>(
+  { clock, signal }: Pick<StoryWorld, 'clock' | 'signal'>,
+  { what, remedy, limitMs, everyMs = 250 }: { what: string; remedy: string; limitMs: number; everyMs?: number },
+  look: () => Promise<T | undefined>,
+): Promise<T> {
+  const end = clock.now() + limitMs;
+  let last: unknown;
+  while (!signal.aborted) {
+    try {
+      const found = await look();
+      if (found !== undefined) return found;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    if (clock.now() > end) {
+      const why = last === undefined ? '' : ` The last answer was: ${errorText(last)}.`;
+      throw new Error(`${what} did not happen within ${Math.round(limitMs / 1000)} s.${why} ${remedy}`);
+    }
+    await clock.sleep(everyMs, signal);
+  }
+  throw new Error('stopped');
+}
+
+/** The event log of a data folder: one JSON line per event, appended at once. */
+export function eventLog(file: string, clock: Clock): StoryWorld['record'] {
+  return (what, fields = {}) => appendFileSync(file, `${JSON.stringify({ at: clock.wall(), what, ...fields })}\n`);
+}

@@ -1,0 +1,212 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { createPlatformClient } from '@platform/client';
+import { PlatformError } from '@platform/contract/errors';
+import { createLog, errorText } from '@platform/kit';
+import { atomicWrite, FolderLocked, lockFolder, onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { build } from './build.ts';
+import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts';
+import { checkout, type MachineFolder, prepareMachineFolder } from './folders.ts';
+import type { UpOptions } from './options.ts';
+import { createScreen } from './progress.ts';
+import { storySteps } from './steps.ts';
+import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
+import { summary } from './summary.ts';
+
+/** What the management server prints when it is ready. */
+interface CloudReady {
+  readonly url: string;
+  readonly org_id: string;
+  readonly api_key_id: string;
+  readonly api_key: string;
+  readonly runner_key_id: string;
+  readonly runner_key: string;
+  readonly sign_in_url: string;
+  readonly data_dir: string;
+}
+
+const app = (name: string): string => path.join(checkout, 'apps', name, 'src', 'main.ts');
+/** Of our environment only what a child needs; PLATFORM_… options are for us alone. */
+const plainEnv = (): Record<string, string | undefined> =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([key]) => !key.startsWith('PLATFORM_') && !key.startsWith('npm_')),
+  );
+
+/** `npm start`. Answers with the exit code. */
+export async function up(options: UpOptions): Promise<number> {
+  const clock = systemClock;
+  const stop = onSignals();
+  const screen = createScreen(process.stderr, clock);
+  const say = (text: string): void => screen.show({ is: 'say', text });
+  const log = createLog({
+    name: 'up',
+    clock,
+    level: 'warn',
+    sink: (line) => (screen.close(), stderrSink('text')(line)),
+  });
+
+  mkdirSync(options.dataDir, { recursive: true });
+  const lock = await lockFolder(path.join(options.dataDir, 'up.lock')).catch((error: unknown) => {
+    if (error instanceof FolderLocked)
+      throw new PlatformError('DATA_DIR_IN_USE', { dataDir: options.dataDir, pid: error.pid }, error);
+    throw error;
+  });
+  const logFolder = path.join(options.dataDir, 'logs');
+  const children = new Children({ file: path.join(options.dataDir, 'run.json'), logFolder, clock, log });
+  const started: Child[] = [];
+  const start = async (spec: ChildSpec, how: Parameters<Children['keep']>[1]): Promise<string> => {
+    const { child, readyLine } = await children.keep(spec, how);
+    started.unshift(child);
+    return readyLine;
+  };
+  try {
+    const built = await build(say);
+    const left = await children.endLeftovers(10_000);
+    if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
+
+    const cloud = JSON.parse(
+      await start(cloudSpec(options, built.web), { next: (line) => keepPort(cloudSpec(options, built.web), line) }),
+    ) as CloudReady;
+    const connection = { url: cloud.url, org_id: cloud.org_id, api_key_id: cloud.api_key_id, api_key: cloud.api_key };
+    await atomicWrite(path.join(options.dataDir, 'connection.json'), JSON.stringify(connection, null, 1), {
+      mode: 0o600,
+    });
+    const ready = { ready: true, ...connection, sign_in_url: cloud.sign_in_url, data_dir: options.dataDir };
+
+    if (options.empty) {
+      if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
+      say(summary({ ...cloud, dataDir: options.dataDir }));
+      await ended(stop);
+      return 0;
+    }
+    say(`Platform at ${cloud.url}`);
+    await start(runnerSpec(options, cloud), { isReadyAtOnce: true });
+    const machineFolder = prepareMachineFolder(options.dataDir, built.agent);
+    const report = await tellStory();
+    const answer = { ...report, url: cloud.url, data_dir: options.dataDir };
+    if (options.once) {
+      if (options.json)
+        process.stdout.write(
+          `${JSON.stringify({ ok: report.ok, steps: report.steps, ...report.facts, error: report.error })}\n`,
+        );
+      return report.ok ? 0 : 1;
+    }
+    if (options.json)
+      process.stdout.write(`${JSON.stringify({ ...ready, story: answer.ok, steps: report.steps, ...report.facts })}\n`);
+    say(summary({ ...cloud, dataDir: options.dataDir, story: report }));
+    if (!stop.aborted) await ended(stop);
+    return 0;
+
+    async function tellStory(): Promise<StoryReport> {
+      const client = await createPlatformClient({
+        baseUrl: cloud.url,
+        credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key },
+      });
+      return runStory(storySteps, {
+        client,
+        url: cloud.url,
+        organizationId: cloud.org_id,
+        clock,
+        signal: stop,
+        size: sizes[options.small ? 'small' : 'full'],
+        seed: options.seed,
+        release: built.server,
+        machineFolder,
+        startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
+        show: screen.show,
+        record: eventLog(path.join(options.dataDir, 'story.ndjson'), clock),
+      });
+    }
+  } catch (error) {
+    if (error instanceof ChildFailed) throw new Error(childFailure(error, logFolder), { cause: error });
+    throw error;
+  } finally {
+    screen.close();
+    if (started.length > 0 && stop.aborted) say('Stopping …');
+    for (const child of started)
+      await child
+        .stop()
+        .catch((error: unknown) =>
+          log.error('a process could not be stopped', { process: child.name, error: errorText(error) }),
+        );
+    await lock[Symbol.asyncDispose]();
+  }
+}
+
+const ended = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) =>
+    signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+  );
+
+/** The child's own words are the best explanation; without any, where to look. */
+function childFailure(error: ChildFailed, logFolder: string): string {
+  const words = error.tail.filter((line) => line.trim() !== '');
+  return words.length > 0 ? words.join('\n') : `${error.message}. See ${path.join(logFolder, 'cloud.log')}.`;
+}
+
+function cloudSpec(options: UpOptions, web: string): ChildSpec {
+  const tls = options.tlsCert && options.tlsKey ? ['--tls-cert', options.tlsCert, '--tls-key', options.tlsKey] : [];
+  const args = [
+    '--data-dir',
+    path.join(options.dataDir, 'cloud'),
+    '--host',
+    options.host,
+    '--port',
+    String(options.port),
+    '--web-dir',
+    web,
+    ...tls,
+  ];
+  const { DATABASE_URL } = process.env;
+  return {
+    name: 'cloud',
+    command: process.execPath,
+    args: [app('cloud'), ...args, '--json'],
+    env: { ...plainEnv(), DATABASE_URL },
+    termMs: 15_000,
+  };
+}
+
+/** Port 0 is decided once: a server that is started again keeps the port that machines and pages know. */
+function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
+  const { port } = new URL((JSON.parse(readyLine) as CloudReady).url);
+  const args = [...spec.args];
+  args[args.indexOf('--port') + 1] = port;
+  return { ...spec, args };
+}
+
+function runnerSpec(options: UpOptions, cloud: CloudReady): ChildSpec {
+  return {
+    name: 'runner',
+    command: process.execPath,
+    args: [app('runner'), '--folder', path.join(options.dataDir, 'runner')],
+    env: {
+      ...plainEnv(),
+      PLATFORM_URL: cloud.url,
+      PLATFORM_API_KEY_ID: cloud.runner_key_id,
+      PLATFORM_API_KEY: cloud.runner_key,
+    },
+    termMs: 15_000,
+  };
+}
+
+function agentSpec(machine: MachineFolder): ChildSpec {
+  return {
+    name: 'agent',
+    command: machine.node,
+    args: [machine.agentFile, '--config', machine.credentialsFile, '--root', machine.root],
+    env: {
+      PATH: '/usr/bin:/bin',
+      LANG: 'C.UTF-8',
+      HOME: machine.root,
+      ...(process.env['TZ'] && { TZ: process.env['TZ'] }),
+    },
+    cwd: machine.root,
+    ...machine.account,
+    termMs: 140_000, // the agent stops the machine server first: TERM 120 s, QUIT 5 s, KILL
+  };
+}
+
+/** Version of this checkout. */
+export const version = (JSON.parse(readFileSync(path.join(checkout, 'package.json'), 'utf8')) as { version: string })
+  .version;
