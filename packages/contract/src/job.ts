@@ -170,8 +170,9 @@ export interface CurvePoint {
   stage: 'probe' | 'fine-tune';
   /** Mean training loss of the epoch. */
   loss: number;
-  validation_loss: number;
-  validation_accuracy: number;
+  /** Null where no validation pictures were set apart. */
+  validation_loss: number | null;
+  validation_accuracy: number | null;
   seconds: number;
 }
 export interface Prediction {

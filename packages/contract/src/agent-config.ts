@@ -1,0 +1,295 @@
+// The configuration as a device uses it: layers put over each other field by field, bad values replaced and told.
+// Without Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
+import { type Field, type Json, type Section, fits, isObject, misfit, shown } from './config-field.ts';
+import { joined, readAgent, sectionOf } from './config-reading.ts';
+import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
+import {
+  type AdditionalNetwork,
+  type AgentConfig,
+  type MaintenanceWindow,
+  type NetworkConfiguration,
+  fieldTable,
+} from './gen/agent-config.gen.ts';
+
+export type {
+  AdditionalNetwork,
+  AdvancedSettings,
+  AgentConfig,
+  MaintenanceWindow,
+  NetworkConfiguration,
+  SystemConfiguration,
+  VersionControl,
+} from './gen/agent-config.gen.ts';
+
+/** Where a value can come from, strongest first. */
+export type Layer = 'command line' | 'cloud' | 'manufacturer';
+
+/** A value that could not be used, and what is used in its place. */
+export interface Correction {
+  /** As written, for example agent.network_configuration.user_idle_minutes. */
+  readonly path: string;
+  readonly layer: Layer;
+  readonly problem: string;
+  /** In words; a secret is never shown. */
+  readonly used: string;
+}
+
+/** `agent` objects (what a person set, nothing filled in) by layer; anything that is no object counts as not set. */
+export interface AgentLayers {
+  readonly commandLine?: unknown;
+  readonly cloud?: unknown;
+  readonly manufacturer?: unknown;
+  /** The top-level key `maintenance_window` of the cloud's configuration. */
+  readonly maintenanceWindow?: unknown;
+}
+
+interface Source {
+  readonly layer: Layer;
+  readonly agent: Json;
+  readonly placeOf: (ownPath: string) => string;
+}
+
+/**
+ * The configuration that holds on this device, every default filled in.
+ * Per field the first layer that has a usable value wins: command line, cloud, manufacturer, built-in default.
+ * A set value wins also when it is 0, "" or false; null counts as not set where it is no value of the field.
+ */
+export function resolveAgentConfig(layers: AgentLayers): { config: AgentConfig; corrections: readonly Correction[] } {
+  const corrections: Correction[] = [];
+  const sources: Source[] = [];
+  const add = (layer: Layer, given: unknown): void => {
+    if (given === undefined || given === null) return;
+    if (!isObject(given))
+      return void corrections.push({
+        path: 'agent',
+        layer,
+        problem: `must be an object, not ${shown(undefined, given)}.`,
+        used: 'the next layer',
+      });
+    const { agent, written } = readAgent(given);
+    sources.push({ layer, agent, placeOf: (own) => written.get(own) ?? own });
+  };
+  add('command line', layers.commandLine);
+  add('cloud', layers.cloud);
+  add('manufacturer', layers.manufacturer);
+
+  const network = resolveSection<NetworkConfiguration>('network_configuration', sources, corrections);
+  const window = resolveWindow(layers.maintenanceWindow, corrections);
+  const config: AgentConfig = {
+    version_control: resolveSection('version_control', sources, corrections),
+    advanced_settings: resolveSection('advanced_settings', sources, corrections),
+    network_configuration: withSafeReboot(network, sources, corrections),
+    additional_networks: resolveNetworks(sources, corrections),
+    system_configuration: withLogLimits(resolveSection('system_configuration', sources, corrections)),
+    ...(window ? { maintenance_window: window } : {}),
+  };
+  return { config, corrections };
+}
+
+/** Minutes may come as a duration of the public agent, such as 10m0s. */
+function plain(field: Field, value: unknown): unknown {
+  const match =
+    field.unit === 'min' && typeof value === 'string' ? /^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?$/.exec(value) : null;
+  if (!match || value === '') return value;
+  return Math.round(Number(match[1] ?? 0) * 60 + Number(match[2] ?? 0) + Number(match[3] ?? 0) / 60);
+}
+
+function resolveSection<T>(
+  name: Exclude<keyof typeof fieldTable, 'additional_networks' | 'maintenance_window'>,
+  sources: readonly Source[],
+  corrections: Correction[],
+): T {
+  const section: Section = sectionOf(name);
+  const path = joined('agent', name);
+  for (const { layer, agent } of sources) {
+    const given = agent[name];
+    if (given !== undefined && given !== null && !isObject(given))
+      corrections.push({
+        path,
+        layer,
+        problem: `must be an object, not ${shown(undefined, given)}.`,
+        used: 'the next layer',
+      });
+  }
+  const entries = Object.entries(section).map(([key, field]) => [
+    key,
+    resolveField(field, joined(path, key), key, name, sources, corrections),
+  ]);
+  return Object.fromEntries(entries) as T;
+}
+
+function resolveField(
+  field: Field,
+  ownPath: string,
+  key: string,
+  name: string,
+  sources: readonly Source[],
+  corrections: Correction[],
+): unknown {
+  const bad: Omit<Correction, 'used'>[] = [];
+  let used: unknown = field.default;
+  for (const { layer, agent, placeOf } of sources) {
+    const section = agent[name];
+    const value = isObject(section) ? plain(field, section[key]) : undefined;
+    if (value === undefined || (value === null && !field.isNullable)) continue;
+    if (fits(field, value)) {
+      used = value;
+      break;
+    }
+    bad.push({ path: placeOf(ownPath), layer, problem: misfit(field, value) });
+  }
+  const words = field.isSecret ? 'another value' : shown(field, used);
+  corrections.push(...bad.map((correction) => ({ ...correction, used: words })));
+  return used;
+}
+
+function withSafeReboot(
+  network: NetworkConfiguration,
+  sources: readonly Source[],
+  corrections: Correction[],
+): NetworkConfiguration {
+  const breach = rebootBreach(network);
+  if (!breach) return network;
+  const origin = sources.find(
+    ({ agent }) =>
+      isObject(agent['network_configuration']) && Object.hasOwn(agent['network_configuration'], breach.key),
+  );
+  corrections.push({
+    path: joined('agent.network_configuration', breach.key),
+    layer: origin?.layer ?? 'cloud',
+    problem: breach.message,
+    used: '0',
+  });
+  return { ...network, device_reboot_after_offline_minutes: 0 };
+}
+
+/** Clients of the public protocol send 0 for "not set". */
+const withLogLimits = (system: AgentConfig['system_configuration']): AgentConfig['system_configuration'] => ({
+  ...system,
+  logging_journald_runtime_max_use_megabytes:
+    system.logging_journald_runtime_max_use_megabytes ||
+    fieldTable.system_configuration.logging_journald_runtime_max_use_megabytes.default,
+  logging_journald_system_max_use_megabytes:
+    system.logging_journald_system_max_use_megabytes ||
+    fieldTable.system_configuration.logging_journald_system_max_use_megabytes.default,
+});
+
+/** The networks of the first layer that has any list. A bad field takes its default; a network that cannot work is left out. */
+function resolveNetworks(sources: readonly Source[], corrections: Correction[]): readonly AdditionalNetwork[] {
+  for (const { layer, agent, placeOf } of sources) {
+    const given = agent['additional_networks'];
+    if (given === undefined || given === null) continue;
+    const tell = (path: string, problem: string, used: string): void =>
+      void corrections.push({ path, layer, problem, used });
+    if (!Array.isArray(given)) {
+      tell(
+        'agent.additional_networks',
+        `must be a list of networks, not ${shown(undefined, given)}.`,
+        'the next layer',
+      );
+      continue;
+    }
+    const networks: AdditionalNetwork[] = [];
+    for (const [index, item] of given.entries()) {
+      const own = joined('agent.additional_networks', index);
+      const network = resolveNetwork(item, own, placeOf, tell);
+      if (network) networks.push(network);
+    }
+    return withNames(networks);
+  }
+  return [];
+}
+
+/** Fields without which a network cannot be joined: a default would only hide that. */
+const vital: ReadonlySet<string> = new Set(['type', 'ssid', 'psk']);
+
+function resolveNetwork(
+  item: unknown,
+  own: string,
+  placeOf: Source['placeOf'],
+  tell: (path: string, problem: string, used: string) => void,
+): AdditionalNetwork | undefined {
+  const unusable = 'nothing: the network is left out';
+  if (!isObject(item)) return void tell(placeOf(own), `must be an object, not ${shown(undefined, item)}.`, unusable);
+  const read: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries<Field>(fieldTable.additional_networks)) {
+    const value = item[key] ?? undefined;
+    read[key] = value ?? field.default;
+    if (value !== undefined && !fits(field, value)) {
+      const path = placeOf(joined(own, key));
+      if (vital.has(key)) return void tell(path, misfit(field, value), unusable);
+      tell(path, misfit(field, value), shown(field, field.default));
+      read[key] = field.default;
+    }
+  }
+  if (read['type'] === undefined)
+    return void tell(joined(placeOf(own), 'type'), 'is required: one of "wifi", "wired".', unusable);
+  // Every field was checked or took its default above.
+  const network = read as unknown as AdditionalNetwork;
+  const breach = networkBreaches(network).find(({ isError }) => isError);
+  if (breach) return void tell(joined(placeOf(own), breach.key), breach.message, unusable);
+  return network;
+}
+
+/** Every network gets a name that is unique: the given one, else its SSID or wired-<interface>. */
+export function withNames(networks: readonly AdditionalNetwork[]): AdditionalNetwork[] {
+  const taken = new Set<string>();
+  return networks.map((network) => {
+    const wish = network.name || network.ssid || (network.interface ? `wired-${network.interface}` : 'wired');
+    let name = wish;
+    for (let n = 2; taken.has(name); n += 1) name = `${wish}-${n}`;
+    taken.add(name);
+    return { ...network, name };
+  });
+}
+
+function resolveWindow(given: unknown, corrections: Correction[]): MaintenanceWindow | undefined {
+  if (given === undefined || given === null) return undefined;
+  const tell = (path: string, problem: string, used: string): undefined =>
+    void corrections.push({ path, layer: 'cloud', problem, used });
+  const none = 'no window: the machine server alone says when';
+  if (!isObject(given)) return tell('maintenance_window', `must be an object, not ${shown(undefined, given)}.`, none);
+  const read: Record<string, unknown> = {};
+  for (const [key, field] of Object.entries<Field>(fieldTable.maintenance_window)) {
+    const value = given[key] ?? field.default;
+    const path = joined('maintenance_window', key);
+    if (value === undefined) return tell(path, 'is required.', none);
+    if (fits(field, value)) read[key] = value;
+    else if (field.default === undefined) return tell(path, misfit(field, value), none);
+    else {
+      tell(path, misfit(field, value), shown(field, field.default));
+      read[key] = field.default;
+    }
+  }
+  // Every field was checked or took its default above.
+  const window = read as unknown as MaintenanceWindow;
+  const breach = windowBreaches(window)[0];
+  return breach ? tell(joined('maintenance_window', breach.key), breach.message, none) : window;
+}
+
+/** The times of a configuration in milliseconds. */
+export interface AgentLimits {
+  readonly serverStartMs: number;
+  readonly offlineBeforeHotspotMs: number;
+  readonly retryConnectionMs: number;
+  readonly userIdleMs: number;
+  /** Infinity: never. */
+  readonly rebootAfterOfflineMs: number;
+}
+
+const minuteMs = 60_000;
+
+export function limitsOf(config: AgentConfig): AgentLimits {
+  const network = config.network_configuration;
+  const reboot = network.device_reboot_after_offline_minutes;
+  return {
+    serverStartMs: config.advanced_settings.platform_server_start_timeout_minutes * minuteMs,
+    offlineBeforeHotspotMs: network.offline_before_starting_hotspot_minutes * minuteMs,
+    retryConnectionMs: network.retry_connection_timeout_minutes * minuteMs,
+    userIdleMs: network.user_idle_minutes * minuteMs,
+    rebootAfterOfflineMs: reboot === 0 ? Infinity : reboot * minuteMs,
+  };
+}
+
+/** Built-in defaults alone. */
+export const defaultAgentConfig = (): AgentConfig => resolveAgentConfig({}).config;

@@ -1,0 +1,92 @@
+// Reading an `agent` object as people and other clients write it: other spellings of a key, networks as a list or by name.
+// The object itself is never changed; this makes a copy with our spelling, and says where each value was written.
+import { type Field, type Json, type Section, isObject } from './config-field.ts';
+import { fieldTable } from './gen/agent-config.gen.ts';
+
+export type SectionName = Exclude<keyof typeof fieldTable, 'maintenance_window'>;
+export const sectionNames = Object.keys(fieldTable).filter(
+  (name): name is SectionName => name !== 'maintenance_window',
+);
+export const sectionOf = (name: keyof typeof fieldTable): Section => fieldTable[name];
+
+/** A key that was read under another name, or that nothing reads. */
+export interface Remark {
+  readonly path: string;
+  readonly is: 'unknown key' | 'alias ignored';
+  /** The key that wins. */
+  readonly instead?: string;
+}
+
+export interface Reading {
+  /** Our spelling; networks as a list. Sections that are no objects (networks: no list) are kept as they are. */
+  readonly agent: Readonly<Record<string, unknown>>;
+  readonly remarks: readonly Remark[];
+  /** Where a value of `agent` was written: its path in our spelling → its path as written. */
+  readonly written: ReadonlyMap<string, string>;
+}
+
+export const joined = (path: string, key: string | number): string =>
+  typeof key === 'number' ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+
+function readSection(
+  section: Section,
+  given: Json,
+  path: string,
+  written: Map<string, string>,
+  ownPath: string,
+  remarks: Remark[],
+): Record<string, unknown> {
+  const read: Record<string, unknown> = {};
+  const known = new Map<string, string>();
+  for (const [key, field] of Object.entries<Field>(section)) {
+    known.set(key, key);
+    if (field.alias !== undefined) known.set(field.alias, key);
+  }
+  for (const [key, value] of Object.entries(given)) {
+    const own = known.get(key);
+    if (own === undefined) {
+      remarks.push({ path: joined(path, key), is: 'unknown key' });
+      read[key] = value;
+    } else if (own !== key && Object.hasOwn(given, own)) {
+      remarks.push({ path: joined(path, key), is: 'alias ignored', instead: own });
+    } else {
+      read[own] = value;
+      written.set(joined(ownPath, own), joined(path, key));
+    }
+  }
+  return read;
+}
+
+function readNetworks(given: unknown, path: string, written: Map<string, string>, remarks: Remark[]): unknown {
+  const one = (value: unknown, from: string, index: number, name?: string): unknown => {
+    const own = joined(path, index);
+    written.set(own, from);
+    if (!isObject(value)) return value;
+    const read = readSection(fieldTable.additional_networks, value, from, written, own, remarks);
+    return name === undefined || Object.hasOwn(read, 'name') ? read : { ...read, name };
+  };
+  if (Array.isArray(given)) return given.map((value, index) => one(value, joined(path, index), index));
+  if (isObject(given))
+    return Object.entries(given).map(([name, value], index) => one(value, joined(path, name), index, name));
+  return given;
+}
+
+/** Reads an `agent` object; `path` is where it stands. */
+export function readAgent(given: Json, path = 'agent'): Reading {
+  const agent: Record<string, unknown> = {};
+  const remarks: Remark[] = [];
+  const written = new Map<string, string>();
+  for (const [key, value] of Object.entries(given)) {
+    const name = sectionNames.find((section) => section === key);
+    const here = joined(path, key);
+    if (name === undefined) {
+      remarks.push({ path: here, is: 'unknown key' });
+      agent[key] = value;
+    } else if (name === 'additional_networks') {
+      agent[key] = readNetworks(value, here, written, remarks);
+    } else {
+      agent[key] = isObject(value) ? readSection(fieldTable[name], value, here, written, here, remarks) : value;
+    }
+  }
+  return { agent, remarks, written };
+}

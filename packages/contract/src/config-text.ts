@@ -1,0 +1,95 @@
+// The text of a configuration: where JSON breaks, and one canonical form to compare by.
+import { isObject } from './config-field.ts';
+import type { Problem } from './config.ts';
+
+export type Parsed =
+  | { readonly is: 'json'; readonly json: unknown }
+  | { readonly is: 'problem'; readonly problem: Problem; readonly line: number; readonly column: number };
+
+/** Parses JSON text; a mistake is told with its line and column, both from 1. */
+export function parseConfigText(text: string): Parsed {
+  try {
+    return { is: 'json', json: JSON.parse(text) };
+  } catch (error) {
+    const offset = mistakeAt(text);
+    const before = text.slice(0, offset).split('\n');
+    const line = before.length;
+    const column = (before.at(-1)?.length ?? 0) + 1;
+    const what =
+      offset >= text.length ? 'the text ends too early' : `${JSON.stringify(text[offset])} is not expected here`;
+    const message = `is not valid JSON: ${what} (line ${line}, column ${column}).`;
+    const problem: Problem = {
+      path: '',
+      message,
+      remedy: 'Look for a missing comma, quote or bracket at this place or just before it.',
+      severity: 'error',
+    };
+    if (!(error instanceof SyntaxError)) throw error;
+    return { is: 'problem', problem, line, column };
+  }
+}
+
+/** Offset of the first character at which a text stops being the start of a JSON value. Only called for text that is none. */
+function mistakeAt(text: string): number {
+  let at = 0;
+  const blank = (): void => {
+    while (/[ \t\r\n]/.test(text[at] ?? '')) at += 1;
+  };
+  const take = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at;
+    const match = pattern.exec(text);
+    if (!match) return false;
+    at += match[0].length;
+    return true;
+  };
+  /** False: the mistake is at `at`. */
+  const string = (): boolean => {
+    if (text[at] !== '"') return false;
+    at += 1;
+    while (at < text.length) {
+      if (take(/"/y)) return true;
+      if (!take(/[ !#-[\]-\uffff]+|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}/y)) return false;
+    }
+    return false;
+  };
+  const list = (close: string, item: () => boolean): boolean => {
+    at += 1;
+    blank();
+    if (text[at] === close) return (at += 1) > 0;
+    for (;;) {
+      blank();
+      if (!item()) return false;
+      blank();
+      if (text[at] === close) return (at += 1) > 0;
+      if (text[at] !== ',') return false;
+      at += 1;
+    }
+  };
+  const member = (): boolean => {
+    if (!string()) return false;
+    blank();
+    if (text[at] !== ':') return false;
+    at += 1;
+    return value();
+  };
+  const value = (): boolean => {
+    blank();
+    if (text[at] === '{') return list('}', member);
+    if (text[at] === '[') return list(']', value);
+    if (text[at] === '"') return string();
+    return take(/-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y);
+  };
+  if (value()) blank();
+  return at;
+}
+
+/** The same configuration always as the same text: keys sorted, no blanks. For hashes and comparisons, not for people. */
+export function canonicalText(json: unknown): string {
+  if (Array.isArray(json)) return `[${json.map(canonicalText).join(',')}]`;
+  if (!isObject(json)) return JSON.stringify(json);
+  const members = Object.keys(json)
+    .toSorted()
+    .filter((key) => json[key] !== undefined)
+    .map((key) => `${JSON.stringify(key)}:${canonicalText(json[key])}`);
+  return `{${members.join(',')}}`;
+}
