@@ -1,0 +1,36 @@
+// npm run bench [NAME]: measurements with the machine they were taken on. Nothing here passes or fails by a time.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const benches: Readonly<Record<string, string>> = {
+  check: 'CPU per config check: fast path, Connect and gRPC of the same server',
+  training: 'the classification trainer on objects-10: accuracy, seconds, memory',
+};
+
+const [wanted] = process.argv.slice(2);
+if (wanted !== undefined && !(wanted in benches)) {
+  const list = Object.entries(benches).map(([name, what]) => `  ${name}  ${what}`);
+  process.stderr.write(`There is no benchmark ${wanted}. These are:\n${list.join('\n')}\n`);
+  process.exit(2);
+}
+
+const cpu = os.cpus()[0]?.model ?? 'unknown CPU';
+const memory = Math.round(os.totalmem() / 2 ** 30);
+const load =
+  os.platform() === 'linux'
+    ? readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ')
+    : os.loadavg().join(' ');
+process.stdout.write(
+  `${cpu}, ${os.cpus().length} cores, ${memory} GiB, ${os.type()} ${os.release()}, Node ${process.version}, load ${load}\n`,
+);
+for (const name of wanted === undefined ? Object.keys(benches) : [wanted]) {
+  process.stdout.write(`\n== ${name}: ${benches[name]}\n`);
+  const done = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', path.join(import.meta.dirname, `${name}.ts`)],
+    { stdio: 'inherit' },
+  );
+  if (done.status !== 0) process.exitCode = 1;
+}
