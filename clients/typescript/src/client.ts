@@ -1,0 +1,62 @@
+import type { Client } from '@connectrpc/connect';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { Connection, type PlatformClientOptions } from './connection.ts';
+import { DataClient } from './data.ts';
+import { DatasetClient } from './dataset.ts';
+import { ReleaseClient } from './release.ts';
+import { MlTrainingClient } from './training.ts';
+
+/** One caller of one server. All calls reject with PlatformApiError. */
+export interface PlatformClient {
+  /** Address of the server, without a slash at its end. */
+  readonly url: string;
+  readonly mlTrainingClient: MlTrainingClient;
+  readonly dataClient: DataClient;
+  readonly datasetClient: DatasetClient;
+  readonly releaseClient: ReleaseClient;
+  /** Machines, their status and configuration. */
+  readonly fleetClient: Client<typeof FleetService>;
+  /** Organizations, locations, API keys, logs, registry. */
+  readonly appClient: Client<typeof AppService>;
+  /** Versions of models and training scripts. */
+  readonly packageClient: Client<typeof PackageService>;
+  /** Who the caller is; sign-in links. */
+  readonly sessionClient: Client<typeof SessionService>;
+  /** A plain HTTP request to a path of the server with the caller's token; anything but 2xx rejects. */
+  request(path: string, init?: RequestInit): Promise<Response>;
+}
+
+/**
+ * Makes a client. Nothing is sent before the first call; it authenticates by itself, also again when its token ran out.
+ *
+ * @throws PlatformApiError INVALID_ARGUMENT when address or key are neither given nor in the environment.
+ * @example
+ * const client = createPlatformClient({
+ *   baseUrl: 'http://127.0.0.1:8080',
+ *   credentials: { type: 'api-key', authEntity: '<API key ID>', payload: '<API key>' },
+ * });
+ * const jobs = await client.mlTrainingClient.listTrainingJobs(organizationId, TrainingStatus.RUNNING);
+ */
+export function createPlatformClient(options: PlatformClientOptions = {}): PlatformClient {
+  const connection = new Connection(options);
+  return {
+    url: connection.url,
+    mlTrainingClient: new MlTrainingClient(connection.client(MLTrainingService)),
+    dataClient: new DataClient(connection.client(DataService), connection.client(DataSyncService)),
+    datasetClient: new DatasetClient(connection.client(DatasetService)),
+    releaseClient: new ReleaseClient(connection.client(ReleaseService), connection),
+    fleetClient: connection.client(FleetService),
+    appClient: connection.client(AppService),
+    packageClient: connection.client(PackageService),
+    sessionClient: connection.client(SessionService),
+    request: (path, init) => connection.request(path, init),
+  };
+}

@@ -1,0 +1,254 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Client } from '@connectrpc/connect';
+import type { BinaryData, DataService, FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { type DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { sleep, wall } from './clock.ts';
+import { PlatformApiError } from './errors.ts';
+
+/** Which data: all fields that are given must match. */
+export type Filter = MessageInitShape<typeof FilterSchema>;
+
+/** A box in a picture; edges as a share of width and height, 0 ≤ min < max ≤ 1. */
+export interface Box {
+  readonly label: string;
+  readonly xMin: number;
+  readonly yMin: number;
+  readonly xMax: number;
+  readonly yMax: number;
+}
+
+export interface Picture {
+  /** The file: JPEG, PNG or WebP. */
+  readonly bytes: Uint8Array;
+  /** For example jpg; decides the mime type when that is not given. */
+  readonly fileExtension: string;
+  readonly fileName?: string;
+  readonly mimeType?: string;
+  /** Labels of the whole picture. */
+  readonly tags?: readonly string[];
+  readonly boxes?: readonly Box[];
+  /** Milliseconds since 1970. Default: now. */
+  readonly takenAt?: number;
+}
+
+export interface UploadOptions {
+  /** The part that the picture is said to come from; decides organization and location. */
+  readonly partId: string;
+  readonly datasetIds?: readonly string[];
+  readonly componentName?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface UploadManyOptions extends UploadOptions {
+  /** Uploads at the same time. Default: 4. */
+  readonly concurrency?: number;
+  /** Called after each picture with the number of finished ones. */
+  readonly onProgress?: (done: number) => void;
+  /** Tries per picture while the server is out of reach or busy. Default: 6. */
+  readonly attempts?: number;
+}
+
+export interface Page {
+  readonly data: BinaryData[];
+  /** Cursor of the next page; the page after the last one is empty. */
+  readonly last: string;
+  readonly count: bigint;
+}
+
+/** Captured pictures: upload, find, tag, collect into datasets. */
+export class DataClient {
+  readonly #data: Client<typeof DataService>;
+  readonly #sync: Client<typeof DataSyncService>;
+
+  constructor(data: Client<typeof DataService>, sync: Client<typeof DataSyncService>) {
+    this.#data = data;
+    this.#sync = sync;
+  }
+
+  /**
+   * Uploads one picture in one call.
+   *
+   * @returns its binary data ID.
+   * @example const id = await client.dataClient.uploadPicture({ bytes, fileExtension: 'jpg', tags: ['cup'] }, { partId, datasetIds: [datasetId] })
+   */
+  async uploadPicture(picture: Picture, options: UploadOptions): Promise<string> {
+    const bboxes = (picture.boxes ?? []).map((box) => ({
+      label: box.label,
+      xMinNormalized: box.xMin,
+      yMinNormalized: box.yMin,
+      xMaxNormalized: box.xMax,
+      yMaxNormalized: box.yMax,
+    }));
+    const request = {
+      metadata: {
+        partId: options.partId,
+        componentType: 'camera',
+        componentName: options.componentName ?? '',
+        methodName: 'GetImages',
+        type: DataType.BINARY_SENSOR,
+        fileName: picture.fileName ?? '',
+        fileExtension: picture.fileExtension,
+        mimeType: picture.mimeType ?? '',
+        tags: [...(picture.tags ?? [])],
+        datasetIds: [...(options.datasetIds ?? [])],
+      },
+      sensorContents: [
+        {
+          metadata: {
+            timeRequested: timestampFromMs(picture.takenAt ?? wall()),
+            ...(bboxes.length === 0 ? {} : { annotations: { bboxes } }),
+          },
+          data: { case: 'binary' as const, value: picture.bytes },
+        },
+      ],
+    };
+    const answer = await this.#sync.dataCaptureUpload(request, options.signal ? { signal: options.signal } : {});
+    return answer.binaryDataId || answer.fileId;
+  }
+
+  /**
+   * Uploads many pictures, several at a time; a call that fails for a passing reason is made again.
+   * The first lasting failure ends it: pictures that were finished by then stay.
+   *
+   * @returns the binary data IDs in the order of the pictures.
+   */
+  async uploadPictures(
+    pictures: Iterable<Picture> | AsyncIterable<Picture>,
+    options: UploadManyOptions,
+  ): Promise<string[]> {
+    const ids: string[] = [];
+    const stop = new AbortController();
+    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+    const source = Symbol.asyncIterator in pictures ? pictures[Symbol.asyncIterator]() : pictures[Symbol.iterator]();
+    let taken = 0;
+    let done = 0;
+    // One picture is taken at a time, so that a slow source is never asked twice at once.
+    let turn: Promise<unknown> = Promise.resolve();
+    const take = async (): Promise<{ picture: Picture; index: number } | undefined> => {
+      const mine = turn.then(() => source.next());
+      turn = mine.catch(() => undefined);
+      const next = await mine;
+      return next.done ? undefined : { picture: next.value, index: taken++ };
+    };
+    const worker = async (): Promise<void> => {
+      for (;;) {
+        signal.throwIfAborted();
+        const next = await take();
+        if (!next) return;
+        ids[next.index] = await this.#uploadPatiently(next.picture, { ...options, signal }, options.attempts ?? 6);
+        options.onProgress?.(++done);
+      }
+    };
+    const workers = Array.from({ length: options.concurrency ?? 4 }, () =>
+      worker().catch((error: unknown) => {
+        stop.abort(error);
+        throw error;
+      }),
+    );
+    const results = await Promise.allSettled(workers);
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed) {
+      await source.return?.();
+      throw signal.reason ?? failed.reason;
+    }
+    return ids;
+  }
+
+  async #uploadPatiently(picture: Picture, options: UploadOptions, attempts: number): Promise<string> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.uploadPicture(picture, options);
+      } catch (error) {
+        if (!(error instanceof PlatformApiError) || error.retry !== 'later' || attempt >= attempts) throw error;
+        await sleep(Math.random() * Math.min(8000, 250 * 2 ** attempt), options.signal);
+        options.signal?.throwIfAborted();
+      }
+    }
+  }
+
+  /** One page of data, newest first. limit 0: the server's default. */
+  async binaryDataByFilter(
+    filter: Filter,
+    options: { limit?: number; last?: string; includeBinary?: boolean } = {},
+  ): Promise<Page> {
+    const { data, last, count } = await this.#data.binaryDataByFilter({
+      dataRequest: { filter, limit: BigInt(options.limit ?? 0), last: options.last ?? '' },
+      includeBinary: options.includeBinary ?? false,
+    });
+    return { data, last, count };
+  }
+
+  /** All data that matches, page by page, without the files themselves. */
+  async *allBinaryData(filter: Filter): AsyncGenerator<BinaryData, void> {
+    let last = '';
+    for (;;) {
+      const page = await this.binaryDataByFilter(filter, { limit: 100, last });
+      if (page.data.length === 0) return;
+      yield* page.data;
+      last = page.last;
+    }
+  }
+
+  /** How many match, and their size in bytes. */
+  async countBinaryData(filter: Filter): Promise<{ count: number; sizeBytes: number }> {
+    const { count, totalSizeBytes } = await this.#data.binaryDataByFilter({ dataRequest: { filter }, countOnly: true });
+    return { count: Number(count), sizeBytes: Number(totalSizeBytes) };
+  }
+
+  /** One answer per ID, in the order asked for, with the files unless includeBinary is false. */
+  async binaryDataByIds(binaryDataIds: readonly string[], includeBinary = true): Promise<BinaryData[]> {
+    const { data } = await this.#data.binaryDataByIDs({ binaryDataIds: [...binaryDataIds], includeBinary });
+    return data;
+  }
+
+  async addBinaryDataToDatasetByIds(binaryDataIds: readonly string[], datasetId: string): Promise<void> {
+    await this.#data.addBinaryDataToDatasetByIDs({ binaryDataIds: [...binaryDataIds], datasetId });
+  }
+
+  async removeBinaryDataFromDatasetByIds(binaryDataIds: readonly string[], datasetId: string): Promise<void> {
+    await this.#data.removeBinaryDataFromDatasetByIDs({ binaryDataIds: [...binaryDataIds], datasetId });
+  }
+
+  async addTagsToBinaryDataByIds(tags: readonly string[], binaryDataIds: readonly string[]): Promise<void> {
+    await this.#data.addTagsToBinaryDataByIDs({ tags: [...tags], binaryDataIds: [...binaryDataIds] });
+  }
+
+  /** @returns how many tags were removed. */
+  async removeTagsFromBinaryDataByIds(tags: readonly string[], binaryDataIds: readonly string[]): Promise<number> {
+    const { deletedCount } = await this.#data.removeTagsFromBinaryDataByIDs({
+      tags: [...tags],
+      binaryDataIds: [...binaryDataIds],
+    });
+    return Number(deletedCount);
+  }
+
+  /** The tags in use, each once. */
+  async tagsByFilter(filter: Filter): Promise<string[]> {
+    const { tags } = await this.#data.tagsByFilter({ filter });
+    return tags;
+  }
+
+  /** @returns the ID of the box. */
+  async addBoundingBoxToImageById(binaryDataId: string, box: Box): Promise<string> {
+    const { bboxId } = await this.#data.addBoundingBoxToImageByID({
+      binaryDataId,
+      label: box.label,
+      xMinNormalized: box.xMin,
+      yMinNormalized: box.yMin,
+      xMaxNormalized: box.xMax,
+      yMaxNormalized: box.yMax,
+    });
+    return bboxId;
+  }
+
+  async removeBoundingBoxFromImageById(binaryDataId: string, bboxId: string): Promise<void> {
+    await this.#data.removeBoundingBoxFromImageByID({ binaryDataId, bboxId });
+  }
+
+  /** @returns how many were deleted. */
+  async deleteBinaryDataByIds(binaryDataIds: readonly string[]): Promise<number> {
+    const { deletedCount } = await this.#data.deleteBinaryDataByIDs({ binaryDataIds: [...binaryDataIds] });
+    return Number(deletedCount);
+  }
+}

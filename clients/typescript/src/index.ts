@@ -1,0 +1,14 @@
+export { createPlatformClient, type PlatformClient } from './client.ts';
+export type { ApiKeyCredentials, Credentials, PartCredentials, PlatformClientOptions } from './connection.ts';
+export type { Box, DataClient, Filter, Page, Picture, UploadManyOptions, UploadOptions } from './data.ts';
+export type { DatasetClient } from './dataset.ts';
+export { PlatformApiError } from './errors.ts';
+export type { ReleaseClient, ReleaseFile } from './release.ts';
+export { type MlTrainingClient, type SubmitOptions, type WaitOptions, hasEnded } from './training.ts';
+export {
+  ModelFramework,
+  ModelType,
+  type TrainingJobLogEntry,
+  type TrainingJobMetadata,
+  TrainingStatus,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';

@@ -1,0 +1,63 @@
+import type { Client } from '@connectrpc/connect';
+import type { Release, ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import type { Connection } from './connection.ts';
+
+/** A program to publish. */
+export interface ReleaseFile {
+  readonly name: 'platform-agent' | 'platform-server';
+  readonly version: string;
+  /** linux/amd64, linux/arm64, windows/amd64. */
+  readonly platform: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Channels (stable, dev) to point here at once. */
+  readonly channels?: readonly string[];
+}
+
+const hex = (bytes: Uint8Array<ArrayBuffer>): string =>
+  [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+const digest = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+
+/** Releases of agent and machine server. Publishing is for owners of the installation. */
+export class ReleaseClient {
+  readonly #rpc: Client<typeof ReleaseService>;
+  readonly #connection: Connection;
+
+  constructor(rpc: Client<typeof ReleaseService>, connection: Connection) {
+    this.#rpc = rpc;
+    this.#connection = connection;
+  }
+
+  /** Uploads a file by its hash; the same file again changes nothing. @returns its sha256 in hex. */
+  async putBlob(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+    const sha256 = hex(await digest(bytes));
+    await this.#connection.request(`/blobs/${sha256}`, { method: 'PUT', body: bytes });
+    return sha256;
+  }
+
+  /** Uploads and publishes a program. @throws PlatformApiError RELEASE_EXISTS when the version was published with other bytes. */
+  async publish(file: ReleaseFile): Promise<Release> {
+    await this.putBlob(file.bytes);
+    const { name, version, platform } = file;
+    const answer = await this.#rpc.publishRelease({
+      name,
+      version,
+      platform,
+      sha256: await digest(file.bytes),
+      sizeBytes: BigInt(file.bytes.length),
+      channels: [...(file.channels ?? [])],
+    });
+    if (!answer.release) throw new Error('the server answered PublishRelease without a release');
+    return answer.release;
+  }
+
+  async listReleases(name: string): Promise<Release[]> {
+    const { releases } = await this.#rpc.listReleases({ name });
+    return releases;
+  }
+
+  /** Points a channel at a version that exists. */
+  async setChannel(name: string, channel: string, version: string): Promise<void> {
+    await this.#rpc.setChannel({ name, channel, version });
+  }
+}
