@@ -56,8 +56,8 @@ export async function runCli(
     cwd: checkout,
   });
   const [stdout, stderr, { code }] = await Promise.all([
-    text(group.stdout ?? []),
-    text(group.stderr ?? []),
+    group.stdout ? text(group.stdout) : '',
+    group.stderr ? text(group.stderr) : '',
     group.exited,
   ]);
   return { code, stdout, stderr };

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
+import { Usage } from '@platform/kit/node';
 import { defaultDataFolder } from './up/folders.ts';
 
 export interface ConnectionFlags {
@@ -34,7 +35,7 @@ function savedConnection(): Saved {
 /**
  * Flags, then PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY, then the platform started from this checkout.
  *
- * @throws PlatformError NOT_AUTHENTICATED when nothing names a server and a key.
+ * @throws Usage when nothing names a server and a key.
  */
 export async function connect(
   flags: ConnectionFlags,
@@ -45,8 +46,13 @@ export async function connect(
   const baseUrl = hasOwn ?? saved.url;
   const authEntity = flags.apiKeyId ?? env['PLATFORM_API_KEY_ID'] ?? saved.api_key_id;
   const payload = flags.apiKey ?? env['PLATFORM_API_KEY'] ?? saved.api_key;
-  if (!baseUrl || !authEntity || !payload) throw new PlatformError('NOT_AUTHENTICATED');
-  const client = await createPlatformClient({ baseUrl, credentials: { type: 'api-key', authEntity, payload } });
+  if (!baseUrl || !authEntity || !payload) {
+    throw new Usage(
+      'No server or no API key is named. Set PLATFORM_URL, PLATFORM_API_KEY_ID and PLATFORM_API_KEY (or give --url, --api-key-id and --api-key), or start a platform here with npm start.',
+      2,
+    );
+  }
+  const client = createPlatformClient({ baseUrl, credentials: { type: 'api-key', authEntity, payload } });
   return {
     client,
     url: baseUrl,

@@ -1,8 +1,9 @@
 import { Command, CommanderError } from 'commander';
+import { PlatformApiError } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { onSignals, Usage } from '@platform/kit/node';
-import { configCommands } from './commands/config.ts';
+import { configCommands, problemsOf } from './commands/config.ts';
 import { keyCommands } from './commands/key.ts';
 import { logCommands } from './commands/logs.ts';
 import { machineCommands } from './commands/machine.ts';
@@ -16,7 +17,7 @@ import { up, version } from './up/up.ts';
 function exitCodeOf(error: unknown): number {
   if (error instanceof Usage) return error.exitCode;
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (!(error instanceof PlatformError)) return 1;
+  if (!(error instanceof PlatformError || error instanceof PlatformApiError)) return 1;
   if (/AUTHENTICATED|CREDENTIALS|PERMISSION|NOT_OWNER|TOKEN/.test(error.code)) return 3;
   return error.code.endsWith('NOT_FOUND') ? 4 : 1;
 }
@@ -25,8 +26,10 @@ function complain(error: unknown): void {
   if (error instanceof CommanderError) return; // it has printed its own words
   if (error instanceof Usage)
     return void (error.exitCode === 0 ? process.stdout : process.stderr).write(`${error.message}\n`);
-  if (error instanceof PlatformError)
-    return void process.stderr.write(`${error.code}: ${error.what}\n${error.remedy}\n`);
+  if (error instanceof PlatformError || error instanceof PlatformApiError) {
+    const lines = [`${error.code}: ${error.what}`, ...problemsOf(error).map((line) => `  ${line}`), error.remedy];
+    return void process.stderr.write(`${lines.filter(Boolean).join('\n')}\n`);
+  }
   process.stderr.write(`${errorText(error)}\n`);
 }
 

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import { ConnectError } from '@connectrpc/connect';
 import type { Command } from 'commander';
-import { Severity, SeveritySchema, type Problem } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  ConfigProblemsSchema,
+  type Problem,
+  Severity,
+  SeveritySchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { enumWord, printable } from '../output.ts';
 import type { Run } from '../run.ts';
@@ -15,6 +21,12 @@ const problemJson = (one: Problem): Record<string, string> => ({
 });
 const problemText = (one: Problem): string =>
   printable(`${enumWord(SeveritySchema, one.severity)} ${one.path}: ${one.message} ${one.remedy}`);
+
+/** The problems that a refused configuration came back with; each with its path. */
+export function problemsOf(error: unknown): string[] {
+  if (!(error instanceof Error) || !(error.cause instanceof ConnectError)) return [];
+  return error.cause.findDetails(ConfigProblemsSchema).flatMap((detail) => detail.problems.map(problemText));
+}
 
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');

@@ -1,7 +1,7 @@
 import { chownSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ModelType, TrainingStatus } from '@platform/client';
+import { ModelType, type Picture, TrainingStatus } from '@platform/client';
 import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   type TrainingJobMetadata,
@@ -36,15 +36,14 @@ const release: Step = {
   name: 'release',
   title: 'Machine server released',
   async run(world) {
-    const { name, version, platform, file, sha256, size } = world.release;
-    const { releases } = await world.client.releaseClient.listReleases(name);
+    const { name, version, platform, file, size } = world.release;
+    const releases = await world.client.releaseClient.listReleases(name);
     const there = releases.find((one) => one.version === version && one.platform === platform);
     if (!there?.channels.includes('stable')) {
       await world.client.releaseClient.publish({
         name,
         version,
         platform,
-        sha256,
         bytes: await readFile(file),
         channels: ['stable', 'dev'],
       });
@@ -110,35 +109,40 @@ const dataset: Step = {
     const datasetId =
       known.find((one) => one.name === datasetName)?.id ??
       (await client.datasetClient.createDataset(datasetName, organizationId));
-    const there = new Set((await client.dataClient.allBinaryData({ datasetId })).map((picture) => picture.fileName));
+    const there = new Set<string>();
+    for await (const { metadata } of client.dataClient.allBinaryData({ datasetId }))
+      there.add(metadata?.fileName ?? '');
     const { trainPerObject, testPerObject, objects } = world.size;
     const total = objects * (trainPerObject + testPerObject);
-    const missing = async function* () {
+    const names: string[] = [];
+    const missing = async function* (): AsyncGenerator<Picture> {
       let seen = 0;
-      for await (const picture of composeObjects10({
+      const pictures = composeObjects10({
         seed: world.seed,
         trainPerClass: trainPerObject,
         testPerClass: testPerObject,
         objects: labelsOf(world),
-      })) {
+      });
+      for await (const { name, label, split, jpeg } of pictures) {
         world.show({ is: 'advance', step: 'dataset', fraction: ++seen / total, note: `${seen} of ${total}` });
-        if (there.has(picture.name)) continue;
+        if (there.has(name)) continue;
+        names.push(name);
         yield {
-          bytes: picture.jpeg,
-          fileName: picture.name,
-          mimeType: 'image/jpeg',
-          tags: [picture.label, ...(picture.split === 'test' ? ['split:test'] : [])],
-          datasetIds: [datasetId],
+          bytes: jpeg,
+          fileName: name,
+          fileExtension: 'jpg',
+          tags: [label, ...(split === 'test' ? ['split:test'] : [])],
         };
       }
     };
-    const uploaded = await client.dataClient.uploadPictures(partId, missing(), {
-      concurrency: 4,
+    await client.dataClient.uploadPictures(missing(), {
+      partId,
+      datasetIds: [datasetId],
       signal: world.signal,
-      onUploaded: (fileName: string) => world.record('dataset: picture', { fileName }),
+      onProgress: (count) => world.record('dataset: picture', { count }),
     });
     return {
-      note: `${total} pictures of ${objects} objects, ${uploaded} new`,
+      note: `${total} pictures of ${objects} objects, ${names.length} new`,
       facts: { dataset_id: datasetId, pictures: total },
     };
   },

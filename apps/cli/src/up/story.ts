@@ -19,7 +19,7 @@ export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
 };
 
 export interface ServerRelease {
-  readonly name: string;
+  readonly name: 'platform-server';
   readonly version: string;
   readonly platform: string;
   readonly file: string;

@@ -98,7 +98,7 @@ export async function up(options: UpOptions): Promise<number> {
     return 0;
 
     async function tellStory(): Promise<StoryReport> {
-      const client = await createPlatformClient({
+      const client = createPlatformClient({
         baseUrl: cloud.url,
         credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key },
       });
