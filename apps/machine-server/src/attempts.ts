@@ -1,0 +1,46 @@
+import type { Clock } from '@platform/kit';
+
+interface Failure {
+  readonly problem: string;
+  readonly count: number;
+  /** Instant of `clock.now()`; Infinity: never again. */
+  readonly restsUntil: number;
+}
+
+const firstRestMs = 1000;
+const maxRestMs = 10 * 60_000;
+
+/** What was tried and failed, by key, and how long it rests: 1 s, doubling up to 10 minutes. */
+export class Attempts {
+  readonly #clock: Clock;
+  readonly #failures = new Map<string, Failure>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  failed(key: string, problem: string): void {
+    const count = (this.#failures.get(key)?.count ?? 0) + 1;
+    const rest = Math.min(firstRestMs * 2 ** (count - 1), maxRestMs);
+    this.#failures.set(key, { problem, count, restsUntil: this.#clock.now() + rest });
+  }
+
+  gaveUp(key: string, problem: string): void {
+    this.#failures.set(key, { problem, count: 1, restsUntil: Infinity });
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** Keys that are not to be tried now. */
+  resting(): ReadonlySet<string> {
+    const now = this.#clock.now();
+    return new Set([...this.#failures].filter(([, { restsUntil }]) => restsUntil > now).map(([key]) => key));
+  }
+
+  /** Why `key` failed last; undefined when it did not. */
+  problem(key: string): string | undefined {
+    return this.#failures.get(key)?.problem;
+  }
+}

@@ -1,0 +1,150 @@
+import { errorText } from '@platform/kit';
+import { Cell } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { extensions } from '../pictures/picture.ts';
+import type { PictureFormat } from '../pictures/picture.ts';
+
+/** What is kept beside a picture until it was uploaded; keys as in the file. */
+export interface CaptureRecord {
+  /** Unique on this machine and the same at every attempt, so that a repeated upload can be told from a new one. */
+  readonly file_name: string;
+  readonly format: PictureFormat;
+  readonly camera: string;
+  /** Milliseconds since 1970. */
+  readonly taken_ms: number;
+  readonly tags: readonly string[];
+  readonly dataset_ids: readonly string[];
+}
+
+export interface SpooledCapture {
+  readonly record: CaptureRecord;
+  readonly folder: string;
+  readonly read: () => Promise<Uint8Array>;
+}
+
+/** One folder may hold this much before capturing pauses; nothing that waits is ever thrown away. */
+export const spoolLimitBytes = 2 * 1024 ** 3;
+
+const failedFolder = 'failed';
+
+/**
+ * Pictures that wait on the disk. A picture counts from the moment its record is in place: the picture is written
+ * first and removed last, so a power cut leaves at most a picture without record, and that is cleared away.
+ */
+export class CaptureSpool {
+  /** Changes when something was added. */
+  readonly added = new Cell(0);
+  readonly #limitBytes: number;
+  readonly #sizes = new Map<string, number>();
+
+  constructor(limitBytes = spoolLimitBytes) {
+    this.#limitBytes = limitBytes;
+  }
+
+  /** @throws Error when the folder is full or can't be written. */
+  async add(folder: string, bytes: Uint8Array, of: Omit<CaptureRecord, 'file_name'>): Promise<CaptureRecord> {
+    const size = this.#sizes.get(folder) ?? (await prepare(folder));
+    if (size + bytes.length > this.#limitBytes) {
+      throw new Error(`${folder} holds ${size} bytes that wait to be uploaded, the limit is ${this.#limitBytes}`);
+    }
+    const name = `${of.camera}-${new Date(of.taken_ms).toISOString().replaceAll(':', '-')}-${crypto.randomUUID().slice(0, 8)}`;
+    const record: CaptureRecord = { file_name: `${name}${extensions[of.format]}`, ...of };
+    await atomicWrite(path.join(folder, record.file_name), bytes, { mode: 0o600 });
+    await atomicWrite(path.join(folder, recordName(record)), JSON.stringify(record), { mode: 0o600 });
+    this.#sizes.set(folder, size + bytes.length);
+    this.added.update((count) => count + 1);
+    return record;
+  }
+
+  /** What waits in `folder`, the oldest first. An unreadable record goes to `failed/`. */
+  async waiting(folder: string): Promise<readonly SpooledCapture[]> {
+    const names = (await entries(folder)).filter((name) => name.endsWith('.json'));
+    const captures: SpooledCapture[] = [];
+    for (const name of names) {
+      const record = readRecord(await readFile(path.join(folder, name), 'utf8').catch(() => ''));
+      if (record === undefined || recordName(record) !== name) {
+        await moveToFailed(folder, [name]);
+        continue;
+      }
+      captures.push({ record, folder, read: () => readFile(path.join(folder, record.file_name)) });
+    }
+    return captures.toSorted((a, b) => a.record.taken_ms - b.record.taken_ms);
+  }
+
+  /** It has arrived. */
+  async done({ folder, record }: SpooledCapture): Promise<void> {
+    await rm(path.join(folder, recordName(record)), { force: true });
+    await this.#shrink(folder, record.file_name);
+    await rm(path.join(folder, record.file_name), { force: true });
+  }
+
+  /** It will never be taken: kept in `failed/` with the reason. */
+  async fail({ folder, record }: SpooledCapture, problem: string): Promise<void> {
+    await mkdir(path.join(folder, failedFolder), { recursive: true });
+    const reason = JSON.stringify({ ...record, problem });
+    await atomicWrite(path.join(folder, failedFolder, recordName(record)), reason, { mode: 0o600 });
+    await rm(path.join(folder, recordName(record)), { force: true });
+    await this.#shrink(folder, record.file_name);
+    await moveToFailed(folder, [record.file_name]);
+  }
+
+  async #shrink(folder: string, file: string): Promise<void> {
+    const size = this.#sizes.get(folder);
+    if (size === undefined) return;
+    const { size: gone } = await stat(path.join(folder, file)).catch(() => ({ size: 0 }));
+    this.#sizes.set(folder, size - gone);
+  }
+}
+
+const recordName = (record: CaptureRecord): string => `${record.file_name}.json`;
+
+async function entries(folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(folder)).toSorted();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw new Error(`${folder} can't be read: ${errorText(error)}`, { cause: error });
+  }
+}
+
+/** Makes the folder, removes pictures without a record and unfinished files, and measures the rest. */
+async function prepare(folder: string): Promise<number> {
+  await mkdir(folder, { recursive: true });
+  const names = await entries(folder);
+  let size = 0;
+  for (const name of names) {
+    const isPicture = /\.(jpg|png)$/.test(name);
+    if (name.endsWith('.tmp') || (isPicture && !names.includes(`${name}.json`))) {
+      await rm(path.join(folder, name), { force: true });
+    } else if (isPicture) {
+      size += (await stat(path.join(folder, name))).size;
+    }
+  }
+  return size;
+}
+
+async function moveToFailed(folder: string, names: readonly string[]): Promise<void> {
+  await mkdir(path.join(folder, failedFolder), { recursive: true });
+  for (const name of names) {
+    await rename(path.join(folder, name), path.join(folder, failedFolder, name)).catch(() => {});
+  }
+}
+
+function readRecord(text: string): CaptureRecord | undefined {
+  try {
+    const value = JSON.parse(text) as CaptureRecord;
+    const isRecord =
+      typeof value.file_name === 'string' &&
+      path.basename(value.file_name) === value.file_name &&
+      typeof value.camera === 'string' &&
+      (value.format === 'jpeg' || value.format === 'png') &&
+      Number.isFinite(value.taken_ms) &&
+      Array.isArray(value.tags) &&
+      Array.isArray(value.dataset_ids);
+    return isRecord ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

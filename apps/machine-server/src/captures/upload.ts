@@ -1,0 +1,107 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Client } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import type { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import type { Clock, Log } from '@platform/kit';
+import { changedOr } from '@platform/kit';
+import { extensions, mimeTypes } from '../pictures/picture.ts';
+import type { CaptureSpool, SpooledCapture } from './spool.ts';
+
+interface Deps {
+  readonly dataSync: Pick<Client<typeof DataSyncService>, 'dataCaptureUpload'>;
+  readonly partId: string;
+  readonly spool: CaptureSpool;
+  /** All folders that may hold something, read at each pass: a folder that left the configuration is emptied, too. */
+  readonly folders: () => Promise<readonly string[]>;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Outcome = 'sent' | 'refused' | 'later' | 'unreachable';
+
+const callTimeoutMs = 120_000;
+const firstRetryMs = 200;
+const maxRetryMs = 60_000;
+/** Another process may have put something into a folder; nothing tells us. */
+const recheckMs = 60_000;
+
+/** Uploads what waits, the oldest first, until `signal`. Offline, everything stays on the disk. */
+export async function uploadCaptures(deps: Deps, signal: AbortSignal): Promise<void> {
+  const { spool, clock, log } = deps;
+  let failures = 0;
+  while (!signal.aborted) {
+    const before = spool.added.get();
+    let isComplete = false;
+    try {
+      isComplete = await uploadAll(deps, signal);
+    } catch (error) {
+      log.warn('captures cannot be read', { error });
+    }
+    failures = isComplete ? 0 : failures + 1;
+    if (failures > 0) await clock.sleep(Math.min(firstRetryMs * 2 ** (failures - 1), maxRetryMs), signal);
+    else if (spool.added.get() === before) await changedOr(spool.added, recheckMs, clock, signal);
+  }
+}
+
+/** One pass over everything; true when nothing is left that could be sent. */
+async function uploadAll(deps: Deps, signal: AbortSignal): Promise<boolean> {
+  let isComplete = true;
+  for (const folder of await deps.folders()) {
+    for (const capture of await deps.spool.waiting(folder)) {
+      if (signal.aborted) return false;
+      const outcome = await upload(capture, deps, signal);
+      if (outcome === 'unreachable') return false;
+      if (outcome === 'later') isComplete = false;
+    }
+  }
+  return isComplete;
+}
+
+async function upload(capture: SpooledCapture, deps: Deps, signal: AbortSignal): Promise<Outcome> {
+  const { dataSync, partId, spool, log } = deps;
+  const { record } = capture;
+  const file = record.file_name;
+  try {
+    const takenOn = timestampFromMs(record.taken_ms);
+    const metadata = {
+      partId,
+      componentType: 'camera',
+      componentName: record.camera,
+      methodName: 'ReadImage',
+      type: DataType.BINARY_SENSOR,
+      fileName: file,
+      fileExtension: extensions[record.format],
+      mimeType: mimeTypes[record.format],
+      tags: [...record.tags],
+      datasetIds: [...record.dataset_ids],
+      fileCreateTime: takenOn,
+      fileModifyTime: takenOn,
+    };
+    const contents = {
+      metadata: { timeRequested: takenOn, timeReceived: takenOn },
+      data: { case: 'binary' as const, value: await capture.read() },
+    };
+    await dataSync.dataCaptureUpload({ metadata, sensorContents: [contents] }, { signal, timeoutMs: callTimeoutMs });
+    await spool.done(capture);
+    log.info('picture uploaded', { file, camera: record.camera });
+    return 'sent';
+  } catch (error) {
+    if (signal.aborted) return 'unreachable';
+    return failed(error, capture, deps);
+  }
+}
+
+async function failed(error: unknown, capture: SpooledCapture, { spool, log }: Deps): Promise<Outcome> {
+  const file = capture.record.file_name;
+  const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  const { code, rawMessage: problem } = ConnectError.from(error);
+  if (isGone || code === Code.InvalidArgument) {
+    log.error('picture refused, it is kept in the folder "failed"', { file, problem });
+    await spool.fail(capture, problem);
+    return 'refused';
+  }
+  const isUnreachable = [Code.Unavailable, Code.DeadlineExceeded, Code.Unauthenticated, Code.Unknown].includes(code);
+  if (!isUnreachable) log.warn('picture not uploaded yet', { file, code: Code[code], problem });
+  return isUnreachable ? 'unreachable' : 'later';
+}

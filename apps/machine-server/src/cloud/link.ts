@@ -1,0 +1,69 @@
+import type { DescService } from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import type { Client, Interceptor, Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import type { MachineCredentials } from '@platform/contract/machine';
+
+/** The way to the management server: HTTP/1.1 and a token that is fetched when it is needed. */
+export interface CloudLink {
+  client<S extends DescService>(service: S): Client<S>;
+  /** Headers that plain downloads from the management server need. */
+  readonly downloadHeaders: Readonly<Record<string, string>>;
+}
+
+/** No call may hang for ever; a call that carries a picture gives its own limit. */
+const callTimeoutMs = 15_000;
+
+export function createCloudLink(credentials: MachineCredentials): CloudLink {
+  const { appAddress: baseUrl, entity, type, payload, partId } = credentials;
+  const options = { baseUrl, useBinaryFormat: true, defaultTimeoutMs: callTimeoutMs };
+  const auth = createClient(AuthService, createConnectTransport(options));
+  const token = new SharedToken(async () => {
+    const { accessToken } = await auth.authenticate({ entity, credentials: { type, payload } });
+    return accessToken;
+  });
+  const transport: Transport = createConnectTransport({ ...options, interceptors: [withToken(token)] });
+  return {
+    client: (service) => createClient(service, transport),
+    downloadHeaders: type === 'api-key' ? { key_id: entity, key: payload } : { part_id: partId, secret: payload },
+  };
+}
+
+/** Calls that need the token at the same time wait for one and the same. */
+class SharedToken {
+  readonly #fetchToken: () => Promise<string>;
+  #token: Promise<string> | undefined;
+
+  constructor(fetchToken: () => Promise<string>) {
+    this.#fetchToken = fetchToken;
+  }
+
+  get(): Promise<string> {
+    if (this.#token !== undefined) return this.#token;
+    const token = this.#fetchToken();
+    this.#token = token;
+    token.catch(() => this.drop(token)); // the next call tries anew
+    return token;
+  }
+
+  drop(token: Promise<string>): void {
+    if (this.#token === token) this.#token = undefined;
+  }
+}
+
+/** A token that is no longer good is replaced once, within the call that found out. */
+function withToken(token: SharedToken): Interceptor {
+  return (next) => async (request) => {
+    for (let isFirst = true; ; isFirst = false) {
+      const held = token.get();
+      request.header.set('authorization', `Bearer ${await held}`);
+      try {
+        return await next(request);
+      } catch (error) {
+        if (!isFirst || ConnectError.from(error).code !== Code.Unauthenticated) throw error;
+        token.drop(held);
+      }
+    }
+  };
+}

@@ -1,0 +1,58 @@
+import { machineExit, parseCredentials, serverName } from '@platform/contract/machine';
+import type { MachineCredentials } from '@platform/contract/machine';
+import { options } from '@platform/kit/node';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+export interface CommandLine {
+  /** Path of the credentials file. */
+  readonly config: string;
+  readonly dataFolder: string;
+  readonly debug: boolean;
+  readonly version: boolean;
+}
+
+/** The program can't go on; `exitCode` is one of `machineExit`. */
+export class Refusal extends Error {
+  readonly exitCode: number;
+  constructor(message: string, exitCode: number) {
+    super(message);
+    this.name = 'Refusal';
+    this.exitCode = exitCode;
+  }
+}
+
+const table = {
+  config: { type: 'string', default: '/etc/platform.json', description: "The machine's credentials file." },
+  data: { type: 'string', default: 'platform-server-data', description: 'Folder for models, caches and captures.' },
+  debug: { type: 'boolean', default: false, description: 'Log at level debug.' },
+  version: { type: 'boolean', default: false, description: 'Print version and program name as JSON, and end.' },
+} as const;
+
+/** `-config FILE` and `--config FILE` are the same: agents start a machine server with the short form. @throws Usage */
+export function readCommandLine(argv: readonly string[], env: Record<string, string | undefined>): CommandLine {
+  const read = options(table, {
+    program: serverName,
+    about: 'The reference machine server: runs the configuration of one machine.',
+    argv: argv.map((word) => (/^-[a-z]{2}/.test(word) ? `-${word}` : word)),
+    env,
+    envPrefix: 'PLATFORM_SERVER',
+  });
+  return { config: read.config, dataFolder: path.resolve(read.data), debug: read.debug, version: read.version };
+}
+
+/** @throws Refusal that names the file, what is wrong with it and what to do. */
+export async function readCredentials(file: string): Promise<MachineCredentials> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error && error.code === 'ENOENT' ? 'does not exist' : String(error);
+    const remedy = 'Put the credentials of this machine there, or name another file with -config.';
+    throw new Refusal(`The credentials file ${file} can't be read: ${why}. ${remedy}`, machineExit.badCredentials);
+  }
+  const parsed = parseCredentials(text);
+  if (parsed.ok) return parsed.value;
+  const message = `The credentials file ${file} can't be used: ${parsed.problem}. To mend it, ${parsed.remedy}.`;
+  throw new Refusal(message, machineExit.badCredentials);
+}

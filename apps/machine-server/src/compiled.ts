@@ -1,0 +1,8 @@
+import wasm from 'onnxruntime-web/ort-wasm-simd-threaded.wasm' with { type: 'file' };
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { main } from './program.ts';
+
+// Entry of the one-file program: the WebAssembly file travels inside and is read from there.
+const startedAs = process.argv0.includes('/') ? path.resolve(process.argv0) : process.execPath;
+process.exitCode = await main({ wasm: () => readFile(wasm), programFile: startedAs });

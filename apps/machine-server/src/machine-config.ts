@@ -1,0 +1,211 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
+
+/** What this machine is to run, read from its configuration. Durations in ms. */
+export interface MachineConfig {
+  /** Revision of the saved configuration, 0: none yet. */
+  readonly revision: number;
+  readonly resources: readonly ResourceSpec[];
+  readonly packages: readonly PackageSpec[];
+  readonly maintenance?: { readonly sensor: string; readonly key: string };
+  /** What could not be understood; that part is left out, the rest runs. */
+  readonly problems: readonly ConfigProblem[];
+}
+
+export type ResourceSpec =
+  | { readonly is: 'folder camera'; readonly name: string; readonly folder: string; readonly intervalMs: number }
+  | { readonly is: 'http camera'; readonly name: string; readonly url: string }
+  | { readonly is: 'fake sensor'; readonly name: string; readonly readings: JsonObject }
+  | { readonly is: 'model'; readonly name: string; readonly modelPath: string; readonly labelPath: string }
+  | {
+      readonly is: 'classifier';
+      readonly name: string;
+      readonly camera: string;
+      readonly model: string;
+      readonly everyMs: number;
+      readonly minimumScore: number;
+    }
+  | {
+      readonly is: 'capture';
+      readonly name: string;
+      readonly camera: string;
+      readonly everyMs: number;
+      readonly datasetIds: readonly string[];
+      readonly tags: readonly string[];
+      readonly folder?: string;
+    };
+
+export interface PackageSpec {
+  /** How the configuration refers to it: `${packages.<name>}`. */
+  readonly name: string;
+  /** `<organization ID>/<name>`. */
+  readonly id: string;
+  readonly version: string;
+}
+
+export interface ConfigProblem {
+  /** For example services[0].attributes.camera. */
+  readonly path: string;
+  readonly problem: string;
+}
+
+export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [] };
+
+const packageName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}$/;
+const packageVersion = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/;
+
+/** Never throws: what is wrong becomes a problem beside what is right. */
+export function readMachineConfig(config: RobotConfig): MachineConfig {
+  const problems: ConfigProblem[] = [];
+  const resources = new Map<string, ResourceSpec>();
+  const read = (part: Part, path: string): void => {
+    const attributes = new Attributes(part.attributes ?? {}, `${path}.attributes`, problems);
+    const before = problems.length;
+    const spec = resource(part, attributes);
+    if (part.name === '') problems.push({ path: `${path}.name`, problem: 'it has no name' });
+    else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
+    else if (spec === undefined) problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"` });
+    else if (problems.length === before) resources.set(part.name, spec);
+  };
+  for (const [i, component] of config.components.entries()) read(partOf(component), `components[${i}]`);
+  for (const [i, service] of config.services.entries()) read(partOf(service), `services[${i}]`);
+  const maintenance = config.maintenance;
+  return {
+    revision: Number(config.revisionNumber),
+    resources: [...resources.values()],
+    packages: readPackages(config, problems),
+    ...(maintenance?.sensorName && {
+      maintenance: { sensor: last(maintenance.sensorName.name, '/'), key: maintenance.maintenanceAllowedKey },
+    }),
+    problems,
+  };
+}
+
+interface Part {
+  readonly name: string;
+  readonly type: string;
+  readonly model: string;
+  readonly attributes?: JsonObject;
+}
+
+/** `api` and `model` may be triples such as `rdk:component:camera`; their last words count. */
+function partOf(of: { name: string; type: string; api: string; model: string; attributes?: JsonObject | undefined }): Part {
+  const type = of.type === '' ? last(of.api, ':') : of.type;
+  return { name: of.name, type, model: last(of.model, ':'), ...(of.attributes && { attributes: of.attributes }) };
+}
+
+const last = (text: string, separator: string): string => text.split(separator).at(-1) ?? '';
+
+function resource({ name, type, model }: Part, attributes: Attributes): ResourceSpec | undefined {
+  switch (`${type} ${model}`) {
+    case 'camera folder':
+      return {
+        is: 'folder camera',
+        name,
+        folder: attributes.text('path'),
+        intervalMs: attributes.number('interval_seconds', { least: 0, otherwise: 0 }) * 1000,
+      };
+    case 'camera http':
+      return { is: 'http camera', name, url: attributes.url('url') };
+    case 'sensor fake':
+      return { is: 'fake sensor', name, readings: attributes.object('readings') };
+    case 'mlmodel onnx_cpu':
+      return { is: 'model', name, modelPath: attributes.text('model_path'), labelPath: attributes.text('label_path') };
+    case 'vision classifier':
+      return {
+        is: 'classifier',
+        name,
+        camera: attributes.text('camera'),
+        model: attributes.text('mlmodel'),
+        everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 10 }) * 1000,
+        minimumScore: attributes.number('minimum_score', { least: 0, most: 1, otherwise: 0 }),
+      };
+    // A data manager has one model; it may be left out.
+    case 'data_manager ':
+    case 'data_manager builtin': {
+      const folder = attributes.optionalText('capture_folder');
+      return {
+        is: 'capture',
+        name,
+        camera: attributes.text('camera'),
+        everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 60 }) * 1000,
+        datasetIds: attributes.texts('dataset_ids'),
+        tags: attributes.texts('tags'),
+        ...(folder !== undefined && { folder }),
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSpec[] {
+  const packages = new Map<string, PackageSpec>();
+  for (const [i, { name, package: id, version, type }] of config.packages.entries()) {
+    const wrong = (key: string, problem: string) => problems.push({ path: `packages[${i}].${key}`, problem });
+    if (!packageName.test(name)) wrong('name', 'it must be at most 200 letters, digits, _ and -, a letter first');
+    else if (packages.has(name)) wrong('name', `"${name}" is taken`);
+    else if (!/^[^/]+\/[^/]+$/.test(id)) wrong('package', 'it must be <organization ID>/<name>');
+    else if (!packageVersion.test(version)) wrong('version', `"${version}" is no version`);
+    else if (type !== 'ml_model') wrong('type', `this server uses packages of type ml_model only, not "${type}"`);
+    else packages.set(name, { name, id, version });
+  }
+  return [...packages.values()];
+}
+
+/** Reads attributes by type; each mistake becomes a problem with its path, and a value that is never used. */
+class Attributes {
+  readonly #values: JsonObject;
+  readonly #path: string;
+  readonly #problems: ConfigProblem[];
+
+  constructor(values: JsonObject, path: string, problems: ConfigProblem[]) {
+    this.#values = values;
+    this.#path = path;
+    this.#problems = problems;
+  }
+
+  text(key: string): string {
+    return this.optionalText(key) ?? this.#wrong(key, 'a text', '');
+  }
+
+  optionalText(key: string): string | undefined {
+    const value = this.#values[key];
+    if (value === undefined) return undefined;
+    return typeof value === 'string' && value !== '' ? value : this.#wrong(key, 'a text', undefined);
+  }
+
+  texts(key: string): readonly string[] {
+    const value = this.#values[key] ?? [];
+    const isTexts = Array.isArray(value) && value.every((item) => typeof item === 'string' && item !== '');
+    return isTexts ? (value as string[]) : this.#wrong(key, 'a list of texts', []);
+  }
+
+  number(key: string, { least, most = 1e9, otherwise }: { least: number; most?: number; otherwise: number }): number {
+    const value = this.#values[key] ?? otherwise;
+    return typeof value === 'number' && value >= least && value <= most
+      ? value
+      : this.#wrong(key, `a number from ${least} to ${most}`, otherwise);
+  }
+
+  url(key: string): string {
+    const value = this.#values[key];
+    return typeof value === 'string' && /^https?:/.test(value) && URL.canParse(value)
+      ? value
+      : this.#wrong(key, 'an http(s) address', '');
+  }
+
+  object(key: string): JsonObject {
+    const value = this.#values[key] ?? {};
+    return typeof value === 'object' && !Array.isArray(value) && value !== null
+      ? value
+      : this.#wrong(key, 'an object', {});
+  }
+
+  #wrong<T>(key: string, limit: string, instead: T): T {
+    const shown = JSON.stringify(this.#values[key]);
+    const problem = shown === undefined ? `it must be given: ${limit}` : `it must be ${limit}, not ${shown}`;
+    this.#problems.push({ path: `${this.#path}.${key}`, problem });
+    return instead;
+  }
+}

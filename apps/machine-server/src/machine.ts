@@ -1,0 +1,131 @@
+import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { Cell, converge } from '@platform/kit';
+import type { Clock, Log } from '@platform/kit';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { Attempts } from './attempts.ts';
+import { CaptureSpool } from './captures/spool.ts';
+import { uploadCaptures } from './captures/upload.ts';
+import { loadCachedConfig, pollConfig } from './cloud/config-poll.ts';
+import type { Contact } from './cloud/config-poll.ts';
+import type { CloudLink } from './cloud/link.ts';
+import type { LogQueue } from './cloud/log-upload.ts';
+import type { RouteDeps } from './http/routes.ts';
+import { emptyConfig } from './machine-config.ts';
+import type { MachineConfig } from './machine-config.ts';
+import { packageReconciler } from './packages/installer.ts';
+import { PackageStore } from './packages/store.ts';
+import type { InstalledPackage, Want } from './plans/resources.ts';
+import type { ProgramFile } from './program-file.ts';
+import { spoolFolder, startResource } from './resources/factory.ts';
+import type { ModelEngine } from './resources/model-engine.ts';
+import { followGoal, resourceReconciler, resourceStatus } from './resources/reconciler.ts';
+import type { Progress } from './resources/reconciler.ts';
+import { RunningResources } from './resources/running.ts';
+import { statusReader } from './status.ts';
+import { version } from './version.ts';
+
+interface Deps {
+  readonly link: CloudLink;
+  readonly partId: string;
+  readonly dataFolder: string;
+  readonly engine: ModelEngine;
+  readonly queue: LogQueue;
+  readonly programFile: ProgramFile | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface Machine {
+  /** What the HTTP routes need. */
+  readonly routes: RouteDeps;
+  /** Revision of the configuration in effect, 0: none yet. */
+  revision(): number;
+  /** Runs every loop until `signal`, then stops all resources; rejects when a loop fails, which none should. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** The wiring of everything that follows the machine's configuration: cells, and the loops between them. */
+export async function openMachine({ link, partId, dataFolder, engine, queue, programFile, clock, log }: Deps): Promise<Machine> {
+  const wanted = new Cell<MachineConfig>(emptyConfig);
+  const contact = new Cell<Contact>({ isOnline: false });
+  const progress = new Cell<Progress>({ revision: 0, isChanging: false });
+  const robot = link.client(RobotService);
+  const cacheFile = path.join(dataFolder, 'config.json');
+  const polling = { robot, partId, version, cacheFile, wanted, contact, clock, log: log.child('config') };
+  await loadCachedConfig(polling);
+
+  const store = new PackageStore(path.join(dataFolder, 'packages'));
+  const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(await store.open());
+  const wantedPackages = new Cell(wanted.get().packages);
+  const packageLog = log.child('packages');
+  const packages = packageReconciler({
+    packages: link.client(PackageService),
+    downloadHeaders: link.downloadHeaders,
+    store,
+    installed,
+    attempts: new Attempts(clock),
+    clock,
+    log: packageLog,
+  });
+
+  const running = new RunningResources();
+  const spool = new CaptureSpool();
+  const captureFolder = path.join(dataFolder, 'captures');
+  const resourceLog = log.child('resources');
+  const factory = { running, engine, spool, captureFolder, clock, log: resourceLog };
+  const attempts = new Attempts(clock);
+  const goal = new Cell<Want>({ revision: 0, resources: [], packages: installed.get() });
+  const start = (spec: Parameters<typeof startResource>[0]) => startResource(spec, factory);
+  const resources = resourceReconciler({ running, start, attempts, progress, log: resourceLog });
+
+  const uploading = {
+    dataSync: link.client(DataSyncService),
+    partId,
+    spool,
+    folders: () => captureFolders(captureFolder, wanted.get()),
+    clock,
+    log: log.child('captures'),
+  };
+  const status = statusReader({ wanted, progress, contact, running, queue, programFile, clock });
+  return {
+    routes: {
+      running,
+      restartStatus: status.readRestartStatus,
+      status: status.readStatus,
+      resources: () => resourceStatus(goal.get(), running, attempts),
+      log: log.child('http'),
+    },
+    revision: () => progress.get().revision,
+    run: async (signal) => {
+      try {
+        await Promise.all([
+          pollConfig(polling, signal),
+          follow(wanted, (config) => wantedPackages.set(config.packages), signal),
+          converge(packages, wantedPackages, { clock, log: packageLog }, signal),
+          followGoal({ config: wanted, installed }, goal, signal),
+          converge(resources, goal, { clock, log: resourceLog }, signal),
+          uploadCaptures(uploading, signal),
+        ]);
+      } finally {
+        await running.stopAll();
+      }
+    },
+  };
+}
+
+async function follow<T>(cell: Cell<T>, use: (value: T) => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    use(cell.get());
+    await cell.changed(signal);
+  }
+}
+
+/** Every folder that may hold captures: of resources that are or were in the configuration, and those named in it. */
+async function captureFolders(root: string, config: MachineConfig): Promise<readonly string[]> {
+  const found = await readdir(root).catch(() => []);
+  const named = config.resources.flatMap((spec) => (spec.is === 'capture' ? [spoolFolder(root, spec)] : []));
+  return [...new Set([...found.map((name) => path.join(root, name)), ...named])];
+}

@@ -1,0 +1,103 @@
+import type { Clock } from '@platform/kit';
+import { within } from '@platform/kit';
+import { createReadStream } from 'node:fs';
+import { open, rm, stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import { announcedCrc32c, crc32c } from './crc32c.ts';
+
+export interface Download {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Where the file is put; what lies there from an attempt before is gone on with. */
+  readonly file: string;
+}
+
+/** The server does not offer what a package must be; asking again soon would get the same answer. */
+export class NotAPackage extends Error {
+  constructor(problem: string) {
+    super(problem);
+    this.name = 'NotAPackage';
+  }
+}
+
+/** The bytes are not the announced ones; they have been removed. */
+export class ChecksumMismatch extends Error {
+  constructor(want: number, got: number) {
+    super(`its checksum is ${got.toString(16)}, announced was ${want.toString(16)}`);
+    this.name = 'ChecksumMismatch';
+  }
+}
+
+/** A download may take long, but not a single answer or piece of it. */
+const silenceMs = 30_000;
+
+/** Fetches a package file: HEAD tells size and checksum, GET the bytes, from where an attempt before broke off. */
+export async function download(of: Download, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { url, file } = of;
+  const limit = { what: `the download of ${url}`, clock, signal };
+  const { size, crc } = await within(silenceMs, limit, (until) => announced(of, until));
+  const had = await stat(file).then(
+    (s) => s.size,
+    () => 0,
+  );
+  const disk = await statfs(path.dirname(file));
+  const free = disk.bavail * disk.bsize;
+  if (size - had > free) throw new Error(`it has ${size} bytes, ${path.dirname(file)} has ${free} left`);
+  if (had > size) await rm(file);
+  if (had !== size) await fetchRest(of, had > size ? 0 : had, limit);
+  const got = await checksum(file);
+  if (got !== crc) {
+    await rm(file, { force: true });
+    throw new ChecksumMismatch(crc, got);
+  }
+}
+
+async function announced({ url, headers }: Download, signal: AbortSignal): Promise<{ size: number; crc: number }> {
+  const response = await fetch(url, { method: 'HEAD', headers, signal, redirect: 'error' });
+  if (response.status !== 200) throw new Error(`HEAD ${url} answered with status ${response.status}`);
+  const type = response.headers.get('content-type');
+  if (type !== 'application/x-gzip') throw new NotAPackage(`its content type is ${type}, not application/x-gzip`);
+  const crc = announcedCrc32c(response.headers.get('x-goog-hash'));
+  if (crc === undefined) throw new NotAPackage('its address announces no crc32c checksum');
+  const size = Number(response.headers.get('content-length') ?? Number.NaN);
+  if (!Number.isSafeInteger(size)) throw new NotAPackage('its address announces no length');
+  return { size, crc };
+}
+
+async function fetchRest(
+  { url, headers, file }: Download,
+  from: number,
+  limit: { what: string; clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  const stop = new AbortController();
+  const end = () => stop.abort(limit.signal.reason);
+  limit.signal.addEventListener('abort', end, { once: true });
+  if (limit.signal.aborted) end();
+  try {
+    const range = from > 0 ? { range: `bytes=${from}-` } : {};
+    const response = await within(silenceMs, limit, () =>
+      fetch(url, { headers: { ...headers, ...range }, signal: stop.signal, redirect: 'error' }),
+    );
+    if (response.status !== 200 && response.status !== 206) {
+      throw new Error(`GET ${url} answered with status ${response.status}`);
+    }
+    // 200 to a range is the whole file from its beginning.
+    await using handle = await open(file, response.status === 206 ? 'a' : 'w', 0o600);
+    const body = response.body?.getReader();
+    for (;;) {
+      const piece = await within(silenceMs, limit, async () => body?.read() ?? { done: true, value: undefined });
+      if (piece.value === undefined) break;
+      await handle.write(piece.value);
+    }
+    await handle.sync();
+  } finally {
+    limit.signal.removeEventListener('abort', end);
+    stop.abort();
+  }
+}
+
+async function checksum(file: string): Promise<number> {
+  let crc = 0;
+  for await (const piece of createReadStream(file)) crc = crc32c(piece as Buffer, crc);
+  return crc;
+}

@@ -1,0 +1,114 @@
+import { atomicWrite, readJson } from '@platform/kit/node';
+import { mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { PackageSpec } from '../machine-config.ts';
+import type { InstalledPackage } from '../plans/resources.ts';
+import { unpack } from './archive.ts';
+
+/**
+ * Packages on the disk:
+ *
+ *     packages/<name>                               link to the folder in use
+ *     packages/data/ml_model/<name>-<version>       unpacked
+ *     packages/data/ml_model/<name>-<version>.json  written last: what lies there is whole
+ */
+export class PackageStore {
+  readonly #root: string;
+  readonly #models: string;
+
+  constructor(root: string) {
+    this.#root = root;
+    this.#models = path.join(root, 'data', 'ml_model');
+  }
+
+  /** The packages in use, as their links say; what is not whole is none. Half-done work of before is removed. */
+  async open(): Promise<ReadonlyMap<string, InstalledPackage>> {
+    await mkdir(this.#models, { recursive: true });
+    const installed = new Map<string, InstalledPackage>();
+    for (const file of await readdir(this.#models)) {
+      if (file.endsWith('.unpacking') || file.endsWith('.tmp')) {
+        await rm(path.join(this.#models, file), { recursive: true, force: true });
+      }
+    }
+    for (const link of await readdir(this.#root, { withFileTypes: true })) {
+      if (link.name.endsWith('.tmp')) await rm(path.join(this.#root, link.name), { force: true });
+      else if (link.isSymbolicLink()) {
+        const found = await this.#linked(link.name);
+        if (found) installed.set(link.name, found);
+      }
+    }
+    return installed;
+  }
+
+  /** Where the archive of a package is downloaded to. */
+  archiveFile(spec: PackageSpec): string {
+    return path.join(this.#models, `${folderName(spec)}.tar.gz.part`);
+  }
+
+  /**
+   * Unpacks the downloaded archive and links it.
+   *
+   * @throws Error with a `code` of the system when the disk is to blame, else one that says what is wrong with the archive.
+   */
+  async install(spec: PackageSpec): Promise<InstalledPackage> {
+    const folder = path.join(this.#models, folderName(spec));
+    const unpacking = `${folder}.unpacking`;
+    await rm(unpacking, { recursive: true, force: true });
+    await mkdir(unpacking);
+    try {
+      await unpack(this.archiveFile(spec), unpacking);
+    } catch (error) {
+      await rm(unpacking, { recursive: true, force: true });
+      if (!isDiskFault(error)) await rm(this.archiveFile(spec), { force: true });
+      throw error;
+    }
+    await rm(`${folder}.json`, { force: true });
+    await rm(folder, { recursive: true, force: true });
+    await rename(unpacking, folder);
+    const { name, id, version } = spec;
+    await atomicWrite(`${folder}.json`, JSON.stringify({ name, id, version }));
+    await this.#link(name, folder);
+    await rm(this.archiveFile(spec), { force: true });
+    return { name, id, version, folder };
+  }
+
+  /** Removes every version of `name` but the one in `keep`. */
+  async clear(name: string, keep?: InstalledPackage): Promise<void> {
+    if (keep === undefined) await rm(path.join(this.#root, name), { force: true });
+    for (const file of await readdir(this.#models)) {
+      if (!file.endsWith('.json')) continue;
+      const found = await this.#manifest(file.slice(0, -'.json'.length));
+      if (found?.name !== name || found.folder === keep?.folder) continue;
+      await rm(`${found.folder}.json`, { force: true });
+      await rm(found.folder, { recursive: true, force: true });
+    }
+  }
+
+  /** Replaces the link in one step: whoever looks finds the old folder or the new one. */
+  async #link(name: string, folder: string): Promise<void> {
+    const link = path.join(this.#root, name);
+    const temporary = `${link}.${crypto.randomUUID()}.tmp`;
+    await symlink(path.relative(this.#root, folder), temporary);
+    await rename(temporary, link);
+  }
+
+  async #linked(name: string): Promise<InstalledPackage | undefined> {
+    const found = await this.#manifest(path.basename(await readlink(path.join(this.#root, name))));
+    return found?.name === name ? found : undefined;
+  }
+
+  async #manifest(base: string): Promise<InstalledPackage | undefined> {
+    const folder = path.join(this.#models, base);
+    const json = (await readJson(`${folder}.json`).catch(() => undefined)) as Partial<PackageSpec> | undefined;
+    if (typeof json?.name !== 'string' || typeof json.id !== 'string' || typeof json.version !== 'string') return undefined;
+    return { name: json.name, id: json.id, version: json.version, folder };
+  }
+}
+
+/** The disk's fault, not the archive's: it may work later. */
+export function isDiskFault(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' && /^E(NOSPC|DQUOT|ROFS|ACCES|PERM|IO|MFILE|NFILE)$/.test(code);
+}
+
+const folderName = ({ name, version }: PackageSpec): string => `${name}-${version}`;

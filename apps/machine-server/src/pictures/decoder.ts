@@ -1,0 +1,94 @@
+import { PlatformError } from '@platform/contract/errors';
+import { errorText } from '@platform/kit';
+import { convertIndexedToRgb, decode as decodePng } from 'fast-png';
+import type { DecodedPng } from 'fast-png';
+import jpeg from 'jpeg-js';
+import { inflateSync } from 'node:zlib';
+import { exifOrientation, upright } from './orientation.ts';
+import { maxPictureBytes, maxPicturePixels, pictureFormat } from './picture.ts';
+import type { Picture } from './picture.ts';
+
+/**
+ * Unpacks a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels (transparency is dropped).
+ *
+ * @param name - what the picture is called in an error.
+ * @throws PlatformError INVALID_PICTURE for anything else: another format, a broken or an oversized file.
+ */
+export function decodePicture(bytes: Uint8Array, name: string): Picture {
+  const invalid = (problem: string, cause?: unknown) => new PlatformError('INVALID_PICTURE', { name, problem }, cause);
+  if (bytes.length > maxPictureBytes) throw invalid(`it has ${bytes.length} bytes, the limit is ${maxPictureBytes}`);
+  try {
+    switch (pictureFormat(bytes)) {
+      case 'jpeg':
+        return upright(decodeJpeg(bytes), exifOrientation(bytes));
+      case 'png':
+        return readPng(bytes);
+      case undefined:
+        throw new Error('it is neither JPEG nor PNG');
+    }
+  } catch (error) {
+    throw invalid(errorText(error), error);
+  }
+}
+
+function decodeJpeg(bytes: Uint8Array): Picture {
+  const { width, height, data } = jpeg.decode(bytes, {
+    useTArray: true,
+    formatAsRGBA: false,
+    tolerantDecoding: false,
+    maxResolutionInMP: maxPicturePixels / 1e6,
+    maxMemoryUsageInMB: 1024,
+  });
+  return { width, height, rgb: data };
+}
+
+function readPng(bytes: Uint8Array): Picture {
+  checkPngSize(bytes);
+  const png = decodePng(bytes, { checkCrc: true });
+  const { width, height } = png;
+  const { data, channels } = samples(png);
+  const rgb = new Uint8Array(width * height * 3);
+  for (let from = 0, to = 0; to < rgb.length; from += channels, to += 3) {
+    const isGrey = channels < 3;
+    rgb[to] = data[from] ?? 0;
+    rgb[to + 1] = data[isGrey ? from : from + 1] ?? 0;
+    rgb[to + 2] = data[isGrey ? from : from + 2] ?? 0;
+  }
+  return { width, height, rgb };
+}
+
+/** One byte a sample, whatever depth the file has. */
+function samples(png: DecodedPng): { data: Uint8Array; channels: number } {
+  if (png.palette) return { data: convertIndexedToRgb(png), channels: png.palette[0]?.length ?? 3 };
+  if (png.depth === 16) return { data: Uint8Array.from(png.data, (sample) => sample >> 8), channels: png.channels };
+  const packed = Uint8Array.from(png.data);
+  if (png.depth === 8) return { data: packed, channels: png.channels };
+  // Grey with 1, 2 or 4 bits: rows start at a byte, samples from its high bits.
+  const perByte = 8 / png.depth;
+  const rowBytes = Math.ceil(png.width / perByte);
+  const top = 2 ** png.depth - 1;
+  const data = new Uint8Array(png.width * png.height);
+  for (let y = 0; y < png.height; y++) {
+    for (let x = 0; x < png.width; x++) {
+      const byte = packed[y * rowBytes + Math.floor(x / perByte)] ?? 0;
+      const shift = 8 - png.depth * ((x % perByte) + 1);
+      data[y * png.width + x] = (((byte >> shift) & top) * 255) / top;
+    }
+  }
+  return { data, channels: 1 };
+}
+
+/** A PNG of a few kilobytes can unpack to gigabytes: its real size is measured within the limit first. */
+function checkPngSize(bytes: Uint8Array): void {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const width = view.getUint32(16);
+  const height = view.getUint32(20);
+  if (width * height > maxPicturePixels) throw new Error(`it has ${width} × ${height} pixels, too many`);
+  const parts: Uint8Array[] = [];
+  for (let at = 8; at + 8 <= bytes.length; ) {
+    const length = view.getUint32(at);
+    if (view.getUint32(at + 4) === 0x49444154) parts.push(bytes.subarray(at + 8, at + 8 + length)); // IDAT
+    at += 12 + length;
+  }
+  inflateSync(Buffer.concat(parts), { maxOutputLength: maxPicturePixels * 8 });
+}

@@ -1,0 +1,101 @@
+import { machineEnvironment, machineExit, readyLine, serverName, versionLine } from '@platform/contract/machine';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { createLog, errorText, within } from '@platform/kit';
+import type { LogLine } from '@platform/kit';
+import { FolderLocked, formatLine, lockFolder, onSignals, systemClock as clock, Usage } from '@platform/kit/node';
+import type { FolderLock } from '@platform/kit/node';
+import { mkdir } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createCloudLink } from './cloud/link.ts';
+import { flushLogs, LogQueue, uploadLogs } from './cloud/log-upload.ts';
+import { readCommandLine, readCredentials, Refusal } from './command-line.ts';
+import type { CommandLine } from './command-line.ts';
+import { serveHttp } from './http/server.ts';
+import { openMachine } from './machine.ts';
+import { watchProgramFile } from './program-file.ts';
+import { createModelEngine } from './resources/model-engine.ts';
+import { version } from './version.ts';
+
+/** What differs between the program from source and the one file that is released. */
+export interface Build {
+  /** Content of onnxruntime's WebAssembly file. */
+  readonly wasm: () => Promise<Uint8Array>;
+  /** The file whose replacement asks for a restart; a program that runs from source has none. */
+  readonly programFile?: string;
+}
+
+const flushMs = 2000;
+
+/** The whole program; resolves with its exit code, after a signal or when it can't go on. */
+export async function main(build: Build): Promise<number> {
+  try {
+    const commandLine = readCommandLine(process.argv.slice(2), process.env);
+    if (commandLine.version) process.stdout.write(`${versionLine({ version, binaryName: serverName })}\n`);
+    else await serve(commandLine, build);
+    return machineExit.stopped;
+  } catch (error) {
+    const isHelp = error instanceof Usage && error.exitCode === 0;
+    (isHelp ? process.stdout : process.stderr).write(`${errorText(error)}\n`);
+    if (error instanceof Usage) return error.exitCode;
+    return error instanceof Refusal ? error.exitCode : machineExit.failed;
+  }
+}
+
+async function serve({ config, dataFolder, debug }: CommandLine, build: Build): Promise<void> {
+  const signalled = onSignals();
+  const credentials = await readCredentials(config);
+  await using _lock = await takeDataFolder(dataFolder);
+
+  const queue = new LogQueue();
+  const sink = (line: LogLine) => {
+    // stdout stays on the machine; what goes to the management server goes through the queue.
+    process.stdout.write(`${formatLine(line, 'text')}\n`);
+    queue.push(line);
+  };
+  const isDebug = debug || process.env[machineEnvironment.debug] === 'true';
+  const log = createLog({ name: serverName, clock, level: isDebug ? 'debug' : 'info', sink });
+  log.info('starting', { version, pid: process.pid, app: credentials.appAddress, data: dataFolder });
+
+  const { partId } = credentials;
+  const link = createCloudLink(credentials);
+  const engine = createModelEngine(build.wasm);
+  const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
+  const machine = await openMachine({ link, partId, dataFolder, engine, queue, programFile, clock, log });
+  const http = await serveHttp(machine.routes);
+  const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
+  process.stdout.write(`${ready}\n`);
+
+  const logging = { robot: link.client(RobotService), partId, host: os.hostname(), bootId: crypto.randomUUID(), queue, clock };
+  const failed = new AbortController(); // one loop that fails ends them all
+  const signal = AbortSignal.any([signalled, failed.signal]);
+  const loops = [machine.run(signal), uploadLogs(logging, signal)];
+  try {
+    await Promise.all(loops);
+  } catch (error) {
+    log.error('failed', { error });
+    throw error;
+  } finally {
+    failed.abort();
+    await Promise.allSettled(loops);
+    await http.close();
+    log.info('stopped');
+    const limit = { what: 'sending the last log lines', clock };
+    await within(flushMs, limit, (until) => flushLogs(logging, until)).catch(() => {}); // they are on stdout, too
+  }
+}
+
+/** @throws Refusal when the folder can't be written or another server uses it. */
+async function takeDataFolder(folder: string): Promise<FolderLock> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    return await lockFolder(path.join(folder, 'lock'));
+  } catch (error) {
+    if (error instanceof FolderLocked) {
+      const what = `The data folder ${folder} is in use by process ${error.pid}.`;
+      throw new Refusal(`${what} Stop that process, or choose another folder with -data.`, machineExit.dataFolderInUse);
+    }
+    const what = `The data folder ${folder} can't be written: ${errorText(error)}.`;
+    throw new Refusal(`${what} Choose another folder with -data.`, machineExit.noDataFolder);
+  }
+}

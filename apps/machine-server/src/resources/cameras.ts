@@ -1,0 +1,79 @@
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, within } from '@platform/kit';
+import type { Clock } from '@platform/kit';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { maxPictureBytes, pictureFormat } from '../pictures/picture.ts';
+import type { Camera, CameraPicture } from './resource.ts';
+
+const fetchTimeoutMs = 10_000;
+
+/**
+ * The pictures of a folder in the order of their names, over and over: the next one every `intervalMs`, or at every
+ * look when that is 0.
+ */
+export function folderCamera(of: { name: string; folder: string; intervalMs: number; clock: Clock }): Camera {
+  const { name, folder, intervalMs, clock } = of;
+  const start = clock.now();
+  const turn = { looks: 0 };
+  return {
+    picture: async () => {
+      const files = await reading(name, async () => (await readdir(folder)).filter(isPictureName).toSorted());
+      const count = intervalMs > 0 ? Math.floor((clock.now() - start) / intervalMs) : turn.looks++;
+      const file = files[count % files.length];
+      if (file === undefined) throw cameraFailed(name, `${folder} holds no .jpg or .png file`);
+      const full = path.join(folder, file);
+      const bytes = await reading(name, async () => {
+        const { size } = await stat(full);
+        if (size > maxPictureBytes) throw new Error(`${full} has ${size} bytes, the limit is ${maxPictureBytes}`);
+        return readFile(full);
+      });
+      return withFormat(name, bytes, file);
+    },
+  };
+}
+
+const isPictureName = (file: string): boolean => /\.(jpe?g|png)$/i.test(file);
+
+/** The picture that a GET of `url` answers with. */
+export function httpCamera({ name, url, clock }: { name: string; url: string; clock: Clock }): Camera {
+  return {
+    picture: async (signal) => {
+      const get = async (until: AbortSignal) => {
+        const response = await fetch(url, { signal: until });
+        if (!response.ok) throw new Error(`it answered with HTTP status ${response.status}`);
+        return limitedBody(response);
+      };
+      const bytes = await reading(name, () => within(fetchTimeoutMs, { what: `GET ${url}`, clock, signal }, get));
+      return withFormat(name, bytes, new URL(url).pathname.split('/').at(-1) ?? '');
+    },
+  };
+}
+
+async function limitedBody(response: Response): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const part of response.body ?? []) {
+    size += part.length;
+    if (size > maxPictureBytes) throw new Error(`its picture has more than ${maxPictureBytes} bytes`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
+
+function withFormat(name: string, bytes: Uint8Array, source: string): CameraPicture {
+  const format = pictureFormat(bytes);
+  if (format === undefined) throw cameraFailed(name, `${source || 'the answer'} is neither JPEG nor PNG`);
+  return { bytes, format, source };
+}
+
+async function reading<T>(name: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    throw cameraFailed(name, errorText(error), error);
+  }
+}
+
+const cameraFailed = (name: string, problem: string, cause?: unknown): PlatformError =>
+  new PlatformError('CAMERA_FAILED', { name, problem }, cause);

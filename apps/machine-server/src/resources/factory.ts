@@ -1,0 +1,75 @@
+import type { Clock, Log } from '@platform/kit';
+import path from 'node:path';
+import type { CaptureSpool } from '../captures/spool.ts';
+import type { RunnableSpec } from '../plans/resources.ts';
+import { folderCamera, httpCamera } from './cameras.ts';
+import type { ModelEngine } from './model-engine.ts';
+import { loadModel } from './model.ts';
+import type { Camera, Resource } from './resource.ts';
+import type { RunningResources } from './running.ts';
+import { repeat } from './task.ts';
+
+export interface FactoryDeps {
+  readonly running: RunningResources;
+  readonly engine: ModelEngine;
+  readonly spool: CaptureSpool;
+  /** Each capturing resource without a folder of its own gets one in here. */
+  readonly captureFolder: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const stopNothing = async (): Promise<void> => {};
+const cameraResource = (camera: Camera): Resource => ({ offer: { is: 'camera', camera }, stop: stopNothing });
+
+/** Where the pictures of a capturing resource wait. */
+export const spoolFolder = (captureFolder: string, spec: { name: string; folder?: string }): string =>
+  spec.folder ?? path.join(captureFolder, encodeURIComponent(spec.name));
+
+/** Makes the resource that `spec` describes; it works from now on. @throws PlatformError MODEL_UNUSABLE */
+export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Promise<Resource> {
+  const { clock } = deps;
+  switch (spec.is) {
+    case 'folder camera':
+      return cameraResource(folderCamera({ ...spec, clock }));
+    case 'http camera':
+      return cameraResource(httpCamera({ ...spec, clock }));
+    case 'fake sensor':
+      return { offer: { is: 'sensor', sensor: { readings: async () => spec.readings } }, stop: stopNothing };
+    case 'model': {
+      const { model, release } = await loadModel(spec, deps);
+      return { offer: { is: 'model', model }, stop: release };
+    }
+    case 'classifier':
+      return classifier(spec, deps);
+    case 'capture':
+      return capture(spec, deps);
+  }
+}
+
+function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running, clock, log: parent }: FactoryDeps) {
+  const log = parent.child(spec.name);
+  return repeat(spec.everyMs, { clock, log }, async (signal) => {
+    const { bytes, source } = await running.get('camera', spec.camera).camera.picture(signal);
+    const { label, score, model, version, milliseconds } = await running.get('model', spec.model).model.predict(bytes, source);
+    if (score < spec.minimumScore) return;
+    log.info('prediction', { camera: spec.camera, picture: source, label, score, model, version, milliseconds });
+  });
+}
+
+function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDeps) {
+  const { running, spool, clock } = deps;
+  const log = deps.log.child(spec.name);
+  const folder = spoolFolder(deps.captureFolder, spec);
+  return repeat(spec.everyMs, { clock, log }, async (signal) => {
+    const { bytes, format } = await running.get('camera', spec.camera).camera.picture(signal);
+    const record = await spool.add(folder, bytes, {
+      format,
+      camera: spec.camera,
+      taken_ms: clock.wall(),
+      tags: spec.tags,
+      dataset_ids: spec.datasetIds,
+    });
+    log.debug('picture captured', { file: record.file_name });
+  });
+}

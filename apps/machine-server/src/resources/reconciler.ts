@@ -1,0 +1,115 @@
+import { assertNever, errorText } from '@platform/kit';
+import type { Cell, Log, Reconciler } from '@platform/kit';
+import type { Attempts } from '../attempts.ts';
+import type { MachineConfig, ResourceSpec } from '../machine-config.ts';
+import { keyOf, plan, resolve } from '../plans/resources.ts';
+import type { Have, InstalledPackage, RunnableSpec, Step, Want } from '../plans/resources.ts';
+import type { Resource } from './resource.ts';
+import type { RunningResources } from './running.ts';
+
+/** How far the machine is with its configuration. */
+export interface Progress {
+  /** Revision in effect, 0: none yet. */
+  readonly revision: number;
+  /** A resource is being started, replaced or stopped now. */
+  readonly isChanging: boolean;
+}
+
+interface Deps {
+  readonly running: RunningResources;
+  readonly start: (spec: RunnableSpec) => Promise<Resource>;
+  readonly attempts: Attempts;
+  readonly progress: Cell<Progress>;
+  readonly log: Log;
+}
+
+/** Runs what the configuration wants. A resource that can't start leaves the one before in place and the rest alone. */
+export function resourceReconciler({ running, start, attempts, progress, log }: Deps): Reconciler<Want, Have, Step> {
+  const change = async (work: () => Promise<void>) => {
+    progress.update((p) => ({ ...p, isChanging: true }));
+    try {
+      await work();
+    } finally {
+      progress.update((p) => ({ ...p, isChanging: false }));
+    }
+  };
+  const begin = async (name: string, spec: RunnableSpec) => {
+    const key = keyOf(spec);
+    try {
+      await running.put(name, key, await start(spec));
+      attempts.succeeded(key);
+    } catch (error) {
+      attempts.failed(key, errorText(error));
+      log.error('resource does not start', { name, is: spec.is, error });
+    }
+  };
+  return {
+    name: 'resources',
+    recheckMs: 2000,
+    observe: async () => ({
+      revision: progress.get().revision,
+      running: running.keys(),
+      failed: attempts.resting(),
+    }),
+    plan,
+    apply: async (step) => {
+      switch (step.do) {
+        case 'stop':
+          return change(() => running.stop(step.name));
+        case 'start':
+        case 'replace':
+          return change(() => begin(step.name, step.spec));
+        case 'settle':
+          return progress.update((p) => ({ ...p, revision: step.revision }));
+        default:
+          return assertNever(step);
+      }
+    },
+  };
+}
+
+/** Keeps `goal` in step with the configuration and the packages that are there. */
+export async function followGoal(
+  from: { config: Cell<MachineConfig>; installed: Cell<ReadonlyMap<string, InstalledPackage>> },
+  goal: Cell<Want>,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const { revision, resources } = from.config.get();
+    goal.set({ revision, resources, packages: from.installed.get() });
+    const over = new AbortController();
+    const end = () => over.abort();
+    signal.addEventListener('abort', end, { once: true });
+    await Promise.race([from.config.changed(over.signal), from.installed.changed(over.signal)]);
+    signal.removeEventListener('abort', end);
+    end();
+  }
+}
+
+/** What became of one resource of the configuration, for people. */
+export interface ResourceStatus {
+  readonly name: string;
+  readonly is: ResourceSpec['is'];
+  readonly state: 'running' | 'waiting' | 'failed';
+  /** What it waits for or why it failed; with state `running`: why a newer form of it could not take its place. */
+  readonly problem?: string;
+  /** Of the model that runs, which may be older than the wanted one. */
+  readonly version?: string;
+}
+
+export function resourceStatus(want: Want, running: RunningResources, attempts: Attempts): readonly ResourceStatus[] {
+  const keys = running.keys();
+  return want.resources.map((spec) => {
+    const { name, is } = spec;
+    const resolved = resolve(spec, want.packages);
+    const runningKey = keys.get(name);
+    const version = running.find('model', name)?.model.origin.version;
+    const about = { name, is, ...(version !== undefined && { version }) };
+    if (!resolved.ok) return { ...about, state: 'waiting', problem: `package "${resolved.waitsFor}" is not there yet` };
+    const key = keyOf(resolved.spec);
+    const problem = attempts.problem(key);
+    if (runningKey === key) return { ...about, state: 'running' };
+    if (runningKey !== undefined) return { ...about, state: 'running', ...(problem !== undefined && { problem }) };
+    return problem === undefined ? { ...about, state: 'waiting' } : { ...about, state: 'failed', problem };
+  });
+}
