@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
+import { Client } from 'pg';
 
 /** The folder of the database's files: the data folder's own, or where a pointer in it says. */
 export function databaseFolder(dataDir: string): string {
@@ -46,7 +46,7 @@ const namedFiles = `select sha256 from binary_data union select manifest_sha256 
 export async function endState(dataDir: string): Promise<Record<string, unknown>> {
   const at = postmasterOf(dataDir);
   if (!at) throw new Error(`no database runs for ${dataDir}`);
-  const client = new pg.Client({ host: at.socketFolder, port: 5432, user: 'platform', database: 'platform' });
+  const client = new Client({ host: at.socketFolder, port: 5432, user: 'platform', database: 'platform' });
   await client.connect();
   try {
     const state: Record<string, unknown> = {};
