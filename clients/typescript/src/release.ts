@@ -13,9 +13,8 @@ export interface ReleaseFile {
   readonly channels?: readonly string[];
 }
 
-const hex = (bytes: Uint8Array<ArrayBuffer>): string =>
-  [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
-const digest = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> =>
+const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+const digest = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
 
 /** Releases of agent and machine server. Publishing is for owners of the installation. */

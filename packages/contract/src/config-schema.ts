@@ -51,8 +51,8 @@ const minutes = (value: number, min: number, max: number, notes: Notes) =>
 
 const week = 7 * 24 * 60;
 const interfaceName = {
-  pattern: /^[^\s/]{0,15}$/,
-  expected: 'an interface name of at most 15 characters without blanks',
+  pattern: /^[!-.0-~]{0,15}$/,
+  expected: 'an interface name of at most 15 ASCII characters without blanks',
 };
 
 export const versionControl = z

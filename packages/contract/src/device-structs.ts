@@ -62,10 +62,10 @@ function networkStruct(given: unknown, product: Product): JsonObject {
 }
 
 /** What of DeviceAgentConfigResponse makes up the cloud's layer of a device's configuration. */
-export interface DeviceAnswer extends Partial<DeviceStructs> {
+export type DeviceAnswer = { readonly [Key in keyof DeviceStructs]?: JsonObject | undefined } & {
   /** Field 1002: the saved `agent` object itself; a server of the public protocol does not send it. */
-  readonly agent?: JsonObject;
-}
+  readonly agent?: JsonObject | undefined;
+};
 
 const set = (struct: JsonObject | undefined): JsonObject =>
   Object.fromEntries(Object.entries(struct ?? {}).filter(([, value]) => value !== 0 && value !== '' && value !== null));

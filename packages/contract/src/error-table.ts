@@ -41,6 +41,12 @@ export const errorTable = {
     message: 'The file with sha256 {sha256} was not uploaded.',
     remedy: 'Upload it with PUT /blobs/<sha256> first, then repeat the call.',
   },
+  BLOB_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no file with sha256 {sha256}.',
+    remedy: 'Check the sha256; files of other organizations are not visible.',
+  },
   BLOB_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'never',
@@ -119,6 +125,12 @@ export const errorTable = {
     message: 'The download[ of {url}] does not have the expected sha256[ {wantSha256}][: it has {gotSha256}].',
     remedy:
       'Nothing was installed; the download is tried again. If it repeats, compare the file with the sha256 of its release.',
+  },
+  DOWNLOAD_FAILED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The download[ of {url}] failed[: {problem}].',
+    remedy: 'Check that the address can be reached from the machine and leads to a program; it is tried again.',
   },
   FORBIDDEN_CALLER: {
     rpc: 'permission_denied',

@@ -152,7 +152,7 @@ export const fieldTable = {
     device_reboot_after_offline_minutes: { type: 'integer', default: 0, min: 0, max: 43200, unit: 'min' },
     disable_captive_portal_redirect: { type: 'boolean', default: false },
     fragment_id: { type: 'string', default: '' },
-    hotspot_interface: { type: 'string', default: '', pattern: /^[^\s/]{0,15}$/, expected: 'an interface name of at most 15 characters without blanks' },
+    hotspot_interface: { type: 'string', default: '', pattern: /^[!-.0-~]{0,15}$/, expected: 'an interface name of at most 15 ASCII characters without blanks' },
     hotspot_password: { type: 'string', default: 'platformsetup', pattern: /^[\x20-\x7e]{8,63}$/, isSecret: true, expected: '8 to 63 ASCII characters' },
     hotspot_prefix: { type: 'string', default: 'platform-setup', minLength: 1, maxBytes: 31 },
     manufacturer: { type: 'string', default: 'platform' },
@@ -169,7 +169,7 @@ export const fieldTable = {
   },
   additional_networks: {
     type: { type: 'string', values: ['wifi', 'wired'] },
-    interface: { type: 'string', default: '', pattern: /^[^\s/]{0,15}$/, expected: 'an interface name of at most 15 characters without blanks' },
+    interface: { type: 'string', default: '', pattern: /^[!-.0-~]{0,15}$/, expected: 'an interface name of at most 15 ASCII characters without blanks' },
     ssid: { type: 'string', default: '', maxBytes: 32 },
     psk: { type: 'string', default: '', pattern: /^(?:[\x20-\x7e]{8,63}|[0-9A-Fa-f]{64})?$/, isSecret: true, expected: 'empty, 8 to 63 ASCII characters, or 64 hexadecimal digits' },
     priority: { type: 'integer', default: 0, min: -999, max: 999 },
