@@ -48,7 +48,7 @@ function scalarFindings(value: unknown, schema: JsonSchema, path: Path): Finding
     if (schema.maxLength !== undefined && value.length > schema.maxLength)
       return wrong(`must have at most ${schema.maxLength} characters`);
     if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value))
-      return wrong(`must match ${schema.pattern}`);
+      return wrong(`must be ${schema.expected ?? `a text that matches ${schema.pattern}`}`);
   }
   return [];
 }

@@ -28,6 +28,10 @@ export interface JsonSchema {
   maxItems?: number;
   /** Ours: of a number, for example "minutes". */
   unit?: string;
+  /** Ours: the default in words, where the value alone does not say what happens. */
+  defaultText?: string;
+  /** Ours: what a pattern means, for example "a time from 00:00 to 23:59". */
+  expected?: string;
   /** Ours: never shown again once saved. */
   secret?: boolean;
 }
@@ -79,7 +83,10 @@ export interface Hint {
   key: string;
   type: string;
   description: string;
+  /** For people; may be words. */
   default: string | undefined;
+  /** The default as JSON, for completion. */
+  start: string | undefined;
   unit: string | undefined;
   /** "1 … 60", "at most 32 characters". */
   limits: string | undefined;
@@ -105,7 +112,7 @@ function limitsOf(schema: JsonSchema): string | undefined {
   if (high !== undefined) return `at most ${high}`;
   if (schema.minLength && schema.maxLength) return `${schema.minLength} … ${schema.maxLength} characters`;
   if (schema.maxLength !== undefined) return `at most ${schema.maxLength} characters`;
-  return undefined;
+  return schema.expected;
 }
 
 export function hintOf(key: string, schemas: readonly JsonSchema[], isRequired = false): Hint {
@@ -117,7 +124,8 @@ export function hintOf(key: string, schemas: readonly JsonSchema[], isRequired =
     key,
     type: [...new Set(schemas.flatMap(typeNames))].join(' or ') || 'any value',
     description: pick((schema) => schema.description) ?? '',
-    default: start === undefined ? undefined : JSON.stringify(start),
+    default: pick((schema) => schema.defaultText) ?? (start === undefined ? undefined : JSON.stringify(start)),
+    start: start === undefined || start === null ? undefined : JSON.stringify(start),
     unit: pick((schema) => schema.unit),
     limits: pick(limitsOf),
     isRequired,
@@ -140,7 +148,7 @@ export function keysAt(root: JsonSchema, path: Path): readonly Hint[] {
 
 /** What completion writes as a first value. */
 export function firstValue(hint: Hint): string {
-  if (hint.default !== undefined && hint.default !== 'null') return hint.default;
+  if (hint.start !== undefined) return hint.start;
   if (hint.values.length > 0) return JSON.stringify(hint.values[0]);
   if (hint.type.startsWith('object')) return '{}';
   if (hint.type.startsWith('array')) return '[]';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
+import configSchema from '@platform/contract/gen/config.schema.json' with { type: 'json' };
 import fc from 'fast-check';
 import { findings } from './config-lint.ts';
 import { firstValue, keysAt } from './config-schema.ts';
@@ -174,6 +175,7 @@ test('keys are offered with type, default, unit and limits', () => {
     type: 'integer',
     description: 'How long.',
     default: '10',
+    start: '10',
     unit: 'minutes',
     limits: '1 … 60',
     isRequired: true,
@@ -190,6 +192,34 @@ test('keys are offered with type, default, unit and limits', () => {
     [debug, minutes, save, kind, networks].map((hint) => hint && firstValue(hint)),
     ['false', '10', 'true', '""', '[]'],
   );
+});
+
+test('the schema of the machine configuration: limits, words and secrets of every key are understood', () => {
+  const problems = (value: unknown) =>
+    findings(value, configSchema as JsonSchema).map(({ path, message }) => `${pathText(path)} ${message}`);
+  assert.deepEqual(
+    problems({ agent: { version_control: { agent: 'stable', 'platform-server': '1.2.3' } }, anything: 1 }),
+    [],
+  );
+  assert.deepEqual(
+    problems({
+      agent: {
+        network_configuration: { user_idle_minutes: 0, hotspot_password: 'short' },
+        additional_networks: [{ type: 'wifi', ssid: 'a', priority: 1000 }],
+      },
+      maintenance_window: { from: '25:00', to: '03:00' },
+    }),
+    [
+      'agent.network_configuration.user_idle_minutes must be at least 1',
+      'agent.network_configuration.hotspot_password must be 8 to 63 ASCII characters',
+      'agent.additional_networks[0].priority must be at most 999',
+      'maintenance_window.from must be a time from 00:00 to 23:59, such as 02:30',
+    ],
+  );
+  const keys = keysAt(configSchema as JsonSchema, ['agent', 'network_configuration']);
+  assert.ok(keys.length >= 13 && keys.every((key) => key.description !== '' && key.type !== 'any value'));
+  const reboot = keys.find((key) => key.key === 'device_reboot_after_offline_minutes');
+  assert.deepEqual([reboot?.default, reboot?.start, reboot?.unit], ['0 (disabled)', '0', 'min']);
 });
 
 test('broken JSON is reported by line and column', () => {

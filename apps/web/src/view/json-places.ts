@@ -15,7 +15,7 @@ const isValue = (node: Node): boolean =>
   ['Object', 'Array', 'String', 'Number', 'True', 'False', 'Null'].includes(node.name);
 
 function valueOf(node: Node): Node | undefined {
-  for (let child = node.firstChild; child; child = child.nextSibling) if (isValue(child)) return child;
+  for (let one = node.firstChild; one; one = one.nextSibling) if (isValue(one)) return one;
   return undefined;
 }
 

@@ -8,7 +8,7 @@ export interface ModelUse {
 }
 
 /** The entries to add, as text for the CONFIGURE tab. */
-export function useOnMachine({ modelName, packageId, version }: ModelUse): string {
+export function configFor({ modelName, packageId, version }: ModelUse): string {
   const place = `\${packages.${modelName}}`;
   const entries = {
     packages: [{ name: modelName, package: packageId, type: 'ml_model', version }],

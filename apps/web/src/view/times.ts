@@ -8,8 +8,8 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 export const msOf = (at: Timestamp | undefined): number | undefined => (at === undefined ? undefined : timestampMs(at));
-export const spanOf = (span: Duration | undefined): number | undefined =>
-  span === undefined ? undefined : durationMs(span);
+export const spanOf = (duration: Duration | undefined): number | undefined =>
+  duration === undefined ? undefined : durationMs(duration);
 
 /** "3 s ago". A moment slightly in the future (clocks differ) is "now". */
 export function ago(at: number, now: number): string {

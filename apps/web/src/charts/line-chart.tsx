@@ -1,0 +1,103 @@
+import { useEffect, useRef } from 'react';
+import uPlot from 'uplot';
+import { percent } from '../view/quantities.ts';
+import type { Series } from '../view/training-jobs.ts';
+
+interface LineChartProps {
+  title: string;
+  series: Series;
+  /** Shares are drawn from 0 to 100 %. */
+  isShare: boolean;
+}
+const heightPx = 220;
+const lineColors = ['--accent', '--code-number', '--good', '--code-key', '--bad'];
+
+const colorOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** Lines over epochs. The table under it says the same to those who don't see the drawing. */
+export function LineChart({ title, series, isShare }: LineChartProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot>(null);
+  const names = series.lines.map(({ name }) => name).join('\n');
+
+  useEffect(() => {
+    const place = holder.current;
+    if (place === null) return;
+    const show = (value: number | null | undefined): string =>
+      value === null || value === undefined ? '–' : isShare ? percent(value) : value.toFixed(3);
+    const draw = (): void => {
+      chart.current?.destroy();
+      const axis: uPlot.Axis = {
+        stroke: colorOf('--text-soft'),
+        grid: { stroke: colorOf('--line'), width: 1 },
+        ticks: { show: false },
+        font: '12px system-ui',
+      };
+      chart.current = new uPlot(
+        {
+          width: place.clientWidth,
+          height: heightPx,
+          cursor: { y: false, points: { size: 6 } },
+          legend: { live: true },
+          scales: { x: { time: false }, y: isShare ? { range: [0, 1] } : {} },
+          axes: [
+            { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100] },
+            {
+              ...axis,
+              size: 56,
+              values: (_, ticks) => ticks.map((tick) => (isShare ? percent(tick, 0) : String(tick))),
+            },
+          ],
+          series: [
+            { label: 'epoch' },
+            ...names.split('\n').map((label, at) => ({
+              label,
+              stroke: colorOf(lineColors[at % lineColors.length] ?? '--accent'),
+              width: 2,
+              spanGaps: true,
+              points: { show: true, size: 5 },
+              value: (_: uPlot, value: number | null) => show(value),
+            })),
+          ],
+        },
+        [[]],
+        place,
+      );
+    };
+    draw();
+    const dark = window.matchMedia('(prefers-color-scheme: dark)');
+    const redraw = (): void => {
+      const data = chart.current?.data;
+      draw();
+      if (data) chart.current?.setData(data);
+    };
+    dark.addEventListener('change', redraw);
+    const watcher = new ResizeObserver(() => chart.current?.setSize({ width: place.clientWidth, height: heightPx }));
+    watcher.observe(place);
+    return () => {
+      dark.removeEventListener('change', redraw);
+      watcher.disconnect();
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [names, isShare]);
+
+  useEffect(() => {
+    chart.current?.setData([series.x, ...series.lines.map(({ values }) => values)]);
+  }, [series, names]);
+
+  return (
+    <figure className="stack-tight">
+      <figcaption className="small soft">{title}</figcaption>
+      <div ref={holder} className="chart" role="img" aria-label={`${title}: ${summary(series, isShare)}`} />
+    </figure>
+  );
+}
+
+const summary = (series: Series, isShare: boolean): string =>
+  series.lines
+    .map(({ name, values }) => {
+      const last = values.findLast((value) => value !== null);
+      return `${name} ${last === null || last === undefined ? 'unknown' : isShare ? percent(last) : last.toFixed(3)}`;
+    })
+    .join(', ');

@@ -1,0 +1,30 @@
+import { json } from '@codemirror/lang-json';
+import { unifiedMergeView } from '@codemirror/merge';
+import { EditorState } from '@codemirror/state';
+import { EditorView, lineNumbers } from '@codemirror/view';
+import { useEffect, useRef } from 'react';
+import { theme } from './theme.ts';
+
+/** What changes from one text to another, unchanged stretches folded away. */
+export function ConfigDiff({ before, after, label }: { before: string; after: string; label: string }) {
+  const holder = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (holder.current === null) return;
+    const view = new EditorView({
+      parent: holder.current,
+      state: EditorState.create({
+        doc: after,
+        extensions: [
+          lineNumbers(),
+          json(),
+          theme,
+          EditorState.readOnly.of(true),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+          unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged: { margin: 3, minSize: 6 } }),
+        ],
+      }),
+    });
+    return () => view.destroy();
+  }, [before, after, label]);
+  return <div className="editor editor-diff" ref={holder} />;
+}

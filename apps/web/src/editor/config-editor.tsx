@@ -1,0 +1,97 @@
+import { closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands';
+import { json } from '@codemirror/lang-json';
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language';
+import { lintGutter, setDiagnostics } from '@codemirror/lint';
+import { EditorState } from '@codemirror/state';
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from '@codemirror/view';
+import { useEffect, useEffectEvent, useRef } from 'react';
+import type { ConfigProblem } from '../view/config-problems.ts';
+import type { JsonSchema } from '../view/config-schema.ts';
+import { placeOf } from '../view/json-places.ts';
+import type { Path } from '../view/json-places.ts';
+import { schemaHints } from './schema-hints.ts';
+import { theme } from './theme.ts';
+
+interface ConfigEditorProps {
+  /** The text to begin with; a new `key` of the component begins anew. */
+  initial: string;
+  schema: JsonSchema;
+  problems: readonly ConfigProblem[];
+  /** Puts the cursor there whenever it is a new object. */
+  target: { path: Path } | undefined;
+  onChange: (text: string) => void;
+  onSave: () => void;
+}
+
+export function ConfigEditor({ initial, schema, problems, target, onChange, onSave }: ConfigEditorProps) {
+  const holder = useRef<HTMLDivElement>(null);
+  const editor = useRef<EditorView>(null);
+  const changed = useEffectEvent(onChange);
+  const save = useEffectEvent(onSave);
+
+  useEffect(() => {
+    if (holder.current === null) return;
+    const view = new EditorView({
+      parent: holder.current,
+      state: EditorState.create({
+        doc: initial,
+        extensions: [
+          lineNumbers(),
+          foldGutter(),
+          lintGutter(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          bracketMatching(),
+          closeBrackets(),
+          highlightActiveLine(),
+          EditorState.tabSize.of(2),
+          json(),
+          schemaHints(schema),
+          theme,
+          keymap.of([
+            { key: 'Mod-s', preventDefault: true, run: () => (save(), true) },
+            ...closeBracketsKeymap,
+            ...completionKeymap,
+            ...historyKeymap,
+            ...foldKeymap,
+            ...defaultKeymap,
+          ]),
+          EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON' }),
+          EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
+        ],
+      }),
+    });
+    editor.current = view;
+    return () => view.destroy();
+  }, [initial, schema]);
+
+  useEffect(() => {
+    const view = editor.current;
+    if (view === null) return;
+    const text = view.state.doc.toString();
+    const marks = problems.map((problem) => ({
+      ...(problem.place ?? placeOf(text, problem.path)),
+      severity:
+        problem.tone === 'bad'
+          ? ('error' as const)
+          : problem.tone === 'warn'
+            ? ('warning' as const)
+            : ('info' as const),
+      message: [problem.message, problem.remedy].filter(Boolean).join(' '),
+    }));
+    const inside = marks.filter(({ to }) => to <= text.length);
+    view.dispatch(setDiagnostics(view.state, inside));
+  }, [problems]);
+
+  useEffect(() => {
+    const view = editor.current;
+    if (view === null || target === undefined) return;
+    const { from, to } = placeOf(view.state.doc.toString(), target.path);
+    view.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) });
+    view.focus();
+  }, [target]);
+
+  return <div className="editor" ref={holder} />;
+}

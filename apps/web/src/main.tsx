@@ -1,0 +1,56 @@
+import { createConnectQueryKey, TransportProvider } from '@connectrpc/connect-query';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { browserClock } from '@platform/kit/web';
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { createRouter, RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { Crash } from './parts/crash.tsx';
+import { TimeProvider } from './parts/time.tsx';
+import { Waiting } from './parts/messages.tsx';
+import { routeTree } from './routes.tsx';
+import { serverTransport } from './rpc.ts';
+import { isSignedOut } from './view/failures.ts';
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+const router = createRouter({
+  routeTree,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+  defaultPendingComponent: () => <Waiting />,
+  defaultErrorComponent: ({ error }) => <Crash error={error} />,
+});
+
+const whoAmI = createConnectQueryKey({ schema: SessionService.method.whoAmI, cardinality: 'finite' });
+const queries: QueryClient = new QueryClient({
+  // A session that ended is noticed by whichever call comes first, and shown by the gate, which asks again.
+  queryCache: new QueryCache({
+    onError: (error, query) => {
+      const isGate = JSON.stringify(query.queryKey).includes('"WhoAmI"');
+      if (isSignedOut(error) && !isGate) void queries.invalidateQueries({ queryKey: whoAmI });
+    },
+  }),
+  defaultOptions: {
+    queries: { retry: (count, error) => count < 2 && !isSignedOut(error), staleTime: 1000, networkMode: 'always' },
+    mutations: { networkMode: 'always' },
+  },
+});
+
+const place = document.getElementById('root');
+if (place === null) throw new Error('index.html has no element with the id "root".');
+createRoot(place).render(
+  <StrictMode>
+    <TransportProvider transport={serverTransport()}>
+      <QueryClientProvider client={queries}>
+        <TimeProvider clock={browserClock}>
+          <RouterProvider router={router} />
+        </TimeProvider>
+      </QueryClientProvider>
+    </TransportProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,186 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query';
+import type { AuthorizationDetails, CreateKeyResponse } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { useId, useState } from 'react';
+import { CodeBlock } from '../parts/copying.tsx';
+import { Confirm, Sheet } from '../parts/dialogs.tsx';
+import { PlusIcon } from '../parts/icons.tsx';
+import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useSession } from '../session.tsx';
+import { shortId } from '../view/quantities.ts';
+import { msOf } from '../view/times.ts';
+
+export function ApiKeys() {
+  const { organization } = useSession();
+  const list = useQuery(AppService.method.listKeys, { orgId: organization.organizationId });
+  const [isCreating, setCreating] = useState(false);
+  const [doomed, setDoomed] = useState<{ id: string; name: string }>();
+  const removal = useMutation(AppService.method.deleteKey, { onSuccess: () => void list.refetch() });
+  return (
+    <section className="card" aria-label="API keys">
+      <div className="card-head">
+        <h2>API keys</h2>
+        <span className="soft small">For programs and the command line.</span>
+        <button type="button" className="button button-small push" onClick={() => setCreating(true)}>
+          <PlusIcon />
+          Create key
+        </button>
+      </div>
+      {(list.error ?? removal.error) && <FailureNote error={list.error ?? removal.error} />}
+      {list.isPending && <Waiting />}
+      {list.data && (
+        <table className="table table-cards">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">ID</th>
+              <th scope="col">Rights</th>
+              <th scope="col">Created</th>
+              <th scope="col">
+                <span className="hidden-text">Delete</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {list.data.apiKeys.map(({ apiKey, authorizations }) => {
+              const { id, name, createdOn } = apiKey ?? { id: '', name: '', createdOn: undefined };
+              return (
+                <tr key={id}>
+                  <td className="lead">{name || shortId(id)}</td>
+                  <td data-label="ID" className="mono small">
+                    {id}
+                  </td>
+                  <td data-label="Rights">{authorizations.map(rightOf).join(', ')}</td>
+                  <td data-label="Created" className="no-wrap">
+                    <Ago at={msOf(createdOn)} />
+                  </td>
+                  <td data-label="">
+                    <button
+                      type="button"
+                      className="button button-small"
+                      onClick={() => setDoomed({ id, name: name || id })}
+                    >
+                      Delete<span className="hidden-text"> {name}</span>
+                    </button>
+                  </td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      )}
+      {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={() => void list.refetch()} />}
+      <Confirm
+        title={`Delete the key ${doomed?.name ?? ''}?`}
+        text="Programs that use it are refused from the next call on. This cannot be taken back."
+        verb="Delete key"
+        isDangerous
+        isOpen={doomed !== undefined}
+        onClose={() => setDoomed(undefined)}
+        onConfirm={() => doomed && removal.mutate({ id: doomed.id })}
+      />
+    </section>
+  );
+}
+
+/** "organization_owner" → "owner of the organization". */
+const rightOf = ({ authorizationId, resourceType }: AuthorizationDetails): string => {
+  const role = authorizationId.split('_').at(-1) ?? authorizationId;
+  return `${role} of the ${resourceType === 'robot' ? 'machine' : resourceType || 'organization'}`;
+};
+
+const roles = [
+  { role: 'owner', text: 'Owner: everything, training included' },
+  { role: 'operator', text: 'Operator: see all, change configurations' },
+] as const;
+
+function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () => void }) {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const field = useId();
+  const [name, setName] = useState('');
+  const [role, setRole] = useState<string>('owner');
+  const creation = useMutation(AppService.method.createKey, { onSuccess: onCreated });
+  if (creation.data) return <NewKey created={creation.data} onClose={onClose} />;
+  const submit = (): void =>
+    creation.mutate({
+      name: name.trim(),
+      authorizations: [
+        {
+          authorizationType: 'role',
+          authorizationId: `organization_${role}`,
+          resourceType: 'organization',
+          resourceId: organizationId,
+          organizationId,
+          identityType: 'api-key',
+        },
+      ],
+    });
+  return (
+    <Sheet title="Create an API key" isOpen onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <div className="field">
+          <label htmlFor={`${field}-name`}>Name</label>
+          <input
+            id={`${field}-name`}
+            className="input"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            autoComplete="off"
+            maxLength={128}
+            placeholder="what it is for"
+            required
+          />
+        </div>
+        <div className="field">
+          <label htmlFor={`${field}-role`}>Rights</label>
+          <select
+            id={`${field}-role`}
+            className="select"
+            value={role}
+            onChange={(event) => setRole(event.target.value)}
+          >
+            {roles.map((one) => (
+              <option key={one.role} value={one.role}>
+                {one.text}
+              </option>
+            ))}
+          </select>
+        </div>
+        {creation.error && <FailureNote error={creation.error} />}
+        <div className="dialog-foot">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
+            Create
+          </button>
+        </div>
+      </form>
+    </Sheet>
+  );
+}
+
+const NewKey = ({ created, onClose }: { created: CreateKeyResponse; onClose: () => void }) => (
+  <Sheet title="The key was created" isOpen onClose={onClose}>
+    <Note tone="warn">
+      <p>Copy it now: it is shown only this once.</p>
+    </Note>
+    <CodeBlock
+      label="key"
+      text={`export PLATFORM_URL=${window.location.origin}\nexport PLATFORM_API_KEY_ID=${created.id}\nexport PLATFORM_API_KEY=${created.key}`}
+    />
+    <div className="dialog-foot">
+      <button type="button" className="button button-main" onClick={onClose}>
+        I have copied it
+      </button>
+    </div>
+  </Sheet>
+);

@@ -1,0 +1,88 @@
+import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useId, useState } from 'react';
+import { Sheet } from '../parts/dialogs.tsx';
+import { CredentialsHint } from '../parts/credentials-hint.tsx';
+import { FailureNote } from '../parts/messages.tsx';
+import { useSession } from '../session.tsx';
+
+/** Asks for a name, then shows the credentials of the new machine. */
+export function CreateMachine({ onClose }: { onClose: () => void }) {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const queries = useQueryClient();
+  const field = useId();
+  const [name, setName] = useState('');
+  const creation = useMutation(FleetService.method.createMachine, {
+    onSuccess: () =>
+      queries.invalidateQueries({
+        queryKey: createConnectQueryKey({ schema: FleetService.method.listMachines, cardinality: 'finite' }),
+      }),
+  });
+  const machine = creation.data?.machine;
+  if (machine) {
+    return (
+      <Sheet
+        title={`${machine.name} was created`}
+        lead="The agent on the machine signs in with this file."
+        isOpen
+        onClose={onClose}
+      >
+        <CredentialsHint credentials={creation.data?.credentialsJson ?? ''} />
+        <div className="dialog-foot">
+          <Link
+            to="/machines/$machineId"
+            params={{ machineId: machine.id }}
+            className="button button-main"
+            onClick={onClose}
+          >
+            Open the machine
+          </Link>
+        </div>
+      </Sheet>
+    );
+  }
+  const submit = (): void => creation.mutate({ organizationId, name: name.trim() });
+  return (
+    <Sheet
+      title="Create machine"
+      lead="A machine has a name, credentials and a configuration."
+      isOpen
+      onClose={onClose}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <div className="field">
+          <label htmlFor={field}>Name</label>
+          <input
+            id={field}
+            className="input"
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+            maxLength={128}
+            autoComplete="off"
+            placeholder="for example press-3"
+            required
+          />
+          <p className="field-hint">It can be any text that tells your machines apart.</p>
+        </div>
+        {creation.error && <FailureNote error={creation.error} />}
+        <div className="dialog-foot">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
+            {creation.isPending ? 'Creating …' : 'Create'}
+          </button>
+        </div>
+      </form>
+    </Sheet>
+  );
+}

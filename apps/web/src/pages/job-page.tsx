@@ -1,0 +1,193 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { Confirm } from '../parts/dialogs.tsx';
+import { BackIcon } from '../parts/icons.tsx';
+import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { Ago, useNow } from '../parts/time.tsx';
+import { Badge, ProgressBar } from '../parts/words.tsx';
+import { evaluationView } from '../view/evaluations.ts';
+import { span } from '../view/times.ts';
+import { jobView, pointsOf, runTime } from '../view/training-jobs.ts';
+import type { JobView } from '../view/training-jobs.ts';
+import { EvaluationReport } from './evaluation-report.tsx';
+import { JobLogs } from './job-logs.tsx';
+import { ModelCard } from './model-card.tsx';
+
+const TrainingCharts = lazy(async () => ({ default: (await import('../charts/training-charts.tsx')).TrainingCharts }));
+const route = getRouteApi('/training/$jobId');
+const refreshMs = 1000;
+
+export function JobPage() {
+  const { jobId } = route.useParams();
+  const query = useQuery(
+    MLTrainingService.method.getTrainingJob,
+    { id: jobId },
+    {
+      refetchInterval: ({ state }) =>
+        state.data?.metadata && !jobView(state.data.metadata).isActive ? false : refreshMs,
+    },
+  );
+  const metadata = query.data?.metadata;
+  if (metadata === undefined) {
+    return (
+      <div className="page">
+        <Back />
+        {query.error ? <FailureNote error={query.error} /> : <Waiting />}
+      </div>
+    );
+  }
+  const job = jobView(metadata);
+  const evaluation = evaluationView(metadata.evaluation);
+  const points = metadata.metrics.length > 0 ? pointsOf(metadata.metrics) : (evaluation?.curve ?? []);
+  return (
+    <div className="page">
+      <title>{`${job.modelName} ${job.modelVersion} · Platform`}</title>
+      <div className="page-head">
+        <div>
+          <Back />
+          <h1>{job.modelName}</h1>
+          <p className="soft break">Version {job.modelVersion}</p>
+        </div>
+        <JobActions job={job} refresh={() => void query.refetch()} />
+      </div>
+      {query.error && <FailureNote error={query.error} />}
+      <JobState job={job} />
+      {job.failure && (
+        <Note tone="bad">
+          <p>{job.failure.what}</p>
+          {job.failure.cause && <p className="small soft">Cause: {causes[job.failure.cause] ?? job.failure.cause}</p>}
+        </Note>
+      )}
+      {evaluation && <EvaluationReport evaluation={evaluation} />}
+      {points.length > 0 && (
+        <section className="card">
+          <div className="card-head">
+            <h2>Training curve</h2>
+            {job.isActive && <span className="badge is-busy">live</span>}
+          </div>
+          <div className="card-body">
+            <Suspense fallback={<Waiting />}>
+              <TrainingCharts points={points} />
+            </Suspense>
+          </div>
+        </section>
+      )}
+      {job.modelId !== '' && <ModelCard modelName={job.modelName} packageId={job.modelId} version={job.modelVersion} />}
+      <JobLogs jobId={job.id} isActive={job.isActive} />
+    </div>
+  );
+}
+
+const causes: Readonly<Record<string, string>> = {
+  data: 'the dataset. Mend it and submit a new job.',
+  script: 'the training script. See its last log lines.',
+  infrastructure: 'the computer that trained, several times. See the log of the runner.',
+};
+
+const Back = () => (
+  <Link to="/training" className="crumb">
+    <BackIcon />
+    Training
+  </Link>
+);
+
+function JobState({ job }: { job: JobView }) {
+  const now = useNow();
+  const time = runTime(job, now);
+  return (
+    <section className="card" aria-label="State">
+      <div className="card-body">
+        <div className="row" role="status">
+          <Badge word={job.status} />
+          {job.phase && <span>{job.phase}</span>}
+          {job.queuePosition > 0 && (
+            <span className="soft">
+              number {job.queuePosition} in the queue; a runner takes it as soon as one is free
+            </span>
+          )}
+          {job.attempt > 1 && <span className="badge is-warn">attempt {job.attempt}</span>}
+          {job.eta !== undefined && <span className="soft push numbers">about {span(job.eta)} left</span>}
+        </div>
+        {job.isActive && <ProgressBar share={job.progress} label="Progress of the job" />}
+        <dl className="pair-list">
+          <div>
+            <dt>Dataset</dt>
+            <dd>
+              <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
+                as it was at submission
+              </Link>
+            </dd>
+          </div>
+          <div>
+            <dt>Type</dt>
+            <dd>{job.type}</dd>
+          </div>
+          <div>
+            <dt>Format</dt>
+            <dd>{job.framework}</dd>
+          </div>
+          <div>
+            <dt>Submitted</dt>
+            <dd>
+              <Ago at={job.created} />
+            </dd>
+          </div>
+          <div>
+            <dt>Running time</dt>
+            <dd className="numbers">{time === undefined ? 'not started' : span(time)}</dd>
+          </div>
+          <div className="wide">
+            <dt>Labels</dt>
+            <dd>{job.labels.join(', ') || 'all of the dataset'}</dd>
+          </div>
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<'nothing' | 'cancel' | 'delete'>('nothing');
+  const cancel = useMutation(MLTrainingService.method.cancelTrainingJob, { onSuccess: refresh });
+  const removal = useMutation(MLTrainingService.method.deleteCompletedTrainingJob, {
+    onSuccess: () => navigate({ to: '/training' }),
+  });
+  const error = cancel.error ?? removal.error;
+  const close = (): void => setOpen('nothing');
+  return (
+    <div className="row push">
+      {job.mayCancel && (
+        <button type="button" className="button" disabled={cancel.isPending} onClick={() => setOpen('cancel')}>
+          Cancel job
+        </button>
+      )}
+      {job.mayDelete && (
+        <button type="button" className="button" disabled={removal.isPending} onClick={() => setOpen('delete')}>
+          Delete job
+        </button>
+      )}
+      {error && <FailureNote error={error} />}
+      <Confirm
+        title="Cancel this job?"
+        text={`Training stops and no model version is made. The version ${job.modelVersion} stays used up.`}
+        verb="Cancel the job"
+        isDangerous
+        isOpen={open === 'cancel'}
+        onClose={close}
+        onConfirm={() => cancel.mutate({ id: job.id })}
+      />
+      <Confirm
+        title="Delete this job?"
+        text="Its log, curve and evaluation are deleted. The model version stays in the registry."
+        verb="Delete the job"
+        isDangerous
+        isOpen={open === 'delete'}
+        onClose={close}
+        onConfirm={() => removal.mutate({ id: job.id })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,139 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { getRouteApi, Link, Outlet, useNavigate } from '@tanstack/react-router';
+import { DropdownMenu } from 'radix-ui';
+import { useState } from 'react';
+import { CredentialsHint } from '../parts/credentials-hint.tsx';
+import { Confirm, Sheet } from '../parts/dialogs.tsx';
+import { BackIcon, ChevronIcon } from '../parts/icons.tsx';
+import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { machineView } from '../view/machine-status.ts';
+import type { MachineView } from '../view/machine-status.ts';
+import { useMachine } from './machine-query.ts';
+import { PartStatus } from './part-status.tsx';
+
+const route = getRouteApi('/machines/$machineId');
+
+export function MachinePage() {
+  const { machineId } = route.useParams();
+  const query = useMachine();
+  const machine = query.data?.machine && machineView(query.data.machine);
+  if (machine === undefined) {
+    return (
+      <div className="page">
+        <Back />
+        {query.error ? <FailureNote error={query.error} /> : <Waiting />}
+      </div>
+    );
+  }
+  return (
+    <div className="page page-wide">
+      <title>{`${machine.name} · Platform`}</title>
+      <div className="stack">
+        <div className="page-head">
+          <div>
+            <Back />
+            <h1>{machine.name}</h1>
+            <p className="soft">
+              {machine.location || 'No location'}
+              {machine.os && ` · ${machine.os}`}
+              {machine.host && ` · ${machine.host}`}
+            </p>
+          </div>
+          <div className="row push">
+            <PartStatus machine={machine} />
+            <MachineMenu machine={machine} />
+          </div>
+        </div>
+        {query.error && <FailureNote error={query.error} />}
+        <Conditions machine={machine} />
+      </div>
+      <nav className="tabs" aria-label="Machine">
+        {(['configure', 'logs', 'revisions'] as const).map((tab) => (
+          <Link
+            key={tab}
+            to={`/machines/$machineId/${tab}`}
+            params={{ machineId }}
+            className="tab"
+            activeProps={{ 'aria-current': 'page' }}
+          >
+            {tab.toUpperCase()}
+          </Link>
+        ))}
+      </nav>
+      <Outlet />
+    </div>
+  );
+}
+
+const Back = () => (
+  <Link to="/machines" className="crumb">
+    <BackIcon />
+    Machines
+  </Link>
+);
+
+/** What needs somebody now; notes stay in the status. */
+const Conditions = ({ machine }: { machine: MachineView }) =>
+  machine.conditions
+    .filter(({ tone }) => tone === 'bad' || tone === 'warn')
+    .map((condition) => (
+      <Note key={`${condition.code} ${condition.message}`} tone={condition.tone}>
+        <p>
+          {condition.message} <span className="soft">{condition.remedy}</span>
+        </p>
+        <p className="small soft">
+          <span className="mono">{condition.code}</span> · <Ago at={condition.since} otherwise="" />
+        </p>
+      </Note>
+    ));
+
+function MachineMenu({ machine }: { machine: MachineView }) {
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<'nothing' | 'credentials' | 'delete'>('nothing');
+  const removal = useMutation(FleetService.method.deleteMachine, { onSuccess: () => navigate({ to: '/machines' }) });
+  const close = (): void => setOpen('nothing');
+  return (
+    <>
+      <DropdownMenu.Root>
+        <DropdownMenu.Trigger className="button">
+          More
+          <ChevronIcon />
+        </DropdownMenu.Trigger>
+        <DropdownMenu.Portal>
+          <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
+            <DropdownMenu.Item className="menu-item" onSelect={() => setOpen('credentials')}>
+              Show credentials
+            </DropdownMenu.Item>
+            <DropdownMenu.Item className="menu-item menu-danger" onSelect={() => setOpen('delete')}>
+              Delete machine …
+            </DropdownMenu.Item>
+          </DropdownMenu.Content>
+        </DropdownMenu.Portal>
+      </DropdownMenu.Root>
+      {open === 'credentials' && <Credentials partId={machine.partId} name={machine.name} onClose={close} />}
+      <Confirm
+        title={`Delete ${machine.name}?`}
+        text="Its configuration, logs and credentials are deleted; the agent can no longer sign in. This cannot be taken back."
+        verb="Delete machine"
+        isDangerous
+        isOpen={open === 'delete'}
+        onClose={close}
+        onConfirm={() => removal.mutate({ id: machine.id })}
+      />
+      {removal.error && <FailureNote error={removal.error} />}
+    </>
+  );
+}
+
+function Credentials({ partId, name, onClose }: { partId: string; name: string; onClose: () => void }) {
+  const query = useQuery(FleetService.method.getCredentials, { partId }, { gcTime: 0, staleTime: Infinity });
+  return (
+    <Sheet title={`Credentials of ${name}`} isOpen onClose={onClose}>
+      {query.error && <FailureNote error={query.error} />}
+      {query.isPending && <Waiting />}
+      {query.data && <CredentialsHint credentials={query.data.credentialsJson} />}
+    </Sheet>
+  );
+}

@@ -1,0 +1,12 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { getRouteApi } from '@tanstack/react-router';
+
+const route = getRouteApi('/machines/$machineId');
+const refreshMs = 1000;
+
+/** The machine of the address bar, kept fresh. */
+export function useMachine() {
+  const { machineId } = route.useParams();
+  return useQuery(FleetService.method.getMachine, { id: machineId }, { refetchInterval: refreshMs });
+}

@@ -1,0 +1,105 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { Link } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
+import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { Badge } from '../parts/words.tsx';
+import { useSession } from '../session.tsx';
+import { machineView, revisionText } from '../view/machine-status.ts';
+import type { MachineView } from '../view/machine-status.ts';
+import { counted } from '../view/quantities.ts';
+
+const CreateMachine = lazy(async () => ({ default: (await import('./create-machine.tsx')).CreateMachine }));
+const refreshMs = 2000;
+
+export function MachinesPage() {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const list = useQuery(FleetService.method.listMachines, { organizationId }, { refetchInterval: refreshMs });
+  const [isCreating, setCreating] = useState(false);
+  const machines = list.data?.machines.map(machineView);
+  const online = machines?.filter((machine) => machine.isOnline).length ?? 0;
+  return (
+    <div className="page">
+      <title>Machines · Platform</title>
+      <div className="page-head">
+        <div>
+          <h1>Machines</h1>
+          {machines && machines.length > 0 && (
+            <p className="soft">
+              {counted(machines.length, 'machine')}, {online} online
+            </p>
+          )}
+        </div>
+        <button type="button" className="button button-main push" onClick={() => setCreating(true)}>
+          <PlusIcon />
+          Create machine
+        </button>
+      </div>
+      {list.error && <FailureNote error={list.error} />}
+      <div className="card">
+        {machines === undefined ? (
+          !list.error && <Waiting />
+        ) : machines.length === 0 ? (
+          <Empty icon={<MachineIcon />} title="No machines yet">
+            <p>
+              Create one here: you get the credentials file that its agent starts with. A demo machine is there after a
+              start without <code>--empty</code>.
+            </p>
+          </Empty>
+        ) : (
+          <MachineTable machines={machines} />
+        )}
+      </div>
+      {isCreating && (
+        <Suspense>
+          <CreateMachine onClose={() => setCreating(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Name</th>
+        <th scope="col">State</th>
+        <th scope="col">Location</th>
+        <th scope="col">Agent</th>
+        <th scope="col">Server</th>
+        <th scope="col">Revision</th>
+        <th scope="col">Last seen</th>
+      </tr>
+    </thead>
+    <tbody>
+      {machines.map((machine) => (
+        <tr key={machine.id}>
+          <td className="lead">
+            <Link to="/machines/$machineId" params={{ machineId: machine.id }} className="row-link">
+              {machine.name}
+            </Link>
+          </td>
+          <td data-label="State">
+            <Badge word={machine.online} />
+          </td>
+          <td data-label="Location">{machine.location}</td>
+          <td data-label="Agent">{machine.agent.running}</td>
+          <td data-label="Server">{machine.server.running}</td>
+          <td
+            data-label="Revision"
+            title={machine.applied.at === 'waiting' ? 'Saved, not yet in effect on the machine' : 'In effect'}
+          >
+            {revisionText(machine.applied)}
+          </td>
+          <td data-label="Last seen" className="no-wrap">
+            <Ago at={machine.lastSeen} />
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);

@@ -1,0 +1,53 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { Link } from '@tanstack/react-router';
+import { CodeBlock } from '../parts/copying.tsx';
+import { DownloadIcon } from '../parts/icons.tsx';
+import { FailureNote } from '../parts/messages.tsx';
+import { bytes } from '../view/quantities.ts';
+import { configFor } from '../view/model-use.ts';
+
+interface ModelCardProps {
+  modelName: string;
+  packageId: string;
+  version: string;
+}
+
+/** The model version that a job made: its files, and how a machine gets it. */
+export function ModelCard({ modelName, packageId, version }: ModelCardProps) {
+  const query = useQuery(
+    PackageService.method.getPackage,
+    { id: packageId, version, includeUrl: true, type: PackageType.ML_MODEL },
+    { staleTime: 60_000 },
+  );
+  const found = query.data?.package;
+  const files = found?.info?.files ?? [];
+  const config = configFor({ modelName, packageId, version });
+  return (
+    <section className="card" aria-label="Model">
+      <div className="card-head">
+        <h2>Model version</h2>
+        {found?.url && (
+          <a className="button button-small push" href={found.url} download={`${modelName}-${version}.tar.gz`}>
+            <DownloadIcon />
+            Download package
+          </a>
+        )}
+      </div>
+      <div className="card-body">
+        {query.error && <FailureNote error={query.error} />}
+        {files.length > 0 && (
+          <p className="small">{files.map(({ name, size }) => `${name} (${bytes(size)})`).join(' · ')}</p>
+        )}
+        <div className="stack-tight">
+          <h3>Use it on a machine</h3>
+          <p className="soft small">
+            Add these entries to the configuration of a <Link to="/machines">machine</Link>, beside <code>agent</code>.
+            With the version <code>latest</code> the machine takes over every newer one by itself.
+          </p>
+          <CodeBlock text={config} label="configuration entries" />
+        </div>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,100 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { Sheet } from '../parts/dialogs.tsx';
+import { ModelIcon } from '../parts/icons.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useSession } from '../session.tsx';
+import { modelsAmong } from '../view/registry.ts';
+import type { ModelVersion } from '../view/registry.ts';
+import { bytes, counted } from '../view/quantities.ts';
+import { ModelCard } from './model-card.tsx';
+
+const refreshMs = 5000;
+
+export function ModelsPage() {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const list = useQuery(
+    PackageService.method.listPackages,
+    { organizationId, type: PackageType.ML_MODEL },
+    { refetchInterval: refreshMs },
+  );
+  const [shown, setShown] = useState<ModelVersion>();
+  const models = list.data && modelsAmong(list.data.packages);
+  return (
+    <div className="page">
+      <title>Models · Platform</title>
+      <div className="page-head">
+        <div>
+          <h1>Models</h1>
+          <p className="soft">The versions in the registry. Each stays as it is for ever.</p>
+        </div>
+      </div>
+      {list.error && <FailureNote error={list.error} />}
+      {models === undefined && !list.error && <Waiting />}
+      {models?.length === 0 && (
+        <div className="card">
+          <Empty icon={<ModelIcon />} title="No models yet">
+            <p>A completed training job puts its model here.</p>
+            <Link to="/training/new" className="button">
+              Train a model
+            </Link>
+          </Empty>
+        </div>
+      )}
+      {models?.map(({ name, versions }) => (
+        <section key={name} className="card" aria-label={name}>
+          <div className="card-head">
+            <h2>{name}</h2>
+            <span className="soft small">{counted(versions.length, 'version')}</span>
+          </div>
+          <table className="table table-cards">
+            <thead>
+              <tr>
+                <th scope="col">Version</th>
+                <th scope="col" className="number">
+                  Size
+                </th>
+                <th scope="col">Published</th>
+                <th scope="col">
+                  <span className="hidden-text">Use</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {versions.map((version, at) => (
+                <tr key={version.version}>
+                  <td className="lead">
+                    <span className="row">
+                      <strong className="break">{version.version}</strong>
+                      {at === 0 && <span className="badge is-good">latest</span>}
+                    </span>
+                  </td>
+                  <td data-label="Size" className="number">
+                    {bytes(version.sizeBytes)}
+                  </td>
+                  <td data-label="Published">
+                    <Ago at={version.created} />
+                  </td>
+                  <td data-label="">
+                    <button type="button" className="button button-small" onClick={() => setShown(version)}>
+                      Use<span className="hidden-text"> version {version.version}</span>
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      ))}
+      {shown && (
+        <Sheet title={`${shown.name} ${shown.version}`} isOpen onClose={() => setShown(undefined)} isWide>
+          <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />
+        </Sheet>
+      )}
+    </div>
+  );
+}

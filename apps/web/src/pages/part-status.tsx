@@ -1,0 +1,173 @@
+import { useMutation } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { Popover } from 'radix-ui';
+import { useState } from 'react';
+import { Confirm } from '../parts/dialogs.tsx';
+import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
+import { FailureNote, Note } from '../parts/messages.tsx';
+import { Ago, useNow } from '../parts/time.tsx';
+import { Badge, Dot } from '../parts/words.tsx';
+import type { ConditionView, MachineView, ProgramView, Word } from '../view/machine-status.ts';
+import { span } from '../view/times.ts';
+
+/** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
+export function PartStatus({ machine }: { machine: MachineView }) {
+  return (
+    <Popover.Root>
+      <Popover.Trigger className="button" aria-label={`Part status: ${machine.online.text}`}>
+        <Dot tone={machine.online.tone} />
+        {machine.online.text}
+        {machine.isOnline && machine.server.isRestartNeeded && <span className="badge is-warn">restart needed</span>}
+        <ChevronIcon />
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className="popover" align="end" sideOffset={6} collisionPadding={8} aria-label="Part status">
+          <div className="popover-part">
+            <div className="row">
+              <Badge word={machine.online} />
+              <span className="soft small push">
+                seen <Ago at={machine.lastSeen} />
+              </span>
+            </div>
+            <AppliedLine machine={machine} />
+          </div>
+          <Program title="Agent" program={machine.agent} />
+          <Program
+            title="Machine server"
+            program={machine.server}
+            word={machine.hasReport ? machine.serverState : undefined}
+          >
+            {machine.lastExit && (
+              <p className="small soft">
+                Last end: {machine.lastExit}, started again {machine.restarts} ×
+              </p>
+            )}
+            {machine.hasReport && !machine.isSupervised && (
+              <p className="small soft">Not supervised by systemd on this machine.</p>
+            )}
+            <Restart machine={machine} />
+          </Program>
+          {machine.conditions.length > 0 && <ConditionList conditions={machine.conditions} />}
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}
+
+function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
+  switch (applied.at) {
+    case 'unset':
+      return <p className="small soft">No configuration was saved yet.</p>;
+    case 'applied':
+      return (
+        <p className="small">
+          Configuration: revision {String(applied.revision)} is in effect, reported <Ago at={applied.since} />.
+        </p>
+      );
+    case 'waiting':
+      return (
+        <p className="small">
+          Configuration: revision {String(applied.wanted)} was saved,{' '}
+          {applied.applied === 0n ? 'none is in effect yet' : `${applied.applied} is in effect`}.
+        </p>
+      );
+  }
+}
+
+interface ProgramProps {
+  title: string;
+  program: ProgramView;
+  word?: Word | undefined;
+  children?: React.ReactNode;
+}
+function Program({ title, program, word, children }: ProgramProps) {
+  const now = useNow();
+  return (
+    <section className="popover-part" aria-label={title}>
+      <div className="row">
+        <h3>{title}</h3>
+        {word && <Badge word={word} />}
+      </div>
+      <dl className="pair-list pair-list-tight">
+        <div>
+          <dt>Running</dt>
+          <dd className="mono">{program.running}</dd>
+        </div>
+        <div>
+          <dt>Installed</dt>
+          <dd className="mono">{program.installed}</dd>
+        </div>
+        <div>
+          <dt>Wanted</dt>
+          <dd className="mono">{program.wanted}</dd>
+        </div>
+        <div>
+          <dt>Uptime</dt>
+          <dd>{program.startedAt === undefined ? 'not running' : span(now - program.startedAt)}</dd>
+        </div>
+      </dl>
+      {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
+      {program.isUpdateWaiting && !program.isRestartNeeded && (
+        <p className="small">Version {program.wanted} is on its way.</p>
+      )}
+      {children}
+    </section>
+  );
+}
+
+function Restart({ machine }: { machine: MachineView }) {
+  const [isAsking, setAsking] = useState(false);
+  const restart = useMutation(FleetService.method.restartPart);
+  const isWaiting = machine.restartRequested !== undefined;
+  const isDone = restart.isSuccess && !isWaiting;
+  return (
+    <div className="stack-tight">
+      <div>
+        <button
+          type="button"
+          className="button button-small"
+          disabled={isWaiting || restart.isPending}
+          onClick={() => setAsking(true)}
+        >
+          <RestartIcon />
+          Restart
+        </button>
+      </div>
+      {isWaiting && (
+        <p className="small" role="status">
+          Restart asked for <Ago at={machine.restartRequested} />
+          {machine.isOnline ? '; the agent does it next.' : '; it happens when the machine is online.'}
+        </p>
+      )}
+      {isDone && (
+        <p className="small" role="status">
+          The agent has taken the order and restarts the server.
+        </p>
+      )}
+      {restart.error && <FailureNote error={restart.error} />}
+      <Confirm
+        title="Restart the machine server?"
+        text={`${machine.name} stops what it is doing: cameras, predictions and uploads pause until the server is ready again.${machine.isRestartAllowed || !machine.hasReport ? '' : ' The server says that it is busy now.'}`}
+        verb="Restart"
+        isOpen={isAsking}
+        onClose={() => setAsking(false)}
+        onConfirm={() => restart.mutate({ partId: machine.partId })}
+      />
+    </div>
+  );
+}
+
+const ConditionList = ({ conditions }: { conditions: readonly ConditionView[] }) => (
+  <section className="popover-part" aria-label="Conditions">
+    <h3>Conditions</h3>
+    {conditions.map((condition) => (
+      <Note key={`${condition.code} ${condition.message}`} tone={condition.tone}>
+        <p className="small">{condition.message}</p>
+        {condition.remedy && <p className="small soft">{condition.remedy}</p>}
+        <p className="small soft">
+          <span className="mono">{condition.code}</span> · <Ago at={condition.since} otherwise="" />
+        </p>
+      </Note>
+    ))}
+  </section>
+);

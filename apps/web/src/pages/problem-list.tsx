@@ -1,0 +1,53 @@
+import type { Ref } from 'react';
+import { CheckIcon } from '../parts/icons.tsx';
+import { Dot } from '../parts/words.tsx';
+import { isError } from '../view/config-problems.ts';
+import type { ConfigProblem } from '../view/config-problems.ts';
+import { counted } from '../view/quantities.ts';
+
+interface ProblemListProps {
+  ref: Ref<HTMLElement>;
+  problems: readonly ConfigProblem[];
+  onShow: (problem: ConfigProblem) => void;
+}
+
+/** Every problem by path; pressing one puts the cursor there. */
+export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
+  const wrong = problems.filter(isError).length;
+  return (
+    <section className="card problems" aria-label="Problems" ref={ref} tabIndex={-1}>
+      <div className="card-head">
+        <h2>Problems</h2>
+        <span className="soft small" role="status">
+          {problems.length === 0
+            ? 'none'
+            : wrong === 0
+              ? counted(problems.length, 'remark')
+              : `${counted(wrong, 'error')}: it cannot be saved`}
+        </span>
+      </div>
+      {problems.length === 0 ? (
+        <p className="problems-none">
+          <CheckIcon /> The configuration is valid.
+        </p>
+      ) : (
+        <ul>
+          {problems.map((problem, at) => (
+            <li key={`${problem.where} ${at}`}>
+              <button type="button" className="problem" onClick={() => onShow(problem)}>
+                <Dot tone={problem.tone} />
+                <span className="stack-tight">
+                  <span className="mono small break">{problem.where}</span>
+                  <span>
+                    <span className="hidden-text">{isError(problem) ? 'Error: ' : 'Remark: '}</span>
+                    {problem.message} {problem.remedy && <span className="soft">{problem.remedy}</span>}
+                  </span>
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { lazy, Suspense, useState } from 'react';
+import { Sheet } from '../parts/dialogs.tsx';
+import { SettingsIcon } from '../parts/icons.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { msOf } from '../view/times.ts';
+import { useMachine } from './machine-query.ts';
+
+const ConfigDiff = lazy(async () => ({ default: (await import('../editor/config-diff.tsx')).ConfigDiff }));
+
+/** REVISIONS: every configuration that was ever saved, and what each changed. */
+export function RevisionsTab() {
+  const machine = useMachine().data?.machine;
+  const partId = machine?.partId ?? '';
+  const wanted = machine?.wantedRevision ?? 0n;
+  const applied = machine?.report?.appliedRevision ?? 0n;
+  const list = useQuery(
+    FleetService.method.listConfigRevisions,
+    { partId },
+    { enabled: partId !== '', refetchInterval: 5000 },
+  );
+  const [shown, setShown] = useState<bigint>();
+  if (list.error) return <FailureNote error={list.error} />;
+  if (list.data === undefined) return <Waiting />;
+  const revisions = list.data.revisions.toSorted((a, b) => Number(b.revision - a.revision));
+  return (
+    <div className="card">
+      {revisions.length === 0 ? (
+        <Empty icon={<SettingsIcon />} title="No revisions yet">
+          <p>Each time a configuration is saved on the CONFIGURE tab, it becomes a revision that stays.</p>
+        </Empty>
+      ) : (
+        <table className="table table-cards">
+          <thead>
+            <tr>
+              <th scope="col">Revision</th>
+              <th scope="col">Saved</th>
+              <th scope="col">By</th>
+              <th scope="col">sha256</th>
+              <th scope="col">
+                <span className="hidden-text">Changes</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {revisions.map(({ revision, savedBy, savedOn, sha256 }) => (
+              <tr key={String(revision)}>
+                <td className="lead">
+                  <span className="row">
+                    <strong>{String(revision)}</strong>
+                    {revision === applied && <span className="badge is-good">in effect</span>}
+                    {revision === wanted && revision !== applied && <span className="badge is-busy">wanted</span>}
+                  </span>
+                </td>
+                <td data-label="Saved">
+                  <Ago at={msOf(savedOn)} />
+                </td>
+                <td data-label="By">{savedBy}</td>
+                <td data-label="sha256" className="mono">
+                  {sha256.slice(0, 12)}
+                </td>
+                <td data-label="">
+                  <button type="button" className="button button-small" onClick={() => setShown(revision)}>
+                    Show changes<span className="hidden-text"> of revision {String(revision)}</span>
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {shown !== undefined && <Changes partId={partId} revision={shown} onClose={() => setShown(undefined)} />}
+    </div>
+  );
+}
+
+function Changes({ partId, revision, onClose }: { partId: string; revision: bigint; onClose: () => void }) {
+  const after = useQuery(FleetService.method.getConfig, { partId, revision }, { staleTime: Infinity });
+  const hasBefore = revision > 1n;
+  const before = useQuery(
+    FleetService.method.getConfig,
+    { partId, revision: revision - 1n },
+    { enabled: hasBefore, staleTime: Infinity },
+  );
+  const error = after.error ?? before.error;
+  return (
+    <Sheet
+      title={`Revision ${revision}`}
+      lead={hasBefore ? `What it changed against revision ${revision - 1n}.` : 'The first one.'}
+      isOpen
+      onClose={onClose}
+      isWide
+    >
+      {error && <FailureNote error={error} />}
+      <Suspense fallback={<Waiting />}>
+        {after.data && (before.data || !hasBefore) ? (
+          <ConfigDiff before={before.data?.configJson ?? '{}'} after={after.data.configJson} label="Changes" />
+        ) : (
+          !error && <Waiting />
+        )}
+      </Suspense>
+    </Sheet>
+  );
+}

@@ -1,0 +1,57 @@
+import { ConfigDiff } from '../editor/config-diff.tsx';
+import { Sheet } from '../parts/dialogs.tsx';
+import { FailureNote, Note } from '../parts/messages.tsx';
+import type { ConfigProblem } from '../view/config-problems.ts';
+
+interface SaveDialogProps {
+  before: string;
+  after: string;
+  machineName: string;
+  /** Remarks only: with errors there is no dialog. */
+  problems: readonly ConfigProblem[];
+  error: unknown;
+  isConflict: boolean;
+  isSaving: boolean;
+  onSave: () => void;
+  onClose: () => void;
+}
+
+/** What will change on the machine, before it does. */
+export const SaveDialog = ({
+  before,
+  after,
+  machineName,
+  problems,
+  error,
+  isConflict,
+  isSaving,
+  onSave,
+  onClose,
+}: SaveDialogProps) => (
+  <Sheet
+    title="Save this configuration?"
+    lead={`${machineName} takes it over as soon as it is online. Every saved revision can be loaded again.`}
+    isOpen
+    onClose={onClose}
+    isWide
+  >
+    <ConfigDiff before={before} after={after} label="Changes" />
+    {problems.map((problem) => (
+      <Note key={`${problem.where} ${problem.message}`} tone={problem.tone}>
+        <p>
+          <span className="mono small">{problem.where}</span> {problem.message}{' '}
+          <span className="soft">{problem.remedy}</span>
+        </p>
+      </Note>
+    ))}
+    {error !== null && error !== undefined && <FailureNote error={error} />}
+    <div className="dialog-foot">
+      <button type="button" className="button" onClick={onClose}>
+        {isConflict ? 'Back to the conflict' : 'Go on editing'}
+      </button>
+      <button type="button" className="button button-main" disabled={isSaving || isConflict} onClick={onSave}>
+        {isSaving ? 'Saving …' : 'Save'}
+      </button>
+    </div>
+  </Sheet>
+);

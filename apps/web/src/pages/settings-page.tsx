@@ -1,0 +1,118 @@
+import { useQuery } from '@connectrpc/connect-query';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { ModelIcon, SignOutIcon } from '../parts/icons.tsx';
+import { Command } from '../parts/copying.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { useSession } from '../session.tsx';
+import { bytes } from '../view/quantities.ts';
+import { releaseViews } from '../view/registry.ts';
+import { ApiKeys } from './api-keys.tsx';
+
+export function SettingsPage() {
+  const { name, organization, signOut, serverVersion } = useSession();
+  return (
+    <div className="page">
+      <title>Settings · Platform</title>
+      <h1>Settings</h1>
+      <section className="card" aria-label="You">
+        <div className="card-head">
+          <h2>{organization.organizationName}</h2>
+          <button type="button" className="button button-small push" onClick={signOut}>
+            <SignOutIcon />
+            Sign out
+          </button>
+        </div>
+        <div className="card-body">
+          <dl className="pair-list">
+            <div>
+              <dt>You</dt>
+              <dd>{name}</dd>
+            </div>
+            <div>
+              <dt>Role</dt>
+              <dd>{organization.role}</dd>
+            </div>
+            <div>
+              <dt>Server version</dt>
+              <dd>{serverVersion}</dd>
+            </div>
+            <div className="wide">
+              <dt>Organization ID</dt>
+              <dd className="mono">{organization.organizationId}</dd>
+            </div>
+          </dl>
+        </div>
+      </section>
+      <ApiKeys />
+      <Releases />
+    </div>
+  );
+}
+
+function Releases() {
+  const list = useQuery(ReleaseService.method.listReleases, {});
+  const releases = list.data && releaseViews(list.data.releases);
+  return (
+    <section className="card" aria-label="Releases">
+      <div className="card-head">
+        <h2>Releases</h2>
+        <span className="soft small">What agents can install. Machines on a channel get the version it points to.</span>
+      </div>
+      {list.error && <FailureNote error={list.error} />}
+      {releases === undefined && !list.error && <Waiting />}
+      {releases?.length === 0 && (
+        <Empty icon={<ModelIcon />} title="No releases yet">
+          <p>Build the machine server into one file; the next start publishes it:</p>
+          <Command text="npm run release:server" />
+        </Empty>
+      )}
+      {releases && releases.length > 0 && (
+        <table className="table table-cards">
+          <thead>
+            <tr>
+              <th scope="col">Program</th>
+              <th scope="col">Version</th>
+              <th scope="col">Platform</th>
+              <th scope="col">Channels</th>
+              <th scope="col" className="number">
+                Size
+              </th>
+              <th scope="col">sha256</th>
+              <th scope="col">Published</th>
+            </tr>
+          </thead>
+          <tbody>
+            {releases.map((release) => (
+              <tr key={release.key}>
+                <td className="lead">{release.name}</td>
+                <td data-label="Version">
+                  <a href={release.url}>{release.version}</a>
+                </td>
+                <td data-label="Platform">{release.platform}</td>
+                <td data-label="Channels">
+                  <span className="row">
+                    {release.channels.map((channel) => (
+                      <span key={channel} className="badge is-good">
+                        {channel}
+                      </span>
+                    ))}
+                  </span>
+                </td>
+                <td data-label="Size" className="number no-wrap">
+                  {bytes(release.sizeBytes)}
+                </td>
+                <td data-label="sha256" className="mono" title={release.sha256}>
+                  {release.sha256.slice(0, 12)}
+                </td>
+                <td data-label="Published" className="no-wrap">
+                  <Ago at={release.published} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,18 @@
+import { errorText } from '@platform/kit';
+import { Note } from './messages.tsx';
+
+/** A page that could not be drawn: our fault, or the app was updated under an open page. */
+export const Crash = ({ error }: { error: unknown }) => (
+  <Note
+    tone="bad"
+    isLive
+    action={
+      <button type="button" className="button button-small" onClick={() => window.location.reload()}>
+        Reload
+      </button>
+    }
+  >
+    <p>This page could not be shown. Reload it; if the server was updated meanwhile, that is all it takes.</p>
+    <p className="mono small soft">{errorText(error)}</p>
+  </Note>
+);

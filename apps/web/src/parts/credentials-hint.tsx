@@ -1,0 +1,23 @@
+import { CodeBlock, Command } from './copying.tsx';
+
+/** The credentials file of a machine and what to do with it. */
+export const CredentialsHint = ({ credentials }: { credentials: string }) => (
+  <div className="stack">
+    <ol className="steps">
+      <li className="stack-tight">
+        <p>
+          Save this as <code>machine.json</code> on the machine. Whoever has it can act as the machine: keep it to its
+          owner (mode 600).
+        </p>
+        <CodeBlock text={credentials} label="credentials" />
+      </li>
+      <li className="stack-tight">
+        <p>Start the agent with it, in a checkout on the machine:</p>
+        <Command text="node tools/setup.mjs apps/agent/src/main.ts --config machine.json --root .machine" />
+      </li>
+      <li className="soft">
+        The machine shows as online here within seconds. The agent installs and starts the machine server by itself.
+      </li>
+    </ol>
+  </div>
+);

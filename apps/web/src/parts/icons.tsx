@@ -1,0 +1,130 @@
+import type { ReactNode } from 'react';
+
+/** Line drawings on a 24 px grid in the colour of the text around them; always beside words, so hidden from readers of the page. */
+function Icon({ children }: { children: ReactNode }) {
+  return (
+    <svg
+      viewBox="0 0 24 24"
+      width="16"
+      height="16"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.75"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+      focusable="false"
+    >
+      {children}
+    </svg>
+  );
+}
+
+export const MachineIcon = () => (
+  <Icon>
+    <rect x="4" y="5" width="16" height="6" rx="1.5" />
+    <rect x="4" y="13" width="16" height="6" rx="1.5" />
+    <path d="M8 8h.01M8 16h.01M12 8h4M12 16h4" />
+  </Icon>
+);
+export const TrainingIcon = () => (
+  <Icon>
+    <path d="M4 19h16M4 19V5" />
+    <path d="m7 15 4-5 3 3 6-7" />
+  </Icon>
+);
+export const DatasetIcon = () => (
+  <Icon>
+    <rect x="3.5" y="5" width="17" height="14" rx="2" />
+    <circle cx="9" cy="10" r="1.6" />
+    <path d="m4 17 5-4 4 3 3-2.5 4 3.5" />
+  </Icon>
+);
+export const ModelIcon = () => (
+  <Icon>
+    <path d="m12 3 8 4.5v9L12 21l-8-4.5v-9z" />
+    <path d="m4 7.5 8 4.5 8-4.5M12 12v9" />
+  </Icon>
+);
+export const SettingsIcon = () => (
+  <Icon>
+    <path d="M4 7h9M17 7h3M4 17h3M11 17h9" />
+    <circle cx="15" cy="7" r="2" />
+    <circle cx="9" cy="17" r="2" />
+  </Icon>
+);
+export const CopyIcon = () => (
+  <Icon>
+    <rect x="9" y="9" width="11" height="11" rx="2" />
+    <path d="M5 15V6a2 2 0 0 1 2-2h8" />
+  </Icon>
+);
+export const CheckIcon = () => (
+  <Icon>
+    <path d="m5 13 4.5 4.5L19 7" />
+  </Icon>
+);
+export const CrossIcon = () => (
+  <Icon>
+    <path d="m6 6 12 12M18 6 6 18" />
+  </Icon>
+);
+export const AlertIcon = () => (
+  <Icon>
+    <path d="M12 4 2.8 19.5h18.4z" />
+    <path d="M12 10v4M12 17h.01" />
+  </Icon>
+);
+export const NoteIcon = () => (
+  <Icon>
+    <circle cx="12" cy="12" r="9" />
+    <path d="M12 11v5M12 8h.01" />
+  </Icon>
+);
+export const PlusIcon = () => (
+  <Icon>
+    <path d="M12 5v14M5 12h14" />
+  </Icon>
+);
+export const ChevronIcon = () => (
+  <Icon>
+    <path d="m6 9 6 6 6-6" />
+  </Icon>
+);
+export const BackIcon = () => (
+  <Icon>
+    <path d="m14 6-6 6 6 6" />
+  </Icon>
+);
+export const RestartIcon = () => (
+  <Icon>
+    <path d="M20 11a8 8 0 1 0-2.3 6.3" />
+    <path d="M20 5v6h-6" />
+  </Icon>
+);
+export const PauseIcon = () => (
+  <Icon>
+    <path d="M9 6v12M15 6v12" />
+  </Icon>
+);
+export const PlayIcon = () => (
+  <Icon>
+    <path d="m8 5 11 7-11 7z" />
+  </Icon>
+);
+export const DownloadIcon = () => (
+  <Icon>
+    <path d="M12 4v11M7 11l5 5 5-5M5 20h14" />
+  </Icon>
+);
+export const SignOutIcon = () => (
+  <Icon>
+    <path d="M10 4H6a2 2 0 0 0-2 2v12a2 2 0 0 0 2 2h4M15 8l4 4-4 4M19 12H9" />
+  </Icon>
+);
+export const LinkIcon = () => (
+  <Icon>
+    <path d="M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7L12 7" />
+    <path d="M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7L12 17" />
+  </Icon>
+);

@@ -1,0 +1,56 @@
+import type { ReactNode } from 'react';
+import { failureOf } from '../view/failures.ts';
+import type { Tone } from '../view/machine-status.ts';
+import { AlertIcon, CheckIcon, NoteIcon } from './icons.tsx';
+
+interface NoteProps {
+  tone: Tone;
+  children: ReactNode;
+  action?: ReactNode;
+  /** Said aloud by screen readers as soon as it appears. */
+  isLive?: boolean;
+}
+
+export function Note({ tone, children, action, isLive = false }: NoteProps) {
+  const icon = tone === 'good' ? <CheckIcon /> : tone === 'bad' || tone === 'warn' ? <AlertIcon /> : <NoteIcon />;
+  return (
+    <div className={`note note-${tone}`} {...(isLive ? { role: tone === 'bad' ? 'alert' : 'status' } : {})}>
+      {icon}
+      <div className="stack-tight">{children}</div>
+      {action}
+    </div>
+  );
+}
+
+/** What went wrong, the code to search for, and what to do. */
+export function FailureNote({ error, action }: { error: unknown; action?: ReactNode }) {
+  const failure = failureOf(error);
+  return (
+    <Note tone="bad" isLive action={action}>
+      <p>
+        {failure.what} <span className="soft">{failure.remedy}</span>
+      </p>
+      <p className="mono small soft">{failure.code}</p>
+    </Note>
+  );
+}
+
+export function Waiting({ text = 'Loading …' }: { text?: string }) {
+  return (
+    <div className="wait" role="status">
+      <span className="spinner" aria-hidden="true" />
+      {text}
+    </div>
+  );
+}
+
+/** A list with nothing in it says what to do next. */
+export function Empty({ icon, title, children }: { icon: ReactNode; title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      {icon}
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}

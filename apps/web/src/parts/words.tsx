@@ -1,0 +1,29 @@
+import type { Tone, Word } from '../view/machine-status.ts';
+
+const toneClass = (tone: Tone): string => (tone === 'quiet' ? '' : ` is-${tone}`);
+
+/** A state in a coloured word; the dot repeats the colour for those who scan a list. */
+export const Badge = ({ word }: { word: Word }) => (
+  <span className={`badge${toneClass(word.tone)}`}>
+    <Dot tone={word.tone} />
+    {word.text}
+  </span>
+);
+
+export const Dot = ({ tone }: { tone: Tone }) => <span className={`dot${toneClass(tone)}`} aria-hidden="true" />;
+
+export function ProgressBar({ share, label, isThin = false }: { share: number; label: string; isThin?: boolean }) {
+  const now = Math.round(share * 100);
+  return (
+    <div
+      className={isThin ? 'bar bar-thin' : 'bar'}
+      role="progressbar"
+      aria-label={label}
+      aria-valuenow={now}
+      aria-valuemin={0}
+      aria-valuemax={100}
+    >
+      <span style={{ width: `${now}%` }} />
+    </div>
+  );
+}

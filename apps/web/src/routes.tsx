@@ -1,0 +1,103 @@
+import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { Frame } from './frame.tsx';
+import { MachinesPage } from './pages/machines-page.tsx';
+import { NotFoundPage } from './pages/not-found-page.tsx';
+import { SessionGate } from './session.tsx';
+
+const root = createRootRoute({
+  component: () => (
+    <SessionGate>
+      <Frame />
+    </SessionGate>
+  ),
+  notFoundComponent: NotFoundPage,
+});
+
+const index = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/machines', replace: true });
+  },
+});
+const machines = createRoute({ getParentRoute: () => root, path: '/machines', component: MachinesPage });
+
+const machine = createRoute({
+  getParentRoute: () => root,
+  path: '/machines/$machineId',
+  component: lazyRouteComponent(() => import('./pages/machine-page.tsx'), 'MachinePage'),
+});
+const machineIndex = createRoute({
+  getParentRoute: () => machine,
+  path: '/',
+  beforeLoad: ({ params }) => {
+    throw redirect({ to: '/machines/$machineId/configure', params, replace: true });
+  },
+});
+const configure = createRoute({
+  getParentRoute: () => machine,
+  path: 'configure',
+  component: lazyRouteComponent(() => import('./pages/configure-tab.tsx'), 'ConfigureTab'),
+});
+const logs = createRoute({
+  getParentRoute: () => machine,
+  path: 'logs',
+  component: lazyRouteComponent(() => import('./pages/logs-tab.tsx'), 'LogsTab'),
+});
+const revisions = createRoute({
+  getParentRoute: () => machine,
+  path: 'revisions',
+  component: lazyRouteComponent(() => import('./pages/revisions-tab.tsx'), 'RevisionsTab'),
+});
+
+const training = createRoute({
+  getParentRoute: () => root,
+  path: '/training',
+  component: lazyRouteComponent(() => import('./pages/training-page.tsx'), 'TrainingPage'),
+});
+const submit = createRoute({
+  getParentRoute: () => root,
+  path: '/training/new',
+  validateSearch: (search: Record<string, unknown>): { dataset?: string } =>
+    typeof search['dataset'] === 'string' ? { dataset: search['dataset'] } : {},
+  component: lazyRouteComponent(() => import('./pages/submit-page.tsx'), 'SubmitPage'),
+});
+const job = createRoute({
+  getParentRoute: () => root,
+  path: '/training/$jobId',
+  component: lazyRouteComponent(() => import('./pages/job-page.tsx'), 'JobPage'),
+});
+
+const datasets = createRoute({
+  getParentRoute: () => root,
+  path: '/datasets',
+  component: lazyRouteComponent(() => import('./pages/datasets-page.tsx'), 'DatasetsPage'),
+});
+const dataset = createRoute({
+  getParentRoute: () => root,
+  path: '/datasets/$datasetId',
+  component: lazyRouteComponent(() => import('./pages/dataset-page.tsx'), 'DatasetPage'),
+});
+const registry = createRoute({
+  getParentRoute: () => root,
+  path: '/models',
+  component: lazyRouteComponent(() => import('./pages/models-page.tsx'), 'ModelsPage'),
+});
+const settings = createRoute({
+  getParentRoute: () => root,
+  path: '/settings',
+  component: lazyRouteComponent(() => import('./pages/settings-page.tsx'), 'SettingsPage'),
+});
+
+export const routeTree = root.addChildren([
+  index,
+  machines,
+  machine.addChildren([machineIndex, configure, logs, revisions]),
+  training,
+  submit,
+  job,
+  datasets,
+  dataset,
+  registry,
+  settings,
+]);

@@ -1,0 +1,59 @@
+import type { Package } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { msOf } from './times.ts';
+
+export interface ModelVersion {
+  name: string;
+  version: string;
+  packageId: string;
+  sizeBytes: bigint;
+  created: number | undefined;
+}
+export interface Model {
+  name: string;
+  /** Newest first. */
+  versions: readonly ModelVersion[];
+}
+
+/** Versions gathered under their model, models by name. */
+export function modelsAmong(packages: readonly Package[]): Model[] {
+  const versions = packages.flatMap(({ id, info, createdOn }): ModelVersion[] => {
+    if (info === undefined) return [];
+    const sizeBytes = info.files.reduce((sum, file) => sum + file.size, 0n);
+    return [{ name: info.name, version: info.version, packageId: id, sizeBytes, created: msOf(createdOn) }];
+  });
+  const byName = Map.groupBy(versions, ({ name }) => name);
+  return [...byName]
+    .map(([name, found]) => ({ name, versions: found.toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0)) }))
+    .toSorted((a, b) => a.name.localeCompare(b.name));
+}
+
+const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+export interface ReleaseView {
+  key: string;
+  name: string;
+  version: string;
+  platform: string;
+  sha256: string;
+  sizeBytes: bigint;
+  url: string;
+  published: number | undefined;
+  channels: readonly string[];
+}
+
+/** Newest first. */
+export const releaseViews = (releases: readonly Release[]): ReleaseView[] =>
+  releases
+    .map((release) => ({
+      key: `${release.name} ${release.version} ${release.platform}`,
+      name: release.name,
+      version: release.version,
+      platform: release.platform,
+      sha256: hex(release.sha256),
+      sizeBytes: release.sizeBytes,
+      url: release.url,
+      published: msOf(release.publishedOn),
+      channels: release.channels,
+    }))
+    .toSorted((a, b) => (b.published ?? 0) - (a.published ?? 0));
