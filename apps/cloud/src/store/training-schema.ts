@@ -27,6 +27,7 @@ export type BinaryData = Capture & {
   methodParameters: JSONColumnType<Json> | null;
   timeRequested: Time;
   timeReceived: Time;
+  identity: Buffer | null;
 };
 export type BoundingBoxRow = {
   orgId: string;

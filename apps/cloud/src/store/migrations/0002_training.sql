@@ -21,7 +21,10 @@ create table binary_data (
   tags text[] not null default '{}',
   time_requested timestamptz(6) not null,
   time_received timestamptz(6) not null,
-  primary key (org_id, id)
+  -- What a machine uploads again after a lost answer is the same datum: hash of all that identifies a capture. Null: always new.
+  identity bytea,
+  primary key (org_id, id),
+  unique (org_id, identity)
 );
 create index on binary_data (org_id, time_requested, id);
 create index on binary_data using gin (tags);

@@ -1,0 +1,73 @@
+import { createGzip } from 'node:zlib';
+import { pipeline } from 'node:stream/promises';
+import crc32c from 'crc-32/crc32c.js';
+import tar from 'tar-stream';
+import type { BlobStore, StoredBlob } from './store.ts';
+
+export type PackedFile = { path: string; sha256: string; sizeBytes: number };
+export type Packed = StoredBlob & {
+  /** CRC-32C (Castagnoli), unsigned: machines check downloads with it. */
+  crc32c: number;
+};
+
+/**
+ * Makes one `.tar.gz` of stored files and stores it. Equal files make equal bytes: sorted by path, without times and owners.
+ *
+ * @throws PlatformError BLOB_MISSING, DISK_FULL
+ */
+export async function packFiles(blobs: BlobStore, files: readonly PackedFile[]): Promise<Packed> {
+  const archive = tar.pack();
+  const gzip = createGzip();
+  const filled = fill(archive, blobs, files);
+  const zipped = pipeline(archive, gzip);
+  const stored = putWithCrc(blobs, gzip).finally(() => {
+    archive.destroy();
+    gzip.destroy();
+  });
+  const [packed] = await Promise.all([stored, filled, zipped]);
+  return packed;
+}
+
+async function fill(archive: tar.Pack, blobs: BlobStore, files: readonly PackedFile[]): Promise<void> {
+  const since1970 = new Date(0);
+  try {
+    for (const file of files.toSorted((a, b) => (a.path < b.path ? -1 : 1))) {
+      const bytes = await blobs.get(file.sha256);
+      await new Promise<void>((resolve, reject) => {
+        const entry = archive.entry({ name: file.path, size: file.sizeBytes, mode: 0o644, mtime: since1970 }, (error) =>
+          error ? reject(error) : resolve(),
+        );
+        pipeline(bytes, entry).catch(reject);
+      });
+    }
+    archive.finalize();
+  } catch (error) {
+    archive.destroy(error as Error);
+    throw error;
+  }
+}
+
+/** Stores a stream and tells its checksum, too. */
+export async function putWithCrc(
+  blobs: BlobStore,
+  from: AsyncIterable<Uint8Array>,
+  options: { limitBytes?: number } = {},
+): Promise<Packed> {
+  const sum = { crc: 0 };
+  const stored = await blobs.put(summed(from, sum), options);
+  return { ...stored, crc32c: sum.crc >>> 0 };
+}
+
+async function* summed(from: AsyncIterable<Uint8Array>, sum: { crc: number }): AsyncGenerator<Uint8Array> {
+  for await (const chunk of from) {
+    sum.crc = crc32c.buf(chunk, sum.crc);
+    yield chunk;
+  }
+}
+
+/** As the download's header carries it: base64 of the four bytes, most significant first. */
+export function crcHeader(crc: number): string {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc);
+  return `crc32c=${bytes.toString('base64')}`;
+}

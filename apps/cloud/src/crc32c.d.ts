@@ -1,0 +1,7 @@
+declare module 'crc-32/crc32c.js' {
+  const crc32c: {
+    /** CRC-32C (Castagnoli) of bytes as a signed 32-bit number; `seed`: the result for the bytes before. */
+    buf(bytes: Uint8Array, seed?: number): number;
+  };
+  export default crc32c;
+}

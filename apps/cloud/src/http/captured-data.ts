@@ -1,0 +1,41 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { BlobStore } from '../blobs/store.ts';
+import { isShown } from '../rules/file-kind.ts';
+import { parseBinaryDataId } from '../rules/manifest.ts';
+import { requireMember } from '../rules/permissions.ts';
+import { findData } from '../store/binary-data.ts';
+import type { Database } from '../store/database.ts';
+import { type Route, sendBlob } from './exchange.ts';
+
+/** Path of a datum's content on this server. */
+export const dataPath = (binaryDataId: string): string => `/data/${binaryDataId}`;
+
+/** GET, HEAD /data/<organization>/<location>/<file>: the bytes of a datum, with Range. */
+export const dataDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route => ({
+  methods: ['GET', 'HEAD'],
+  path: /^\/data\/([^/]+)\/([^/]*)\/([^/]+)$/,
+  async answer(exchange, groups) {
+    const binaryDataId = groups.join('/');
+    const absent = () => new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId });
+    const key = parseBinaryDataId(binaryDataId);
+    const caller = await exchange.caller();
+    if (!key) throw absent();
+    requireMember(caller, key.orgId, absent);
+    const [datum] = await findData(db, [key]);
+    if (datum?.locationId !== key.locationId) throw absent();
+    const isPicture = isShown(datum.mimeType);
+    await sendBlob(exchange, blobs, {
+      sha256: datum.sha256,
+      sizeBytes: datum.sizeBytes,
+      // What somebody uploaded must never run as a page of ours.
+      contentType: isPicture ? datum.mimeType : 'application/octet-stream',
+      headers: {
+        'content-security-policy': "default-src 'none'; sandbox",
+        'content-disposition': `${isPicture ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,
+      },
+    });
+  },
+});
+
+const nameOf = ({ fileName, id, fileExt }: { fileName: string; id: string; fileExt: string }): string =>
+  fileName.split('/').at(-1) || `${id}${fileExt}`;

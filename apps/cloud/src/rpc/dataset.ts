@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { callerOf } from '../auth/caller.ts';
+import { type Caller, isMember, memberships, requireMember } from '../rules/permissions.ts';
+import * as check from '../rules/submission.ts';
+import {
+  createDataset,
+  type Dataset,
+  datasetsOf,
+  deleteDataset,
+  findDataset,
+  findDatasets,
+  mergeDatasets,
+  renameDataset,
+} from '../store/datasets.ts';
+import { timeOf } from './protobuf-times.ts';
+import type { Deps } from './routes.ts';
+
+const typeNames: Readonly<Record<Dataset['type'], DatasetType>> = {
+  binary_data: DatasetType.BINARY_DATA,
+  sequence_data: DatasetType.SEQUENCE_DATA,
+};
+const typeName = (type: DatasetType): Dataset['type'] =>
+  type === DatasetType.SEQUENCE_DATA ? 'sequence_data' : 'binary_data';
+
+const message = (row: Dataset) => ({
+  id: row.id,
+  name: row.name,
+  organizationId: row.orgId,
+  timeCreated: timeOf(row.createdOn),
+  type: typeNames[row.type],
+});
+
+export const datasetRoutes =
+  ({ db, clock }: Pick<Deps, 'db' | 'clock'>) =>
+  (router: ConnectRouter): void => {
+    const ownDataset = async (id: string, caller: Caller): Promise<Dataset> => {
+      const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
+      const dataset = await findDataset(db, id);
+      if (!dataset) throw absent();
+      requireMember(caller, dataset.orgId, absent);
+      return dataset;
+    };
+
+    router.service(DatasetService, {
+      async createDataset({ name, organizationId, type }, context) {
+        requireMember(callerOf(context), check.filled('organization_id', organizationId));
+        const dataset: Dataset = {
+          orgId: organizationId,
+          id: randomUUID(),
+          name: check.shortText('name', name),
+          type: typeName(type ?? DatasetType.BINARY_DATA),
+          createdOn: clock.wall(),
+        };
+        await createDataset(db, dataset);
+        return { id: dataset.id };
+      },
+
+      async deleteDataset({ id }, context) {
+        await deleteDataset(db, await ownDataset(id, callerOf(context)));
+        return {};
+      },
+
+      async renameDataset({ id, name }, context) {
+        const dataset = await ownDataset(id, callerOf(context));
+        await renameDataset(db, dataset, check.shortText('name', name));
+        return {};
+      },
+
+      async listDatasetsByOrganizationID({ organizationId, type }, context) {
+        requireMember(callerOf(context), check.filled('organization_id', organizationId));
+        const rows = await datasetsOf(db, [organizationId], type === undefined ? undefined : typeName(type));
+        return { datasets: rows.map(message) };
+      },
+
+      // A public command line asks without ids and means: everything that the key may see.
+      async listDatasetsByIDs({ ids }, context) {
+        const caller = callerOf(context);
+        const rows =
+          ids.length > 0
+            ? await findDatasets(db, ids)
+            : await datasetsOf(db, [...new Set(memberships(caller).map(({ orgId }) => orgId))]);
+        return { datasets: rows.filter((row) => isMember(caller, row.orgId)).map(message) };
+      },
+
+      async mergeDatasets({ datasetIds, name, organizationId }, context) {
+        const caller = callerOf(context);
+        requireMember(caller, check.filled('organization_id', organizationId));
+        if (datasetIds.length === 0)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'dataset_ids',
+            value: '',
+            limit: 'it must not be empty',
+          });
+        const from: Dataset[] = [];
+        for (const id of datasetIds) from.push(await ownDataset(id, caller));
+        const foreign = from.find((dataset) => dataset.orgId !== organizationId);
+        if (foreign) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: foreign.id });
+        const [first] = from;
+        const mixed = from.find((dataset) => dataset.type !== first?.type);
+        if (mixed)
+          throw new PlatformError('DATASET_TYPE_MISMATCH', {
+            datasetId: mixed.id,
+            type: mixed.type,
+            wanted: first?.type ?? '',
+          });
+        const into: Dataset = {
+          orgId: organizationId,
+          id: randomUUID(),
+          name: check.shortText('name', name),
+          type: first?.type ?? 'binary_data',
+          createdOn: clock.wall(),
+        };
+        await mergeDatasets(db, into, from);
+        return { datasetId: into.id };
+      },
+    });
+  };

@@ -1,0 +1,237 @@
+import type { Any, Timestamp } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import type { Annotations } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import {
+  type DataCaptureUploadRequest,
+  DataSyncService,
+  MimeType,
+  type SensorMetadata,
+  type UploadMetadata,
+} from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { callerOf } from '../auth/caller.ts';
+import type { StoredBlob } from '../blobs/store.ts';
+import { dotted, extensionOf, mimeOf } from '../rules/file-kind.ts';
+import { binaryDataId } from '../rules/manifest.ts';
+import { type Caller, requireMember, requirePart } from '../rules/permissions.ts';
+import { boxOf, confidenceOf } from '../rules/boxes.ts';
+import * as check from '../rules/submission.ts';
+import { findDataset } from '../store/datasets.ts';
+import { findPart } from '../store/machines.ts';
+import {
+  firstLocation,
+  type Origin,
+  type Upload,
+  uploadTargets,
+  writeReadings,
+  writeUpload,
+} from '../store/uploads.ts';
+import { usOf } from './protobuf-times.ts';
+import type { Deps } from './routes.ts';
+
+type UploadDeps = Pick<Deps, 'db' | 'blobs' | 'clock'>;
+
+/** Of one streamed file. */
+const fileLimitBytes = 4 * 1024 ** 3;
+
+export const dataSyncRoutes =
+  (deps: UploadDeps) =>
+  (router: ConnectRouter): void => {
+    router.service(DataSyncService, {
+      dataCaptureUpload: (request, context) => capture(deps, request, callerOf(context)),
+
+      async fileUpload(messages, context) {
+        const stream = messages[Symbol.asyncIterator]();
+        const first = (await stream.next()).value?.uploadPacket;
+        if (first?.case !== 'metadata') throw noMetadata();
+        const upload = await uploadOf(deps, first.value, undefined, callerOf(context));
+        const bytes = contents(stream, ({ uploadPacket: packet }) =>
+          packet.case === 'fileContents' ? packet.value.data : undefined,
+        );
+        return store(deps, upload, bytes);
+      },
+
+      async streamingDataCaptureUpload(messages, context) {
+        const stream = messages[Symbol.asyncIterator]();
+        const first = (await stream.next()).value?.uploadPacket;
+        if (first?.case !== 'metadata' || !first.value.uploadMetadata) throw noMetadata();
+        const { uploadMetadata, sensorMetadata } = first.value;
+        const upload = await uploadOf(deps, uploadMetadata, sensorMetadata, callerOf(context));
+        const bytes = contents(stream, ({ uploadPacket: packet }) =>
+          packet.case === 'data' ? packet.value : undefined,
+        );
+        return store(deps, upload, bytes);
+      },
+    });
+  };
+
+const noMetadata = (): PlatformError =>
+  new PlatformError('INVALID_ARGUMENT', {
+    field: 'upload_packet',
+    value: '',
+    limit: 'the first message carries the metadata',
+  });
+
+/** The bytes of the messages after the first. Another packet between them is an error of the sender. */
+async function* contents<M>(
+  stream: AsyncIterator<M>,
+  bytesOf: (message: M) => Uint8Array | undefined,
+): AsyncGenerator<Uint8Array> {
+  for (let next = await stream.next(); !next.done; next = await stream.next()) {
+    const bytes = bytesOf(next.value);
+    if (!bytes) {
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: 'upload_packet',
+        value: '',
+        limit: 'only contents after the first message',
+      });
+    }
+    yield bytes;
+  }
+}
+
+type Answer = { fileId: string; binaryDataId: string };
+
+async function store({ db, blobs }: UploadDeps, upload: Upload, bytes: AsyncIterable<Uint8Array>): Promise<Answer> {
+  return written(db, upload, await blobs.put(bytes, { limitBytes: fileLimitBytes }));
+}
+
+async function written(db: Deps['db'], upload: Upload, blob: StoredBlob): Promise<Answer> {
+  const key = await writeUpload(db, upload, blob);
+  return { fileId: key.id, binaryDataId: binaryDataId(key) };
+}
+
+async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, caller: Caller): Promise<Answer> {
+  const { metadata, sensorContents } = request;
+  if (!metadata)
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'metadata', value: '', limit: 'it must not be empty' });
+  if (sensorContents.length === 0) {
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'sensor_contents', value: '', limit: 'it must not be empty' });
+  }
+  const origin = await originOf(deps, metadata, caller);
+  const nowUs = deps.clock.wall() * 1000;
+  const readings = sensorContents.flatMap(({ metadata: sensor, data }) =>
+    data.case === 'struct' ? [{ ...origin, payload: data.value, ...times(sensor, undefined, nowUs) }] : [],
+  );
+  if (readings.length > 0 && origin.partId === null)
+    throw new PlatformError('PART_NOT_FOUND', { partId: metadata.partId });
+  await writeReadings(deps.db, readings);
+  let answer: Answer = { fileId: '', binaryDataId: '' };
+  for (const { metadata: sensor, data } of sensorContents) {
+    if (data.case !== 'binary') continue;
+    const upload = uploadFrom(origin, metadata, sensor, caller, nowUs);
+    await uploadTargets(deps.db, upload.orgId, upload.datasetIds);
+    answer = await store(deps, upload, whole(data.value));
+  }
+  return answer;
+}
+
+async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
+async function uploadOf(
+  deps: UploadDeps,
+  metadata: UploadMetadata,
+  sensor: SensorMetadata | undefined,
+  caller: Caller,
+): Promise<Upload> {
+  const origin = await originOf(deps, metadata, caller);
+  const upload = uploadFrom(origin, metadata, sensor, caller, deps.clock.wall() * 1000);
+  // Before a gigabyte arrives for a dataset that does not exist.
+  await uploadTargets(deps.db, upload.orgId, upload.datasetIds);
+  return upload;
+}
+
+/** The part decides where a datum belongs; without a part, the dataset that it is for. */
+async function originOf({ db }: UploadDeps, metadata: UploadMetadata, caller: Caller): Promise<Origin> {
+  const rest = {
+    componentType: metadata.componentType,
+    componentName: metadata.componentName,
+    methodName: metadata.methodName,
+    methodParameters: parameters(metadata.methodParameters),
+    tags: metadata.tags.map((tag, index) => check.shortText(`tags[${index}]`, tag)),
+  };
+  const { partId } = metadata;
+  const [datasetId] = metadata.datasetIds;
+  if (partId === '' && datasetId !== undefined) {
+    const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId });
+    const dataset = await findDataset(db, datasetId);
+    if (!dataset) throw absent();
+    requireMember(caller, dataset.orgId, absent);
+    const { orgId } = dataset;
+    return {
+      ...rest,
+      orgId,
+      locationId: await firstLocation(db, orgId),
+      machineId: null,
+      machineName: '',
+      partId: null,
+      partName: '',
+    };
+  }
+  const absent = () => new PlatformError('PART_NOT_FOUND', { partId });
+  const part = await findPart(db, check.filled('part_id', partId));
+  if (!part) throw absent();
+  const { orgId, locationId, machineId, machineName } = part;
+  requirePart(caller, part.id, { orgId, locationId, machineId }, absent);
+  return { ...rest, orgId, locationId, machineId, machineName, partId: part.id, partName: part.name };
+}
+
+function uploadFrom(
+  origin: Origin,
+  metadata: UploadMetadata,
+  sensor: SensorMetadata | undefined,
+  caller: Caller,
+  nowUs: number,
+): Upload {
+  const fileName = metadata.fileName.replaceAll('\0', '');
+  const fileExt = dotted(metadata.fileExtension) || extensionOf(fileName);
+  return {
+    ...origin,
+    ...annotations(sensor?.annotations),
+    ...times(sensor, metadata.fileCreateTime, nowUs),
+    fileName,
+    fileExt: fileExt.replaceAll('\0', ''),
+    mimeType: (metadata.mimeType || mimeOfEnum(sensor) || mimeOf(fileExt)).replaceAll('\0', ''),
+    datasetIds: metadata.datasetIds,
+    isRepeatable: caller.kind === 'part' && (sensor?.timeRequested ?? metadata.fileCreateTime) !== undefined,
+  };
+}
+
+const times = (sensor: SensorMetadata | undefined, created: Timestamp | undefined, nowUs: number) => {
+  const requested = sensor?.timeRequested ?? created;
+  return {
+    timeRequestedUs: requested ? usOf(requested) : nowUs,
+    timeReceivedUs: sensor?.timeReceived ? usOf(sensor.timeReceived) : nowUs,
+  };
+};
+
+const mimeTypes = new Map<MimeType, string>([
+  [MimeType.IMAGE_JPEG, 'image/jpeg'],
+  [MimeType.IMAGE_PNG, 'image/png'],
+  [MimeType.APPLICATION_PCD, 'pointcloud/pcd'],
+  [MimeType.VIDEO_MP4, 'video/mp4'],
+]);
+const mimeOfEnum = (sensor: SensorMetadata | undefined): string => (sensor && mimeTypes.get(sensor.mimeType)) ?? '';
+
+/** @throws PlatformError INVALID_ARGUMENT */
+const annotations = (of: Annotations | undefined): Pick<Upload, 'boxes' | 'classifications'> => ({
+  boxes: (of?.bboxes ?? []).map((box) => boxOf(box)),
+  classifications: (of?.classifications ?? []).map(({ label, confidence }) => ({
+    label: check.shortText('annotations.classifications.label', label),
+    confidence: confidenceOf(confidence),
+  })),
+});
+
+/** Kept as it came: type and bytes, because only the sender knows the types. */
+function parameters(values: { [key: string]: Any }): { [key: string]: unknown } | null {
+  const entries = Object.entries(values);
+  if (entries.length === 0) return null;
+  return Object.fromEntries(
+    entries.map(([key, { typeUrl, value }]) => [
+      key,
+      { type_url: typeUrl, value: Buffer.from(value).toString('base64') },
+    ]),
+  );
+}

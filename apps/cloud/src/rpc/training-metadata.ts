@@ -1,0 +1,88 @@
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors';
+import {
+  ModelFramework,
+  ModelType,
+  type TrainingJobMetadataSchema,
+  TrainingStatus,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { Metric } from '../store/job-reports.ts';
+import type { JobRow } from '../store/jobs.ts';
+import { durationOf, timeOf } from './protobuf-times.ts';
+
+const statuses: Readonly<Record<JobRow['state'], TrainingStatus>> = {
+  pending: TrainingStatus.PENDING,
+  in_progress: TrainingStatus.IN_PROGRESS,
+  completed: TrainingStatus.COMPLETED,
+  failed: TrainingStatus.FAILED,
+  canceled: TrainingStatus.CANCELED,
+  canceling: TrainingStatus.CANCELING,
+};
+
+/** The state of a status; undefined for 0 and for numbers that we do not know. */
+export const stateOf = (status: TrainingStatus): JobRow['state'] | undefined =>
+  (Object.keys(statuses) as JobRow['state'][]).find((state) => statuses[state] === status);
+
+export const kindOf: ReadonlyMap<ModelType, string> = new Map([
+  [ModelType.SINGLE_LABEL_CLASSIFICATION, 'single_label_classification'],
+  [ModelType.MULTI_LABEL_CLASSIFICATION, 'multi_label_classification'],
+  [ModelType.OBJECT_DETECTION, 'object_detection'],
+]);
+const typeOf = new Map([...kindOf].map(([type, kind]) => [kind, type]));
+
+const frameworks: ReadonlyMap<number, string> = new Map(
+  Object.entries(ModelFramework).map(([name, framework]) => [framework, name.toLowerCase()]),
+);
+export const frameworkName = (framework: ModelFramework): string => frameworks.get(framework) ?? String(framework);
+const frameworkOf = (name: string): ModelFramework =>
+  Object.values(ModelFramework).find((framework) => frameworkName(framework) === name) ?? ModelFramework.UNSPECIFIED;
+
+/** google.rpc.Status of a failed job; its details stay empty. */
+function errorStatus(row: JobRow): { code: number; message: string } | undefined {
+  if (row.state !== 'failed') return undefined;
+  const code = row.errorCode ?? '';
+  return {
+    code: isErrorCode(code) ? connectCode[errorTable[code].rpc] : connectCode.unknown,
+    message: [code, row.errorMessage].filter(Boolean).join(': '),
+  };
+}
+
+/** What clients see of a job. `queuePosition` undefined: not queued. */
+export function metadataOf(
+  row: JobRow,
+  queuePosition: number | undefined,
+  metrics: readonly Metric[] = [],
+): MessageInitShape<typeof TrainingJobMetadataSchema> {
+  const status = errorStatus(row);
+  return {
+    id: row.id,
+    status: statuses[row.state],
+    createdOn: timeOf(row.createdOn),
+    lastModified: timeOf(row.changedOn),
+    syncedModelId: row.modelId ?? '',
+    ...(status ? { errorStatus: status } : {}),
+    ...(row.startedOn === null ? {} : { trainingStarted: timeOf(row.startedOn) }),
+    ...(row.endedOn === null ? {} : { trainingEnded: timeOf(row.endedOn) }),
+    datasetId: row.datasetId,
+    organizationId: row.orgId,
+    modelName: row.modelName,
+    modelVersion: row.modelVersion,
+    modelType: typeOf.get(row.kind) ?? ModelType.UNSPECIFIED,
+    tags: row.labels,
+    modelFramework: frameworkOf(row.modelFramework),
+    arguments: row.arguments,
+    progress: row.progress,
+    ...(row.etaMs === null ? {} : { eta: durationOf(row.etaMs) }),
+    phase: row.phase,
+    attempt: row.attempt,
+    cause: row.cause ?? '',
+    queuePosition: queuePosition ?? 0,
+    datasetVersionId: row.datasetVersionId,
+    ...(row.evaluation ? { evaluation: row.evaluation as JsonObject } : {}),
+    metrics: metrics.map(({ sequence, time, values }) => ({
+      sequence: BigInt(sequence),
+      time: timeOf(time),
+      values: values as JsonObject,
+    })),
+  };
+}

@@ -1,0 +1,103 @@
+import { PlatformError } from '@platform/contract/errors';
+
+/** Longest free text in a name or version. */
+const maxName = 128;
+
+function invalid(field: string, value: string, limit: string): PlatformError {
+  return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80), limit });
+}
+
+/** @throws PlatformError INVALID_ARGUMENT when it is empty. */
+export function filled(field: string, value: string): string {
+  if (value === '') throw invalid(field, '', 'it must not be empty');
+  return value;
+}
+
+/** Free text of people: not empty, not long, nothing that a terminal or a database would choke on. */
+export function shortText(field: string, value: string, max = maxName): string {
+  filled(field, value);
+  if (value.length > max) throw invalid(field, value, `at most ${max} characters`);
+  if (/\p{Cc}/u.test(value)) throw invalid(field, JSON.stringify(value), 'no control characters');
+  return value;
+}
+
+/** Names of models and packages become file names on machines. */
+export function packageName(field: string, value: string): string {
+  filled(field, value);
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(value)) {
+    throw invalid(field, value, 'at most 128 letters, digits, _ and -, the first a letter or digit');
+  }
+  return value;
+}
+
+/** A version is free-form, but `latest` means the newest one. */
+export function packageVersion(field: string, value: string): string {
+  shortText(field, value);
+  if (value === 'latest') throw invalid(field, value, '"latest" stands for the newest version and cannot be one');
+  if (value === '.' || value === '..') throw invalid(field, value, 'it must not be . or ..');
+  return value;
+}
+
+/** `<organization or namespace>:<name>` with exactly one colon. */
+export function registryItemId(field: string, value: string): { owner: string; name: string } {
+  const [owner, name, ...more] = filled(field, value).split(':');
+  if (!owner || !name || more.length > 0) throw invalid(field, value, 'it must be <namespace>:<name>');
+  return { owner, name };
+}
+
+/** `<organization>/<name>`. */
+export function packageId(field: string, value: string): { owner: string; name: string } {
+  const [owner, name, ...more] = filled(field, value).split('/');
+  if (!owner || !name || more.length > 0) throw invalid(field, value, 'it must be <organization id>/<name>');
+  return { owner, name };
+}
+
+/** Arguments of a custom script become command line flags. */
+export function scriptArguments(values: Readonly<Record<string, string>>): Record<string, string> {
+  for (const key of Object.keys(values)) {
+    if (!/^[A-Za-z0-9_-]+$/.test(key)) throw invalid(`arguments.${key}`, key, 'keys have letters, digits, _ and -');
+  }
+  return { ...values };
+}
+
+const trainerSettings: Readonly<Record<string, { pattern: RegExp; limit: string }>> = {
+  epochs: { pattern: /^[1-9]\d{0,2}$/, limit: 'a whole number from 1 to 999' },
+  recipe: { pattern: /^(lp-ft|probe)$/, limit: 'lp-ft or probe' },
+  side: { pattern: /^[1-9]\d{1,3}$/, limit: 'pixels, a whole number from 10 to 9999' },
+};
+
+/** Settings of a built-in trainer; it checks their sense itself. Unknown ones are refused: they would be typing errors. */
+export function trainerArguments(values: Readonly<Record<string, string>>): Record<string, string> {
+  for (const [key, value] of Object.entries(values)) {
+    const setting = Object.hasOwn(trainerSettings, key) ? trainerSettings[key] : undefined;
+    if (!setting)
+      throw invalid(`arguments.${key}`, value, `known settings: ${Object.keys(trainerSettings).join(', ')}`);
+    if (!setting.pattern.test(value)) throw invalid(`arguments.${key}`, value, setting.limit);
+  }
+  return { ...values };
+}
+
+/** The labels to learn, each once, in the order asked for. */
+export function labels(values: readonly string[]): string[] {
+  if (values.length > 1000) throw invalid('tags', `${values.length} labels`, 'at most 1000');
+  return [...new Set(values.map((value, index) => shortText(`tags[${index}]`, value)))];
+}
+
+/** The same name and version make the same model from the same pictures: FNV-1a, 32 bits. */
+export function seedOf(modelName: string, modelVersion: string): number {
+  let hash = 0x811c9dc5;
+  for (const character of `${modelName}\0${modelVersion}`) {
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  return hash;
+}
+
+/** A place of a file inside of a package: relative, without tricks. */
+export function packagePath(field: string, value: string): string {
+  const parts = filled(field, value).split('/');
+  const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..' && part.length <= 200);
+  if (!isSafe || value.length > 1000 || /[\p{Cc}\\:]/u.test(value)) {
+    throw invalid(field, JSON.stringify(value), 'a relative path without . and .., at most 1000 characters');
+  }
+  return value;
+}

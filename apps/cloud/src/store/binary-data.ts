@@ -1,0 +1,195 @@
+import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import type { Picture } from '../rules/manifest.ts';
+import type { Database } from './database.ts';
+import type { Tables } from './schema.ts';
+
+/** A datum with everything that its metadata tells. Times in µs since 1970, because clients send and compare them so. */
+export type Datum = Picture & {
+  machineName: string;
+  partName: string;
+  componentType: string;
+  methodName: string;
+  methodParameters: { [key: string]: unknown } | null;
+  mimeType: string;
+  timeReceivedUs: number;
+  datasetIds: string[];
+};
+
+/** Identity of a datum; the location is part of what clients see but decides nothing. */
+export type DatumKey = { orgId: string; id: string };
+
+export const atUs = (us: number): RawBuilder<number> =>
+  sql<number>`(timestamptz 'epoch' + ${us}::double precision * interval '1 microsecond')`;
+
+const us = (column: 'time_requested' | 'time_received'): RawBuilder<number> =>
+  sql<number>`(extract(epoch from ${sql.ref(`binary_data.${column}`)}) * 1000000)::bigint`;
+
+/** Boxes, classifications and datasets as JSON beside each row: one statement, however many rows. */
+const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
+  [
+    eb.ref('binaryData.orgId').as('orgId'),
+    eb.ref('binaryData.id').as('id'),
+    eb.ref('binaryData.locationId').as('locationId'),
+    eb.ref('binaryData.machineId').as('machineId'),
+    eb.ref('binaryData.machineName').as('machineName'),
+    eb.ref('binaryData.partId').as('partId'),
+    eb.ref('binaryData.partName').as('partName'),
+    eb.ref('binaryData.sha256').as('sha256'),
+    eb.ref('binaryData.sizeBytes').as('sizeBytes'),
+    eb.ref('binaryData.fileName').as('fileName'),
+    eb.ref('binaryData.fileExt').as('fileExt'),
+    eb.ref('binaryData.mimeType').as('mimeType'),
+    eb.ref('binaryData.componentType').as('componentType'),
+    eb.ref('binaryData.componentName').as('componentName'),
+    eb.ref('binaryData.methodName').as('methodName'),
+    eb.ref('binaryData.methodParameters').as('methodParameters'),
+    eb.ref('binaryData.tags').as('tags'),
+    us('time_requested').as('timeRequestedUs'),
+    us('time_received').as('timeReceivedUs'),
+    sql<Picture['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label,
+        'xMin', b.x_min, 'yMin', b.y_min, 'xMax', b.x_max, 'yMax', b.y_max, 'confidence', b.confidence) order by b.ordinal), '[]')
+      from bounding_box b where b.org_id = binary_data.org_id and b.binary_id = binary_data.id)`.as('boxes'),
+    sql<(Picture['classifications'][number] & { id: string })[]>`(select coalesce(jsonb_agg(
+        jsonb_build_object('id', c.id, 'label', c.label, 'confidence', c.confidence) order by c.ordinal), '[]')
+      from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id)`.as(
+      'classifications',
+    ),
+    sql<string[]>`(select coalesce(jsonb_agg(m.dataset_id order by m.dataset_id), '[]')
+      from dataset_member m where m.org_id = binary_data.org_id and m.binary_id = binary_data.id)`.as('datasetIds'),
+  ] as const;
+
+const data = (db: Database) => db.selectFrom('binaryData').select(columns);
+
+/** In no particular order; unknown ones are left out. */
+export const findData = async (db: Database, keys: readonly DatumKey[]): Promise<FullDatum[]> => {
+  if (keys.length === 0) return [];
+  return data(db)
+    .where(
+      sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
+        ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`,
+    )
+    .execute();
+};
+
+export type FullDatum = Datum & {
+  classifications: readonly { id: string; label: string; confidence: number | null }[];
+};
+
+/** Everything in a dataset. */
+export const membersOf = (db: Database, orgId: string, datasetId: string): Promise<FullDatum[]> =>
+  data(db)
+    .innerJoin('datasetMember', (join) =>
+      join.onRef('datasetMember.orgId', '=', 'binaryData.orgId').onRef('datasetMember.binaryId', '=', 'binaryData.id'),
+    )
+    .where('datasetMember.orgId', '=', orgId)
+    .where('datasetMember.datasetId', '=', datasetId)
+    .execute();
+
+/** AND of what is given, OR inside of a list. An empty list does not restrict. */
+export type Filter = {
+  /** Always given: those that the caller may see. */
+  orgIds: readonly string[];
+  locationIds: readonly string[];
+  mimeTypes: readonly string[];
+  boxLabels: readonly string[];
+  machineName: string;
+  machineId: string;
+  partName: string;
+  partId: string;
+  componentName: string;
+  componentType: string;
+  methodName: string;
+  datasetId: string;
+  tags: { is: 'any' } | { is: 'one-of'; tags: readonly string[] } | { is: 'tagged' } | { is: 'untagged' };
+  /** µs since 1970; `untilUs` itself lies outside. */
+  fromUs: number | undefined;
+  untilUs: number | undefined;
+};
+
+function condition(filter: Filter): RawBuilder<boolean> {
+  const parts = [sql<boolean>`binary_data.org_id = any(${filter.orgIds}::uuid[])`];
+  const oneOf = (column: RawBuilder<unknown>, values: readonly string[]) => {
+    if (values.length > 0) parts.push(sql`${column} = any(${values}::text[])`);
+  };
+  const equal = (column: RawBuilder<unknown>, value: string) => {
+    if (value) parts.push(sql`${column} = ${value}`);
+  };
+  oneOf(sql`binary_data.location_id`, filter.locationIds);
+  oneOf(sql`binary_data.mime_type`, filter.mimeTypes);
+  equal(sql`binary_data.machine_name`, filter.machineName);
+  equal(sql`binary_data.machine_id::text`, filter.machineId.toLowerCase());
+  equal(sql`binary_data.part_name`, filter.partName);
+  equal(sql`binary_data.part_id::text`, filter.partId.toLowerCase());
+  equal(sql`binary_data.component_name`, filter.componentName);
+  equal(sql`binary_data.component_type`, filter.componentType);
+  equal(sql`binary_data.method_name`, filter.methodName);
+  if (filter.boxLabels.length > 0) {
+    parts.push(sql`exists (select from bounding_box b where b.org_id = binary_data.org_id
+      and b.binary_id = binary_data.id and b.label = any(${filter.boxLabels}::text[]))`);
+  }
+  if (filter.datasetId) {
+    parts.push(sql`exists (select from dataset_member m where m.org_id = binary_data.org_id
+      and m.binary_id = binary_data.id and m.dataset_id::text = ${filter.datasetId.toLowerCase()})`);
+  }
+  if (filter.tags.is === 'one-of') parts.push(sql`binary_data.tags && ${filter.tags.tags}::text[]`);
+  if (filter.tags.is === 'tagged') parts.push(sql`cardinality(binary_data.tags) > 0`);
+  if (filter.tags.is === 'untagged') parts.push(sql`cardinality(binary_data.tags) = 0`);
+  if (filter.fromUs !== undefined) parts.push(sql`binary_data.time_requested >= ${atUs(filter.fromUs)}`);
+  if (filter.untilUs !== undefined) parts.push(sql`binary_data.time_requested < ${atUs(filter.untilUs)}`);
+  return sql<boolean>`(${sql.join(parts, sql` and `)})`;
+}
+
+/** Place of a datum in the order by time; ties are broken by id. */
+export type Place = { us: number; id: string };
+
+export const pageOfData = (
+  db: Database,
+  filter: Filter,
+  page: { after: Place | undefined; isAscending: boolean; limit: number },
+): Promise<FullDatum[]> => {
+  const order = sql.raw(page.isAscending ? 'asc' : 'desc');
+  const beyond = sql.raw(page.isAscending ? '>' : '<');
+  const matching = data(db).where(condition(filter));
+  const rest = page.after
+    ? matching.where(
+        sql<boolean>`(binary_data.time_requested, binary_data.id) ${beyond} (${atUs(page.after.us)}, ${page.after.id}::uuid)`,
+      )
+    : matching;
+  return rest
+    .orderBy(sql`binary_data.time_requested ${order}`)
+    .orderBy(sql`binary_data.id ${order}`)
+    .limit(page.limit)
+    .execute();
+};
+
+export const countData = async (db: Database, filter: Filter): Promise<{ count: number; sizeBytes: number }> =>
+  db
+    .selectFrom('binaryData')
+    .select([
+      sql<number>`count(*)::bigint`.as('count'),
+      sql<number>`coalesce(sum(size_bytes), 0)::bigint`.as('sizeBytes'),
+    ])
+    .where(condition(filter))
+    .executeTakeFirstOrThrow();
+
+/** Identities of everything that matches. */
+export const matchingKeys = (db: Database, filter: Filter): Promise<DatumKey[]> =>
+  db.selectFrom('binaryData').select(['binaryData.orgId', 'binaryData.id']).where(condition(filter)).execute();
+
+/** Distinct tags, sorted. */
+export async function tagsOf(db: Database, filter: Filter): Promise<string[]> {
+  const found = await sql<{ tag: string }>`
+    select distinct tag from binary_data, unnest(tags) tag where ${condition(filter)} order by tag collate "C"`.execute(
+    db,
+  );
+  return found.rows.map((row) => row.tag);
+}
+
+/** Distinct labels of boxes, sorted. */
+export async function boxLabelsOf(db: Database, filter: Filter): Promise<string[]> {
+  const found = await sql<{ label: string }>`
+    select distinct box.label from binary_data join bounding_box box
+        on box.org_id = binary_data.org_id and box.binary_id = binary_data.id
+     where ${condition(filter)} order by box.label collate "C"`.execute(db);
+  return found.rows.map((row) => row.label);
+}

@@ -1,0 +1,89 @@
+import { type Selectable, sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { isUuid } from '../rules/manifest.ts';
+import type { DatumKey } from './binary-data.ts';
+import { at, type Database, sqlState } from './database.ts';
+import type { DatasetRow } from './training-schema.ts';
+
+export type Dataset = Selectable<DatasetRow>;
+
+const uniqueViolation = '23505';
+
+async function refuseTaken<T>(name: string, write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    throw sqlState(error) === uniqueViolation ? new PlatformError('DATASET_NAME_TAKEN', { name }, error) : error;
+  }
+}
+
+/** @throws PlatformError DATASET_NAME_TAKEN */
+export async function createDataset(db: Database, dataset: Dataset): Promise<void> {
+  const values = { ...dataset, createdOn: at(dataset.createdOn) };
+  await refuseTaken(dataset.name, db.insertInto('dataset').values(values).execute());
+}
+
+/** In whatever organization; the caller's rights are looked at by who calls this. */
+export const findDataset = async (db: Database, id: string): Promise<Dataset | undefined> =>
+  isUuid(id) ? db.selectFrom('dataset').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
+
+export const findDatasets = async (db: Database, ids: readonly string[]): Promise<Dataset[]> => {
+  const known = ids.filter(isUuid);
+  return known.length === 0
+    ? []
+    : db.selectFrom('dataset').selectAll().where('id', 'in', known).orderBy('name').execute();
+};
+
+export const datasetsOf = async (
+  db: Database,
+  orgIds: readonly string[],
+  type?: Dataset['type'],
+): Promise<Dataset[]> => {
+  if (orgIds.length === 0) return [];
+  const all = db.selectFrom('dataset').selectAll().where('orgId', 'in', orgIds);
+  return (type ? all.where('type', '=', type) : all).orderBy('name').execute();
+};
+
+/** @throws PlatformError DATASET_NAME_TAKEN */
+export async function renameDataset(db: Database, { orgId, id }: Dataset, name: string): Promise<void> {
+  const write = db.updateTable('dataset').set({ name }).where('orgId', '=', orgId).where('id', '=', id).execute();
+  await refuseTaken(name, write);
+}
+
+/** The data themselves stay. */
+export async function deleteDataset(db: Database, { orgId, id }: Dataset): Promise<void> {
+  await db.deleteFrom('dataset').where('orgId', '=', orgId).where('id', '=', id).execute();
+}
+
+/** A member already: nothing happens. Data of other organizations are left out. */
+export async function addMembers(
+  db: Database,
+  { orgId, id }: Pick<Dataset, 'orgId' | 'id'>,
+  keys: readonly DatumKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  await sql`
+    insert into dataset_member (org_id, dataset_id, binary_id)
+    select ${orgId}::uuid, ${id}::uuid, binary_id from unnest(${keys.map((key) => key.id)}::uuid[]) binary_id
+        on conflict do nothing`.execute(db);
+}
+
+export async function removeMembers(
+  db: Database,
+  { orgId, id }: Pick<Dataset, 'orgId' | 'id'>,
+  keys: readonly DatumKey[],
+): Promise<void> {
+  await sql`
+    delete from dataset_member where org_id = ${orgId} and dataset_id = ${id}
+       and binary_id = any(${keys.map((key) => key.id)}::uuid[])`.execute(db);
+}
+
+/** A new dataset with the members of all `from`. @throws PlatformError DATASET_NAME_TAKEN */
+export const mergeDatasets = (db: Database, into: Dataset, from: readonly Dataset[]): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    await createDataset(trx, into);
+    await sql`
+      insert into dataset_member (org_id, dataset_id, binary_id)
+      select distinct org_id, ${into.id}::uuid, binary_id from dataset_member
+       where org_id = ${into.orgId} and dataset_id = any(${from.map((dataset) => dataset.id)}::uuid[])`.execute(trx);
+  });

@@ -1,0 +1,134 @@
+import { type Selectable, sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { at, type Database } from './database.ts';
+import type { Trx } from './jobs.ts';
+import type { Tables } from './schema.ts';
+import type { PackageFile, PackageKind } from './training-schema.ts';
+
+export type Version = Selectable<Tables['registryVersion']> & { type: PackageKind };
+
+/** A version about to be published. Its package lies in the blob store already. */
+export type NewVersion = {
+  orgId: string;
+  name: string;
+  type: PackageKind;
+  version: string;
+  packed: { sha256: string; sizeBytes: number; crc32c: number };
+  files: readonly PackageFile[];
+  metadata: { [key: string]: unknown };
+  platform?: string | undefined;
+  lineage?: { jobId: string; datasetVersionId: string; evaluation: { [key: string]: unknown } | null };
+  now: number;
+};
+
+/**
+ * Writes the version, and its item if this is the first one.
+ *
+ * @throws PlatformError NAME_TAKEN when the name belongs to an item of another type, MODEL_VERSION_TAKEN when the version exists.
+ */
+export async function publish(trx: Trx, of: NewVersion): Promise<void> {
+  const metadata = JSON.stringify(of.metadata);
+  const item = await trx
+    .insertInto('registryItem')
+    .values({ orgId: of.orgId, name: of.name, type: of.type, metadata, createdOn: at(of.now), updatedOn: at(of.now) })
+    .onConflict((conflict) => conflict.columns(['orgId', 'name']).doUpdateSet({ metadata, updatedOn: at(of.now) }))
+    .returning('type')
+    .executeTakeFirstOrThrow();
+  if (item.type !== of.type) throw new PlatformError('NAME_TAKEN', { name: of.name, kind: `package (${item.type})` });
+  const written = await trx
+    .insertInto('registryVersion')
+    .values({
+      orgId: of.orgId,
+      name: of.name,
+      version: of.version,
+      packageSha256: of.packed.sha256,
+      sizeBytes: of.packed.sizeBytes,
+      crc32c: of.packed.crc32c,
+      files: JSON.stringify(of.files),
+      metadata,
+      platform: of.platform ?? null,
+      jobId: of.lineage?.jobId ?? null,
+      datasetVersionId: of.lineage?.datasetVersionId ?? null,
+      evaluation: of.lineage?.evaluation ? JSON.stringify(of.lineage.evaluation) : null,
+      createdOn: at(of.now),
+    })
+    .onConflict((conflict) => conflict.columns(['orgId', 'name', 'version']).doNothing())
+    .executeTakeFirst();
+  if (written.numInsertedOrUpdatedRows !== 1n) {
+    throw new PlatformError('MODEL_VERSION_TAKEN', { modelName: of.name, modelVersion: of.version });
+  }
+}
+
+const versions = (db: Database) =>
+  db
+    .selectFrom('registryVersion')
+    .innerJoin('registryItem', (join) =>
+      join
+        .onRef('registryItem.orgId', '=', 'registryVersion.orgId')
+        .onRef('registryItem.name', '=', 'registryVersion.name'),
+    )
+    .selectAll('registryVersion')
+    .select('registryItem.type');
+
+/** The version published last; undefined: none yet. */
+export const latestVersion = async (db: Database, orgId: string, name: string): Promise<string | undefined> => {
+  const row = await db
+    .selectFrom('registryVersion')
+    .select('version')
+    .where('orgId', '=', orgId)
+    .where('name', '=', name)
+    .orderBy('ordinal', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.version;
+};
+
+/** `version` may be `latest`. */
+export const findPackage = (
+  db: Database,
+  of: { orgId: string; name: string; version: string; type?: PackageKind | undefined },
+): Promise<Version | undefined> => {
+  const named = versions(db).where('registryVersion.orgId', '=', of.orgId).where('registryVersion.name', '=', of.name);
+  const typed = of.type ? named.where('registryItem.type', '=', of.type) : named;
+  const one = of.version === 'latest' ? typed : typed.where('registryVersion.version', '=', of.version);
+  return one.orderBy('registryVersion.ordinal', 'desc').limit(1).executeTakeFirst();
+};
+
+/** Newest first. */
+export const listPackages = (
+  db: Database,
+  of: { orgId: string; name?: string | undefined; version?: string | undefined; type?: PackageKind | undefined },
+): Promise<Version[]> => {
+  let query = versions(db).where('registryVersion.orgId', '=', of.orgId);
+  if (of.name) query = query.where('registryVersion.name', '=', of.name);
+  if (of.type) query = query.where('registryItem.type', '=', of.type);
+  if (of.version && of.version !== 'latest') query = query.where('registryVersion.version', '=', of.version);
+  return query.orderBy('registryVersion.ordinal', 'desc').execute();
+};
+
+/** The organization that a public namespace or an id names; undefined: none. */
+export const orgOfNamespace = async (db: Database, text: string): Promise<string | undefined> => {
+  const row = await db
+    .selectFrom('organization')
+    .select('id')
+    .where(sql<boolean>`id::text = ${text.toLowerCase()} or public_namespace = ${text}`)
+    .executeTakeFirst();
+  return row?.id;
+};
+
+/** The item stays while it has other versions; the version is not free again. @returns whether there was one. */
+export const removeVersion = (db: Database, of: { orgId: string; name: string; version: string }): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    const done = await trx
+      .deleteFrom('registryVersion')
+      .where('orgId', '=', of.orgId)
+      .where('name', '=', of.name)
+      .where('version', '=', of.version)
+      .executeTakeFirst();
+    await sql`
+      delete from registry_item item where org_id = ${of.orgId} and name = ${of.name}
+         and not exists (select from registry_version v where v.org_id = item.org_id and v.name = item.name)`.execute(
+      trx,
+    );
+    return done.numDeletedRows > 0n;
+  });

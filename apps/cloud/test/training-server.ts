@@ -1,0 +1,158 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { DescService } from '@bufbuild/protobuf';
+import { type Client, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { errorCodeOf, type ErrorCode, PlatformError } from '@platform/contract/errors';
+import { type Clock } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import type { Authenticator } from '../src/auth/authenticate.ts';
+import { openDiskBlobs } from '../src/blobs/disk.ts';
+import type { BlobStore } from '../src/blobs/store.ts';
+import { dataDownloads } from '../src/http/captured-data.ts';
+import { httpListener } from '../src/http/exchange.ts';
+import { packageDownloads } from '../src/http/packages.ts';
+import type { Deps } from '../src/rpc/routes.ts';
+import { trainingRoutes } from '../src/rpc/training-routes.ts';
+import type { Caller, Role } from '../src/rules/permissions.ts';
+import type { Database } from '../src/store/database.ts';
+import { openNotifications } from '../src/store/notifications.ts';
+import { noteBlob } from '../src/store/owned-blobs.ts';
+import { rpcListener } from '../src/wire/listener.ts';
+import { openPort } from '../src/wire/mux.ts';
+import { testDatabase, testLog } from './database.ts';
+
+/** Who calls: the name stands in the token. The authentication itself has its own tests. */
+export type Who = 'owner' | 'operator' | 'runner' | 'machine' | 'stranger';
+
+export type Place = { orgId: string; locationId: string; machineId: string; partId: string };
+
+export type TrainingServer = AsyncDisposable & {
+  url: string;
+  db: Database;
+  blobs: BlobStore;
+  clock: Clock;
+  /** The organization of everybody but the stranger. */
+  own: Place;
+  foreign: Place;
+  client<S extends DescService>(service: S, who: Who): Client<S>;
+  get(path: string, who: Who, headers?: Record<string, string>, method?: string): Promise<Response>;
+  /** What a runner does with PUT /blobs/<sha256>. */
+  putBlob(bytes: Uint8Array, orgId?: string): Promise<{ sha256: string; sizeBytes: bigint }>;
+};
+
+const id = (): string => randomUUID();
+
+async function createOrganization(db: Database, name: string): Promise<Place> {
+  const place = { orgId: id(), locationId: id().slice(0, 8), machineId: id(), partId: id() };
+  const { orgId, locationId, machineId, partId } = place;
+  await db.insertInto('organization').values({ id: orgId, name, publicNamespace: name }).execute();
+  await db.insertInto('location').values({ id: locationId, orgId, name: 'Home', parentLocationId: null }).execute();
+  await db.insertInto('machine').values({ id: machineId, orgId, locationId, name: 'Rover' }).execute();
+  await db.insertInto('part').values({ id: partId, orgId, machineId, name: 'main', isMain: true }).execute();
+  return place;
+}
+
+const member = (orgId: string, role: Role): Caller => ({
+  kind: 'api_key',
+  id: id(),
+  name: role,
+  grants: [{ role, resource: 'organization', resourceId: orgId, orgId }],
+});
+
+/** The services of data and training over a real database, real blobs and a real port that speaks everything. */
+export async function trainingServer(clock: Clock = systemClock): Promise<TrainingServer> {
+  const database = await testDatabase();
+  const folder = await tempFolder();
+  const { db } = database;
+  const blobs = await openDiskBlobs(folder.path);
+  const stop = new AbortController();
+  const notifications = await openNotifications(database.connection, systemClock, testLog);
+  const [own, foreign] = [await createOrganization(db, 'own'), await createOrganization(db, 'foreign')];
+  const callers: Record<Who, Caller> = {
+    owner: member(own.orgId, 'owner'),
+    operator: member(own.orgId, 'operator'),
+    runner: member(own.orgId, 'runner'),
+    machine: { kind: 'part', id: own.partId, name: 'main', ...own, grants: [] },
+    stranger: member(foreign.orgId, 'owner'),
+  };
+  const authenticator: Authenticator = {
+    check: () => Promise.reject(new PlatformError('INVALID_CREDENTIALS')),
+    token: () => Promise.reject(new PlatformError('INVALID_CREDENTIALS')),
+    session: () => Promise.resolve(undefined),
+    bearer(authorization) {
+      const caller = callers[authorization.slice('Bearer '.length) as Who];
+      return caller ? Promise.resolve(caller) : Promise.reject(new PlatformError('NOT_AUTHENTICATED'));
+    },
+  };
+  const port = { url: '' };
+  const deps = {
+    db,
+    blobs,
+    notifications,
+    clock,
+    log: testLog,
+    stop: stop.signal,
+    publicUrl: undefined,
+    listensAt: () => port.url,
+    secrets: { signingKey: Buffer.from('only for tests') },
+  } as unknown as Deps;
+  const pages = httpListener([packageDownloads(deps), dataDownloads(deps)], authenticator, testLog);
+  const listener = rpcListener({ routes: trainingRoutes(deps), authenticator, fast: () => false, pages, log: testLog });
+  const open = await openPort(listener, {
+    host: '127.0.0.1',
+    port: 0,
+    allowPlaintext: false,
+    clock: systemClock,
+    log: testLog,
+  });
+  port.url = `http://127.0.0.1:${open.port}`;
+
+  const bearer =
+    (who: Who): Interceptor =>
+    (next) =>
+    (request) => {
+      request.header.set('authorization', `Bearer ${who}`);
+      return next(request);
+    };
+  return {
+    url: port.url,
+    db,
+    blobs,
+    clock,
+    own,
+    foreign,
+    client: (service, who) =>
+      createClient(service, createGrpcTransport({ baseUrl: port.url, interceptors: [bearer(who)] })),
+    get: (path, who, headers = {}, method = 'GET') =>
+      fetch(`${port.url}${path}`, { method, headers: { authorization: `Bearer ${who}`, ...headers } }),
+    async putBlob(bytes, orgId = own.orgId) {
+      const stored = await blobs.put(
+        (async function* one() {
+          yield await Promise.resolve(bytes);
+        })(),
+        { sha256: createHash('sha256').update(bytes).digest('hex') },
+      );
+      await noteBlob(db, orgId, stored);
+      return { sha256: stored.sha256, sizeBytes: BigInt(stored.sizeBytes) };
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await open.close(500);
+      await notifications.close();
+      await database.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** `<code> <row>` of the error that `call` ends with, for example `9 JOB_FINISHED`; `ok` when it succeeds. */
+export async function outcome(call: Promise<unknown>): Promise<string> {
+  try {
+    await call;
+    return 'ok';
+  } catch (error) {
+    const code: ErrorCode | undefined = errorCodeOf(error);
+    return error instanceof ConnectError ? `${error.code} ${code ?? error.rawMessage}` : String(error);
+  }
+}
