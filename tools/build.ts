@@ -66,14 +66,35 @@ async function buildWeb(): Promise<string> {
   return folder;
 }
 
-async function release(what: string): Promise<Record<string, unknown>> {
-  const text = await run(process.execPath, [path.join(root, 'tools', 'release.ts'), what], root);
+async function release(what: string, version: string): Promise<Record<string, unknown>> {
+  const text = await run(
+    process.execPath,
+    [path.join(root, 'tools', 'release.ts'), what, '--release-version', version],
+    root,
+  );
   const line = text.trim().split('\n').at(-1) ?? '';
   return JSON.parse(line) as Record<string, unknown>;
 }
 
+/** A version that never means two different files: the workspace's, and what the program is made of. */
+function developmentVersion(app: string): string {
+  const { version } = JSON.parse(readFileSync(path.join(root, 'apps', app, 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const made = fingerprint([
+    `apps/${app}/src/**/*.*`,
+    'packages/*/src/**/*.*',
+    'package-lock.json',
+    'tools/release.ts',
+  ]);
+  return `${version}-dev.${made.slice(0, 8)}`;
+}
+
 mkdirSync(dist, { recursive: true });
 const web = await buildWeb();
-const server = await release('platform-server');
-const agent = await release('agent-bundle');
+const server = await release('platform-server', developmentVersion('machine-server'));
+const agent = await release('agent-bundle', developmentVersion('agent'));
+for (const file of globSync('platform-server-*-dev.*', { cwd: dist })) {
+  if (!file.includes(String(server['version']))) rmSync(path.join(dist, file));
+}
 process.stdout.write(`${JSON.stringify({ web, server, agent })}\n`);
