@@ -8,6 +8,8 @@ export interface CommandLine {
   /** Path of the credentials file. */
   readonly config: string;
   readonly dataFolder: string;
+  /** How often the configuration is asked for. */
+  readonly pollMs: number;
   readonly debug: boolean;
   readonly version: boolean;
 }
@@ -25,6 +27,7 @@ export class Refusal extends Error {
 const table = {
   config: { type: 'string', default: '/etc/platform.json', description: "The machine's credentials file." },
   data: { type: 'string', default: 'platform-server-data', description: 'Folder for models, caches and captures.' },
+  pollSeconds: { type: 'number', default: 5, min: 0.1, max: 3600, description: 'How often to ask for the configuration.' },
   debug: { type: 'boolean', default: false, description: 'Log at level debug.' },
   version: { type: 'boolean', default: false, description: 'Print version and program name as JSON, and end.' },
 } as const;
@@ -38,7 +41,8 @@ export function readCommandLine(argv: readonly string[], env: Record<string, str
     env,
     envPrefix: 'PLATFORM_SERVER',
   });
-  return { config: read.config, dataFolder: path.resolve(read.data), debug: read.debug, version: read.version };
+  const { config, data, pollSeconds, debug, version } = read;
+  return { config, dataFolder: path.resolve(data), pollMs: pollSeconds * 1000, debug, version };
 }
 
 /** @throws Refusal that names the file, what is wrong with it and what to do. */

@@ -31,6 +31,7 @@ interface Deps {
   readonly link: CloudLink;
   readonly partId: string;
   readonly dataFolder: string;
+  readonly pollMs: number;
   readonly engine: ModelEngine;
   readonly queue: LogQueue;
   readonly programFile: ProgramFile | undefined;
@@ -48,13 +49,13 @@ export interface Machine {
 }
 
 /** The wiring of everything that follows the machine's configuration: cells, and the loops between them. */
-export async function openMachine({ link, partId, dataFolder, engine, queue, programFile, clock, log }: Deps): Promise<Machine> {
+export async function openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log }: Deps): Promise<Machine> {
   const wanted = new Cell<MachineConfig>(emptyConfig);
   const contact = new Cell<Contact>({ isOnline: false });
   const progress = new Cell<Progress>({ revision: 0, isChanging: false });
   const robot = link.client(RobotService);
   const cacheFile = path.join(dataFolder, 'config.json');
-  const polling = { robot, partId, version, cacheFile, wanted, contact, clock, log: log.child('config') };
+  const polling = { robot, partId, version, cacheFile, wanted, contact, pollMs, clock, log: log.child('config') };
   await loadCachedConfig(polling);
 
   const store = new PackageStore(path.join(dataFolder, 'packages'));

@@ -42,7 +42,7 @@ export async function main(build: Build): Promise<number> {
   }
 }
 
-async function serve({ config, dataFolder, debug }: CommandLine, build: Build): Promise<void> {
+async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: Build): Promise<void> {
   const signalled = onSignals();
   const credentials = await readCredentials(config);
   await using _lock = await takeDataFolder(dataFolder);
@@ -61,7 +61,7 @@ async function serve({ config, dataFolder, debug }: CommandLine, build: Build): 
   const link = createCloudLink(credentials);
   const engine = createModelEngine(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
-  const machine = await openMachine({ link, partId, dataFolder, engine, queue, programFile, clock, log });
+  const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
   const http = await serveHttp(machine.routes);
   const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
   process.stdout.write(`${ready}\n`);

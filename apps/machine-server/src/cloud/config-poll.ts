@@ -26,11 +26,10 @@ interface Deps {
   readonly cacheFile: string;
   readonly wanted: Cell<MachineConfig>;
   readonly contact: Cell<Contact>;
+  readonly pollMs: number;
   readonly clock: Clock;
   readonly log: Log;
 }
-
-const everyMs = 5000;
 
 /** Reads the configuration kept from before, if there is one; a damaged file is none. */
 export async function loadCachedConfig({ cacheFile, wanted, log }: Deps): Promise<void> {
@@ -46,11 +45,11 @@ export async function loadCachedConfig({ cacheFile, wanted, log }: Deps): Promis
 
 /** Asks for the configuration until `signal`; being offline is normal and changes nothing. */
 export async function pollConfig(deps: Deps, signal: AbortSignal): Promise<void> {
-  const { clock } = deps;
+  const { clock, pollMs } = deps;
   let seen = '';
   while (!signal.aborted) {
     seen = await pollOnce(deps, seen, signal);
-    await clock.sleep(everyMs, signal);
+    await clock.sleep(pollMs, signal);
   }
 }
 

@@ -9,7 +9,8 @@ import { maxPictureBytes, maxPicturePixels, pictureFormat } from './picture.ts';
 import type { Picture } from './picture.ts';
 
 /**
- * Unpacks a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels (transparency is dropped).
+ * Unpacks a JPEG or PNG file of at most `maxPictureBytes` into upright RGB pixels, on white where it is transparent:
+ * as trainers see it.
  *
  * @param name - what the picture is called in an error.
  * @throws PlatformError INVALID_PICTURE for anything else: another format, a broken or an oversized file.
@@ -50,9 +51,11 @@ function readPng(bytes: Uint8Array): Picture {
   const rgb = new Uint8Array(width * height * 3);
   for (let from = 0, to = 0; to < rgb.length; from += channels, to += 3) {
     const isGrey = channels < 3;
-    rgb[to] = data[from] ?? 0;
-    rgb[to + 1] = data[isGrey ? from : from + 1] ?? 0;
-    rgb[to + 2] = data[isGrey ? from : from + 2] ?? 0;
+    const alpha = channels % 2 === 0 ? (data[from + channels - 1] ?? 255) / 255 : 1;
+    for (let c = 0; c < 3; c++) {
+      const value = data[isGrey ? from : from + c] ?? 0;
+      rgb[to + c] = Math.round(value * alpha + 255 * (1 - alpha));
+    }
   }
   return { width, height, rgb };
 }

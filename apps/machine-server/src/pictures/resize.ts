@@ -1,21 +1,37 @@
 import type { Picture } from './picture.ts';
 
+/** How far a kernel reaches, in pixels of the coarser side, and its weight at a distance. */
+interface Kernel {
+  readonly reach: number;
+  readonly at: (x: number) => number;
+}
+
 /** Output sample i is the sum of `weights[i][k] * input[first[i] + k]`. */
 interface Taps {
   readonly first: readonly number[];
   readonly weights: readonly Float32Array[];
 }
 
-const lobes = 3;
-
 /**
- * Scales to `width` × `height` pixels whatever the shape of `picture` ("fill"), with a Lanczos kernel as wide as the
- * reduction: what trainers see of a picture is what a model sees of it here.
+ * Scales to `width` × `height` pixels whatever the shape of `picture` ("fill"). Trainers use libvips, and a model should
+ * see here what it has learnt from, so this follows libvips: Lanczos to reduce; then, if a side grows, cubic for both
+ * sides, with the centres of its pixels half a pixel further.
  */
 export function resize(picture: Picture, width: number, height: number): Picture {
   if (picture.width === width && picture.height === height) return picture;
-  const across = taps(picture.width, width);
-  const down = taps(picture.height, height);
+  const reduced = { width: Math.min(picture.width, width), height: Math.min(picture.height, height) };
+  const small = resample(picture, reduced, (from, to) => taps(from, to, lanczos, (i) => ((i + 0.5) * from) / to - 0.5));
+  if (small.width === width && small.height === height) return small;
+  return resample(small, { width, height }, (from, to) => taps(from, to, cubic, (i) => (i * from) / to - 0.5));
+}
+
+function resample(
+  picture: Picture,
+  { width, height }: { width: number; height: number },
+  tapsOf: (from: number, to: number) => Taps,
+): Picture {
+  const across = tapsOf(picture.width, width);
+  const down = tapsOf(picture.height, height);
   const rows = new Float32Array(picture.height * width * 3);
   for (let y = 0, to = 0; y < picture.height; y++) {
     for (let x = 0; x < width; x++) {
@@ -49,27 +65,46 @@ export function resize(picture: Picture, width: number, height: number): Picture
   return { width, height, rgb };
 }
 
-function taps(from: number, to: number): Taps {
-  const scale = from / to;
-  const stretch = Math.max(1, scale);
-  const reach = lobes * stretch;
+/** @param center - where output sample i lies, in samples of the input. */
+function taps(from: number, to: number, kernel: Kernel, center: (i: number) => number): Taps {
+  const stretch = Math.max(1, from / to);
+  const reach = kernel.reach * stretch;
+  const inside = (at: number): number => Math.max(0, Math.min(at, from - 1));
   const first: number[] = [];
   const weights: Float32Array[] = [];
   for (let i = 0; i < to; i++) {
-    const center = (i + 0.5) * scale - 0.5;
-    const low = Math.max(0, Math.ceil(center - reach));
-    const high = Math.min(from - 1, Math.floor(center + reach));
-    const row = Float32Array.from({ length: high - low + 1 }, (_, k) => lanczos((low + k - center) / stretch));
-    const sum = row.reduce((a, b) => a + b, 0);
-    first.push(low);
+    const middle = center(i);
+    const low = Math.ceil(middle - reach);
+    const high = Math.floor(middle + reach);
+    const row = new Float32Array(inside(high) - inside(low) + 1);
+    let sum = 0;
+    for (let at = low; at <= high; at++) {
+      const weight = kernel.at((at - middle) / stretch);
+      row[inside(at) - inside(low)]! += weight; // beyond the edge lies more of the edge
+      sum += weight;
+    }
+    first.push(inside(low));
     weights.push(row.map((weight) => weight / sum));
   }
   return { first, weights };
 }
 
-function lanczos(x: number): number {
-  if (x === 0) return 1;
-  if (Math.abs(x) >= lobes) return 0;
-  const angle = Math.PI * x;
-  return (lobes * Math.sin(angle) * Math.sin(angle / lobes)) / (angle * angle);
-}
+const lanczos: Kernel = {
+  reach: 3,
+  at: (x) => {
+    if (x === 0) return 1;
+    if (Math.abs(x) >= 3) return 0;
+    const angle = Math.PI * x;
+    return (3 * Math.sin(angle) * Math.sin(angle / 3)) / (angle * angle);
+  },
+};
+
+/** Catmull-Rom. */
+const cubic: Kernel = {
+  reach: 2,
+  at: (x) => {
+    const d = Math.abs(x);
+    if (d >= 2) return 0;
+    return d < 1 ? (1.5 * d - 2.5) * d * d + 1 : ((2.5 - 0.5 * d) * d - 4) * d + 2;
+  },
+};

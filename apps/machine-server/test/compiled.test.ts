@@ -1,0 +1,67 @@
+import { parseVersionLine } from '@platform/contract/machine';
+import { tempFolder } from '@platform/kit/testing';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { chmod, chown, copyFile, mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { tarGz } from './archives.ts';
+import { colourPicture } from './colour-pictures.ts';
+import { fakeCloud } from './fake-cloud.ts';
+import { startServer } from './server-process.ts';
+
+const root = path.resolve(import.meta.dirname, '../../..');
+const nobody = 65_534;
+
+/** The release file, built if its sources have changed. */
+function releaseFile(): { file: string; version: string } {
+  const built = spawnSync(process.execPath, [path.join(root, 'tools/release.ts'), 'platform-server'], { encoding: 'utf8' });
+  assert.equal(built.status, 0, built.stderr);
+  return JSON.parse(built.stdout) as { file: string; version: string };
+}
+
+test('the release file alone, in an empty folder, run by a user who may read nothing else', async () => {
+  const { file, version } = releaseFile();
+  await using folder = await tempFolder();
+  await using cloud = await fakeCloud();
+  const program = folder.file('platform-server');
+  await copyFile(file, program);
+  await chmod(program, 0o755);
+  await chmod(folder.path, 0o755);
+  await mkdir(folder.file('data'), { mode: 0o700 });
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) await chown(folder.file('data'), nobody, nobody);
+  // Without HOME, and as root in the shoes of somebody who owns nothing.
+  const as = isRoot ? ['setpriv', `--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups'] : [];
+  const command = ['env', '-i', ...as, program];
+
+  const [first = '', ...rest] = command;
+  const told = spawnSync(first, [...rest, '--version'], { cwd: folder.path, encoding: 'utf8' });
+  assert.deepEqual(parseVersionLine(told.stdout), { version, binaryName: 'platform-server' }, told.stderr);
+
+  const onnx = await readFile(path.join(import.meta.dirname, 'fixtures', 'colours.onnx'));
+  const archive = await tarGz([
+    { name: 'colours.onnx', content: onnx },
+    { name: 'labels.txt', content: 'red\ngreen\nblue\n' },
+  ]);
+  cloud.archives.set('org/colours/1', { bytes: archive });
+  const attributes = { model_path: '${packages.c}/colours.onnx', label_path: '${packages.c}/labels.txt' };
+  cloud.setConfig(1, {
+    services: [{ name: 'm', type: 'mlmodel', model: 'onnx_cpu', attributes }],
+    packages: [{ name: 'c', package: 'org/colours', version: '1', type: 'ml_model' }],
+  });
+  await using server = await startServer({ cloud, folder: folder.path, command });
+  assert.equal(server.ready.version, version);
+  const predict = async () => server.json('/models/m/predict', { method: 'POST', body: await colourPicture('blue') });
+  const { body } = await server.until('a prediction', predict, ({ status }) => status === 200);
+  assert.deepEqual([body['label'], body['version']], ['blue', '1']);
+
+  // Another file takes its place: a restart is needed to use it.
+  const isNeeded = async () => (await server.json('/restart_status')).body['restart_needed'];
+  assert.equal(await isNeeded(), false);
+  const newer = folder.file('newer');
+  await copyFile(program, newer);
+  spawnSync('sh', ['-c', `printf x >> "${newer}" && mv "${newer}" "${program}"`]);
+  assert.equal(await isNeeded(), true);
+  assert.equal(await server.kill('SIGTERM'), 0);
+});

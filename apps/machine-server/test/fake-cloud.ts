@@ -1,0 +1,174 @@
+import { create } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import type { DataCaptureUploadRequest } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { RobotConfigSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { crc32c } from '../src/packages/crc32c.ts';
+
+/** A package archive as the download address offers it; what is set here may be a lie. */
+export interface Archive {
+  bytes: Buffer;
+  contentType?: string;
+  crc?: number;
+  /** The connection breaks after so many bytes of the next answers. */
+  breaksAfter?: number[];
+}
+
+/** The part of a machine's configuration that a machine server reads. */
+export interface WantedConfig {
+  readonly components?: { name: string; type: string; model: string; attributes?: JsonObject }[];
+  readonly services?: { name: string; type: string; model?: string; attributes?: JsonObject }[];
+  readonly packages?: { name: string; package: string; version: string; type: string }[];
+  readonly maintenance?: { sensorName: { name: string }; maintenanceAllowedKey: string };
+}
+
+/** A management server for one machine: real HTTP and RPC, everything else in memory. */
+export interface FakeCloud extends AsyncDisposable {
+  readonly url: string;
+  readonly partId: string;
+  readonly secret: string;
+  config: RobotConfig;
+  readonly logs: LogEntry[];
+  readonly uploads: DataCaptureUploadRequest[];
+  /** Bodies of package downloads, by `<id>/<version>`. */
+  readonly archives: Map<string, Archive>;
+  /** Ranges asked for. */
+  readonly ranges: string[];
+  /** Next answers to uploads; empty: they succeed. */
+  readonly uploadFailures: Code[];
+  /** Tokens given so far; those below `validFrom` are no longer good. */
+  tokens: number;
+  validFrom: number;
+  setConfig(revision: number, config: WantedConfig): void;
+  /** From now on every connection is closed at once. */
+  goOffline(): void;
+  goOnline(): void;
+}
+
+export async function fakeCloud(): Promise<FakeCloud> {
+  const state = { isOnline: true };
+  const partId = crypto.randomUUID();
+  const secret = crypto.randomUUID();
+  const server = createServer((request, response) => {
+    if (!state.isOnline) return void request.socket.destroy();
+    if (request.url?.startsWith('/packages/')) return servePackage(cloud, request, response);
+    return rpc(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cloud: FakeCloud = {
+    url,
+    partId,
+    secret,
+    config: create(RobotConfigSchema, { cloud: { id: partId } }),
+    logs: [],
+    uploads: [],
+    archives: new Map(),
+    ranges: [],
+    uploadFailures: [],
+    tokens: 0,
+    validFrom: 1,
+    setConfig: (revision, config) => {
+      cloud.config = create(RobotConfigSchema, { cloud: { id: partId }, ...config, revisionNumber: BigInt(revision) });
+    },
+    goOffline: () => {
+      state.isOnline = false;
+      server.closeAllConnections();
+    },
+    goOnline: () => {
+      state.isOnline = true;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+  const rpc = connectNodeAdapter({ routes: (router) => addRoutes(router, cloud) });
+  return cloud;
+}
+
+function addRoutes(router: Parameters<Parameters<typeof connectNodeAdapter>[0]['routes']>[0], cloud: FakeCloud): void {
+  const allow = (headers: Headers, id?: string) => {
+    const token = Number(/^Bearer token-(\d+)$/.exec(headers.get('authorization') ?? '')?.[1]);
+    if (!(token >= cloud.validFrom)) throw new ConnectError('token not valid', Code.Unauthenticated);
+    if (id !== undefined && id !== cloud.partId) throw new ConnectError('no such part', Code.NotFound);
+  };
+  router.service(AuthService, {
+    authenticate: ({ entity, credentials }) => {
+      const isRight = entity === cloud.partId && credentials?.type === 'robot-secret' && credentials.payload === cloud.secret;
+      if (!isRight) throw new ConnectError('wrong secret', Code.Unauthenticated);
+      cloud.tokens += 1;
+      return { accessToken: `token-${cloud.tokens}` };
+    },
+  });
+  router.service(RobotService, {
+    config: ({ id }, { requestHeader }) => {
+      allow(requestHeader, id);
+      return { config: cloud.config };
+    },
+    log: ({ id, logs }, { requestHeader }) => {
+      allow(requestHeader, id);
+      for (const line of logs) {
+        const isKnown = cloud.logs.some((l) => l.bootId === line.bootId && l.sequence === line.sequence);
+        if (!isKnown) cloud.logs.push(line);
+      }
+      return {};
+    },
+  });
+  router.service(DataSyncService, {
+    dataCaptureUpload: (request, { requestHeader }) => {
+      allow(requestHeader, request.metadata?.partId);
+      const code = cloud.uploadFailures.shift();
+      if (code !== undefined) throw new ConnectError('told to fail', code);
+      cloud.uploads.push(request);
+      return { binaryDataId: `org/location/${cloud.uploads.length}` };
+    },
+  });
+  router.service(PackageService, {
+    getPackage: ({ id, version, includeUrl }, { requestHeader }) => {
+      allow(requestHeader);
+      if (!cloud.archives.has(`${id}/${version}`)) throw new ConnectError('no such package', Code.NotFound);
+      return { package: { id, ...(includeUrl && { url: `${cloud.url}/packages/${id}/${version}.tar.gz` }) } };
+    },
+  });
+}
+
+function servePackage(cloud: FakeCloud, request: IncomingMessage, response: ServerResponse): void {
+  const path = /^\/packages\/(.+)\.tar\.gz$/.exec(request.url ?? '')?.[1] ?? '';
+  const archive = cloud.archives.get(path);
+  if (request.headers['part_id'] !== cloud.partId || request.headers['secret'] !== cloud.secret) {
+    response.writeHead(401).end();
+    return;
+  }
+  if (archive === undefined) {
+    response.writeHead(404).end();
+    return;
+  }
+  const crc = Buffer.alloc(4);
+  crc.writeUInt32BE(archive.crc ?? crc32c(archive.bytes));
+  const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
+  if (request.headers.range !== undefined) cloud.ranges.push(request.headers.range);
+  const from = Number(range?.[1] ?? 0);
+  const body = archive.bytes.subarray(from);
+  response.writeHead(range ? 206 : 200, {
+    'content-type': archive.contentType ?? 'application/x-gzip',
+    'content-length': body.length,
+    'x-goog-hash': `crc32c=${crc.toString('base64')}`,
+    'accept-ranges': 'bytes',
+  });
+  if (request.method === 'HEAD') return void response.end();
+  const cut = archive.breaksAfter?.shift();
+  if (cut === undefined) return void response.end(body);
+  response.write(body.subarray(0, cut), () => request.socket.end());
+}

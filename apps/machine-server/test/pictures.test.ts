@@ -1,0 +1,122 @@
+import { errorCodeOf } from '@platform/contract/errors';
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deflateSync } from 'node:zlib';
+import sharp from 'sharp';
+import { decodePicture } from '../src/pictures/decoder.ts';
+import { exifOrientation } from '../src/pictures/orientation.ts';
+import { maxPictureBytes } from '../src/pictures/picture.ts';
+import { resize } from '../src/pictures/resize.ts';
+import { colourPicture } from './colour-pictures.ts';
+
+/** Largest and mean difference of two pictures, in steps of 0 to 255. */
+function difference(a: Uint8Array, b: Uint8Array): { most: number; mean: number } {
+  assert.equal(a.length, b.length);
+  let most = 0;
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) {
+    const d = Math.abs((a[i] ?? 0) - (b[i] ?? 0));
+    most = Math.max(most, d);
+    sum += d;
+  }
+  return { most, mean: sum / a.length };
+}
+
+const asSharp = (bytes: Uint8Array, side?: number): Promise<Buffer> => {
+  const picture = sharp(bytes).autoOrient();
+  const sized = side === undefined ? picture : picture.resize(side, side, { fit: 'fill' });
+  return sized.flatten({ background: '#fff' }).toColourspace('srgb').raw().toBuffer();
+};
+
+test('what sharp sees in a file is what we see', async () => {
+  const base = sharp(await colourPicture('green', { format: 'png' }));
+  const rows: [string, Buffer, most: number][] = [
+    ['jpeg 4:4:4', await base.clone().jpeg({ chromaSubsampling: '4:4:4', quality: 95 }).toBuffer(), 4],
+    ['progressive jpeg', await base.clone().jpeg({ progressive: true, chromaSubsampling: '4:4:4' }).toBuffer(), 4],
+    ['grey jpeg', await base.clone().greyscale().jpeg().toBuffer(), 2],
+    ['png', await base.clone().png().toBuffer(), 0],
+    ['png with palette', await base.clone().png({ palette: true, colours: 16 }).toBuffer(), 0],
+    ['png with two colours', await base.clone().png({ palette: true, colours: 2 }).toBuffer(), 0],
+    ['png with transparency', await base.clone().ensureAlpha(0.5).png().toBuffer(), 1],
+    ['grey png', await base.clone().greyscale().png().toBuffer(), 0],
+    ['interlaced png', await base.clone().png({ progressive: true }).toBuffer(), 0],
+    ['16 bit png', await base.clone().toColourspace('rgb16').png().toBuffer(), 1],
+  ];
+  for (const [name, bytes, most] of rows) {
+    const { width, height, rgb } = decodePicture(bytes, name);
+    assert.deepEqual([width, height], [120, 90], name);
+    const wanted = await asSharp(bytes);
+    const got = difference(rgb, wanted);
+    assert.ok(got.most <= most, `${name}: differs by ${got.most}`);
+  }
+});
+
+test('every EXIF orientation is turned upright', async () => {
+  const bytes = await colourPicture('blue', { width: 64, height: 40 });
+  for (let orientation = 1; orientation <= 8; orientation++) {
+    const held = await sharp(bytes).withMetadata({ orientation }).jpeg({ chromaSubsampling: '4:4:4' }).toBuffer();
+    assert.equal(exifOrientation(held), orientation);
+    const { rgb } = decodePicture(held, 'held');
+    assert.ok(difference(rgb, await asSharp(held)).mean < 1, `orientation ${orientation}`);
+  }
+});
+
+test('a resized picture is what sharp makes of it with fit "fill"', async () => {
+  const rows: [width: number, height: number, side: number][] = [
+    [640, 480, 160],
+    [120, 300, 160],
+    [90, 70, 224],
+    [1600, 1200, 96],
+    [160, 160, 160],
+  ];
+  for (const [width, height, side] of rows) {
+    const bytes = await colourPicture('red', { width, height, format: 'png' });
+    const { rgb } = resize(decodePicture(bytes, 'picture'), side, side);
+    const { most, mean } = difference(rgb, await asSharp(bytes, side));
+    assert.ok(mean < 1 && most <= 24, `${width} × ${height} to ${side}: mean ${mean}, most ${most}`);
+  }
+});
+
+function pngChunk(type: string, content: Uint8Array): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(content.length);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, content, Buffer.alloc(4)]);
+}
+
+/** A PNG of `width` × `height` with any pixels and wrong checksums. */
+function roughPng(width: number, height: number, pixels: Uint8Array): Buffer {
+  const header = Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0]);
+  header.writeUInt32BE(width);
+  header.writeUInt32BE(height, 4);
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([signature, pngChunk('IHDR', header), pngChunk('IDAT', pixels), pngChunk('IEND', Buffer.alloc(0))]);
+}
+
+test('what is no picture is refused with its name and a reason', async () => {
+  const jpeg = await colourPicture('red');
+  const png = await colourPicture('red', { format: 'png' });
+  const hugeJpeg = Buffer.from(jpeg);
+  const frame = hugeJpeg.indexOf(Buffer.from([0xff, 0xc0]));
+  hugeJpeg.writeUInt16BE(60_000, frame + 5);
+  hugeJpeg.writeUInt16BE(60_000, frame + 7);
+  const rows: [string, Uint8Array][] = [
+    ['empty', new Uint8Array()],
+    ['text', Buffer.from('hello')],
+    ['webp', await sharp(jpeg).webp().toBuffer()],
+    ['jpeg cut off', jpeg.subarray(0, 300)],
+    ['png cut off', png.subarray(0, png.length / 2)],
+    ['jpeg of 3600 megapixels', hugeJpeg],
+    ['png of 3600 megapixels', roughPng(60_000, 60_000, deflateSync(Buffer.alloc(1000)))],
+    ['png that unpacks to 400 MB', roughPng(10, 10, deflateSync(Buffer.alloc(400_000_000)))],
+    ['png with wrong checksums', roughPng(2, 2, deflateSync(Buffer.alloc(14)))],
+    ['too large a file', Buffer.concat([jpeg, Buffer.alloc(maxPictureBytes)])],
+  ];
+  for (const [name, bytes] of rows) {
+    assert.throws(
+      () => decodePicture(bytes, name),
+      (error: Error) => errorCodeOf(error) === 'INVALID_PICTURE' && error.message.includes(name),
+      name,
+    );
+  }
+});
