@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ownTypes } from '../src/own-types.ts';
+import { publicTypes } from '../src/public-types.ts';
+
+/** Known from clients that are newer than this SDK, or an alias of ours. */
+const newer: ReadonlySet<string> = new Set([
+  'platform.app.mltraining.v1.TrainingStatus TRAINING_STATUS_RUNNING = 2',
+  'platform.app.dataset.v1.Dataset platform.app.dataset.v1.DatasetType type = 5',
+  'platform.app.dataset.v1.CreateDatasetRequest optional platform.app.dataset.v1.DatasetType type = 3',
+  'platform.app.dataset.v1.ListDatasetsByOrganizationIDRequest optional platform.app.dataset.v1.DatasetType type = 2',
+  'platform.app.data.v1.BinaryMetadata uint64 file_size_bytes = 11',
+  'platform.app.datasync.v1.UploadMetadata google.protobuf.Timestamp file_create_time = 14',
+  'platform.app.datasync.v1.UploadMetadata google.protobuf.Timestamp file_modify_time = 15',
+  'platform.app.datasync.v1.DataCaptureMetadata string mime_type = 10',
+  'platform.app.v1.Organization optional platform.app.v1.FragmentImportList default_fragments = 7',
+  'platform.app.v1.RobotPart optional string robot_config_json = 18',
+  'platform.app.v1.UpdateRobotPartRequest optional string robot_config_json = 5',
+  'platform.app.v1.GetRobotPartLogsRequest optional platform.app.v1.LogOrder order = 11',
+  'platform.app.v1.GetRobotPartLogsRequest optional string range = 12',
+  'platform.app.v1.GetRobotPartHistoryRequest optional string page_token = 2',
+  'platform.app.v1.GetRobotPartHistoryRequest optional int64 page_limit = 3',
+  'platform.app.v1.GetRobotPartHistoryRequest optional google.protobuf.Timestamp start = 4',
+  'platform.app.v1.GetRobotPartHistoryRequest optional google.protobuf.Timestamp end = 5',
+  'platform.app.v1.GetRobotPartHistoryResponse string next_page_token = 2',
+  'platform.app.v1.Fragment optional string public_namespace = 15',
+  'platform.app.v1.MLModelMetadata repeated platform.app.v1.MLModelVersion detailed_versions = 4',
+  'platform.app.v1.ListRegistryItemsRequest optional bool show_owned_deprecated = 12',
+  'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration agent_uptime = 5',
+  'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration server_uptime = 6',
+]);
+const newerTypes: ReadonlySet<string> = new Set([
+  'platform.app.dataset.v1.DatasetType',
+  'platform.app.v1.LogOrder',
+  'platform.app.v1.MLModelVersion',
+]);
+
+const theirs = publicTypes();
+const own = ownTypes();
+
+test('every type that existing clients speak has the fields, numbers, values and methods of the public SDK', () => {
+  const differences: string[] = [];
+  const unused = new Set(newer);
+  for (const [name, shape] of own) {
+    const theirShape = new Set(theirs.get(name));
+    if (!theirs.has(name) && !newerTypes.has(name)) differences.push(`${name}: the SDK has no such type`);
+    if (newerTypes.has(name)) continue;
+    for (const line of shape) {
+      if (theirShape.has(line)) continue;
+      if (newer.has(`${name} ${line}`)) unused.delete(`${name} ${line}`);
+      else differences.push(`${name}: ours alone: ${line}`);
+    }
+    // A service may leave methods out: they answer UNIMPLEMENTED.
+    if (!name.endsWith('Service'))
+      for (const line of theirShape) if (!shape.includes(line)) differences.push(`${name}: missing: ${line}`);
+  }
+  assert.deepEqual(differences, []);
+  assert.deepEqual([...unused], []);
+});
+
+test('the comparison sees what it compares', () => {
+  assert.ok(own.size > 250, `${own.size} types`);
+  assert.deepEqual(theirs.get('platform.app.datasync.v1.SensorData'), [
+    'platform.app.datasync.v1.SensorMetadata metadata = 1',
+    'data: google.protobuf.Struct struct = 2',
+    'data: bytes binary = 3',
+  ]);
+  assert.deepEqual(own.get('proto.rpc.v1.AuthService'), [
+    'Authenticate(AuthenticateRequest) AuthenticateResponse unary',
+  ]);
+});
