@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/contract/errors';
 import type { Log } from '@platform/kit';
@@ -100,7 +99,7 @@ export function send(
   body?: string | Uint8Array,
 ): void {
   response.writeHead(status, headers);
-  (response as ServerResponse).end(body);
+  response.end(body);
 }
 
 export const sendText = (
@@ -135,7 +134,7 @@ export function sendError(response: Response, error: PlatformError): void {
   if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
     response.setHeader('retry-after', '1');
   // The rest of a body that nobody reads: the connection goes after the answer.
-  if (!response.req.complete) response.setHeader('connection', 'close');
+  if (response.req.httpVersionMajor === 1 && !response.req.complete) response.setHeader('connection', 'close');
   sendJson(response, httpStatusOf(error.code), {
     code: error.code,
     message: error.what,
@@ -181,7 +180,7 @@ export async function sendBlob({ request, response }: Exchange, blobs: BlobStore
   const bytes = await blobs.get(blob.sha256, range);
   response.writeHead(status, headers);
   // A reader that goes away is no failure of ours.
-  await pipeline(bytes, response as ServerResponse).catch(() => response.destroy());
+  await pipeline(bytes, response).catch(() => response.destroy());
 }
 
 /** One range of a `range` header; several or another unit: the whole file. */

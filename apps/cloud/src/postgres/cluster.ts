@@ -47,7 +47,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const home = await homeFor(options.folder, account);
   const binaries = await findBinaries(account, home);
   const folder = path.join(home, major);
-  await createOnce(folder, binaries, account, log);
+  await createOnce(folder, binaries, account, log, options.settings?.['fsync'] === 'off');
 
   const left = await readPostmaster(folder);
   if (left) {
@@ -123,7 +123,13 @@ async function firstFree(folder: string): Promise<string> {
 }
 
 /** initdb works aside and is renamed: killed half-way in place, eight of ten folders could not be used again. */
-async function createOnce(folder: string, binaries: Binaries, account: Account, log: Log): Promise<void> {
+async function createOnce(
+  folder: string,
+  binaries: Binaries,
+  account: Account,
+  log: Log,
+  mayBeLost: boolean,
+): Promise<void> {
   if (await stat(path.join(folder, 'PG_VERSION')).catch(() => undefined)) return;
   const home = path.dirname(folder);
   for (const name of await readdir(home)) {
@@ -145,6 +151,7 @@ async function createOnce(folder: string, binaries: Binaries, account: Account, 
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
   ];
+  if (mayBeLost) args.push('--no-sync');
   const { code, text } = await runToEnd(binaries.initdb, args, account, home);
   if (code !== 0)
     throw new PlatformError('DATABASE_UNAVAILABLE', {

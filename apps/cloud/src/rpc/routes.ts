@@ -1,26 +1,57 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import type { Clock, Log } from '@platform/kit';
+import type { AgentAnswers } from '../agent-answers.ts';
+import type { Authenticator } from '../auth/authenticate.ts';
+import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import type { LogWriter } from '../log-writer.ts';
+import type { Presence } from '../presence.ts';
+import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import type { Notifications } from '../store/notifications.ts';
+import { agentRoutes } from './agent.ts';
+import { appRoutes } from './app.ts';
+import { authRoutes } from './auth.ts';
+import { fleetRoutes } from './fleet.ts';
+import { releaseRoutes } from './release.ts';
+import { robotRoutes } from './robot.ts';
+import { sessionRoutes } from './session.ts';
+import { trainingRoutes } from './training-routes.ts';
 
 /** What the RPC files may need; each takes the few things it names. */
 export type Deps = {
   db: Database;
   blobs: BlobStore;
   notifications: Notifications;
+  changes: Changes;
   clock: Clock;
   log: Log;
   /** Ends held calls and streams when the server stops. */
   stop: AbortSignal;
-  /** Base address of this server for links, without a slash at the end. */
-  publicUrl: () => string;
+  secrets: Secrets;
+  authenticator: Authenticator;
+  presence: Presence;
+  answers: AgentAnswers;
+  logs: LogWriter;
+  /** The newest version of a package of this organization, for `latest`. */
+  packageVersion: (orgId: string, name: string) => Promise<string | undefined>;
+  /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */
+  publicUrl: string | undefined;
+  /** Address of the open port. */
+  listensAt: () => string;
+  version: string;
 };
 
 /** Every RPC that this server offers. */
 export const routes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    void deps;
-    void router;
+    authRoutes(deps)(router);
+    sessionRoutes(deps)(router);
+    appRoutes(deps)(router);
+    fleetRoutes(deps)(router);
+    robotRoutes(deps)(router);
+    agentRoutes(deps)(router);
+    releaseRoutes(deps)(router);
+    trainingRoutes(deps)(router);
   };

@@ -107,8 +107,11 @@ export function requireOperator(caller: Caller, place: Place, absent: Absent): v
   throw new PlatformError('PERMISSION_DENIED', { resource: `machine ${place.machineId}` });
 }
 
+export const ownsMachine = (caller: Caller, place: Place): boolean =>
+  caller.grants.some((grant) => covers(grant, place, ['owner']));
+
 export function requireMachineOwner(caller: Caller, place: Place, absent: Absent): void {
-  if (caller.grants.some((grant) => covers(grant, place, ['owner']))) return;
+  if (ownsMachine(caller, place)) return;
   if (!belongsTo(caller, place.orgId)) throw absent();
   throw new PlatformError('NOT_OWNER', { organizationId: place.orgId });
 }

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import http2 from 'node:http2';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
@@ -6,7 +5,7 @@ import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { authenticationInterceptor } from './authentication.ts';
 import { errorInterceptor, messageLimitBytes } from './errors.ts';
-import type { Listener, Request, Response } from './mux.ts';
+import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
 
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
@@ -25,7 +24,8 @@ export function rpcListener(options: ListenerOptions): Listener {
     interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimitBytes,
-    fallback: (request, response) => {
+    fallback: (asked, answered) => {
+      const [request, response] = [asked as Request, answered as Response];
       if (String(request.headers['content-type'] ?? '').startsWith('application/grpc'))
         return unknownMethod(request, response);
       if (request.headers['connect-protocol-version'] !== undefined) return unknownConnectMethod(response);
@@ -37,7 +37,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
     if (options.fast(request, response)) return;
-    if (request.httpVersionMajor === 2) freeSender(response as http2.Http2ServerResponse);
+    freeSender(http2Stream(response));
     rpc(request as never, response as never);
   };
 }
@@ -61,7 +61,7 @@ function crossOrigin(request: Request, response: Response): boolean {
   );
   response.setHeader('access-control-max-age', '7200');
   response.writeHead(204);
-  (response as ServerResponse).end();
+  response.end();
   return true;
 }
 
@@ -72,31 +72,29 @@ function unknownMethod(request: Request, response: Response): void {
     'grpc-status': '12',
     'grpc-message': 'this server has no such method',
   };
-  if (request.httpVersionMajor === 2) {
-    (response as http2.Http2ServerResponse).stream.respond(
+  const stream = http2Stream(response);
+  if (stream) {
+    stream.respond(
       { ':status': 200, ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) },
       { endStream: true },
     );
     return;
   }
   response.writeHead(200, { ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) });
-  (response as ServerResponse).end();
+  response.end();
 }
 
 function unknownConnectMethod(response: Response): void {
   response.writeHead(404, { 'content-type': 'application/json' });
-  (response as ServerResponse).end(
-    JSON.stringify({ code: 'unimplemented', message: 'this server has no such method' }),
-  );
+  response.end(JSON.stringify({ code: 'unimplemented', message: 'this server has no such method' }));
 }
 
 /**
  * An error answered before the request was read to its end would leave an HTTP/2 client waiting for flow control for ever:
  * after the trailers, the stream is reset without an error. ("finish" of the compatibility response comes too late.)
  */
-function freeSender(response: http2.Http2ServerResponse): void {
-  const { stream } = response;
-  stream.once('wantTrailers', () =>
+function freeSender(stream: http2.ServerHttp2Stream | undefined): void {
+  stream?.once('wantTrailers', () =>
     setImmediate(() => {
       if (!stream.readableEnded && !stream.destroyed) stream.close(http2.constants.NGHTTP2_NO_ERROR);
     }),

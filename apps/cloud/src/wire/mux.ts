@@ -4,8 +4,9 @@ import net from 'node:net';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 
-export type Request = http.IncomingMessage | http2.Http2ServerRequest;
-export type Response = http.ServerResponse | http2.Http2ServerResponse;
+/** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */
+export type Request = http.IncomingMessage;
+export type Response = http.ServerResponse;
 export type Listener = (request: Request, response: Response) => void;
 
 export type PortOptions = {
@@ -29,6 +30,10 @@ type Speaks = 'tls' | 'http2' | 'http1' | 'unknown yet';
 
 const preface = Buffer.from('PRI');
 const tlsHandshake = 0x16;
+
+/** The stream behind an HTTP/2 answer. */
+export const http2Stream = (response: Response): http2.ServerHttp2Stream | undefined =>
+  response instanceof http2.Http2ServerResponse ? response.stream : undefined;
 
 /** What the first bytes of a connection announce. */
 export function speaks(head: Uint8Array): Speaks {
@@ -72,9 +77,10 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       session.once('close', () => sessions.delete(session));
     });
   };
-  const h2c = http2.createServer(listener);
+  const h2c = http2.createServer(listener as never);
   follow(h2c);
-  const secure = tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, listener);
+  const secure =
+    tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, listener as never);
   if (secure) {
     follow(secure);
     secure.on('tlsClientError', (error) => log.debug('a TLS handshake failed', { error: errorText(error) }));
@@ -91,9 +97,11 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       socket.destroy();
     });
     const heard = new AbortController();
-    void clock.sleep(options.firstByteMs ?? 10_000, AbortSignal.any([heard.signal, stop.signal])).then(() => {
+    const silent = async (): Promise<void> => {
+      await clock.sleep(options.firstByteMs ?? 10_000, AbortSignal.any([heard.signal, stop.signal]));
       if (!heard.signal.aborted) socket.destroy();
-    });
+    };
+    void silent();
     socket.once('close', () => heard.abort());
     const sniff = () => {
       const head = socket.read() as Buffer | null;
@@ -150,9 +158,11 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       // Calls still running may end; connections without one go now.
       http1.closeIdleConnections();
       const late = new AbortController();
-      void clock.sleep(limitMs, late.signal).then(() => {
+      const cut = async (): Promise<void> => {
+        await clock.sleep(limitMs, late.signal);
         for (const socket of sockets) socket.destroy();
-      });
+      };
+      void cut();
       await closed;
       late.abort();
     },

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
+import { isObject } from '@platform/contract/config-field';
+import { readAgent } from '@platform/contract/config-reading';
+import { toDeviceStructs } from '@platform/contract/device-structs';
+import {
+  DeviceAgentConfigResponseSchema,
+  type DeviceAgentConfigResponse,
+  PackageFormat,
+  type UpdateInfo,
+  UpdateInfoSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { fileName, type Product, type Program, releasePath, versionWish } from './rules/update-info.ts';
+import type { Changes } from './store/changes.ts';
+import { findConfig } from './store/configs.ts';
+import type { Database } from './store/database.ts';
+import { findChannel, findRelease } from './store/releases.ts';
+
+/** What the answer to an agent depends on besides the part's configuration. */
+export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
+
+/** Answers to config checks, kept until a change says otherwise. */
+export type AgentAnswers = {
+  /** Without check_interval, which is no part of the fingerprint. */
+  answer(ask: Ask): Promise<DeviceAgentConfigResponse>;
+  /** The fingerprint of the answer, when it is in memory. */
+  known(ask: Ask): string | undefined;
+  /** Watches a part from now on: `changed` resolves when its answer may have changed. */
+  watch(partId: string): { changed: Promise<void>; close(): void };
+};
+
+type Kept = { key: string; answer: DeviceAgentConfigResponse };
+const keyOf = (ask: Ask): string => `${ask.product} ${ask.platform} ${ask.baseUrl}`;
+
+export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
+  const kept = new LRUCache<string, Kept>({ max: 200_000 });
+  const watching = new Map<string, Set<() => void>>();
+  const epoch = { count: 0 };
+  const wake = (partId: string) => {
+    for (const one of watching.get(partId) ?? []) one();
+  };
+  changes.subscribe((kind, key) => {
+    if (kind !== undefined && kind !== 'config' && kind !== 'release') return;
+    epoch.count++;
+    if (kind === 'config' && key !== undefined) {
+      kept.delete(key);
+      wake(key);
+    } else {
+      kept.clear();
+      for (const partId of watching.keys()) wake(partId);
+    }
+  });
+  return {
+    async answer(ask) {
+      const key = keyOf(ask);
+      const found = kept.get(ask.partId);
+      if (found?.key === key) return found.answer;
+      const before = epoch.count;
+      const answer = await build(db, ask);
+      if (epoch.count === before) kept.set(ask.partId, { key, answer });
+      return answer;
+    },
+    known(ask) {
+      const found = kept.get(ask.partId);
+      return found?.key === keyOf(ask) ? found.answer.fingerprint : undefined;
+    },
+    watch(partId) {
+      const set = watching.get(partId) ?? new Set();
+      watching.set(partId, set);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      set.add(resolve);
+      return {
+        changed: promise,
+        close() {
+          set.delete(resolve);
+          if (set.size === 0) watching.delete(partId);
+        },
+      };
+    },
+  };
+}
+
+async function build(db: Database, ask: Ask): Promise<DeviceAgentConfigResponse> {
+  const saved = await findConfig(db, ask.partId);
+  const config = saved?.config ?? {};
+  const agent = isObject(config['agent']) ? config['agent'] : {};
+  const versions = readAgent(agent).agent['version_control'];
+  const wishes = isObject(versions) ? versions : {};
+  const window = config['maintenance_window'];
+  const agentUpdateInfo = await updateInfo(db, ask, 'platform-agent', wishes['agent']);
+  const serverUpdateInfo = await updateInfo(db, ask, 'platform-server', wishes['platform-server']);
+  const answer = create(DeviceAgentConfigResponseSchema, {
+    ...(agentUpdateInfo && { agentUpdateInfo }),
+    ...(serverUpdateInfo && { serverUpdateInfo }),
+    ...toDeviceStructs(agent, ask.product),
+    agent: agent as JsonObject,
+    revision: BigInt(saved?.revision ?? 0),
+    ...(isObject(window) && { maintenanceWindow: window as JsonObject }),
+  });
+  answer.fingerprint = createHash('sha256')
+    .update(toBinary(DeviceAgentConfigResponseSchema, answer))
+    .digest('base64url')
+    .slice(0, 22);
+  return answer;
+}
+
+/** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */
+async function updateInfo(db: Database, ask: Ask, program: Program, wanted: unknown): Promise<UpdateInfo | undefined> {
+  const wish = versionWish(wanted);
+  const filename = fileName(program, ask.product);
+  if (wish.is === 'url') {
+    return create(UpdateInfoSchema, {
+      filename,
+      url: wish.url,
+      version: 'customURL',
+      format: PackageFormat.EXECUTABLE,
+    });
+  }
+  const version =
+    wish.is === 'version'
+      ? wish.version
+      : ((await findChannel(db, program, wish.channel)) ?? (await findChannel(db, program, 'stable')));
+  const release = version === undefined ? undefined : await findRelease(db, program, version, ask.platform);
+  if (!release) return undefined;
+  return create(UpdateInfoSchema, {
+    filename,
+    url: `${ask.baseUrl}${releasePath(release)}`,
+    version: release.version,
+    sha256: release.sha256,
+    format: PackageFormat.EXECUTABLE,
+  });
+}

@@ -1,0 +1,66 @@
+import { PlatformError } from '@platform/contract/errors';
+import { isSha256 } from '../blobs/store.ts';
+import type { Deps } from '../rpc/routes.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { noteBlob, ownedBlobs } from '../store/owned-blobs.ts';
+import { type Route, sendBlob, sendJson } from './exchange.ts';
+
+/** The organizations whose files a caller may store and read: those where it has a right on the whole. */
+const organizationsOf = (caller: Caller): string[] => [
+  ...new Set(caller.grants.flatMap((grant) => (grant.resource === 'organization' ? [grant.resourceId] : []))),
+];
+
+/** PUT, GET and HEAD /blobs/<sha256>: files for releases, training and registry, by content. */
+export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes: number): Route[] => {
+  const path = /^\/blobs\/([^/]+)$/;
+  const known = async (caller: Caller, sha256: string): Promise<number | undefined> => {
+    for (const orgId of organizationsOf(caller)) {
+      const size = (await ownedBlobs(db, orgId, [sha256])).get(sha256);
+      if (size !== undefined) return size;
+    }
+    return undefined;
+  };
+  return [
+    {
+      methods: ['PUT'],
+      path,
+      async answer({ request, response, caller: authenticated }, [sha256 = '']) {
+        const caller = await authenticated();
+        if (!isSha256(sha256))
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'sha256',
+            value: sha256.slice(0, 80),
+            limit: '64 lower-case hex digits',
+          });
+        const orgIds = organizationsOf(caller);
+        if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'the file store' });
+        const before = await known(caller, sha256);
+        if (before !== undefined) {
+          request.resume();
+          return sendJson(response, 200, { sha256, size_bytes: before });
+        }
+        const sizeBytes = Number(request.headers['content-length'] ?? 0);
+        if (sizeBytes > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { sizeBytes, limitBytes });
+        const stored = await blobs.put(request, { sha256, limitBytes });
+        // The file first, then the row: what has no row is harmless.
+        for (const orgId of orgIds) await noteBlob(db, orgId, stored);
+        sendJson(response, 201, { sha256, size_bytes: stored.sizeBytes });
+      },
+    },
+    {
+      methods: ['GET', 'HEAD'],
+      path,
+      async answer(exchange, [sha256 = '']) {
+        const caller = await exchange.caller();
+        const sizeBytes = isSha256(sha256) ? await known(caller, sha256) : undefined;
+        if (sizeBytes === undefined) throw new PlatformError('BLOB_NOT_FOUND', { sha256: sha256.slice(0, 80) });
+        await sendBlob(exchange, blobs, {
+          sha256,
+          sizeBytes,
+          contentType: 'application/octet-stream',
+          headers: { 'cache-control': 'private, immutable, max-age=31536000' },
+        });
+      },
+    },
+  ];
+};

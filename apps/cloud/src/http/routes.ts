@@ -1,0 +1,18 @@
+import type { Deps } from '../rpc/routes.ts';
+import { blobRoutes } from './blobs.ts';
+import type { Route } from './exchange.ts';
+import { healthRoutes } from './health.ts';
+import { machineConfigRoutes } from './machine-config.ts';
+import { releaseFileRoutes } from './releases.ts';
+import { signInRoutes } from './sign-in.ts';
+import { webRoutes } from './web.ts';
+
+/** Everything that is no RPC; the web app takes what nobody else takes. */
+export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
+  ...healthRoutes(deps),
+  ...signInRoutes(deps),
+  ...machineConfigRoutes(deps),
+  ...releaseFileRoutes(deps),
+  ...blobRoutes(deps, of.blobLimitBytes),
+  ...webRoutes(of.webFolder),
+];

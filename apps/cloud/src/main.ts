@@ -1,0 +1,69 @@
+import { PlatformError } from '@platform/contract/errors';
+import { createLog, errorText } from '@platform/kit';
+import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import { type CloudOptions, cloudOptions } from './options.ts';
+import { type Server, startServer } from './server.ts';
+
+/** Stopping must never depend on everybody agreeing. */
+const stopMs = 10_000;
+
+async function main(): Promise<number> {
+  let options: CloudOptions;
+  try {
+    options = cloudOptions(process.argv.slice(2), process.env);
+  } catch (error) {
+    if (!(error instanceof Usage)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return error.exitCode;
+  }
+  const stopped = onSignals();
+  const log = createLog({
+    name: 'cloud',
+    clock: systemClock,
+    level: options.logLevel,
+    sink: stderrSink(options.json ? 'json' : 'text'),
+  });
+  let server: Server;
+  try {
+    server = await startServer(options, { clock: systemClock, log });
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    if (error.cause !== undefined) log.debug('cause', { error: errorText(error.cause) });
+    return 1;
+  }
+  process.stdout.write(`${JSON.stringify(readyLine(server))}\n`);
+  log.info('ready', { url: server.url, dataDir: server.dataFolder, database: server.database });
+
+  const reason = await Promise.race([
+    server.broken,
+    new Promise<undefined>((resolve) => onAbort(stopped, () => resolve(undefined))),
+  ]);
+  if (reason) log.error('cannot go on', { error: reason.message });
+  log.info('stopping');
+  const isClosed = await Promise.race([server.close().then(() => true), systemClock.sleep(stopMs).then(() => false)]);
+  log.info(isClosed ? 'stopped' : 'stopped before everything had ended');
+  return reason ? 1 : 0;
+}
+
+function onAbort(signal: AbortSignal, f: () => void): void {
+  if (signal.aborted) f();
+  else signal.addEventListener('abort', f, { once: true });
+}
+
+const readyLine = ({ url, firstRun, signInUrl, dataFolder, database }: Server) => ({
+  ready: true,
+  url,
+  org_id: firstRun.orgId,
+  api_key_id: firstRun.apiKeyId,
+  api_key: firstRun.apiKey,
+  runner_key_id: firstRun.runnerKeyId,
+  runner_key: firstRun.runnerKey,
+  sign_in_url: signInUrl,
+  data_dir: dataFolder,
+  database,
+});
+
+process.exitCode = await main();
+// A connection that nobody closes must not keep a stopped server alive.
+process.exit();

@@ -1,0 +1,52 @@
+import { options, type OptionValues } from '@platform/kit/node';
+
+const table = {
+  dataDir: {
+    type: 'string',
+    default: '.platform',
+    description: 'Folder for the database, files and secrets of this server.',
+  },
+  host: { type: 'string', default: '127.0.0.1', description: 'Address to listen on.' },
+  port: { type: 'number', default: 8080, min: 0, max: 65_535, description: 'Port to listen on. 0: any free one.' },
+  publicUrl: {
+    type: 'string',
+    description: 'Address by which people and machines reach this server, when a proxy stands in front of it.',
+  },
+  tlsCert: { type: 'string', description: 'File with the TLS certificate (PEM). TLS is spoken on the same port then.' },
+  tlsKey: { type: 'string', description: 'File with the key of the TLS certificate (PEM).' },
+  allowPlaintext: {
+    type: 'boolean',
+    default: false,
+    description: 'Serve other hosts without TLS, for example behind a TLS proxy.',
+  },
+  databaseUrl: {
+    type: 'secret',
+    description: 'Use this PostgreSQL (16 or newer) instead of the embedded one. Also DATABASE_URL.',
+  },
+  webDir: { type: 'string', description: 'Folder of the built web app.' },
+  orgName: {
+    type: 'string',
+    default: 'My organization',
+    description: 'Name of the organization that the first start creates.',
+  },
+  maxBlobMib: { type: 'number', default: 4096, min: 1, description: 'Largest file that may be stored, in MiB.' },
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    choices: ['debug', 'info', 'warn', 'error'],
+    description: 'Least level of the log on stderr.',
+  },
+  json: { type: 'boolean', default: false, description: 'Log lines as JSON.' },
+  optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case.' },
+} as const;
+
+export type CloudOptions = OptionValues<typeof table>;
+
+export const cloudOptions = (argv: readonly string[], env: Record<string, string | undefined>): CloudOptions =>
+  options(table, {
+    program: 'platform-cloud',
+    about: 'The management server. Prints one JSON line on stdout when it is ready.',
+    argv,
+    env: { ...env, PLATFORM_DATABASE_URL: env['PLATFORM_DATABASE_URL'] ?? env['DATABASE_URL'] },
+    fileFrom: 'optionsFile',
+  });

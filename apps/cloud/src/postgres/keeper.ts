@@ -1,0 +1,34 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import type { Cluster } from './cluster.ts';
+
+const lookMs = 500;
+const againMs = 1_000;
+
+/** Keeps a database running: one that died (killed, out of memory) is started again. */
+export type Keeper = { stop(): Promise<void> };
+
+export function keepCluster(of: { first: Cluster; start: () => Promise<Cluster>; clock: Clock; log: Log }): Keeper {
+  const stop = new AbortController();
+  const state = { cluster: of.first };
+  const watch = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await of.clock.sleep(lookMs, stop.signal);
+      if (stop.signal.aborted || (await state.cluster.isAlive())) continue;
+      of.log.error('the database died; starting it again', { pid: state.cluster.pid });
+      try {
+        state.cluster = await of.start();
+      } catch (error) {
+        of.log.error('the database cannot be started', { error: errorText(error) });
+        await of.clock.sleep(againMs, stop.signal);
+      }
+    }
+  };
+  const watched = watch();
+  return {
+    async stop() {
+      stop.abort();
+      await watched;
+      await state.cluster.stop();
+    },
+  };
+}

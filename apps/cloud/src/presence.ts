@@ -1,0 +1,57 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { checkInterval, type Online, onlineState } from './rules/online.ts';
+import type { Database } from './store/database.ts';
+import { saveLastSeen } from './store/machines.ts';
+
+/** Who was heard of when. Soft: kept in memory and written in batches; after a crash the next check makes it again. */
+export type Presence = {
+  touch(partId: string): void;
+  /** ms since 1970. @param stored - what the database says. */
+  lastSeen(partId: string, stored: number | null): number | undefined;
+  online(partId: string, stored: number | null): Online;
+  /** How long machines should wait between two checks, ms. */
+  checkMs(): number;
+  flush(): Promise<void>;
+};
+
+const flushMs = 5_000;
+const forgetMs = 10 * 60_000;
+
+export function presence(of: {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  stop: AbortSignal;
+}): Presence & { done: Promise<void> } {
+  const seen = new Map<string, number>();
+  const fresh = new Map<string, number>();
+  const flush = async (): Promise<void> => {
+    const batch = new Map(fresh);
+    fresh.clear();
+    try {
+      await saveLastSeen(of.db, batch);
+    } catch (error) {
+      of.log.warn('last contacts could not be stored', { error: errorText(error) });
+    }
+    const old = of.clock.wall() - forgetMs;
+    for (const [id, at] of seen) if (at < old) seen.delete(id);
+  };
+  const run = async (): Promise<void> => {
+    while (!of.stop.aborted) {
+      await of.clock.sleep(flushMs, of.stop);
+      await flush();
+    }
+  };
+  const self: Presence = {
+    touch(partId) {
+      const now = of.clock.wall();
+      seen.set(partId, now);
+      fresh.set(partId, now);
+    },
+    lastSeen: (partId, stored) => seen.get(partId) ?? stored ?? undefined,
+    online: (partId, stored) => onlineState(self.lastSeen(partId, stored), of.clock.wall(), self.checkMs()),
+    checkMs: () => checkInterval(seen.size),
+    flush,
+  };
+  return { ...self, done: run() };
+}

@@ -1,0 +1,350 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type AppService,
+  AuthenticationType,
+  OnlineState,
+  SharedSecret_State,
+} from '@platform/contract/gen/platform/app/v1/app_pb';
+import { callerOf } from '../auth/caller.ts';
+import { partAddress } from '../rules/addresses.ts';
+import {
+  type Caller,
+  mayOperate,
+  ownsMachine,
+  requireMachineOwner,
+  requireMember,
+  requireOwner,
+} from '../rules/permissions.ts';
+import { audit } from '../store/audit.ts';
+import { type ConfigRow, findConfig, listConfigs } from '../store/configs.ts';
+import {
+  deleteMachine,
+  deletePartSecret,
+  findPart,
+  insertMachine,
+  insertPart,
+  insertPartSecret,
+  listMainParts,
+  listParts,
+  type PartRow,
+  readPartSecrets,
+  requestRestart,
+} from '../store/machines.ts';
+import { locationFor, organizationFor } from './app-organizations.ts';
+import { saveConfig } from './config-saving.ts';
+import { requiredName } from './fields.ts';
+import { operatedMachine, operatedPart, ownedPart } from './part-access.ts';
+import type { Deps } from './routes.ts';
+
+const onlineStates = {
+  online: OnlineState.ONLINE,
+  offline: OnlineState.OFFLINE,
+  'awaiting setup': OnlineState.AWAITING_SETUP,
+} as const;
+
+export const machineCalls = (deps: Deps) => {
+  const { db, presence, changes, secrets, clock } = deps;
+
+  const contact = (part: PartRow) => {
+    const seen = presence.lastSeen(part.id, part.lastSeen);
+    const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
+    return {
+      onlineState,
+      // Clients show 1970 without it.
+      lastAccess: timestampFromMs(seen ?? part.createdOn),
+      secondsSinceOnline: BigInt(
+        seen === undefined || onlineState === OnlineState.ONLINE
+          ? 0
+          : Math.max(0, Math.round((clock.wall() - seen) / 1000)),
+      ),
+    };
+  };
+  const robotMessage = (main: PartRow) => ({
+    id: main.machineId,
+    name: main.machineName,
+    location: main.locationId,
+    createdOn: timestampFromMs(main.machineCreatedOn),
+    ...contact(main),
+  });
+  /** Secrets only for owners of the machine. */
+  const partMessage = async (part: PartRow, caller: Caller, config?: ConfigRow) => {
+    const saved = config ?? (await findConfig(db, part.id));
+    const owned = ownsMachine(caller, part) ? await readPartSecrets(db, part.id, secrets.sealingKey) : [];
+    return {
+      id: part.id,
+      name: part.name,
+      robot: part.machineId,
+      secret: owned[0]?.secret ?? '',
+      secrets: owned.map((one) => ({
+        id: one.id,
+        secret: one.secret,
+        createdOn: timestampFromMs(one.createdOn),
+        state: SharedSecret_State.ENABLED,
+      })),
+      robotConfig: (saved?.config ?? {}) as JsonObject,
+      robotConfigJson: saved?.text ?? '{}',
+      userSuppliedInfo: (part.host ?? {}) as JsonObject,
+      mainPart: part.isMain,
+      fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+      dnsName: partAddress(part.name, part.locationId, 'platform.local'),
+      localFqdn: partAddress(part.name, part.locationId, 'local'),
+      locationId: part.locationId,
+      createdOn: timestampFromMs(part.createdOn),
+      lastUpdated: timestampFromMs(part.lastUpdated),
+      ...contact(part),
+    };
+  };
+  const freshPart = async (id: string, caller: Caller) => {
+    const part = await findPart(db, id);
+    if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: id });
+    return partMessage(part, caller);
+  };
+  const robotsOf = async (caller: Caller, orgId: string, isListed: (part: PartRow) => boolean) =>
+    (await listMainParts(db, orgId)).filter((part) => mayOperate(caller, part) && isListed(part)).map(robotMessage);
+
+  return {
+    async newRobot({ name, location: locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      const { machineId } = await db.transaction().execute(async (trx) => {
+        const ids = await insertMachine(
+          trx,
+          { orgId: location.orgId, locationId: location.id, name: requiredName('name', name) },
+          secrets.sealingKey,
+        );
+        await audit(trx, { orgId: location.orgId, caller, action: 'create machine', subject: ids.machineId });
+        return ids;
+      });
+      return { id: machineId };
+    },
+    async getRobot({ id }, context) {
+      const machine = await operatedMachine(db, callerOf(context), id);
+      const [main] = await listParts(db, machine.id);
+      if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
+      return { robot: robotMessage(main) };
+    },
+    async listRobots({ locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId);
+      return { robots: await robotsOf(caller, location.orgId, (part) => part.locationId === location.id) };
+    },
+    async listRobotsForLocations({ locationIds }, context) {
+      const caller = callerOf(context);
+      const locations = await Promise.all(locationIds.map((id) => locationFor(db, caller, id)));
+      const lists = await Promise.all(
+        locations.map(({ id, orgId }) => robotsOf(caller, orgId, (part) => part.locationId === id)),
+      );
+      return { robots: lists.flat() };
+    },
+    async listRobotsForOrg({ orgId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, orgId);
+      return { robots: await robotsOf(caller, id, () => true) };
+    },
+    async updateRobot({ id, name, location: locationId }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+      const location = locationId ? await locationFor(db, caller, locationId, requireOwner) : undefined;
+      if (location && location.orgId !== machine.orgId) throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
+      await db
+        .updateTable('machine')
+        .set({ ...(name && { name: requiredName('name', name) }), locationId: location?.id ?? machine.locationId })
+        .where('id', '=', machine.id)
+        .execute();
+      const [main] = await listParts(db, machine.id);
+      if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
+      for (const part of await listParts(db, machine.id)) changes.tell('part', part.id);
+      return { robot: robotMessage(main) };
+    },
+    async deleteRobot({ id }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+      const parts = await listParts(db, machine.id);
+      await db.transaction().execute(async (trx) => {
+        await deleteMachine(trx, machine.id);
+        await audit(trx, {
+          orgId: machine.orgId,
+          caller,
+          action: 'delete machine',
+          subject: machine.id,
+          details: { name: machine.name },
+        });
+      });
+      for (const part of parts) changes.tell('part', part.id);
+      return {};
+    },
+    async getRobotParts({ robotId }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, robotId);
+      return { parts: await Promise.all((await listParts(db, machine.id)).map((part) => partMessage(part, caller))) };
+    },
+    async getRobotPart({ id }, context) {
+      const caller = callerOf(context);
+      const part = await partMessage(await operatedPart(db, caller, id), caller);
+      return { part, configJson: part.robotConfigJson };
+    },
+    async getRobotPartByNameAndLocation({ name, locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId);
+      for (const main of await listMainParts(db, location.orgId)) {
+        if (main.locationId !== location.id) continue;
+        const part = (await listParts(db, main.machineId)).find((one) => one.name === name);
+        if (part) return { part: await partMessage(part, caller) };
+      }
+      throw new PlatformError('PART_NOT_FOUND', { partId: name });
+    },
+    async newRobotPart({ robotId, partName }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, robotId, requireMachineOwner);
+      const partId = await db.transaction().execute(async (trx) => {
+        const id = await insertPart(trx, {
+          orgId: machine.orgId,
+          machineId: machine.id,
+          name: requiredName('part_name', partName),
+          isMain: false,
+          sealingKey: secrets.sealingKey,
+        });
+        await audit(trx, { orgId: machine.orgId, caller, action: 'create part', subject: id });
+        return id;
+      });
+      return { partId };
+    },
+    async deleteRobotPart({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      if (part.isMain)
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'part_id',
+          value: partId,
+          limit: 'the main part goes with its machine',
+        });
+      await db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('part').where('id', '=', part.id).execute();
+        await audit(trx, { orgId: part.orgId, caller, action: 'delete part', subject: part.id });
+      });
+      changes.tell('part', part.id);
+      return {};
+    },
+    async updateRobotPart({ id, name, robotConfig, robotConfigJson, lastKnownUpdate }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, id);
+      const text = robotConfigJson ?? (robotConfig ? JSON.stringify(robotConfig, null, 2) : undefined);
+      if (text !== undefined) {
+        await saveConfig(
+          deps,
+          caller,
+          part,
+          text,
+          lastKnownUpdate ? { lastUpdated: timestampMs(lastKnownUpdate) } : {},
+        );
+      }
+      if (name !== '' && name !== part.name) {
+        requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: id }));
+        await db
+          .updateTable('part')
+          .set({ name: requiredName('name', name) })
+          .where('id', '=', part.id)
+          .execute();
+      }
+      return { part: await freshPart(part.id, caller) };
+    },
+    async markPartForRestart({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      await db.transaction().execute(async (trx) => {
+        await requestRestart(trx, part.id);
+        await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
+      });
+      changes.tell('part', part.id);
+      return {};
+    },
+    async createRobotPartSecret({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      await db.transaction().execute(async (trx) => {
+        await insertPartSecret(trx, { orgId: part.orgId, partId: part.id, sealingKey: secrets.sealingKey });
+        await audit(trx, { orgId: part.orgId, caller, action: 'create part secret', subject: part.id });
+      });
+      changes.tell('part', part.id);
+      return { part: await freshPart(part.id, caller) };
+    },
+    async deleteRobotPartSecret({ partId, secretId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      const isDeleted = await db.transaction().execute(async (trx) => {
+        await audit(trx, { orgId: part.orgId, caller, action: 'delete part secret', subject: part.id });
+        return deletePartSecret(trx, part.id, secretId);
+      });
+      if (!isDeleted)
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'secret_id',
+          value: secretId,
+          limit: 'one of several secrets of this part',
+        });
+      changes.tell('part', part.id);
+      return {};
+    },
+    async getRobotPartHistory({ id }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, id);
+      const rows = await listConfigs(db, part.id);
+      const history = await Promise.all(
+        rows.map(async (row) => {
+          // Each entry shows what was there before the change.
+          const before = row.revision > 1 ? await findConfig(db, part.id, row.revision - 1) : undefined;
+          return {
+            part: part.id,
+            robot: part.machineId,
+            when: timestampFromMs(row.savedOn),
+            old: {
+              id: part.id,
+              name: part.name,
+              robot: part.machineId,
+              robotConfig: (before?.config ?? {}) as JsonObject,
+              robotConfigJson: before?.text ?? '{}',
+            },
+            editedBy: {
+              type: row.savedBy.startsWith('api_key') ? AuthenticationType.API_KEY : AuthenticationType.WEB_OAUTH,
+              value: row.savedBy,
+            },
+          };
+        }),
+      );
+      return { history };
+    },
+    async listMachineSummaries({ organizationId, locationIds, limit }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      const parts = (await listMainParts(db, id))
+        .filter((part) => locationIds.length === 0 || locationIds.includes(part.locationId))
+        .slice(0, limit === undefined || limit <= 0 ? undefined : limit);
+      const places = new Map(parts.map((part) => [part.locationId, part.locationName]));
+      return {
+        locationSummaries: [...places].map(([locationId, locationName]) => ({
+          locationId,
+          locationName,
+          machineSummaries: parts
+            .filter((part) => part.locationId === locationId)
+            .map((part) => ({
+              machineId: part.machineId,
+              machineName: part.machineName,
+              partSummaries: [
+                {
+                  partId: part.id,
+                  partName: part.name,
+                  isMainPart: true,
+                  platform: String(part.host?.['platform'] ?? ''),
+                  os: String(part.host?.['distro'] ?? ''),
+                  ...contact(part),
+                },
+              ],
+            })),
+        })),
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};

@@ -1,0 +1,155 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { callerOf } from '../auth/caller.ts';
+import { newLocationId } from '../auth/secrets.ts';
+import { belongsTo, type Caller, isMember, memberships, requireMember, requireOwner } from '../rules/permissions.ts';
+import { audit } from '../store/audit.ts';
+import type { Database } from '../store/database.ts';
+import { isUuid } from '../store/machines.ts';
+import {
+  deleteLocation,
+  findLocation,
+  findOrganizations,
+  insertLocation,
+  listLocations,
+  type LocationRow,
+  type OrganizationRow,
+  updateLocation,
+} from '../store/organizations.ts';
+import { requiredName } from './fields.ts';
+import type { Deps } from './routes.ts';
+
+const organizationMessage = (row: OrganizationRow) => ({
+  id: row.id,
+  name: row.name,
+  publicNamespace: row.publicNamespace,
+  defaultRegion: 'local',
+  createdOn: timestampFromMs(row.createdOn),
+});
+
+const locationMessage = (row: LocationRow) => ({
+  id: row.id,
+  name: row.name,
+  createdOn: timestampFromMs(row.createdOn),
+  parentLocationId: row.parentLocationId ?? '',
+  organizations: [{ organizationId: row.orgId, primary: true }],
+  robotCount: row.machineCount,
+});
+
+/** @throws PlatformError ORGANIZATION_NOT_FOUND */
+export async function organizationFor(db: Database, caller: Caller, orgId: string): Promise<OrganizationRow> {
+  const absent = new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
+  if (!isUuid(orgId) || !belongsTo(caller, orgId.toLowerCase())) throw absent;
+  const [found] = await findOrganizations(db, [orgId]);
+  if (!found) throw absent;
+  return found;
+}
+
+/** @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED */
+export async function locationFor(
+  db: Database,
+  caller: Caller,
+  id: string,
+  require = requireMember,
+): Promise<LocationRow> {
+  const found = await findLocation(db, id);
+  const absent = () => new PlatformError('LOCATION_NOT_FOUND', { locationId: id });
+  if (!found) throw absent();
+  require(caller, found.orgId, absent);
+  return found;
+}
+
+export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
+  ({
+    async listOrganizations(_, context) {
+      const caller = callerOf(context);
+      const ids =
+        caller.kind === 'part' ? [caller.orgId] : [...new Set(caller.grants.flatMap((grant) => grant.orgId ?? []))];
+      return { organizations: (await findOrganizations(db, ids)).map(organizationMessage) };
+    },
+    async getOrganization({ organizationId }, context) {
+      return { organization: organizationMessage(await organizationFor(db, callerOf(context), organizationId)) };
+    },
+    async updateOrganization({ organizationId, name }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireOwner(caller, id);
+      if (name !== undefined) {
+        await db.transaction().execute(async (trx) => {
+          await trx
+            .updateTable('organization')
+            .set({ name: requiredName('name', name) })
+            .where('id', '=', id)
+            .execute();
+          await audit(trx, { orgId: id, caller, action: 'rename organization', subject: id });
+        });
+      }
+      return { organization: organizationMessage(await organizationFor(db, caller, id)) };
+    },
+    async listLocations({ organizationId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      return { locations: (await listLocations(db, id)).map(locationMessage) };
+    },
+    async getLocation({ locationId }, context) {
+      return { location: locationMessage(await locationFor(db, callerOf(context), locationId)) };
+    },
+    async createLocation({ organizationId, name, parentLocationId }, context) {
+      const caller = callerOf(context);
+      const organization = await organizationFor(db, caller, organizationId);
+      requireOwner(caller, organization.id);
+      const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
+      const id = newLocationId();
+      await db.transaction().execute(async (trx) => {
+        await insertLocation(trx, {
+          id,
+          orgId: organization.id,
+          name: requiredName('name', name),
+          parentLocationId: parent?.id ?? null,
+        });
+        await audit(trx, { orgId: organization.id, caller, action: 'create location', subject: id });
+      });
+      return { location: locationMessage(await locationFor(db, caller, id)) };
+    },
+    async updateLocation({ locationId, name, parentLocationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
+      if (parent && (parent.orgId !== location.orgId || parent.id === location.id)) {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'parent_location_id',
+          value: parent.id,
+          limit: 'another location of the same organization',
+        });
+      }
+      await updateLocation(db, location.id, {
+        ...(name !== undefined && { name: requiredName('name', name) }),
+        ...(parentLocationId !== undefined && { parentLocationId: parent?.id ?? null }),
+      });
+      return { location: locationMessage(await locationFor(db, caller, locationId)) };
+    },
+    async deleteLocation({ locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      if (!(await deleteLocation(db, location.id))) {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'location_id',
+          value: location.id,
+          limit: 'it must be empty; delete its machines and locations first',
+        });
+      }
+      return {};
+    },
+    async checkPermissions({ permissions }, context) {
+      const caller = callerOf(context);
+      const granted = permissions.filter(
+        ({ resourceType, resourceId }) =>
+          resourceType === 'organization' &&
+          (isMember(caller, resourceId) || memberships(caller).some((one) => one.orgId === resourceId)),
+      );
+      return { authorizedPermissions: granted };
+    },
+  }) satisfies Partial<ServiceImpl<typeof AppService>>;

@@ -1,0 +1,172 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { AgentReportSchema, FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { callerOf } from '../auth/caller.ts';
+import { credentialsFile } from '../rules/addresses.ts';
+import { mayOperate, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
+import { audit } from '../store/audit.ts';
+import { findConfig, listConfigs } from '../store/configs.ts';
+import {
+  deleteMachine,
+  findMainPart,
+  findPart,
+  insertMachine,
+  listMainParts,
+  type PartRow,
+  readPartSecrets,
+  requestRestart,
+} from '../store/machines.ts';
+import { listLocations } from '../store/organizations.ts';
+import { locationFor, organizationFor } from './app-organizations.ts';
+import { baseUrlOf } from './base-url.ts';
+import { problemMessage, readConfig, saveConfig } from './config-saving.ts';
+import { requiredName } from './fields.ts';
+import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './part-access.ts';
+import type { Deps } from './routes.ts';
+
+const onlineStates = {
+  online: OnlineState.ONLINE,
+  offline: OnlineState.OFFLINE,
+  'awaiting setup': OnlineState.AWAITING_SETUP,
+} as const;
+
+export const fleetRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, presence, changes, secrets } = deps;
+
+    const machineMessage = (part: PartRow) => {
+      const lastSeen = presence.lastSeen(part.id, part.lastSeen);
+      return {
+        id: part.machineId,
+        name: part.machineName,
+        organizationId: part.orgId,
+        locationId: part.locationId,
+        locationName: part.locationName,
+        partId: part.id,
+        createdOn: timestampFromMs(part.machineCreatedOn),
+        onlineState: onlineStates[presence.online(part.id, part.lastSeen)],
+        wantedRevision: BigInt(part.revision),
+        ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
+        ...(part.report && { report: fromBinary(AgentReportSchema, part.report) }),
+        ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
+        ...(part.restartRequestedOn !== null && { restartRequestedOn: timestampFromMs(part.restartRequestedOn) }),
+      };
+    };
+    const credentialsOf = async (partId: string, baseUrl: string): Promise<string> => {
+      const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
+      if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
+      return credentialsFile(baseUrl, partId, newest.secret);
+    };
+
+    router.service(FleetService, {
+      async createMachine({ organizationId, locationId, name }, context) {
+        const caller = callerOf(context);
+        const organization = await organizationFor(db, caller, organizationId);
+        requireOwner(caller, organization.id);
+        const location = locationId
+          ? await locationFor(db, caller, locationId)
+          : (await listLocations(db, organization.id))[0];
+        if (!location || location.orgId !== organization.id)
+          throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
+        const created = await db.transaction().execute(async (trx) => {
+          const ids = await insertMachine(
+            trx,
+            { orgId: organization.id, locationId: location.id, name: requiredName('name', name) },
+            secrets.sealingKey,
+          );
+          await audit(trx, { orgId: organization.id, caller, action: 'create machine', subject: ids.machineId });
+          return ids;
+        });
+        const part = await findPart(db, created.partId);
+        if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
+        return {
+          machine: machineMessage(part),
+          credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)),
+        };
+      },
+      async listMachines({ organizationId }, context) {
+        const caller = callerOf(context);
+        const { id } = await organizationFor(db, caller, organizationId);
+        // Whoever may see single machines or locations sees those.
+        return {
+          machines: (await listMainParts(db, id)).filter((part) => mayOperate(caller, part)).map(machineMessage),
+        };
+      },
+      async getMachine({ id }, context) {
+        return { machine: machineMessage(await operatedMainPart(db, callerOf(context), id)) };
+      },
+      async deleteMachine({ id }, context) {
+        const caller = callerOf(context);
+        const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+        const part = await findMainPart(db, machine.id);
+        await db.transaction().execute(async (trx) => {
+          await deleteMachine(trx, machine.id);
+          await audit(trx, {
+            orgId: machine.orgId,
+            caller,
+            action: 'delete machine',
+            subject: machine.id,
+            details: { name: machine.name },
+          });
+        });
+        if (part) changes.tell('part', part.id);
+        return {};
+      },
+      async getCredentials({ partId }, context) {
+        const part = await ownedPart(db, callerOf(context), partId);
+        return { credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)) };
+      },
+      async getConfig({ partId, revision }, context) {
+        const part = await operatedPart(db, callerOf(context), partId);
+        const config = await findConfig(db, part.id, Number(revision));
+        if (!config)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'revision',
+            value: String(revision),
+            limit: `1 to ${part.revision}`,
+          });
+        return {
+          configJson: config.text,
+          revision: BigInt(config.revision),
+          savedBy: config.savedBy,
+          ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
+        };
+      },
+      async checkConfig({ configJson, partId }, context) {
+        const caller = callerOf(context);
+        if (partId) await operatedPart(db, caller, partId);
+        return { problems: readConfig(configJson).problems.map(problemMessage) };
+      },
+      async saveConfig({ partId, configJson, expectedRevision }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
+        const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
+        return { revision: BigInt(revision), problems: problems.map(problemMessage) };
+      },
+      async listConfigRevisions({ partId }, context) {
+        const part = await operatedPart(db, callerOf(context), partId);
+        return {
+          revisions: (await listConfigs(db, part.id)).map((row) => ({
+            revision: BigInt(row.revision),
+            savedBy: row.savedBy,
+            savedOn: timestampFromMs(row.savedOn),
+            sha256: row.sha256.toString('hex'),
+          })),
+        };
+      },
+      async restartPart({ partId }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        await db.transaction().execute(async (trx) => {
+          await requestRestart(trx, part.id);
+          await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
+        });
+        changes.tell('part', part.id);
+        return {};
+      },
+    });
+  };

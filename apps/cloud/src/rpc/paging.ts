@@ -1,0 +1,17 @@
+import { PlatformError } from '@platform/contract/errors';
+
+/** Page tokens are ours to read alone: the last id of the page before. */
+export const pageToken = (lastId: number): string => Buffer.from(`after ${lastId}`).toString('base64url');
+
+/** @throws PlatformError INVALID_ARGUMENT for a token that we did not make. */
+export function parsePageToken(token: string | undefined): number | undefined {
+  if (!token) return undefined;
+  const found = /^after (\d{1,15})$/.exec(Buffer.from(token, 'base64url').toString());
+  if (!found)
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'page_token',
+      value: token.slice(0, 40),
+      limit: 'pass the token of the page before',
+    });
+  return Number(found[1]);
+}

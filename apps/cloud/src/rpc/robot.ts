@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { LRUCache } from 'lru-cache';
+import { PlatformError } from '@platform/contract/errors';
+import { CloudConfigSchema, RobotConfigSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { callerOf } from '../auth/caller.ts';
+import { partAddress } from '../rules/addresses.ts';
+import { robotConfigOf } from '../rules/robot-config.ts';
+import { findConfig } from '../store/configs.ts';
+import { takeRestart } from '../store/machines.ts';
+import { baseUrlOf } from './base-url.ts';
+import { newLogRow } from './log-entries.ts';
+import { ownPart } from './part-access.ts';
+import type { Deps } from './routes.ts';
+
+const restartCheckMs = 2_000;
+const linesPerCall = 1_000;
+
+export const robotRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, presence, logs, changes, clock } = deps;
+    /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
+    const unwanted = new LRUCache<string, true>({ max: 200_000 });
+    const epoch = { count: 0 };
+    changes.subscribe((kind, key) => {
+      if (kind !== undefined && kind !== 'part') return;
+      epoch.count++;
+      if (key === undefined) unwanted.clear();
+      else unwanted.delete(key);
+    });
+
+    router.service(RobotService, {
+      async config({ id }, context) {
+        const part = await ownPart(db, callerOf(context), id);
+        presence.touch(part.id);
+        const saved = await findConfig(db, part.id);
+        const { config, skipped } = await robotConfigOf(saved?.config ?? {}, (name) =>
+          deps.packageVersion(part.orgId, name),
+        );
+        if (skipped.length > 0)
+          deps.log.warn('entries of a configuration cannot be read', {
+            partId: part.id,
+            skipped: skipped.slice(0, 10),
+          });
+        const base = new URL(baseUrlOf(deps, context));
+        const message = create(RobotConfigSchema, {
+          ...config,
+          revisionNumber: BigInt(saved?.revision ?? 0),
+          cloud: create(CloudConfigSchema, {
+            id: part.id,
+            fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+            localFqdn: partAddress(part.name, part.locationId, 'local'),
+            signalingAddress: base.host,
+            // No certificate authority here: the machine asks for no certificate.
+            signalingInsecure: true,
+            primaryOrgId: part.orgId,
+            locationId: part.locationId,
+            machineId: part.machineId,
+          }),
+        });
+        message.revision = createHash('sha256').update(toBinary(RobotConfigSchema, message)).digest('hex').slice(0, 32);
+        return { config: message };
+      },
+      certificate() {
+        throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
+      },
+      async needsRestart({ id }, context) {
+        const part = await ownPartId(id, context);
+        presence.touch(part);
+        const answer = { id, mustRestart: false, restartCheckInterval: durationFromMs(restartCheckMs) };
+        if (unwanted.has(part)) return answer;
+        const before = epoch.count;
+        const mustRestart = await takeRestart(db, part);
+        if (!mustRestart && epoch.count === before) unwanted.set(part, true);
+        return { ...answer, mustRestart };
+      },
+      async log({ id, logs: entries }, context) {
+        const part = await ownPart(db, callerOf(context), id);
+        if (entries.length > linesPerCall) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'logs',
+            value: `${entries.length} lines`,
+            limit: `at most ${linesPerCall} a call`,
+          });
+        }
+        presence.touch(part.id);
+        await logs.write(entries.map((entry) => newLogRow(entry, part, clock.wall())));
+        return {};
+      },
+    });
+
+    /** A part's own token says who it is; the database is asked for others alone. */
+    async function ownPartId(id: string, context: Parameters<typeof callerOf>[0]): Promise<string> {
+      const caller = callerOf(context);
+      return caller.kind === 'part' && caller.id === id ? id : (await ownPart(db, caller, id)).id;
+    }
+  };

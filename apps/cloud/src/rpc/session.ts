@@ -1,0 +1,62 @@
+import type { ConnectRouter } from '@connectrpc/connect';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { cookieOf } from '../auth/authenticate.ts';
+import { callerOf } from '../auth/caller.ts';
+import { type Caller, memberships, requireInstallationOwner } from '../rules/permissions.ts';
+import { findOrganizations } from '../store/organizations.ts';
+import { deleteSession, insertSignInLink } from '../store/sessions.ts';
+import { baseUrlOf } from './base-url.ts';
+import type { Deps } from './routes.ts';
+
+export const signInLinkMs = 15 * 60_000;
+
+export const sessionRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, clock, secrets, changes } = deps;
+    router.service(SessionService, {
+      async whoAmI(_, context) {
+        const caller = callerOf(context);
+        const places = memberships(caller);
+        const organizations = await findOrganizations(
+          db,
+          caller.kind === 'part' ? [caller.orgId] : places.map((place) => place.orgId),
+        );
+        return {
+          kind: caller.kind,
+          id: caller.id,
+          name: caller.name,
+          serverVersion: deps.version,
+          memberships: places.map(({ orgId, role }) => ({
+            organizationId: orgId,
+            organizationName: organizations.find((one) => one.id === orgId)?.name ?? '',
+            role,
+          })),
+        };
+      },
+      async createSignInLink(_, context) {
+        const expiresOn = clock.wall() + signInLinkMs;
+        const token = await insertSignInLink(db, personFor(callerOf(context), secrets.first.ownerId), expiresOn);
+        return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
+      },
+      async signOut(_, context) {
+        const token = cookieOf(context.requestHeader.get('cookie') ?? '');
+        if (token === undefined)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'cookie',
+            limit: 'only a browser session can sign out',
+          });
+        changes.tell('session', await deleteSession(db, token));
+        return {};
+      },
+    });
+  };
+
+/** People sign in as themselves; a key of the installation's owner opens the owner's browser. */
+function personFor(caller: Caller, ownerId: string): string {
+  if (caller.kind === 'person') return caller.id;
+  requireInstallationOwner(caller);
+  return ownerId;
+}

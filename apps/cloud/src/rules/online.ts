@@ -1,0 +1,22 @@
+/** Times in ms. */
+export type Online = 'online' | 'offline' | 'awaiting setup';
+
+/** Three missed checks: the machine is offline. */
+const missedChecks = 3;
+/** A check that is held or slow must not flicker. */
+const slackMs = 2_000;
+
+/** @param lastSeen - ms since 1970; undefined: never. */
+export function onlineState(lastSeen: number | undefined, now: number, checkMs: number): Online {
+  if (lastSeen === undefined) return 'awaiting setup';
+  return now - lastSeen <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
+}
+
+const shortestMs = 5_000;
+const longestMs = 60_000;
+/** Checks that one server is asked to answer per second at most, until the longest interval is reached. */
+const checksPerSecond = 200;
+
+/** How long a machine waits between two checks: the more machines there are, the longer. */
+export const checkInterval = (machines: number): number =>
+  Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000));

@@ -1,0 +1,125 @@
+import {
+  type DescMessage,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type MessageInitShape,
+  type MessageShape,
+} from '@bufbuild/protobuf';
+import {
+  ComponentConfigSchema,
+  JobConfigSchema,
+  LogPatternConfigSchema,
+  ModuleConfigSchema,
+  NetworkConfigSchema,
+  PackageConfigSchema,
+  ProcessConfigSchema,
+  RemoteConfigSchema,
+  type RobotConfigSchema,
+  ServiceConfigSchema,
+  TracingConfigSchema,
+} from '@platform/contract/gen/platform/app/v1/robot_pb';
+
+type Json = Readonly<Record<string, unknown>>;
+type RobotConfigInit = MessageInitShape<typeof RobotConfigSchema>;
+
+/** What of a saved configuration has a field of its own in RobotConfig; the rest travels in `other`, `agent` stays with the agent. */
+const listSchemas = {
+  components: ComponentConfigSchema,
+  services: ServiceConfigSchema,
+  packages: PackageConfigSchema,
+  processes: ProcessConfigSchema,
+  modules: ModuleConfigSchema,
+  remotes: RemoteConfigSchema,
+  jobs: JobConfigSchema,
+  log: LogPatternConfigSchema,
+} as const;
+const elsewhere: ReadonlySet<string> = new Set([
+  ...Object.keys(listSchemas),
+  'agent',
+  'maintenance_window',
+  'maintenance',
+  'network',
+  'tracing',
+  'debug',
+  'disable_log_deduplication',
+  'enable_web_profile',
+  'cloud',
+]);
+
+/**
+ * The saved configuration as a machine server reads it.
+ *
+ * @param packageVersion - the version that `latest` stands for now; undefined: there is none.
+ * @returns `skipped`: paths of entries that no machine server could read.
+ */
+export async function robotConfigOf(
+  saved: Json,
+  packageVersion: (name: string) => Promise<string | undefined>,
+): Promise<{ config: RobotConfigInit; skipped: string[] }> {
+  const skipped: string[] = [];
+  const list = <D extends DescMessage>(key: keyof typeof listSchemas, schema: D): MessageShape<D>[] => {
+    const given = saved[key];
+    return (Array.isArray(given) ? given : []).flatMap((item: unknown, index) => {
+      const read = message(schema, item);
+      if (!read) skipped.push(`${key}[${index}]`);
+      return read ? [read] : [];
+    });
+  };
+  const maintenance = saved['maintenance'];
+  const network = saved['network'] === undefined ? undefined : message(NetworkConfigSchema, saved['network']);
+  const tracing = saved['tracing'] === undefined ? undefined : message(TracingConfigSchema, saved['tracing']);
+  const packages = list('packages', PackageConfigSchema);
+  for (const item of packages) {
+    if (item.version === '' || item.version === 'latest')
+      item.version = (await packageVersion(item.package)) ?? item.version;
+  }
+  return {
+    skipped,
+    config: {
+      components: list('components', ComponentConfigSchema),
+      services: list('services', ServiceConfigSchema),
+      packages,
+      processes: list('processes', ProcessConfigSchema),
+      modules: list('modules', ModuleConfigSchema),
+      remotes: list('remotes', RemoteConfigSchema),
+      jobs: list('jobs', JobConfigSchema),
+      log: list('log', LogPatternConfigSchema),
+      ...(network && { network }),
+      ...(tracing && { tracing }),
+      ...(typeof saved['debug'] === 'boolean' && { debug: saved['debug'] }),
+      disableLogDeduplication: saved['disable_log_deduplication'] === true,
+      enableWebProfile: saved['enable_web_profile'] === true,
+      ...(isObject(maintenance) && {
+        maintenance: {
+          sensorName: sensorName(maintenance['sensor_name']),
+          maintenanceAllowedKey: String(maintenance['maintenance_allowed_key'] ?? ''),
+        },
+      }),
+      other: Object.fromEntries(Object.entries(saved).filter(([key]) => !elsewhere.has(key))) as JsonObject,
+    },
+  };
+}
+
+const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Unknown keys of an entry are for newer servers; the frame of a component has another shape in JSON and stays with `other`'s readers. */
+function message<D extends DescMessage>(schema: D, item: unknown): MessageShape<D> | undefined {
+  if (!isObject(item)) return undefined;
+  const { frame: _frame, ...rest } = item;
+  const known = schema.fields.some((field) => field.name === 'frame') ? rest : item;
+  try {
+    return fromJson(schema, known as JsonValue as JsonObject, { ignoreUnknownFields: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** A short name, or namespace:type:subtype/name. */
+function sensorName(given: unknown): { namespace: string; type: string; subtype: string; name: string } {
+  const text = typeof given === 'string' ? given : '';
+  const found = /^([^:]*):([^:]*):([^/]*)\/(.+)$/.exec(text);
+  const [, namespace = 'rdk', type = 'component', subtype = 'sensor', name = text] = found ?? [];
+  return { namespace, type, subtype, name };
+}

@@ -1,0 +1,216 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Client } from 'pg';
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock, Log } from '@platform/kit';
+import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
+import { agentAnswers } from './agent-answers.ts';
+import { authenticator } from './auth/authenticate.ts';
+import { identities } from './auth/identities.ts';
+import { type FirstRun, openSecrets } from './auth/secrets.ts';
+import { tokens } from './auth/tokens.ts';
+import { openDiskBlobs } from './blobs/disk.ts';
+import { httpListener } from './http/exchange.ts';
+import { httpRoutes } from './http/routes.ts';
+import { logWriter } from './log-writer.ts';
+import type { CloudOptions } from './options.ts';
+import { type Cluster, startCluster } from './postgres/cluster.ts';
+import { keepCluster } from './postgres/keeper.ts';
+import { presence } from './presence.ts';
+import { type Deps, routes } from './rpc/routes.ts';
+import { followChanges } from './store/changes.ts';
+import { type Connection, clientConfig, openDatabase } from './store/database.ts';
+import { holdDatabase } from './store/exclusive.ts';
+import { createFirstRun } from './store/first-run.ts';
+import { migrate } from './store/migrate.ts';
+import { openNotifications } from './store/notifications.ts';
+import { insertSignInLink } from './store/sessions.ts';
+import { fastPath } from './wire/fast-path.ts';
+import { rpcListener } from './wire/listener.ts';
+import { openPort } from './wire/mux.ts';
+
+export type Server = {
+  url: string;
+  firstRun: FirstRun;
+  signInUrl: string;
+  dataFolder: string;
+  database: 'embedded' | 'external';
+  /** Resolves with the reason when the server cannot go on by itself. */
+  broken: Promise<PlatformError>;
+  close(): Promise<void>;
+};
+
+export const version = '0.1.0';
+const databaseName = 'platform';
+const drainMs = 8_000;
+/** The link printed at a start: long enough to come back to the terminal tomorrow. */
+const startLinkMs = 24 * 3_600_000;
+
+/**
+ * The whole management server. What was started is stopped in reverse order, also when a later step fails.
+ *
+ * @param databaseSettings - of the embedded database, for tests.
+ * @throws PlatformError DATA_DIR_IN_USE, DATA_DIR_NEWER, DATABASE_UNAVAILABLE, PORT_IN_USE, INVALID_ARGUMENT.
+ */
+export async function startServer(
+  options: CloudOptions,
+  {
+    clock,
+    log,
+    databaseSettings = {},
+  }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>> },
+): Promise<Server> {
+  await using started = new AsyncDisposableStack();
+  const dataFolder = path.resolve(options.dataDir);
+  await mkdir(dataFolder, { recursive: true, mode: 0o700 });
+  started.use(await lockData(dataFolder));
+  const secrets = await openSecrets(dataFolder);
+  const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
+  const broken = Promise.withResolvers<PlatformError>();
+
+  const connection = options.databaseUrl
+    ? ({ is: 'url', url: options.databaseUrl.reveal() } as const)
+    : await embedded(
+        { folder: path.join(dataFolder, 'postgres'), clock, log: log.child('database'), settings: databaseSettings },
+        started,
+      );
+  const where = options.databaseUrl ? 'of the database' : dataFolder;
+  const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost: broken.resolve }));
+  started.defer(() => exclusive.close());
+  const applied = await migrate(connection, where);
+  if (applied.length > 0) log.info('the schema was brought up to date', { applied });
+  const { db, close } = openDatabase(connection, log);
+  started.defer(close);
+  await createFirstRun(db, secrets, options.orgName);
+  await atomicWrite(path.join(dataFolder, 'first-run.json'), firstRunText(secrets.first), { mode: 0o600 });
+  const notifications = await openNotifications(connection, clock, log);
+  started.defer(() => notifications.close());
+
+  const stop = new AbortController();
+  const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop: stop.signal });
+  const { done: flushed, ...present } = presence({ db, clock, log, stop: stop.signal });
+  started.defer(async () => {
+    stop.abort();
+    await Promise.all([followed, flushed]);
+  });
+
+  const known = identities(db, changes, clock);
+  const signer = tokens(secrets.signingKey, clock);
+  const authentication = authenticator(known, signer);
+  const at = { url: '' };
+  const deps: Deps = {
+    db,
+    blobs,
+    notifications,
+    changes,
+    clock,
+    log,
+    stop: stop.signal,
+    secrets,
+    authenticator: authentication,
+    presence: present,
+    answers: agentAnswers(db, changes),
+    logs: logWriter(db, clock),
+    packageVersion: async () => undefined,
+    publicUrl: options.publicUrl?.replace(/\/+$/, ''),
+    listensAt: () => at.url,
+    version,
+  };
+  const tls = await readTls(options);
+  const port = await openPort(
+    rpcListener({
+      routes: routes(deps),
+      authenticator: authentication,
+      fast: fastPath(deps, known, signer),
+      pages: httpListener(
+        httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
+        authentication,
+        log,
+      ),
+      log,
+    }),
+    { host: options.host, port: options.port, allowPlaintext: options.allowPlaintext, clock, log, ...(tls && { tls }) },
+  );
+  at.url = `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port.port}`;
+  started.defer(async () => {
+    // Held calls end first, then what runs may finish.
+    stop.abort();
+    await port.close(drainMs);
+  });
+
+  const link = await insertSignInLink(db, secrets.first.ownerId, clock.wall() + startLinkMs);
+  const running = started.move();
+  return {
+    url: deps.publicUrl ?? at.url,
+    firstRun: secrets.first,
+    signInUrl: `${deps.publicUrl ?? at.url}/sign-in?token=${link}`,
+    dataFolder,
+    database: options.databaseUrl ? 'external' : 'embedded',
+    broken: broken.promise,
+    close: () => running.disposeAsync(),
+  };
+}
+
+async function lockData(dataFolder: string): Promise<AsyncDisposable> {
+  try {
+    return await lockFolder(path.join(dataFolder, 'server.lock'));
+  } catch (error) {
+    if (error instanceof FolderLocked)
+      throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
+    throw error;
+  }
+}
+
+type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };
+
+async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
+  const start = (): Promise<Cluster> => startCluster(options);
+  const first = await start();
+  const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
+  started.defer(() => keeper.stop());
+  const connection = {
+    is: 'socket',
+    host: first.host,
+    port: first.port,
+    user: first.user,
+    database: databaseName,
+  } as const;
+  const client = new Client(clientConfig({ ...connection, database: 'postgres' }));
+  await client.connect();
+  try {
+    const { rowCount } = await client.query('select from pg_database where datname = $1', [databaseName]);
+    if (rowCount === 0) await client.query(`create database ${databaseName}`);
+  } finally {
+    await client.end();
+  }
+  return connection;
+}
+
+/** A database of somebody else's may be away, or the address wrong: a clear word instead of a socket error. */
+async function reached<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError(
+      'DATABASE_UNAVAILABLE',
+      { problem: error instanceof Error ? error.message : String(error) },
+      error,
+    );
+  }
+}
+
+async function readTls({ tlsCert, tlsKey }: CloudOptions): Promise<{ cert: string; key: string } | undefined> {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: tlsCert === undefined ? '--tls-cert' : '--tls-key',
+      limit: 'certificate and key belong together',
+    });
+  }
+  return { cert: await readFile(tlsCert, 'utf8'), key: await readFile(tlsKey, 'utf8') };
+}
+
+/** The keys of the first start, so that they can be shown again. */
+const firstRunText = (first: FirstRun): string =>
+  `${JSON.stringify({ org_id: first.orgId, api_key_id: first.apiKeyId, api_key: first.apiKey, runner_key_id: first.runnerKeyId, runner_key: first.runnerKey }, null, 2)}\n`;

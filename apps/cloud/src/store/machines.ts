@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { hashSecret, randomSecret, seal, unseal } from '../auth/secrets.ts';
+import { recordChange } from './changes.ts';
+import { type Database, sqlState } from './database.ts';
+import type { JsonObject } from './schema.ts';
+
+/** A part with the machine and the place that it belongs to. */
+export type PartRow = {
+  id: string;
+  orgId: string;
+  machineId: string;
+  machineName: string;
+  machineCreatedOn: number;
+  locationId: string;
+  locationName: string;
+  name: string;
+  isMain: boolean;
+  createdOn: number;
+  lastUpdated: number;
+  revision: number;
+  lastSeen: number | null;
+  host: JsonObject | null;
+  report: Buffer | null;
+  reportedOn: number | null;
+  restartRequestedOn: number | null;
+};
+
+export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
+
+/** Ids come from callers: what is no UUID names nothing. */
+export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+const partRows = (db: Database) =>
+  db
+    .selectFrom('part')
+    .innerJoin('machine', 'machine.id', 'part.machineId')
+    .innerJoin('location', 'location.id', 'machine.locationId')
+    .selectAll('part')
+    .select([
+      'machine.name as machineName',
+      'machine.createdOn as machineCreatedOn',
+      'machine.locationId',
+      'location.name as locationName',
+    ]);
+
+export const findPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
+  isUuid(id) ? partRows(db).where('part.id', '=', id).executeTakeFirst() : undefined;
+
+/** By the id of the machine or of one of its parts: the main part. */
+export const findMainPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
+  isUuid(id)
+    ? partRows(db)
+        .where('part.isMain', '=', true)
+        .where('part.machineId', '=', (eb) =>
+          eb.fn.coalesce(
+            eb.selectFrom('part as other').select('other.machineId').where('other.id', '=', id),
+            sql<string>`${id}::uuid`,
+          ),
+        )
+        .executeTakeFirst()
+    : undefined;
+
+export const listMainParts = (db: Database, orgId: string): Promise<PartRow[]> =>
+  partRows(db)
+    .where('part.orgId', '=', orgId)
+    .where('part.isMain', '=', true)
+    .orderBy('machine.name')
+    .orderBy('machine.id')
+    .execute();
+
+export const listParts = (db: Database, machineId: string): Promise<PartRow[]> =>
+  partRows(db).where('part.machineId', '=', machineId).orderBy('part.isMain', 'desc').orderBy('part.name').execute();
+
+export const findMachine = async (db: Database, id: string): Promise<MachineRow | undefined> =>
+  isUuid(id) ? db.selectFrom('machine').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
+
+export type NewPart = { orgId: string; machineId: string; name: string; isMain: boolean; sealingKey: Buffer };
+
+/** A machine with its main part and that part's secret. @throws PlatformError NAME_TAKEN */
+export async function insertMachine(
+  db: Database,
+  machine: { orgId: string; locationId: string; name: string },
+  sealingKey: Buffer,
+): Promise<{ machineId: string; partId: string }> {
+  const machineId = randomUUID();
+  try {
+    await db
+      .insertInto('machine')
+      .values({ id: machineId, ...machine })
+      .execute();
+  } catch (error) {
+    if (sqlState(error) === '23505')
+      throw new PlatformError('NAME_TAKEN', { name: machine.name, kind: 'machine of this location' }, error);
+    throw error;
+  }
+  const partId = await insertPart(db, {
+    orgId: machine.orgId,
+    machineId,
+    name: `${machine.name}-main`,
+    isMain: true,
+    sealingKey,
+  });
+  return { machineId, partId };
+}
+
+/** @throws PlatformError NAME_TAKEN */
+export async function insertPart(db: Database, { sealingKey, ...part }: NewPart): Promise<string> {
+  const id = randomUUID();
+  try {
+    await db
+      .insertInto('part')
+      .values({ id, ...part, lastSeen: null, host: null, report: null, reportedOn: null, restartRequestedOn: null })
+      .execute();
+  } catch (error) {
+    if (sqlState(error) === '23505')
+      throw new PlatformError('NAME_TAKEN', { name: part.name, kind: 'part of this machine' }, error);
+    throw error;
+  }
+  await insertPartSecret(db, { orgId: part.orgId, partId: id, sealingKey });
+  return id;
+}
+
+export async function insertPartSecret(
+  db: Database,
+  { orgId, partId, sealingKey }: { orgId: string; partId: string; sealingKey: Buffer },
+): Promise<string> {
+  const id = randomUUID();
+  const secret = randomSecret();
+  await db
+    .insertInto('partSecret')
+    .values({ id, orgId, partId, sealed: seal(sealingKey, partId, secret), secretHash: hashSecret(secret) })
+    .execute();
+  await recordChange(db, 'part', partId);
+  return id;
+}
+
+export type PartSecret = { id: string; secret: string; createdOn: number };
+
+/** Newest first: the first is the one to hand out. */
+export async function readPartSecrets(db: Database, partId: string, sealingKey: Buffer): Promise<PartSecret[]> {
+  const rows = await db
+    .selectFrom('partSecret')
+    .selectAll()
+    .where('partId', '=', partId)
+    .orderBy('createdOn', 'desc')
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({ id: row.id, secret: unseal(sealingKey, partId, row.sealed), createdOn: row.createdOn }));
+}
+
+/** The last secret stays: a machine without one could never come back. */
+export async function deletePartSecret(db: Database, partId: string, secretId: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('partSecret')
+    .where('partId', '=', partId)
+    .where('id', '=', secretId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('partSecret as other')
+          .select('other.id')
+          .where('other.partId', '=', partId)
+          .where('other.id', '!=', secretId),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  await recordChange(db, 'part', partId);
+  return numDeletedRows > 0n;
+}
+
+export async function deleteMachine(db: Database, machineId: string): Promise<void> {
+  const parts = await db.selectFrom('part').select('id').where('machineId', '=', machineId).execute();
+  await db.deleteFrom('machine').where('id', '=', machineId).execute();
+  for (const { id } of parts) await recordChange(db, 'part', id);
+}
+
+/** One-shot: set by a person, taken by the machine's next question. */
+export async function requestRestart(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ restartRequestedOn: sql<number>`now()` })
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
+}
+
+/** True once for each request. */
+export async function takeRestart(db: Database, partId: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('part')
+    .set({ restartRequestedOn: null })
+    .where('id', '=', partId)
+    .where('restartRequestedOn', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function saveReport(
+  db: Database,
+  partId: string,
+  report: { host?: JsonObject; report?: Uint8Array },
+): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({
+      ...(report.host && { host: JSON.stringify(report.host) }),
+      ...(report.report && { report: Buffer.from(report.report), reportedOn: sql<number>`now()` }),
+    })
+    .where('id', '=', partId)
+    .execute();
+}
+
+/** Ids sorted, so that two writers never wait for each other in a circle. */
+export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, number>): Promise<void> {
+  const rows = [...seen].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  if (rows.length === 0) return;
+  const ids = rows.map(([id]) => id);
+  const times = rows.map(([, ms]) => ms);
+  await sql`
+    update part set last_seen = greatest(part.last_seen, to_timestamp(seen.ms / 1000))
+    from unnest(${ids}::uuid[], ${times}::double precision[]) seen(id, ms) where part.id = seen.id`.execute(db);
+}
