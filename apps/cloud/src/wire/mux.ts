@@ -87,6 +87,9 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     Object.assign(secure, { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 });
   }
 
+  // They never listen themselves; this makes them follow their connections (timeouts, idle ones at the end).
+  for (const one of [http1, secure]) one?.emit('listening');
+
   const sockets = new Set<net.Socket>();
   const stop = new AbortController();
   const server = net.createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
@@ -152,19 +155,17 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     port,
     async close(limitMs) {
       stop.abort();
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const ended = new AbortController();
+      server.close(() => ended.abort());
       for (const session of sessions) session.close();
+      // Calls that run may end; connections without one go now.
+      for (const start = clock.now(); !ended.signal.aborted; await clock.sleep(20, ended.signal)) {
+        http1.closeIdleConnections();
+        secure?.closeIdleConnections();
+        if (clock.now() - start > limitMs) for (const socket of sockets) socket.destroy();
+      }
       http1.close();
-      // Calls still running may end; connections without one go now.
-      http1.closeIdleConnections();
-      const late = new AbortController();
-      const cut = async (): Promise<void> => {
-        await clock.sleep(limitMs, late.signal);
-        for (const socket of sockets) socket.destroy();
-      };
-      void cut();
-      await closed;
-      late.abort();
+      secure?.close();
     },
   };
 }

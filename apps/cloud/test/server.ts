@@ -1,0 +1,76 @@
+import { createClient, type Client, type Interceptor, type Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import type { DescService } from '@bufbuild/protobuf';
+import { systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { cloudOptions } from '../src/options.ts';
+import { type Server, startServer } from '../src/server.ts';
+import { testDatabase, testLog } from './database.ts';
+
+export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };
+
+/** A whole server in this process, on a database of its own. */
+export type TestServer = AsyncDisposable & {
+  server: Server;
+  url: string;
+  orgId: string;
+  owner: Credentials;
+  runner: Credentials;
+  /** Access token for credentials. */
+  token(credentials: Credentials): Promise<string>;
+  /** A client of a service; by default as the owner. */
+  client<S extends DescService>(service: S, credentials?: Credentials | { token: string }): Promise<Client<S>>;
+  /** A machine and the credentials of its part. */
+  machine(name: string): Promise<{ machineId: string; partId: string; part: Credentials }>;
+};
+
+export const bearer =
+  (token: string): Interceptor =>
+  (next) =>
+  (request) => {
+    request.header.set('authorization', `Bearer ${token}`);
+    return next(request);
+  };
+
+export const transportTo = (url: string, token?: string): Transport =>
+  createConnectTransport({ baseUrl: url, httpVersion: '1.1', interceptors: token === undefined ? [] : [bearer(token)] });
+
+export async function testServer(argv: readonly string[] = []): Promise<TestServer> {
+  const database = await testDatabase();
+  const folder = await tempFolder();
+  const { connection } = database;
+  if (connection.is !== 'socket') throw new Error('the fixture is an embedded database');
+  const databaseUrl = `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
+  const options = cloudOptions(['--data-dir', folder.path, '--port', '0', '--database-url', databaseUrl, ...argv], {});
+  const server = await startServer(options, { clock: systemClock, log: testLog });
+  const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
+  const token = async ({ type, entity, payload }: Credentials): Promise<string> =>
+    (await createClient(AuthService, transportTo(server.url)).authenticate({ entity, credentials: { type, payload } })).accessToken;
+  const client = async <S extends DescService>(service: S, who: Credentials | { token: string } = owner): Promise<Client<S>> =>
+    createClient(service, transportTo(server.url, 'token' in who ? who.token : await token(who)));
+  return {
+    server,
+    url: server.url,
+    orgId: server.firstRun.orgId,
+    owner,
+    runner: { type: 'api-key', entity: server.firstRun.runnerKeyId, payload: server.firstRun.runnerKey },
+    token,
+    client,
+    async machine(name) {
+      const created = await (await client(FleetService)).createMachine({ organizationId: server.firstRun.orgId, name });
+      const { cloud } = JSON.parse(created.credentialsJson) as { cloud: { id: string; secret: string } };
+      return {
+        machineId: created.machine?.id ?? '',
+        partId: cloud.id,
+        part: { type: 'robot-secret', entity: cloud.id, payload: cloud.secret },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      await database.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
