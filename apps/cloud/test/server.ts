@@ -35,7 +35,11 @@ export const bearer =
   };
 
 export const transportTo = (url: string, token?: string): Transport =>
-  createConnectTransport({ baseUrl: url, httpVersion: '1.1', interceptors: token === undefined ? [] : [bearer(token)] });
+  createConnectTransport({
+    baseUrl: url,
+    httpVersion: '1.1',
+    interceptors: token === undefined ? [] : [bearer(token)],
+  });
 
 export async function testServer(argv: readonly string[] = []): Promise<TestServer> {
   const database = await testDatabase();
@@ -47,8 +51,12 @@ export async function testServer(argv: readonly string[] = []): Promise<TestServ
   const server = await startServer(options, { clock: systemClock, log: testLog });
   const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
   const token = async ({ type, entity, payload }: Credentials): Promise<string> =>
-    (await createClient(AuthService, transportTo(server.url)).authenticate({ entity, credentials: { type, payload } })).accessToken;
-  const client = async <S extends DescService>(service: S, who: Credentials | { token: string } = owner): Promise<Client<S>> =>
+    (await createClient(AuthService, transportTo(server.url)).authenticate({ entity, credentials: { type, payload } }))
+      .accessToken;
+  const client = async <S extends DescService>(
+    service: S,
+    who: Credentials | { token: string } = owner,
+  ): Promise<Client<S>> =>
     createClient(service, transportTo(server.url, 'token' in who ? who.token : await token(who)));
   return {
     server,
