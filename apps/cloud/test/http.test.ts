@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { failure } from './failure.ts';
+import { testServer, type TestServer } from './server.ts';
+
+const hexOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const put = async (
+  on: TestServer,
+  bytes: Uint8Array,
+  headers: Record<string, string> = {},
+  name = hexOf(bytes),
+): Promise<Response> =>
+  fetch(`${on.url}/blobs/${name}`, {
+    method: 'PUT',
+    body: bytes,
+    headers: { authorization: `Bearer ${await on.token(on.owner)}`, ...headers },
+  });
+
+test('files: stored once, verified, seen by their organization alone, in ranges', async () => {
+  await using on = await testServer(['--max-blob-mib', '1']);
+  const bytes = randomBytes(100_000);
+  const sha256 = hexOf(bytes);
+  assert.equal((await put(on, bytes)).status, 201);
+  assert.equal((await put(on, bytes)).status, 200);
+  const authorization = `Bearer ${await on.token(on.runner)}`;
+  const get = (headers: Record<string, string>, method = 'GET', name = sha256) =>
+    fetch(`${on.url}/blobs/${name}`, { method, headers });
+  const whole = await get({ authorization });
+  assert.deepEqual(Buffer.from(await whole.arrayBuffer()), bytes);
+  assert.equal(whole.headers.get('etag'), `"${sha256}"`);
+
+  const ranges: [range: string, status: number, content: string | null, part: Buffer | undefined][] = [
+    ['bytes=0-0', 206, 'bytes 0-0/100000', bytes.subarray(0, 1)],
+    ['bytes=99990-', 206, 'bytes 99990-99999/100000', bytes.subarray(99_990)],
+    ['bytes=-5', 206, 'bytes 99995-99999/100000', bytes.subarray(99_995)],
+    ['bytes=5-1000000', 206, 'bytes 5-99999/100000', bytes.subarray(5)],
+    ['bytes=100000-', 416, 'bytes */100000', undefined],
+    ['bytes=-0', 416, 'bytes */100000', undefined],
+    ['bytes=5-4', 200, null, bytes],
+    ['bytes=0-1,3-4', 200, null, bytes],
+    ['lines=1-2', 200, null, bytes],
+  ];
+  for (const [range, status, content, part] of ranges) {
+    const answer = await get({ authorization, range });
+    assert.deepEqual([answer.status, answer.headers.get('content-range')], [status, content], range);
+    const body = Buffer.from(await answer.arrayBuffer());
+    if (part) assert.deepEqual(body, part, range);
+  }
+  assert.equal((await get({ authorization, 'if-none-match': `"${sha256}"` })).status, 304);
+  const head = await get({ authorization }, 'HEAD');
+  assert.deepEqual([head.status, head.headers.get('content-length')], [200, '100000']);
+
+  assert.equal((await get({})).status, 401);
+  assert.equal((await get({ authorization }, 'GET', hexOf(Buffer.from('x')))).status, 404);
+  assert.equal((await get({ authorization }, 'GET', '..%2f..%2fsecrets.json')).status, 404);
+  assert.equal((await put(on, bytes, {}, hexOf(Buffer.from('other')))).status, 502);
+  assert.equal((await put(on, Buffer.alloc(1024 * 1024 + 1))).status, 429);
+  assert.equal((await put(on, bytes, {}, 'short')).status, 400);
+  const { part } = await on.machine('m');
+  assert.equal(
+    (await put(on, Buffer.from('by a machine'), { authorization: `Bearer ${await on.token(part)}` })).status,
+    403,
+  );
+});
+
+test('releases: published once, downloaded without credentials, resolved for agents of both products', async () => {
+  await using on = await testServer();
+  const releases = await on.client(ReleaseService);
+  const bytes = Buffer.from('#!/bin/sh\necho 1\n');
+  const sha256 = createHash('sha256').update(bytes).digest();
+  const release = {
+    name: 'platform-server',
+    version: '0.1.0',
+    platform: 'linux/amd64',
+    sha256,
+    sizeBytes: BigInt(bytes.length),
+    channels: ['stable'],
+  };
+  assert.equal(await failure(releases.publishRelease(release)), 'FailedPrecondition BLOB_MISSING');
+  await put(on, bytes);
+  const { release: published } = await releases.publishRelease(release);
+  assert.equal(published?.url, `${on.url}/releases/platform-server/0.1.0/linux-amd64/platform-server`);
+  assert.deepEqual((await releases.publishRelease(release)).release?.channels, ['stable']);
+
+  const other = Buffer.from('other');
+  await put(on, other);
+  const changed = { ...release, sha256: createHash('sha256').update(other).digest(), sizeBytes: 5n };
+  assert.equal(await failure(releases.publishRelease(changed)), 'AlreadyExists RELEASE_EXISTS');
+  const refused: [string, object][] = [
+    ['name', { name: 'other' }],
+    ['version', { version: 'latest' }],
+    ['platform', { platform: '../etc' }],
+    ['sha256', { sha256: Buffer.alloc(31) }],
+    ['size', { sizeBytes: 1n }],
+    ['channel', { channels: ['nightly'] }],
+  ];
+  for (const [name, change] of refused) {
+    assert.equal(
+      await failure(releases.publishRelease({ ...release, ...change })),
+      'InvalidArgument INVALID_ARGUMENT',
+      name,
+    );
+  }
+  const asRunner = await on.client(ReleaseService, on.runner);
+  assert.equal(await failure(asRunner.publishRelease(release)), 'PermissionDenied PERMISSION_DENIED');
+
+  const file = await fetch(published.url);
+  assert.deepEqual(
+    [file.status, file.headers.get('etag'), await file.text()],
+    [200, `"${sha256.toString('hex')}"`, bytes.toString()],
+  );
+  assert.match(file.headers.get('last-modified') ?? '', /^\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT$/);
+  const rest = await fetch(published.url, {
+    headers: { range: 'bytes=10-', 'if-range': `"${sha256.toString('hex')}"` },
+  });
+  assert.deepEqual([rest.status, await rest.text()], [206, bytes.subarray(10).toString()]);
+  assert.equal((await fetch(published.url.replace('0.1.0', '9.9.9'))).status, 404);
+
+  const { partId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const fleet = await on.client(FleetService);
+  const resolved = async (tags: string[], platform = 'linux/amd64') => {
+    const { serverUpdateInfo: info } = await agent.deviceAgentConfig({ id: partId, hostInfo: { platform, tags } });
+    return (
+      info && [
+        info.filename,
+        info.version,
+        info.url.replace(on.url, ''),
+        Buffer.from(info.sha256).toString('hex').slice(0, 4),
+      ]
+    );
+  };
+  const hex = sha256.toString('hex').slice(0, 4);
+  const path = '/releases/platform-server/0.1.0/linux-amd64/platform-server';
+  assert.deepEqual(await resolved(['platform-agent']), ['platform-server', '0.1.0', path, hex]);
+  assert.deepEqual(await resolved(['rpi4']), ['viam-server', '0.1.0', path, hex]);
+  assert.equal(await resolved(['platform-agent'], 'linux/arm64'), undefined);
+  const wish = (version: string) =>
+    fleet.saveConfig({
+      partId,
+      configJson: JSON.stringify({ agent: { version_control: { 'platform-server': version } } }),
+    });
+  await wish('dev');
+  assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.1.0', 'without a dev release, dev is stable');
+  await wish('7.0.0');
+  assert.equal(await resolved(['platform-agent']), undefined);
+  await wish('file:///opt/my-server');
+  assert.deepEqual(await resolved(['platform-agent']), ['platform-server', 'customURL', 'file:///opt/my-server', '']);
+  await put(on, other);
+  await releases.publishRelease({ ...changed, version: '0.2.0', channels: ['stable'] });
+  await wish('stable');
+  assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.2.0');
+  await releases.setChannel({ name: 'platform-server', channel: 'stable', version: '0.1.0' });
+  assert.deepEqual((await resolved(['platform-agent']))?.[1], '0.1.0');
+  assert.equal(
+    await failure(releases.setChannel({ name: 'platform-server', channel: 'stable', version: '3.0.0' })),
+    'NotFound RELEASE_NOT_FOUND',
+  );
+});
+
+test('an operator may not pin a file that nobody vouched for; an owner may', async () => {
+  await using on = await testServer();
+  const { partId } = await on.machine('m');
+  const { id, key } = await (
+    await on.client(AppService)
+  ).createKey({
+    authorizations: [
+      {
+        authorizationType: 'role',
+        authorizationId: 'organization_operator',
+        resourceType: 'organization',
+        resourceId: on.orgId,
+      },
+    ],
+  });
+  const operator = await on.client(FleetService, { type: 'api-key', entity: id, payload: key });
+  const pin = (url: string) => ({
+    partId,
+    configJson: JSON.stringify({ agent: { version_control: { 'platform-server': url } } }),
+  });
+  assert.equal(await failure(operator.saveConfig(pin('http://evil.example/x'))), 'PermissionDenied NOT_OWNER');
+  assert.equal(await failure(operator.saveConfig(pin('0.1.0'))), 'no failure');
+  await (await on.client(FleetService)).saveConfig(pin('http://mine.example/x'));
+  assert.equal(await failure(operator.saveConfig(pin('http://mine.example/x'))), 'no failure');
+});
+
+test('a sign-in link works once; the session speaks RPC from its own page only and ends with sign-out', async () => {
+  await using on = await testServer();
+  const link = on.server.signInUrl;
+  const first = await fetch(link, { redirect: 'manual' });
+  const cookie = (first.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  assert.deepEqual([first.status, first.headers.get('location')], [303, '/']);
+  assert.match(
+    first.headers.get('set-cookie') ?? '',
+    /^platform_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=\d+$/,
+  );
+  assert.equal((await fetch(link, { redirect: 'manual' })).status, 401);
+  assert.equal((await fetch(`${on.url}/sign-in?token=x`, { redirect: 'manual' })).status, 401);
+  assert.equal((await fetch(link, { redirect: 'manual', headers: { cookie } })).status, 303);
+
+  const who = (headers: Record<string, string>) =>
+    fetch(`${on.url}/platform.session.v1.SessionService/WhoAmI`, {
+      method: 'POST',
+      body: '{}',
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  const rpc = { cookie, 'connect-protocol-version': '1' };
+  const me = (await (await who(rpc)).json()) as { kind: string; memberships: { role: string }[] };
+  assert.deepEqual([me.kind, me.memberships.map((one) => one.role)], ['person', ['owner']]);
+  assert.equal((await who({ ...rpc, origin: on.url })).status, 200);
+  assert.equal((await who({ ...rpc, origin: 'http://evil.example' })).status, 401);
+  assert.equal((await who({ cookie })).status, 401);
+  assert.equal((await who({ 'connect-protocol-version': '1', cookie: 'platform_session=x' })).status, 401);
+
+  const sessions = await on.client(SessionService);
+  const { url } = await sessions.createSignInLink({});
+  assert.equal((await fetch(url, { redirect: 'manual' })).status, 303);
+  assert.equal(
+    await failure((await on.client(SessionService, on.runner)).createSignInLink({})),
+    'PermissionDenied PERMISSION_DENIED',
+  );
+
+  const out = await fetch(`${on.url}/platform.session.v1.SessionService/SignOut`, {
+    method: 'POST',
+    body: '{}',
+    headers: { 'content-type': 'application/json', ...rpc },
+  });
+  assert.equal(out.status, 200);
+  assert.equal((await who(rpc)).status, 401);
+});
+
+test('the installer gets the credentials file with a key, and nothing without', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const get = (headers: Record<string, string>, id = partId) =>
+    fetch(`${on.url}/api/json1/config?client=true&id=${id}`, { headers });
+  const answer = await get({ key_id: on.owner.entity, key: on.owner.payload });
+  assert.deepEqual(await answer.json(), { cloud: { app_address: on.url, id: partId, secret: part.payload } });
+  assert.equal((await get({ key_id: on.owner.entity, key: 'x' })).status, 401);
+  assert.equal((await get({ key_id: on.runner.entity, key: on.runner.payload })).status, 403);
+  assert.equal((await get({ key_id: on.owner.entity, key: on.owner.payload }, 'x')).status, 404);
+  assert.equal((await get({})).status, 401);
+});
+
+test('the web app: pages, hashed files for ever, compression, no way out of its folder', async () => {
+  await using folder = await tempFolder();
+  await mkdir(folder.file('dist', 'assets'), { recursive: true });
+  await writeFile(folder.file('dist', 'index.html'), `<!doctype html>${'x'.repeat(2000)}`);
+  await writeFile(folder.file('dist', 'assets', 'app-1a2b.js'), `console.log(1);${' '.repeat(5000)}`);
+  await writeFile(folder.file('secret.txt'), 'secret');
+  await using on = await testServer(['--web-dir', folder.file('dist')]);
+  const page = await fetch(`${on.url}/machines/1`);
+  assert.match(await page.text(), /^<!doctype html>/);
+  assert.deepEqual(
+    [page.status, page.headers.get('cache-control'), page.headers.get('x-frame-options')],
+    [200, 'no-cache', 'DENY'],
+  );
+  assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'self'/);
+  assert.equal((await fetch(on.url, { headers: { 'if-none-match': page.headers.get('etag') ?? '' } })).status, 304);
+  const script = await fetch(`${on.url}/assets/app-1a2b.js`, { headers: { 'accept-encoding': 'gzip, br' } });
+  assert.deepEqual(
+    [script.headers.get('content-encoding'), script.headers.get('cache-control')],
+    ['br', 'public, max-age=31536000, immutable'],
+  );
+  assert.match(await script.text(), /^console/);
+  assert.equal((await fetch(`${on.url}/assets/none.js`)).status, 404);
+  for (const way of ['/..%2fsecret.txt', '/assets/..%2f..%2fsecret.txt', '/%2e%2e/secret.txt', '/assets/%00']) {
+    assert.doesNotMatch(await (await fetch(on.url + way)).text(), /^secret/, way);
+  }
+  assert.equal((await fetch(`${on.url}/livez`)).status, 200);
+  assert.equal((await fetch(`${on.url}/readyz`)).status, 200);
+  assert.equal((await fetch(on.url, { method: 'DELETE' })).status, 405);
+});
