@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DatasetLine, Split } from '@platform/contract/job';
+import { advice, classWeights, labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
+
+function line(id: number, names: readonly string[], split: Split = 'train'): DatasetLine {
+  return {
+    image_path: `data/${id}.jpg`,
+    sha256: id.toString(16).padStart(64, '0'),
+    size_bytes: 1,
+    file_name: `${id}.jpg`,
+    split,
+    classification_annotations: names.map((annotation_label) => ({ annotation_label })),
+    bounding_box_annotations: [],
+    timestamp: '',
+    part_id: '',
+    component_name: '',
+  };
+}
+const many = (count: number, from: number, names: readonly string[], split?: Split): DatasetLine[] =>
+  Array.from({ length: count }, (_, i) => line(from + i, names, split));
+
+test('one label per picture: none is unknown, several are skipped, others do not count', () => {
+  const lines = [
+    ...many(3, 0, ['cat']),
+    ...many(3, 10, ['dog', 'indoors']),
+    ...many(3, 20, []),
+    line(30, ['cat', 'dog']),
+    line(31, ['indoors']),
+    line(32, ['cat', 'cat']),
+  ];
+  const { labels, examples, skipped } = labelled(lines, ['dog', 'cat', 'bird']);
+  assert.deepEqual(labels, ['cat', 'dog', 'VIAM_UNKNOWN']);
+  assert.equal(examples.filter(({ label }) => label === 2).length, 4);
+  assert.equal(examples.filter(({ label }) => label === 0).length, 4);
+  assert.deepEqual(
+    skipped.map(({ line: { file_name }, reason }) => [file_name, reason]),
+    [['30.jpg', 'has several labels: cat, dog']],
+  );
+});
+
+test('without requested labels every label that occurs is one; too few unknown pictures are skipped', () => {
+  const { labels, skipped } = labelled([...many(3, 0, ['b']), ...many(3, 10, ['a']), ...many(2, 20, [])], []);
+  assert.deepEqual(labels, ['a', 'b']);
+  assert.equal(skipped.length, 2);
+});
+
+function checkOf(lines: DatasetLine[]): () => void {
+  const { labels, examples } = labelled(lines, []);
+  return () => requireEnough(labels, examples);
+}
+
+test('what cannot be learnt is refused with the label and the counts', () => {
+  assert.throws(checkOf([]), { code: 'DATASET_EMPTY' });
+  assert.throws(checkOf(many(4, 0, ['a'], 'test')), { code: 'DATASET_EMPTY' });
+  assert.throws(checkOf(many(4, 0, ['a'])), { code: 'TOO_FEW_LABELS' });
+  assert.throws(checkOf([...many(4, 0, ['a']), ...many(2, 10, ['b']), ...many(9, 20, ['b'], 'test')]), {
+    code: 'TOO_FEW_PICTURES',
+    data: { label: 'b', count: 2, limit: 3 },
+  });
+  checkOf([...many(3, 0, ['a']), ...many(2, 10, ['b']), ...many(1, 20, ['b'], 'validation')])();
+});
+
+test('validation takes a sixth of each class, equal pictures together, the same by the same seed', () => {
+  const lines = [...many(12, 0, ['a']), ...many(12, 0, ['a']), ...many(4, 50, ['b']), ...many(5, 90, ['b'], 'test')];
+  const { examples } = labelled(lines, []);
+  const split = withValidation(examples, 1);
+  const of = (label: number): string[] =>
+    ofSplit(split, 'validation')
+      .filter((one) => one.label === label)
+      .map((one) => one.line.sha256);
+  assert.equal(of(0).length, 4);
+  assert.equal(new Set(of(0)).size, 2);
+  assert.equal(of(1).length, 1);
+  assert.equal(ofSplit(split, 'test').length, 5);
+  assert.deepEqual(withValidation(examples, 1), split);
+  assert.notDeepEqual(withValidation(examples, 2), split);
+});
+
+test('class weights even out, up to a limit, with mean 1', () => {
+  const { examples } = labelled([...many(30, 0, ['a']), ...many(10, 50, ['b'])], []);
+  assert.deepEqual(classWeights(examples, 2), [2 / 3, 2]);
+  const rare = classWeights(labelled([...many(200, 0, ['a']), ...many(3, 500, ['b'])], []).examples, 2);
+  assert.ok((rare[1] ?? 0) / (rare[0] ?? 1) < 8.1, String(rare));
+});
+
+test('advice names thin and unequal classes', () => {
+  const { labels, examples } = labelled([...many(40, 0, ['a']), ...many(4, 50, ['b'])], []);
+  assert.deepEqual(advice(labels, examples), [
+    '"b" has 4 pictures; 10 or more make it reliable.',
+    '"a" has 40 pictures, "b" only 4: add to the latter.',
+  ]);
+});

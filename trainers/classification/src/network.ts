@@ -1,0 +1,118 @@
+/** The graphs made of the pretrained network: one that learns, one that only looks, one that is delivered. */
+import type { Value } from './autodiff/tape.ts';
+import { Tape } from './autodiff/tape.ts';
+import { FLOAT, UINT8 } from './onnx/graph.ts';
+import type { Graph } from './onnx/graph.ts';
+import type { Backbone } from './pretrained/mobilenet.ts';
+
+export interface Geometry {
+  /** Pictures per run; the graphs have fixed shapes. */
+  batch: number;
+  /** Pixels of both edges. */
+  side: number;
+  classes: number;
+}
+/** Name → values, for example w31, b31, W, B. */
+export type Weights = ReadonlyMap<string, Float32Array>;
+
+/** RGB 0..255 NHWC → −1..1 NCHW. */
+function normalised(graph: Graph, image: string): string {
+  const planes = graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
+  return graph.op('Add', [graph.op('Mul', [planes, graph.scalar(1 / 127.5)]), graph.scalar(-1)]);
+}
+
+interface Body {
+  tape: Tape;
+  backbone: Backbone;
+  image: Value;
+  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 3 % of the
+   * weights and cost most of the backward pass. */
+  freezeUntil: number;
+  /** Instead of the pretrained weights, as constants. */
+  trained?: Weights;
+}
+function features({ tape, backbone, image, freezeUntil, trained }: Body): Value {
+  const values: Value[] = [image];
+  const at = (index: number): Value => {
+    const value = values[index];
+    if (!value) throw new Error(`value ${index} is not computed yet`);
+    return value;
+  };
+  let number = 0;
+  for (const layer of backbone.layers) {
+    if (layer.is === 'add') {
+      values[layer.output] = tape.add(at(layer.inputs[0]), at(layer.inputs[1]));
+      continue;
+    }
+    const { dims, stride, depthwise } = layer;
+    const learns = number >= freezeUntil && !depthwise;
+    const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value => {
+      if (learns && !trained) return tape.parameter(key, Float32Array.from(pretrained), shape);
+      return tape.frozen((learns ? trained?.get(key) : undefined) ?? pretrained, shape);
+    };
+    const w = parameter(`w${number}`, layer.weights, dims);
+    const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
+    const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
+    values[layer.output] = layer.relu6 ? tape.relu6(y) : y;
+    number++;
+  }
+  return tape.averagePool(at(values.length - 1));
+}
+
+export interface Learner {
+  model: Buffer;
+  tape: Tape;
+}
+/** In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1], parameters. Out: loss, d_<parameter>. */
+export function learnerGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Learner {
+  const tape = new Tape();
+  tape.input('image', [batch, side, side, 3]);
+  const targets = tape.input('targets', [batch, classes]);
+  const weights = tape.input('weights', [batch, 1]);
+  const image = { name: normalised(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const pooled = features({ tape, backbone, image, freezeUntil });
+  const head = {
+    w: tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]),
+    b: tape.parameter('B', new Float32Array(classes), [classes]),
+  };
+  tape.softmaxCrossEntropy(tape.dense(pooled, head.w, head.b), targets, weights);
+  return { model: tape.finish(['loss']), tape };
+}
+
+/** In: image [N,S,S,3] float32 0..255, the same parameters. Out: pooled [N,features], logits [N,K]. No backward pass. */
+export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
+  const tape = new Tape();
+  tape.input('image', [batch, side, side, 3]);
+  const image = { name: normalised(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const pooled = features({ tape, backbone, image, freezeUntil });
+  const w = tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]);
+  const b = tape.parameter('B', new Float32Array(classes), [classes]);
+  const logits = tape.dense(pooled, w, b);
+  const { graph } = tape;
+  graph.op('Identity', [pooled.name], {}, 'pooled');
+  graph.op('Identity', [logits.name], {}, 'logits');
+  for (const name of ['pooled', 'logits']) graph.outputs.push({ name, type: FLOAT });
+  return graph.encode();
+}
+
+/** The delivered model. In: image [1,S,S,3] uint8 RGB. Out: probability [1,K]. Scaling of values is inside. */
+export function deliveredGraph(
+  backbone: Backbone,
+  { side, classes }: Pick<Geometry, 'side' | 'classes'>,
+  freezeUntil: number,
+  trained: Weights,
+  metadata: Readonly<Record<string, string>>,
+): Buffer {
+  const tape = new Tape();
+  const { graph } = tape;
+  graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
+  const float = graph.op('Cast', ['image'], { to: FLOAT });
+  const image = { name: normalised(graph, float), shape: [1, 3, side, side], trained: false };
+  const pooled = features({ tape, backbone, image, freezeUntil, trained });
+  const w = tape.frozen(trained.get('W') ?? new Float32Array(), [classes, backbone.features]);
+  const b = tape.frozen(trained.get('B') ?? new Float32Array(), [classes]);
+  graph.op('Softmax', [tape.dense(pooled, w, b).name], { axis: 1 }, 'probability');
+  graph.outputs.push({ name: 'probability', type: FLOAT, dims: [1, classes] });
+  Object.assign(graph.metadata, metadata);
+  return graph.encode();
+}

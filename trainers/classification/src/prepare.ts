@@ -1,0 +1,98 @@
+/** From dataset.jsonl to decoded, labelled, split pictures. */
+import path from 'node:path';
+import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import type { Example, Skipped } from './dataset.ts';
+import { readLines, takeIn } from './intake.ts';
+import type { PixelFiles, Sample } from './intake.ts';
+import { PixelFile, renderView, wholeView } from './pictures.ts';
+import type { View } from './pictures.ts';
+import type { Progress } from './progress.ts';
+import type { Recipe } from './recipe.ts';
+import type { Training } from './training.ts';
+
+export interface Prepared {
+  labels: readonly string[];
+  train: readonly Sample[];
+  validation: readonly Sample[];
+  test: readonly Sample[];
+  skipped: readonly Skipped[];
+  /** Size of the pictures that views are cut out of, in pixels. */
+  largeSide: number;
+  drawView(sample: Sample, view: View, into: Float32Array, offset: number): void;
+  drawWhole(sample: Sample, into: Float32Array, offset: number): void;
+  pixels(sample: Sample): Uint8Array;
+  close(): void;
+}
+
+/** Throws a PlatformError where the pictures can't teach the labels. */
+export async function prepare(training: Training, recipe: Recipe, tmp: string, progress: Progress): Promise<Prepared> {
+  const { job, datasetFile, events, signal, threads } = training;
+  const lines = await readLines(datasetFile);
+  const found = labelled(lines, job.labels);
+  expectWork(progress, found.examples, recipe);
+  const { side } = recipe;
+  const largeSide = Math.round(side * 1.15);
+  const files: PixelFiles = {
+    exact: new PixelFile(path.join(tmp, 'exact.rgb'), side),
+    large: new PixelFile(path.join(tmp, 'large.rgb'), largeSide),
+  };
+  const close = (): void => {
+    files.exact.close();
+    files.large.close();
+  };
+  try {
+    const onDone = (share: number): void => progress.at('decode', share);
+    const taken = await takeIn(found.examples, path.dirname(datasetFile), files, { width: threads, signal, onDone });
+    const skipped = [...found.skipped, ...taken.skipped];
+    for (const { line, reason } of skipped.slice(0, 100)) {
+      const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
+      events.tell({ is: 'warning', code, message: `Skipped ${line.file_name || line.image_path}: it ${reason}.` });
+    }
+    requireEnough(found.labels, taken.samples);
+    const split = splitOf(taken.samples, recipe, job.seed);
+    return {
+      ...split,
+      labels: found.labels,
+      skipped,
+      largeSide,
+      drawView: ({ index }, view, into, offset) =>
+        renderView(files.large.read(index), largeSide, view, into, offset, side),
+      drawWhole: ({ index }, into, offset) =>
+        renderView(files.exact.read(index), side, wholeView(side), into, offset, side),
+      pixels: ({ index }) => files.exact.read(index),
+      close,
+    };
+  } catch (e) {
+    close();
+    throw e;
+  }
+}
+
+/** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
+function expectWork(progress: Progress, examples: readonly Example[], recipe: Recipe): void {
+  const [train, validation, test] = (['train', 'validation', 'test'] as const).map(
+    (one) => ofSplit(examples, one).length,
+  );
+  const [learning, checking, heldOut] = [train ?? 0, validation ?? 0, test ?? 0];
+  const pixels = (recipe.side / 160) ** 2;
+  const views = learning * (1 + recipe.probeViews);
+  const tuned = recipe.recipe === 'auto' ? recipe.epochs * (learning * 0.025 + checking * 0.008) : 0;
+  progress.expect('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
+  progress.expect('features', { phase: 'training', cost: 0.3 + views * 0.009 * pixels });
+  progress.expect('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
+  progress.expect('fine-tune', { phase: 'training', cost: tuned * pixels });
+  progress.expect('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
+}
+
+/** The dataset's own split; pictures to validate with are taken from the training pictures where it has none. */
+function splitOf(
+  samples: readonly Sample[],
+  { recipe }: Recipe,
+  seed: number,
+): Pick<Prepared, 'train' | 'validation' | 'test'> {
+  const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
+  // The probe alone has nothing to choose: where there are test pictures, every other one may teach it.
+  const needed = own.validation.length === 0 && (recipe === 'auto' || own.test.length === 0);
+  const all = needed ? withValidation(samples, seed) : samples;
+  return { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };
+}

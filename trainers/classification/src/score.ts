@@ -1,0 +1,58 @@
+/** Figures of a classifier, from its probabilities. */
+import type { ClassReport, Score } from '@platform/contract/job';
+
+export interface Judged {
+  /** Index of the true class. */
+  label: number;
+  probabilities: Float64Array | Float32Array;
+}
+
+export function softmax(logits: Float32Array): Float64Array {
+  const max = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  const powers = Float64Array.from(logits, (x) => Math.exp(x - max));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return powers.map((x) => x / sum);
+}
+export function best(probabilities: Float64Array | Float32Array): number {
+  let at = 0;
+  for (let k = 1; k < probabilities.length; k++) if ((probabilities[k] ?? 0) > (probabilities[at] ?? 0)) at = k;
+  return at;
+}
+
+/** Rows: true class, columns: predicted class. */
+export function confusionOf(judged: readonly Judged[], classes: number): number[][] {
+  const counts = Array.from({ length: classes }, () => Array.from({ length: classes }, () => 0));
+  for (const { label, probabilities } of judged) {
+    const row = counts[label];
+    const column = best(probabilities);
+    if (row) row[column] = (row[column] ?? 0) + 1;
+  }
+  return counts;
+}
+export function classReports(confusion: readonly (readonly number[])[], labels: readonly string[]): ClassReport[] {
+  return labels.map((label, k) => {
+    const hits = confusion[k]?.[k] ?? 0;
+    const support = (confusion[k] ?? []).reduce((a, b) => a + b, 0);
+    const predicted = confusion.reduce((sum, row) => sum + (row[k] ?? 0), 0);
+    const precision = predicted === 0 ? 0 : hits / predicted;
+    const recall = support === 0 ? 0 : hits / support;
+    const f1 = precision + recall === 0 ? 0 : (2 * precision * recall) / (precision + recall);
+    return { label, precision, recall, f1, support };
+  });
+}
+/** Classes without a held-out picture do not count in the mean F1. */
+export function scoreOf(judged: readonly Judged[], labels: readonly string[]): Score {
+  if (judged.length === 0) return { accuracy: 0, macro_f1: 0 };
+  const hits = judged.filter(({ label, probabilities }) => best(probabilities) === label).length;
+  const reports = classReports(confusionOf(judged, labels.length), labels).filter(({ support }) => support > 0);
+  const macro = reports.reduce((sum, { f1 }) => sum + f1, 0) / reports.length;
+  return { accuracy: hits / judged.length, macro_f1: macro };
+}
+/** Mean of −log p(true class). */
+export function crossEntropy(judged: readonly Judged[]): number {
+  const sum = judged.reduce(
+    (a, { label, probabilities }) => a - Math.log(Math.max(1e-9, probabilities[label] ?? 0)),
+    0,
+  );
+  return sum / judged.length;
+}

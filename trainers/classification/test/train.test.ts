@@ -1,0 +1,207 @@
+/** The trainer as a process, on small real pictures. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { watch } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { jobFiles, modelFiles } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/job';
+import * as ort from 'onnxruntime-node';
+import { decode } from '../src/pictures.ts';
+import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
+import { tempFolder } from './temp-folder.ts';
+
+const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+interface Ended {
+  code: number | null;
+  signal: string | null;
+  stderr: string;
+}
+function start(folder: string): { child: ChildProcess; ended: Promise<Ended> } {
+  const flags = [
+    `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
+    `--model_output_directory=${path.join(folder, jobFiles.out)}`,
+    `--job_file=${path.join(folder, jobFiles.job)}`,
+    `--events_file=${path.join(folder, jobFiles.events)}`,
+  ];
+  const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'inherit', 'pipe'] });
+  let stderr = '';
+  child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, stderr }));
+  });
+  return { child, ended };
+}
+const evaluationIn = async (folder: string): Promise<Evaluation> =>
+  JSON.parse(await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8')) as Evaluation;
+const sha256Of = async (file: string): Promise<string> =>
+  createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
+
+test('probe and one epoch: files, evaluation, events, and a model that runs elsewhere', async () => {
+  await using one = await tempFolder();
+  await using two = await tempFolder();
+  for (const folder of [one.path, two.path]) {
+    await writeJob(folder, { arguments: { epochs: '1' } });
+    assert.deepEqual(await start(folder).ended, { code: 0, signal: null, stderr: '' });
+  }
+  const out = path.join(one.path, jobFiles.out);
+  assert.deepEqual((await readdir(out)).toSorted(), [
+    'evaluation.json',
+    'labels.txt',
+    'model_card.json',
+    'model_card.md',
+    'shapes.onnx',
+  ]);
+  assert.equal(await readFile(path.join(out, 'labels.txt'), 'utf8'), 'circle\ncross\nstripes\n');
+  assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /^# shapes v1\n/);
+
+  const evaluation = await evaluationIn(one.path);
+  assert.deepEqual(evaluation.pictures, { train: 21, validation: 3, test: 6, skipped: 0 });
+  assert.deepEqual([evaluation.evaluated_on, evaluation.count, evaluation.side], ['test', 6, 96]);
+  assert.deepEqual(
+    evaluation.curve.map(({ epoch, stage }) => [epoch, stage]),
+    [
+      [0, 'probe'],
+      [1, 'fine-tune'],
+    ],
+  );
+  assert.ok(evaluation.accuracy >= 0.8, `accuracy ${evaluation.accuracy}`);
+  assert.ok(evaluation.probe && evaluation.fine_tuned);
+  assert.ok(evaluation.model.max_difference <= 1e-4);
+  assert.equal(await sha256Of(path.join(out, 'shapes.onnx')), evaluation.model.sha256);
+
+  // Same seed and pictures: the same weights, to the byte.
+  assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
+
+  const events = await readEvents(one.path);
+  assert.deepEqual(
+    events.map(({ sequence }) => sequence),
+    events.map((_, i) => i + 1),
+  );
+  const progress = events.flatMap((event) => (event.is === 'progress' ? [event.progress] : []));
+  assert.deepEqual(
+    progress,
+    progress.toSorted((a, b) => a - b),
+  );
+  assert.equal(progress.at(-1), 1);
+  assert.deepEqual(
+    events.flatMap((event) => (event.is === 'metric' ? [event.values['stage']] : [])),
+    ['probe', 'fine-tune'],
+  );
+
+  const session = await ort.InferenceSession.create(path.join(out, 'shapes.onnx'));
+  assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['probability']]);
+  const files = await readdir(path.join(one.path, jobFiles.pictures));
+  const pixels = await decode(path.join(one.path, jobFiles.pictures, files[0] ?? ''), 96);
+  const { probability } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
+  assert.deepEqual(probability?.dims, [1, 3]);
+  const sum = [...((probability?.data ?? []) as Float32Array)].reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(sum - 1) < 1e-5);
+});
+
+test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, counted and named', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, {
+    arguments: { recipe: 'probe', wings: '2' },
+    corrupt: (n, jpeg) =>
+      n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not a picture') : jpeg,
+    lines: (lines) => {
+      for (const [i, line] of lines.entries()) {
+        if (i === 12) line.classification_annotations.push({ annotation_label: 'circle' });
+        if (i === 13) line.classification_annotations = [];
+      }
+      return lines;
+    },
+  });
+  assert.deepEqual(await start(folder.path).ended, { code: 0, signal: null, stderr: '' });
+  const { pictures, skipped, chosen, fine_tuned: fineTuned, labels } = await evaluationIn(folder.path);
+  assert.deepEqual(pictures, { train: 20, validation: 0, test: 6, skipped: 4 });
+  assert.deepEqual([chosen, fineTuned, labels], ['probe', null, shapeLabels]);
+  const reasons = skipped.map(({ file_name: name, reason }) => `${name} ${reason.slice(0, 17)}`).toSorted();
+  assert.deepEqual(reasons, [
+    'circle-train-1.jpg cannot be decoded',
+    'circle-train-2.jpg cannot be decoded',
+    'cross-train-2.jpg has several label',
+    'cross-train-3.jpg has none of the l',
+  ]);
+  const warnings = (await readEvents(folder.path)).flatMap((event) => (event.is === 'warning' ? [event.code] : []));
+  assert.deepEqual(warnings.toSorted(), [
+    'INVALID_ARGUMENT',
+    'INVALID_ARGUMENT',
+    'INVALID_ARGUMENT',
+    'INVALID_PICTURE',
+    'INVALID_PICTURE',
+  ]);
+});
+
+test('without test pictures the figures are those of validation, and say so', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 6, validation: 2, test: 0 } });
+  assert.equal((await start(folder.path).ended).code, 0);
+  const { evaluated_on: on, count, pictures } = await evaluationIn(folder.path);
+  assert.deepEqual([on, count, pictures], ['validation', 6, { train: 18, validation: 6, test: 0, skipped: 0 }]);
+});
+
+test('bad data ends with 65, the cause on stderr and as an event, and no model', async () => {
+  const cases: [string, Parameters<typeof writeJob>[1], RegExp, string][] = [
+    [
+      'one label',
+      { labels: ['cross'], lines: (l) => l.filter(({ file_name: n }) => n.startsWith('cross')) },
+      /at least 2 labels/,
+      'TOO_FEW_LABELS',
+    ],
+    ['a thin label', { count: { train: 2 } }, /Label "circle" has 2 pictures; at least 3/, 'TOO_FEW_PICTURES'],
+    ['nothing at all', { lines: () => [] }, /holds no picture/, 'DATASET_EMPTY'],
+    ['an argument', { arguments: { epochs: 'many' } }, /arguments\.epochs is not valid: many/, 'INVALID_ARGUMENT'],
+    [
+      'a path outside',
+      { lines: (l) => l.map((one) => ({ ...one, image_path: '../../etc/hostname' })) },
+      /image_path is not valid/,
+      'INVALID_ARGUMENT',
+    ],
+  ];
+  for (const [name, change, message, code] of cases) {
+    await using folder = await tempFolder();
+    await writeJob(folder.path, change);
+    const { code: exit, stderr } = await start(folder.path).ended;
+    assert.equal(exit, 65, name);
+    assert.match(stderr, message, name);
+    const errors = (await readEvents(folder.path)).flatMap((event) => (event.is === 'error' ? [event.code] : []));
+    assert.deepEqual(errors, [code], name);
+    assert.deepEqual(await readdir(path.join(folder.path, jobFiles.out)), [], name);
+  }
+});
+
+test('a picture that is not there is not the fault of the data', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
+  const { code, stderr } = await start(folder.path).ended;
+  assert.equal(code, 1);
+  assert.match(stderr, /absent\.jpg/);
+});
+
+test('SIGTERM in the middle of an epoch ends with 143 and leaves no temporary file', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { epochs: '200' } });
+  const { child, ended } = start(folder.path);
+  const watcher = watch(folder.path, async () => {
+    const text = await readFile(path.join(folder.path, jobFiles.events), 'utf8').catch(() => '');
+    if (!text.includes('"stage":"fine-tune"')) return;
+    watcher.close();
+    child.kill('SIGTERM');
+  });
+  const { code, signal } = await ended;
+  watcher.close();
+  assert.deepEqual([code, signal], [143, null]);
+  assert.deepEqual(await readdir(path.join(folder.path, jobFiles.out)), []);
+  const events = await readEvents(folder.path);
+  assert.equal(events.filter(({ is }) => is === 'error').length, 0);
+  assert.ok(events.some((event) => event.is === 'log' && event.message === 'Stopped by order.'));
+});
