@@ -60,6 +60,14 @@ const member = (orgId: string, role: Role): Caller => ({
   grants: [{ role, resource: 'organization', resourceId: orgId, orgId }],
 });
 
+export const bearer =
+  (who: Who): Interceptor =>
+  (next) =>
+  (request) => {
+    request.header.set('authorization', `Bearer ${who}`);
+    return next(request);
+  };
+
 /** The services of data and training over a real database, real blobs and a real port that speaks everything. */
 export async function trainingServer(clock: Clock = systemClock): Promise<TrainingServer> {
   const database = await testDatabase();
@@ -108,13 +116,6 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
   });
   port.url = `http://127.0.0.1:${open.port}`;
 
-  const bearer =
-    (who: Who): Interceptor =>
-    (next) =>
-    (request) => {
-      request.header.set('authorization', `Bearer ${who}`);
-      return next(request);
-    };
   return {
     url: port.url,
     db,

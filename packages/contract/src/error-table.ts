@@ -53,6 +53,12 @@ export const errorTable = {
     message: 'The file[ of {sizeBytes} bytes] is larger than the limit of {limitBytes} bytes.',
     remedy: 'Send a smaller file, or raise the limit of the server.',
   },
+  BOUNDING_BOX_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no bounding box[ {boundingBoxId}] in this picture.',
+    remedy: 'Check bbox_id; ask for the picture again to see its boxes.',
+  },
   CAMERA_FAILED: {
     rpc: 'unavailable',
     retry: 'later',

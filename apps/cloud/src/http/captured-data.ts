@@ -1,4 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+import { isSigned } from '../auth/signed-urls.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import { isShown } from '../rules/file-kind.ts';
 import { parseBinaryDataId } from '../rules/manifest.ts';
@@ -10,17 +12,27 @@ import { type Route, sendBlob } from './exchange.ts';
 /** Path of a datum's content on this server. */
 export const dataPath = (binaryDataId: string): string => `/data/${binaryDataId}`;
 
-/** GET, HEAD /data/<organization>/<location>/<file>: the bytes of a datum, with Range. */
-export const dataDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route => ({
+/** GET, HEAD /data/<organization>/<location>/<file>: the bytes of a datum, with Range. For members, and by signed links. */
+export const dataDownloads = ({
+  db,
+  blobs,
+  clock,
+  secrets,
+}: {
+  db: Database;
+  blobs: BlobStore;
+  clock: Clock;
+  secrets: { signingKey: Buffer };
+}): Route => ({
   methods: ['GET', 'HEAD'],
   path: /^\/data\/([^/]+)\/([^/]*)\/([^/]+)$/,
   async answer(exchange, groups) {
     const binaryDataId = groups.join('/');
     const absent = () => new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId });
     const key = parseBinaryDataId(binaryDataId);
-    const caller = await exchange.caller();
+    const caller = isSigned(secrets.signingKey, exchange.url, clock.wall()) ? undefined : await exchange.caller();
     if (!key) throw absent();
-    requireMember(caller, key.orgId, absent);
+    if (caller) requireMember(caller, key.orgId, absent);
     const [datum] = await findData(db, [key]);
     if (datum?.locationId !== key.locationId) throw absent();
     const isPicture = isShown(datum.mimeType);

@@ -5,6 +5,7 @@ import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app
 import { callerOf } from '../auth/caller.ts';
 import { type Caller, isMember, memberships, requireMember } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
+import type { Database } from '../store/database.ts';
 import {
   createDataset,
   type Dataset,
@@ -33,17 +34,18 @@ const message = (row: Dataset) => ({
   type: typeNames[row.type],
 });
 
+/** @throws PlatformError DATASET_NOT_FOUND, PERMISSION_DENIED */
+async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dataset> {
+  const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
+  const dataset = await findDataset(db, id);
+  if (!dataset) throw absent();
+  requireMember(caller, dataset.orgId, absent);
+  return dataset;
+}
+
 export const datasetRoutes =
   ({ db, clock }: Pick<Deps, 'db' | 'clock'>) =>
   (router: ConnectRouter): void => {
-    const ownDataset = async (id: string, caller: Caller): Promise<Dataset> => {
-      const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
-      const dataset = await findDataset(db, id);
-      if (!dataset) throw absent();
-      requireMember(caller, dataset.orgId, absent);
-      return dataset;
-    };
-
     router.service(DatasetService, {
       async createDataset({ name, organizationId, type }, context) {
         requireMember(callerOf(context), check.filled('organization_id', organizationId));
@@ -59,12 +61,12 @@ export const datasetRoutes =
       },
 
       async deleteDataset({ id }, context) {
-        await deleteDataset(db, await ownDataset(id, callerOf(context)));
+        await deleteDataset(db, await ownDataset(db, id, callerOf(context)));
         return {};
       },
 
       async renameDataset({ id, name }, context) {
-        const dataset = await ownDataset(id, callerOf(context));
+        const dataset = await ownDataset(db, id, callerOf(context));
         await renameDataset(db, dataset, check.shortText('name', name));
         return {};
       },
@@ -95,7 +97,7 @@ export const datasetRoutes =
             limit: 'it must not be empty',
           });
         const from: Dataset[] = [];
-        for (const id of datasetIds) from.push(await ownDataset(id, caller));
+        for (const id of datasetIds) from.push(await ownDataset(db, id, caller));
         const foreign = from.find((dataset) => dataset.orgId !== organizationId);
         if (foreign) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: foreign.id });
         const [first] = from;

@@ -139,16 +139,19 @@ async function createPackage(
   return { id: `${orgId}/${name}`, version };
 }
 
+const badContents = (limit: string): PlatformError =>
+  new PlatformError('INVALID_ARGUMENT', { field: 'contents', value: '', limit });
+
 /** Machines unpack it as gzip; anything else would fail there, for ever. */
 async function* archiveBytes(stream: AsyncIterator<CreatePackageRequest>): AsyncGenerator<Uint8Array> {
-  const bad = (limit: string) => new PlatformError('INVALID_ARGUMENT', { field: 'contents', value: '', limit });
   let head = Buffer.alloc(0);
   for (let next = await stream.next(); !next.done; next = await stream.next()) {
     const packet = next.value.package;
-    if (packet.case !== 'contents') throw bad('only contents after the first message');
+    if (packet.case !== 'contents') throw badContents('only contents after the first message');
     if (head.length < 2) head = Buffer.concat([head, packet.value.subarray(0, 2)]);
-    if (head.length >= 2 && (head[0] !== 0x1f || head[1] !== 0x8b)) throw bad('the package must be a .tar.gz file');
+    if (head.length >= 2 && (head[0] !== 0x1f || head[1] !== 0x8b))
+      throw badContents('the package must be a .tar.gz file');
     yield packet.value;
   }
-  if (head.length < 2) throw bad('it must not be empty');
+  if (head.length < 2) throw badContents('it must not be empty');
 }

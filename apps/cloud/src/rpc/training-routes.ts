@@ -1,4 +1,5 @@
 import type { ConnectRouter } from '@connectrpc/connect';
+import { dataRoutes } from './data.ts';
 import { datasetRoutes } from './dataset.ts';
 import { dataSyncRoutes } from './datasync.ts';
 import { mlTrainingRoutes } from './mltraining.ts';
@@ -11,6 +12,7 @@ export const trainingRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
     datasetRoutes(deps)(router);
+    dataRoutes(deps)(router);
     dataSyncRoutes(deps)(router);
     mlTrainingRoutes(deps)(router);
     packageRoutes(deps)(router);

@@ -15,6 +15,11 @@ export type Datum = Picture & {
   datasetIds: string[];
 };
 
+/** A datum whose classifications carry their ids, as clients see them. */
+export type FullDatum = Omit<Datum, 'classifications'> & {
+  classifications: readonly { id: string; label: string; confidence: number | null }[];
+};
+
 /** Identity of a datum; the location is part of what clients see but decides nothing. */
 export type DatumKey = { orgId: string; id: string };
 
@@ -69,10 +74,6 @@ export const findData = async (db: Database, keys: readonly DatumKey[]): Promise
         ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`,
     )
     .execute();
-};
-
-export type FullDatum = Datum & {
-  classifications: readonly { id: string; label: string; confidence: number | null }[];
 };
 
 /** Everything in a dataset. */
@@ -179,7 +180,7 @@ export const matchingKeys = (db: Database, filter: Filter): Promise<DatumKey[]> 
 /** Distinct tags, sorted. */
 export async function tagsOf(db: Database, filter: Filter): Promise<string[]> {
   const found = await sql<{ tag: string }>`
-    select distinct tag from binary_data, unnest(tags) tag where ${condition(filter)} order by tag collate "C"`.execute(
+    select tag from binary_data, unnest(tags) tag where ${condition(filter)} group by tag order by tag collate "C"`.execute(
     db,
   );
   return found.rows.map((row) => row.tag);
@@ -188,8 +189,8 @@ export async function tagsOf(db: Database, filter: Filter): Promise<string[]> {
 /** Distinct labels of boxes, sorted. */
 export async function boxLabelsOf(db: Database, filter: Filter): Promise<string[]> {
   const found = await sql<{ label: string }>`
-    select distinct box.label from binary_data join bounding_box box
+    select box.label from binary_data join bounding_box box
         on box.org_id = binary_data.org_id and box.binary_id = binary_data.id
-     where ${condition(filter)} order by box.label collate "C"`.execute(db);
+     where ${condition(filter)} group by box.label order by box.label collate "C"`.execute(db);
   return found.rows.map((row) => row.label);
 }

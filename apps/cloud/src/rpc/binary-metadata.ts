@@ -1,0 +1,64 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { dataPath } from '../http/captured-data.ts';
+import { binaryDataId } from '../rules/manifest.ts';
+import type { FullDatum } from '../store/binary-data.ts';
+import { timeOfUs } from './protobuf-times.ts';
+
+/** What clients see of a datum, without its bytes. */
+export function binaryMetadata(datum: FullDatum, baseUrl: string): MessageInitShape<typeof BinaryMetadataSchema> {
+  const id = binaryDataId(datum);
+  return {
+    id: datum.id,
+    binaryDataId: id,
+    captureMetadata: {
+      organizationId: datum.orgId,
+      locationId: datum.locationId,
+      robotName: datum.machineName,
+      robotId: datum.machineId ?? '',
+      partName: datum.partName,
+      partId: datum.partId ?? '',
+      componentType: datum.componentType,
+      componentName: datum.componentName,
+      methodName: datum.methodName,
+      methodParameters: parameters(datum.methodParameters),
+      tags: datum.tags as string[],
+      mimeType: datum.mimeType,
+    },
+    timeRequested: timeOfUs(datum.timeRequestedUs),
+    timeReceived: timeOfUs(datum.timeReceivedUs),
+    fileName: datum.fileName,
+    fileExt: datum.fileExt,
+    uri: `${baseUrl}${dataPath(id)}`,
+    annotations: {
+      bboxes: datum.boxes.map((box) => ({
+        id: box.id,
+        label: box.label,
+        xMinNormalized: box.xMin,
+        yMinNormalized: box.yMin,
+        xMaxNormalized: box.xMax,
+        yMaxNormalized: box.yMax,
+        ...(box.confidence === null ? {} : { confidence: box.confidence }),
+      })),
+      classifications: datum.classifications.map(({ id: classificationId, label, confidence }) => ({
+        id: classificationId,
+        label,
+        ...(confidence === null ? {} : { confidence }),
+      })),
+    },
+    datasetIds: datum.datasetIds,
+    fileSizeBytes: BigInt(datum.sizeBytes),
+  };
+}
+
+type StoredParameter = { type_url: string; value: string };
+
+function parameters(stored: { [key: string]: unknown } | null) {
+  const entries = Object.entries((stored ?? {}) as { [key: string]: StoredParameter });
+  return Object.fromEntries(
+    entries.map(([key, any]) => [
+      key,
+      { typeUrl: any.type_url, value: new Uint8Array(Buffer.from(any.value, 'base64')) },
+    ]),
+  );
+}

@@ -1,0 +1,215 @@
+import type { ConnectRouter, HandlerContext } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { DataService, Order } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { callerOf } from '../auth/caller.ts';
+import { signedPath } from '../auth/signed-urls.ts';
+import { readBlob } from '../blobs/store.ts';
+import { dataPath } from '../http/captured-data.ts';
+import { boxOf, confidenceOf } from '../rules/boxes.ts';
+import { isUuid } from '../rules/manifest.ts';
+import { dataToken, readDataToken } from '../rules/page-tokens.ts';
+import { type Caller, requireMember } from '../rules/permissions.ts';
+import * as check from '../rules/submission.ts';
+import {
+  boxLabelsOf,
+  countData,
+  findData,
+  type FullDatum,
+  matchingKeys,
+  pageOfData,
+  tagsOf,
+} from '../store/binary-data.ts';
+import { addBox, addTags, deleteData, removeBox, removeTags, updateBox } from '../store/data-edits.ts';
+import { addMembers, type Dataset, findDataset, removeMembers } from '../store/datasets.ts';
+import { baseUrlOf } from './base-url.ts';
+import { binaryMetadata } from './binary-metadata.ts';
+import { inOrder, type NamedDatum, namedData, namedDatum, readFilter } from './data-filter.ts';
+import { timeOf } from './protobuf-times.ts';
+import type { Deps } from './routes.ts';
+
+type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt' | 'secrets'>;
+
+const defaultPage = 50;
+const longestPage = 1000;
+/** A page with contents ends early rather than exceed what common clients take in one answer. */
+const pageBytes = 3.5 * 1024 * 1024;
+/** Above it, contents are to be downloaded from their uri. */
+const contentLimitBytes = 31 * 1024 * 1024;
+const linkMinutes = { usual: 15, most: 7 * 24 * 60 };
+
+export const dataRoutes =
+  (deps: DataDeps) =>
+  (router: ConnectRouter): void => {
+    const { db, blobs, clock } = deps;
+    const answered = async (data: readonly FullDatum[], withContent: boolean, context: HandlerContext) => {
+      const baseUrl = baseUrlOf(deps, context);
+      const answers = [];
+      for (const datum of data) {
+        const content = withContent ? { binary: await readBlob(blobs, datum.sha256) } : {};
+        answers.push({ ...content, metadata: binaryMetadata(datum, baseUrl) });
+      }
+      return answers;
+    };
+    const existing = async (keys: readonly NamedDatum[]): Promise<FullDatum[]> =>
+      inOrder(keys, await findData(db, keys));
+    const pictureDataset = async (id: string, caller: Caller): Promise<Dataset> => {
+      const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
+      const dataset = await findDataset(db, check.filled('dataset_id', id));
+      if (!dataset) throw absent();
+      requireMember(caller, dataset.orgId, absent);
+      if (dataset.type === 'binary_data') return dataset;
+      throw new PlatformError('DATASET_TYPE_MISMATCH', {
+        datasetId: id,
+        type: 'sequences',
+        wanted: 'pictures and files',
+      });
+    };
+
+    router.service(DataService, {
+      async binaryDataByFilter({ dataRequest, includeBinary, countOnly }, context) {
+        const filter = readFilter(dataRequest?.filter, callerOf(context));
+        if (countOnly) {
+          const { count, sizeBytes } = await countData(db, filter);
+          return { count: BigInt(count), totalSizeBytes: BigInt(sizeBytes) };
+        }
+        const last = dataRequest?.last ?? '';
+        const limit = Math.min(Number(dataRequest?.limit ?? 0n) || defaultPage, longestPage);
+        const isAscending = dataRequest?.sortOrder === Order.ASCENDING;
+        const found = await pageOfData(db, filter, { after: readDataToken(last), isAscending, limit });
+        const page = includeBinary ? startOf(found) : found;
+        const end = page.at(-1);
+        return {
+          data: await answered(page, includeBinary, context),
+          count: BigInt(page.length),
+          totalSizeBytes: BigInt(totalBytes(page)),
+          // After the end the same place again, so that a client that goes on asking gets empty pages, never the start.
+          last: end ? dataToken({ us: end.timeRequestedUs, id: end.id }) : last,
+        };
+      },
+
+      async binaryDataByIDs({ binaryDataIds, binaryIds, includeBinary }, context) {
+        const data = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        if (includeBinary) refuseTooLarge(totalBytes(data));
+        return { data: await answered(data, includeBinary, context), count: BigInt(data.length) };
+      },
+
+      async tagsByFilter({ filter }, context) {
+        return { tags: await tagsOf(db, readFilter(filter, callerOf(context))) };
+      },
+      async boundingBoxLabelsByFilter({ filter }, context) {
+        return { labels: await boxLabelsOf(db, readFilter(filter, callerOf(context))) };
+      },
+
+      async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
+        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        await addTags(db, keys, checkedTags(tags));
+        return {};
+      },
+      async addTagsToBinaryDataByFilter({ filter, tags }, context) {
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        await addTags(db, keys, checkedTags(tags));
+        return {};
+      },
+      async removeTagsFromBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
+        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
+      },
+      async removeTagsFromBinaryDataByFilter({ filter, tags }, context) {
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
+      },
+
+      // What is gone already is no failure: the call may be repeated.
+      async deleteBinaryDataByIDs({ binaryDataIds, binaryIds }, context) {
+        const keys = namedData(binaryDataIds, binaryIds, callerOf(context));
+        return { deletedCount: BigInt(await deleteData(db, keys)) };
+      },
+      async deleteBinaryDataByFilter({ filter }, context) {
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        return { deletedCount: BigInt(await deleteData(db, keys)) };
+      },
+
+      async addBinaryDataToDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {
+        const caller = callerOf(context);
+        const dataset = await pictureDataset(datasetId, caller);
+        const keys = await existing(namedData(binaryDataIds, binaryIds, caller));
+        const other = keys.find((key) => key.orgId !== dataset.orgId);
+        if (other) throw new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: other.id });
+        await addMembers(db, dataset, keys);
+        return {};
+      },
+      async removeBinaryDataFromDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {
+        const caller = callerOf(context);
+        const dataset = await pictureDataset(datasetId, caller);
+        await removeMembers(db, dataset, namedData(binaryDataIds, binaryIds, caller));
+        return {};
+      },
+
+      async addBoundingBoxToImageByID({ binaryDataId, binaryId, ...box }, context) {
+        const key = namedDatum(binaryDataId, binaryId, callerOf(context));
+        const bboxId = await addBox(db, key, boxOf(box));
+        if (bboxId === undefined) throw new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: key.binaryDataId });
+        return { bboxId };
+      },
+      async updateBoundingBox({ binaryDataId, binaryId, bboxId, ...change }, context) {
+        const key = namedDatum(binaryDataId, binaryId, callerOf(context));
+        const isThere = await updateBox(db, key, checkedBoxId(bboxId), (box) =>
+          boxOf({
+            label: change.label ?? box.label,
+            xMinNormalized: change.xMinNormalized ?? box.xMin,
+            yMinNormalized: change.yMinNormalized ?? box.yMin,
+            xMaxNormalized: change.xMaxNormalized ?? box.xMax,
+            yMaxNormalized: change.yMaxNormalized ?? box.yMax,
+            confidence: confidenceOf(change.confidence) ?? box.confidence ?? undefined,
+          }),
+        );
+        if (!isThere) throw noBox(bboxId);
+        return {};
+      },
+      async removeBoundingBoxFromImageByID({ binaryDataId, binaryId, bboxId }, context) {
+        const key = namedDatum(binaryDataId, binaryId, callerOf(context));
+        if (!(await removeBox(db, key, checkedBoxId(bboxId)))) throw noBox(bboxId);
+        return {};
+      },
+
+      async createBinaryDataSignedURL({ binaryDataId, expirationMinutes }, context) {
+        const minutes = expirationMinutes ?? linkMinutes.usual;
+        if (minutes < 1 || minutes > linkMinutes.most) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'expiration_minutes',
+            value: minutes,
+            limit: `1 to ${linkMinutes.most}`,
+          });
+        }
+        const key = namedDatum(binaryDataId, undefined, callerOf(context));
+        await existing([key]);
+        const expiresAt = Math.floor(clock.wall() / 1000) * 1000 + minutes * 60_000;
+        const path = signedPath(deps.secrets.signingKey, dataPath(binaryDataId), expiresAt);
+        return { signedUrl: `${baseUrlOf(deps, context)}${path}`, expiresAt: timeOf(expiresAt) };
+      },
+    });
+  };
+
+const totalBytes = (data: readonly FullDatum[]): number => data.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+const checkedTags = (tags: readonly string[]): string[] =>
+  tags.map((tag, index) => check.shortText(`tags[${index}]`, tag));
+const noBox = (boundingBoxId: string): PlatformError => new PlatformError('BOUNDING_BOX_NOT_FOUND', { boundingBoxId });
+
+function checkedBoxId(boxId: string): string {
+  if (!isUuid(boxId)) throw noBox(boxId);
+  return boxId;
+}
+
+function refuseTooLarge(sizeBytes: number): void {
+  if (sizeBytes > contentLimitBytes)
+    throw new PlatformError('INCLUDE_BINARY_TOO_LARGE', { limitBytes: contentLimitBytes, sizeBytes });
+}
+
+/** As many as fit into one answer with their contents, but one at least. */
+function startOf(page: readonly FullDatum[]): readonly FullDatum[] {
+  let sizeBytes = 0;
+  const end = page.findIndex((datum, index) => (sizeBytes += datum.sizeBytes) > pageBytes && index > 0);
+  const [first] = page;
+  if (first) refuseTooLarge(first.sizeBytes);
+  return end < 0 ? page : page.slice(0, end);
+}

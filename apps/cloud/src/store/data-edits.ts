@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Box } from '../rules/manifest.ts';
+import type { DatumKey } from './binary-data.ts';
+import type { Database } from './database.ts';
+import type { Trx } from './jobs.ts';
+
+const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
+  sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
+    ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`;
+
+/** In one order for everybody, so that two edits of the same data wait for each other instead of for ever. */
+const lock = (trx: Trx, keys: readonly DatumKey[]): Promise<unknown> =>
+  sql`select from binary_data where ${among(keys)} order by org_id, id for update`.execute(trx);
+
+/** New tags come behind those that are there; each once. */
+export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    await lock(trx, keys);
+    await sql`
+      update binary_data set tags = tags || array(
+               select tag from unnest(${[...new Set(tags)]}::text[]) with ordinality given(tag, place)
+                where tag <> all(tags) order by place)
+       where ${among(keys)} and not tags @> ${[...new Set(tags)]}::text[]`.execute(trx);
+  });
+
+/** @returns how many tags were removed, over all data. */
+export const removeTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    await lock(trx, keys);
+    const { rows } = await sql<{ removed: number }>`
+      with before as (
+        select org_id, id, tags from binary_data where ${among(keys)} and tags && ${tags}::text[]
+      ), done as (
+        update binary_data set tags = array(
+                 select tag from unnest(binary_data.tags) with ordinality had(tag, place)
+                  where tag <> all(${tags}::text[]) order by place)
+          from before where before.org_id = binary_data.org_id and before.id = binary_data.id
+        returning cardinality(before.tags) - cardinality(binary_data.tags) as removed
+      )
+      select coalesce(sum(removed), 0)::bigint as removed from done`.execute(trx);
+    return rows[0]?.removed ?? 0;
+  });
+
+/** Removes data from every dataset, too. Frozen datasets and the stored bytes stay. @returns how many there were. */
+export const deleteData = (db: Database, keys: readonly DatumKey[]): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    await lock(trx, keys);
+    const done = await trx.deleteFrom('binaryData').where(among(keys)).executeTakeFirst();
+    return Number(done.numDeletedRows);
+  });
+
+/** @returns id of the box; undefined: there is no such datum. */
+export async function addBox(db: Database, { orgId, id }: DatumKey, box: Omit<Box, 'id'>): Promise<string | undefined> {
+  const boxId = randomUUID();
+  const { rows } = await sql`
+    insert into bounding_box (org_id, id, binary_id, label, x_min, y_min, x_max, y_max, confidence)
+    select org_id, ${boxId}::uuid, id, ${box.label}, ${box.xMin}::float8, ${box.yMin}::float8, ${box.xMax}::float8,
+           ${box.yMax}::float8, ${box.confidence}::float8
+      from binary_data where org_id = ${orgId} and id = ${id} returning id`.execute(db);
+  return rows.length > 0 ? boxId : undefined;
+}
+
+/** Applies `change` to the box as it is. @returns false: there is no such box. */
+export const updateBox = (
+  db: Database,
+  { orgId, id }: DatumKey,
+  boxId: string,
+  change: (box: Box) => Omit<Box, 'id'>,
+): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom('boundingBox')
+      .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
+      .where('orgId', '=', orgId)
+      .where('binaryId', '=', id)
+      .where('id', '=', boxId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!row) return false;
+    await trx.updateTable('boundingBox').set(change(row)).where('orgId', '=', orgId).where('id', '=', boxId).execute();
+    return true;
+  });
+
+/** @returns false: there is no such box. */
+export async function removeBox(db: Database, { orgId, id }: DatumKey, boxId: string): Promise<boolean> {
+  const done = await db
+    .deleteFrom('boundingBox')
+    .where('orgId', '=', orgId)
+    .where('binaryId', '=', id)
+    .where('id', '=', boxId)
+    .executeTakeFirst();
+  return done.numDeletedRows > 0n;
+}
