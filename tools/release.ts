@@ -4,7 +4,17 @@
 // Skipped while nothing it is made of has changed. Prints one JSON line on stdout; everything for people goes to stderr.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -30,7 +40,14 @@ const programs = {
   'platform-server': {
     app: 'machine-server',
     entry: 'src/compiled.ts',
-    flags: ['--compile', '--minify', '--bytecode', '--format=esm', '--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig'],
+    flags: [
+      '--compile',
+      '--minify',
+      '--bytecode',
+      '--format=esm',
+      '--no-compile-autoload-dotenv',
+      '--no-compile-autoload-bunfig',
+    ],
   },
   'agent-bundle': { app: 'agent', entry: 'src/main.ts', flags: ['--target=node', '--format=esm'] },
 } as const satisfies Record<string, Program>;
@@ -38,19 +55,36 @@ const programs = {
 function compiler(): { platform: string; bun: string } {
   const host = hosts[`${process.platform}-${process.arch}`];
   if (host === undefined) {
-    throw new Refusal(`Releases can't be built on ${process.platform} ${process.arch}, only on ${Object.keys(hosts).join(' and ')}.`);
+    throw new Refusal(
+      `Releases can't be built on ${process.platform} ${process.arch}, only on ${Object.keys(hosts).join(' and ')}.`,
+    );
   }
   const bun = path.join(root, 'node_modules', host.compiler, 'bin', 'bun');
-  if (!existsSync(bun)) throw new Refusal(`The compiler ${host.compiler} is not installed. Run the set-up again (npm start).`);
+  if (!existsSync(bun))
+    throw new Refusal(`The compiler ${host.compiler} is not installed. Run the set-up again (npm start).`);
   return { platform: host.platform, bun };
 }
 
 /** sha256 over everything the program is made of, and over how it is made. */
 function fingerprint(program: Program, version: string): string {
   const hash = createHash('sha256').update(JSON.stringify([program, version, process.arch]));
-  const patterns = [`apps/${program.app}/src/**/*.ts`, `apps/${program.app}/package.json`, 'packages/*/src/**/*.ts', 'package-lock.json', 'tools/release.ts'];
-  const files = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') || name.endsWith('.test.ts') });
-  for (const file of files.toSorted()) hash.update(file).update('\0').update(readFileSync(path.join(root, file))).update('\0');
+  const patterns = [
+    `apps/${program.app}/src/**/*.ts`,
+    `apps/${program.app}/package.json`,
+    'packages/*/src/**/*.ts',
+    'package-lock.json',
+    'tools/release.ts',
+  ];
+  const files = globSync(patterns, {
+    cwd: root,
+    exclude: (name) => name.includes('node_modules') || name.endsWith('.test.ts'),
+  });
+  for (const file of files.toSorted())
+    hash
+      .update(file)
+      .update('\0')
+      .update(readFileSync(path.join(root, file)))
+      .update('\0');
   return hash.digest('hex');
 }
 
@@ -68,7 +102,10 @@ function build(program: Program, version: string, target: string, bun: string): 
     // Its own settings and caches stay out of the result.
     const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TMPDIR: folder };
     const done = spawnSync(bun, args, { cwd: root, env, encoding: 'utf8' });
-    if (done.status !== 0) throw new Error(`${path.basename(bun)} ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`);
+    if (done.status !== 0)
+      throw new Error(
+        `${path.basename(bun)} ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`,
+      );
     chmodSync(out, 0o755);
     renameSync(out, target);
   } finally {
@@ -104,17 +141,24 @@ function releaseServer(version: string): object {
 
 function bundleAgent(version: string): object {
   const file = path.join(dist, 'platform-agent.mjs');
-  unlessFresh(programs['agent-bundle'], version, file, () => build(programs['agent-bundle'], version, file, compiler().bun));
+  unlessFresh(programs['agent-bundle'], version, file, () =>
+    build(programs['agent-bundle'], version, file, compiler().bun),
+  );
   return { name: 'platform-agent', version, file };
 }
 
 function main(): object {
-  const { values, positionals } = parseArgs({ allowPositionals: true, options: { 'release-version': { type: 'string' } } });
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { 'release-version': { type: 'string' } },
+  });
   const [what] = positionals;
   if (what !== 'platform-server' && what !== 'agent-bundle') {
     throw new Refusal(`usage: node tools/release.ts ${Object.keys(programs).join('|')} [--release-version V]`);
   }
-  const workspace = JSON.parse(readFileSync(path.join(root, 'apps', programs[what].app, 'package.json'), 'utf8')) as { version: string };
+  const workspace = JSON.parse(readFileSync(path.join(root, 'apps', programs[what].app, 'package.json'), 'utf8')) as {
+    version: string;
+  };
   const version = values['release-version'] ?? workspace.version;
   if (!/^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/.test(version)) throw new Refusal(`"${version}" is no semantic version.`);
   mkdirSync(dist, { recursive: true });

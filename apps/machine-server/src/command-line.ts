@@ -27,7 +27,13 @@ export class Refusal extends Error {
 const table = {
   config: { type: 'string', default: '/etc/platform.json', description: "The machine's credentials file." },
   data: { type: 'string', default: 'platform-server-data', description: 'Folder for models, caches and captures.' },
-  pollSeconds: { type: 'number', default: 5, min: 0.1, max: 3600, description: 'How often to ask for the configuration.' },
+  pollSeconds: {
+    type: 'number',
+    default: 5,
+    min: 0.1,
+    max: 3600,
+    description: 'How often to ask for the configuration.',
+  },
   debug: { type: 'boolean', default: false, description: 'Log at level debug.' },
   version: { type: 'boolean', default: false, description: 'Print version and program name as JSON, and end.' },
 } as const;

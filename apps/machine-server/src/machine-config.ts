@@ -8,7 +8,7 @@ export interface MachineConfig {
   readonly resources: readonly ResourceSpec[];
   readonly packages: readonly PackageSpec[];
   readonly maintenance?: { readonly sensor: string; readonly key: string };
-  /** What could not be understood; that part is left out, the rest runs. */
+  /** What was not understood and is left out, and what is missing; the rest runs. */
   readonly problems: readonly ConfigProblem[];
 }
 
@@ -58,6 +58,7 @@ const packageVersion = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/;
 export function readMachineConfig(config: RobotConfig): MachineConfig {
   const problems: ConfigProblem[] = [];
   const resources = new Map<string, ResourceSpec>();
+  const paths = new Map<string, string>();
   const read = (part: Part, path: string): void => {
     const attributes = new Attributes(part.attributes ?? {}, `${path}.attributes`, problems);
     const before = problems.length;
@@ -65,10 +66,14 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
     if (part.name === '') problems.push({ path: `${path}.name`, problem: 'it has no name' });
     else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
     else if (spec === undefined) problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"` });
-    else if (problems.length === before) resources.set(part.name, spec);
+    else if (problems.length === before) {
+      resources.set(part.name, spec);
+      paths.set(part.name, `${path}.attributes`);
+    }
   };
   for (const [i, component] of config.components.entries()) read(partOf(component), `components[${i}]`);
   for (const [i, service] of config.services.entries()) read(partOf(service), `services[${i}]`);
+  for (const spec of resources.values()) problems.push(...danglingNames(spec, resources, paths.get(spec.name) ?? ''));
   const maintenance = config.maintenance;
   return {
     revision: Number(config.revisionNumber),
@@ -81,6 +86,19 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
   };
 }
 
+/** Names of others that a resource uses but nobody has; it runs and waits for them. */
+function danglingNames(spec: ResourceSpec, all: ReadonlyMap<string, ResourceSpec>, path: string): ConfigProblem[] {
+  const check = (key: string, name: string, isRight: (other: ResourceSpec) => boolean): ConfigProblem[] => {
+    const other = all.get(name);
+    return other && isRight(other) ? [] : [{ path: `${path}.${key}`, problem: `there is no ${key} named "${name}"` }];
+  };
+  if (spec.is !== 'classifier' && spec.is !== 'capture') return [];
+  return [
+    ...check('camera', spec.camera, ({ is }) => is === 'folder camera' || is === 'http camera'),
+    ...(spec.is === 'classifier' ? check('mlmodel', spec.model, ({ is }) => is === 'model') : []),
+  ];
+}
+
 interface Part {
   readonly name: string;
   readonly type: string;
@@ -89,7 +107,13 @@ interface Part {
 }
 
 /** `api` and `model` may be triples such as `rdk:component:camera`; their last words count. */
-function partOf(of: { name: string; type: string; api: string; model: string; attributes?: JsonObject | undefined }): Part {
+function partOf(of: {
+  name: string;
+  type: string;
+  api: string;
+  model: string;
+  attributes?: JsonObject | undefined;
+}): Part {
   const type = of.type === '' ? last(of.api, ':') : of.type;
   return { name: of.name, type, model: last(of.model, ':'), ...(of.attributes && { attributes: of.attributes }) };
 }

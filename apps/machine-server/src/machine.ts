@@ -49,7 +49,17 @@ export interface Machine {
 }
 
 /** The wiring of everything that follows the machine's configuration: cells, and the loops between them. */
-export async function openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log }: Deps): Promise<Machine> {
+export async function openMachine({
+  link,
+  partId,
+  dataFolder,
+  pollMs,
+  engine,
+  queue,
+  programFile,
+  clock,
+  log,
+}: Deps): Promise<Machine> {
   const wanted = new Cell<MachineConfig>(emptyConfig);
   const contact = new Cell<Contact>({ isOnline: false });
   const progress = new Cell<Progress>({ revision: 0, isChanging: false });

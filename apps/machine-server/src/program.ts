@@ -1,4 +1,4 @@
-import { machineEnvironment, machineExit, readyLine, serverName, versionLine } from '@platform/contract/machine';
+import { machineExit, readyLine, serverName, versionLine } from '@platform/contract/machine';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { createLog, errorText, within } from '@platform/kit';
 import type { LogLine } from '@platform/kit';
@@ -53,8 +53,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     process.stdout.write(`${formatLine(line, 'text')}\n`);
     queue.push(line);
   };
-  const isDebug = debug || process.env[machineEnvironment.debug] === 'true';
-  const log = createLog({ name: serverName, clock, level: isDebug ? 'debug' : 'info', sink });
+  const log = createLog({ name: serverName, clock, level: debug ? 'debug' : 'info', sink });
   log.info('starting', { version, pid: process.pid, app: credentials.appAddress, data: dataFolder });
 
   const { partId } = credentials;
@@ -66,7 +65,14 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
   process.stdout.write(`${ready}\n`);
 
-  const logging = { robot: link.client(RobotService), partId, host: os.hostname(), bootId: crypto.randomUUID(), queue, clock };
+  const logging = {
+    robot: link.client(RobotService),
+    partId,
+    host: os.hostname(),
+    bootId: crypto.randomUUID(),
+    queue,
+    clock,
+  };
   const failed = new AbortController(); // one loop that fails ends them all
   const signal = AbortSignal.any([signalled, failed.signal]);
   const loops = [machine.run(signal), uploadLogs(logging, signal)];

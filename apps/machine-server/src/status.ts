@@ -69,7 +69,9 @@ async function readMaintenance({ wanted, running, clock }: StatusDeps) {
   const { sensor: name, key } = maintenance;
   const sensor = running.find('sensor', name)?.sensor;
   if (sensor === undefined) return maintenanceReading(name, key, { at: 'missing' });
-  const answer = await within(sensorTimeoutMs, { what: `reading sensor ${name}`, clock }, (signal) => sensor.readings(signal)).then(
+  const answer = await within(sensorTimeoutMs, { what: `reading sensor ${name}`, clock }, (signal) =>
+    sensor.readings(signal),
+  ).then(
     (readings): SensorAnswer => ({ at: 'read', readings }),
     (error: unknown): SensorAnswer => ({ at: 'failed', problem: errorText(error) }),
   );

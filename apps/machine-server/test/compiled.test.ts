@@ -15,7 +15,9 @@ const nobody = 65_534;
 
 /** The release file, built if its sources have changed. */
 function releaseFile(): { file: string; version: string } {
-  const built = spawnSync(process.execPath, [path.join(root, 'tools/release.ts'), 'platform-server'], { encoding: 'utf8' });
+  const built = spawnSync(process.execPath, [path.join(root, 'tools/release.ts'), 'platform-server'], {
+    encoding: 'utf8',
+  });
   assert.equal(built.status, 0, built.stderr);
   return JSON.parse(built.stdout) as { file: string; version: string };
 }

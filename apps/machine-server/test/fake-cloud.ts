@@ -22,6 +22,8 @@ export interface Archive {
   crc?: number;
   /** The connection breaks after so many bytes of the next answers. */
   breaksAfter?: number[];
+  /** … once this has resolved. */
+  beforeBreak?: () => Promise<void>;
 }
 
 /** The part of a machine's configuration that a machine server reads. */
@@ -106,7 +108,8 @@ function addRoutes(router: Parameters<Parameters<typeof connectNodeAdapter>[0]['
   };
   router.service(AuthService, {
     authenticate: ({ entity, credentials }) => {
-      const isRight = entity === cloud.partId && credentials?.type === 'robot-secret' && credentials.payload === cloud.secret;
+      const isRight =
+        entity === cloud.partId && credentials?.type === 'robot-secret' && credentials.payload === cloud.secret;
       if (!isRight) throw new ConnectError('wrong secret', Code.Unauthenticated);
       cloud.tokens += 1;
       return { accessToken: `token-${cloud.tokens}` };
@@ -170,5 +173,5 @@ function servePackage(cloud: FakeCloud, request: IncomingMessage, response: Serv
   if (request.method === 'HEAD') return void response.end();
   const cut = archive.breaksAfter?.shift();
   if (cut === undefined) return void response.end(body);
-  response.write(body.subarray(0, cut), () => request.socket.end());
+  response.write(body.subarray(0, cut), () => void archive.beforeBreak?.().then(() => request.socket.destroy()));
 }

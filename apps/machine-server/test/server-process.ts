@@ -19,7 +19,11 @@ export interface ServerProcess extends AsyncDisposable {
 }
 
 /** Starts platform-server (from source unless `command` says otherwise) and waits for its readiness line. */
-export async function startServer(of: { cloud: FakeCloud; folder: string; command?: readonly string[] }): Promise<ServerProcess> {
+export async function startServer(of: {
+  cloud: FakeCloud;
+  folder: string;
+  command?: readonly string[];
+}): Promise<ServerProcess> {
   const { cloud, folder, command = fromSource } = of;
   const credentials = path.join(folder, 'credentials.json');
   const content = { cloud: { app_address: cloud.url, id: cloud.partId, secret: cloud.secret } };

@@ -83,7 +83,7 @@ async function take(config: RobotConfig, text: string, { wanted, cacheFile, log 
   if (JSON.stringify(next) !== JSON.stringify(wanted.get())) {
     wanted.set(next);
     log.info('new configuration', { revision: next.revision, resources: next.resources.length });
-    for (const problem of next.problems) log.warn('part of the configuration is left out', { ...problem });
+    for (const problem of next.problems) log.warn('problem in the configuration', { ...problem });
   }
   try {
     await atomicWrite(cacheFile, text, { mode: 0o600 });
@@ -93,6 +93,8 @@ async function take(config: RobotConfig, text: string, { wanted, cacheFile, log 
 }
 
 function agentInfo(version: string) {
-  const ips = Object.values(os.networkInterfaces()).flatMap((list) => (list ?? []).filter((a) => !a.internal).map((a) => a.address));
+  const ips = Object.values(os.networkInterfaces()).flatMap((list) =>
+    (list ?? []).filter((a) => !a.internal).map((a) => a.address),
+  );
   return { host: os.hostname(), os: os.platform(), ips, version, platform: `${os.platform()}/${os.arch()}` };
 }

@@ -72,7 +72,10 @@ function askOf(request: IncomingMessage, signal: AbortSignal) {
   const { pathname } = new URL(request.url ?? '/', 'http://localhost');
   return {
     method: request.method ?? 'GET',
-    path: pathname.split('/').filter((word) => word !== '').map(decoded),
+    path: pathname
+      .split('/')
+      .filter((word) => word !== '')
+      .map(decoded),
     body: (limitBytes: number) => readBody(request, limitBytes),
     signal,
   };

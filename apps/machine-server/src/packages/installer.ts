@@ -89,4 +89,3 @@ async function install(spec: PackageSpec, deps: Deps, signal: AbortSignal): Prom
     throw isDiskFault(error) ? error : corrupt(error);
   }
 }
-

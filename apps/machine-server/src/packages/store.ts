@@ -72,10 +72,12 @@ export class PackageStore {
     return { name, id, version, folder };
   }
 
-  /** Removes every version of `name` but the one in `keep`. */
+  /** Removes every version of `name` but the one in `keep`, and downloads that were given up. */
   async clear(name: string, keep?: InstalledPackage): Promise<void> {
     if (keep === undefined) await rm(path.join(this.#root, name), { force: true });
     for (const file of await readdir(this.#models)) {
+      if (file.startsWith(`${name}-`) && file.endsWith('.part'))
+        await rm(path.join(this.#models, file), { force: true });
       if (!file.endsWith('.json')) continue;
       const found = await this.#manifest(file.slice(0, -'.json'.length));
       if (found?.name !== name || found.folder === keep?.folder) continue;
@@ -100,7 +102,8 @@ export class PackageStore {
   async #manifest(base: string): Promise<InstalledPackage | undefined> {
     const folder = path.join(this.#models, base);
     const json = (await readJson(`${folder}.json`).catch(() => undefined)) as Partial<PackageSpec> | undefined;
-    if (typeof json?.name !== 'string' || typeof json.id !== 'string' || typeof json.version !== 'string') return undefined;
+    if (typeof json?.name !== 'string' || typeof json.id !== 'string' || typeof json.version !== 'string')
+      return undefined;
     return { name: json.name, id: json.id, version: json.version, folder };
   }
 }

@@ -88,7 +88,7 @@ function checkPngSize(bytes: Uint8Array): void {
   const height = view.getUint32(20);
   if (width * height > maxPicturePixels) throw new Error(`it has ${width} × ${height} pixels, too many`);
   const parts: Uint8Array[] = [];
-  for (let at = 8; at + 8 <= bytes.length; ) {
+  for (let at = 8; at + 8 <= bytes.length;) {
     const length = view.getUint32(at);
     if (view.getUint32(at + 4) === 0x49444154) parts.push(bytes.subarray(at + 8, at + 8 + length)); // IDAT
     at += 12 + length;

@@ -7,7 +7,7 @@ import type { Picture } from './picture.ts';
  */
 export function exifOrientation(jpeg: Uint8Array): number {
   const view = new DataView(jpeg.buffer, jpeg.byteOffset, jpeg.byteLength);
-  for (let at = 2; at + 10 < jpeg.length && view.getUint8(at) === 0xff; ) {
+  for (let at = 2; at + 10 < jpeg.length && view.getUint8(at) === 0xff;) {
     const marker = view.getUint8(at + 1);
     if (marker === 0xda) break; // pixels begin
     const length = view.getUint16(at + 2);

@@ -1,4 +1,4 @@
-import type { ConfigProblem, ResourceSpec } from '../machine-config.ts';
+import type { ResourceSpec } from '../machine-config.ts';
 
 /** A package that lies unpacked on this machine. */
 export interface InstalledPackage {
@@ -83,18 +83,4 @@ export function resolve(spec: ResourceSpec, packages: Want['packages']): Resolve
   const from = used[0];
   if (from === undefined) return { ok: true, spec: filled };
   return { ok: true, spec: { ...filled, origin: { model: from.id.split('/').at(-1) ?? '', version: from.version } } };
-}
-
-/** Names that one resource uses of another but nobody has; what can be told before anything runs. */
-export function danglingNames(resources: readonly ResourceSpec[]): readonly ConfigProblem[] {
-  const names = new Map(resources.map((spec) => [spec.name, spec.is]));
-  const problems: ConfigProblem[] = [];
-  const check = (path: string, name: string, kind: RegExp, what: string) => {
-    if (!kind.test(names.get(name) ?? '')) problems.push({ path, problem: `there is no ${what} named "${name}"` });
-  };
-  for (const spec of resources) {
-    if (spec.is === 'classifier' || spec.is === 'capture') check(`${spec.name}.camera`, spec.camera, /camera/, 'camera');
-    if (spec.is === 'classifier') check(`${spec.name}.mlmodel`, spec.model, /^model$/, 'mlmodel');
-  }
-  return problems;
 }

@@ -51,7 +51,9 @@ function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running
   const log = parent.child(spec.name);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
     const { bytes, source } = await running.get('camera', spec.camera).camera.picture(signal);
-    const { label, score, model, version, milliseconds } = await running.get('model', spec.model).model.predict(bytes, source);
+    const { label, score, model, version, milliseconds } = await running
+      .get('model', spec.model)
+      .model.predict(bytes, source);
     if (score < spec.minimumScore) return;
     log.info('prediction', { camera: spec.camera, picture: source, label, score, model, version, milliseconds });
   });

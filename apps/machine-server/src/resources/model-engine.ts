@@ -67,7 +67,13 @@ function pictureSize(session: ort.InferenceSession): { height: number; width: nu
   const wanted = 'an input "image" of type uint8 and shape [1, height, width, 3]';
   if (!input?.isTensor) throw new Error(`it needs ${wanted}`);
   const [count, height, width, channels] = input.shape;
-  if (input.type !== 'uint8' || count !== 1 || channels !== 3 || typeof height !== 'number' || typeof width !== 'number') {
+  if (
+    input.type !== 'uint8' ||
+    count !== 1 ||
+    channels !== 3 ||
+    typeof height !== 'number' ||
+    typeof width !== 'number'
+  ) {
     throw new Error(`it needs ${wanted}, not ${input.type} [${input.shape.join(', ')}]`);
   }
   return { height, width };
