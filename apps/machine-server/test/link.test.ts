@@ -20,14 +20,15 @@ test('calls at the same time share one token; a token that is no longer good is 
   assert.equal(cloud.tokens, 2);
 });
 
+const codeOf = (ask: Promise<unknown>) =>
+  ask.then(
+    () => 0,
+    (error: unknown) => ConnectError.from(error).code,
+  );
+
 test('a wrong secret is asked about once a call, and being offline is told as such', async () => {
   await using cloud = await fakeCloud();
   const robot = linkTo(cloud, 'wrong').client(RobotService);
-  const codeOf = (ask: Promise<unknown>) =>
-    ask.then(
-      () => 0,
-      (error: unknown) => ConnectError.from(error).code,
-    );
   assert.equal(await codeOf(robot.config({ id: cloud.partId })), Code.Unauthenticated);
   cloud.goOffline();
   const code = await codeOf(robot.config({ id: cloud.partId }));

@@ -74,8 +74,9 @@ test('a model is made of the folder of its package and says so', () => {
   assert.deepEqual(resolve(plain, packagesAt()), { ok: true, spec: plain });
 });
 
+const spec = (v: string, id = 'org/model-m'): PackageSpec => ({ name: 'm', id, version: v });
+
 test('packages: from what lies there to what is wanted', () => {
-  const spec = (v: string, id = 'org/model-m'): PackageSpec => ({ name: 'm', id, version: v });
   const rows: [string, PackageSpec[], string | undefined, PackageSpec[], string[]][] = [
     ['the first', [spec('1')], undefined, [], ['install 1']],
     ['there', [spec('1')], '1', [], []],
