@@ -17,13 +17,16 @@ import type { CloudOptions } from './options.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
 import { presence } from './presence.ts';
+import { reportedHosts } from './reported-hosts.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
 import { type Connection, clientConfig, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
 import { createFirstRun } from './store/first-run.ts';
+import { reapJobs } from './store/job-reaper.ts';
 import { migrate } from './store/migrate.ts';
 import { openNotifications } from './store/notifications.ts';
+import { latestVersion } from './store/registry.ts';
 import { insertSignInLink } from './store/sessions.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { rpcListener } from './wire/listener.ts';
@@ -89,9 +92,10 @@ export async function startServer(
   const stop = new AbortController();
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop: stop.signal });
   const { done: flushed, ...present } = presence({ db, clock, log, stop: stop.signal });
+  const reaped = reapJobs({ db, clock, log: log.child('jobs') }, stop.signal);
   started.defer(async () => {
     stop.abort();
-    await Promise.all([followed, flushed]);
+    await Promise.all([followed, flushed, reaped]);
   });
 
   const known = identities(db, changes, clock);
@@ -110,8 +114,9 @@ export async function startServer(
     authenticator: authentication,
     presence: present,
     answers: agentAnswers(db, changes),
+    hosts: reportedHosts(db),
     logs: logWriter(db, clock),
-    packageVersion: async () => undefined,
+    packageVersion: (orgId, name) => latestVersion(db, orgId, name),
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,
     version,

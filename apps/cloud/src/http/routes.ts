@@ -1,8 +1,10 @@
 import type { Deps } from '../rpc/routes.ts';
 import { blobRoutes } from './blobs.ts';
+import { dataDownloads } from './captured-data.ts';
 import type { Route } from './exchange.ts';
 import { healthRoutes } from './health.ts';
 import { machineConfigRoutes } from './machine-config.ts';
+import { packageDownloads } from './packages.ts';
 import { releaseFileRoutes } from './releases.ts';
 import { signInRoutes } from './sign-in.ts';
 import { webRoutes } from './web.ts';
@@ -14,5 +16,7 @@ export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: 
   ...machineConfigRoutes(deps),
   ...releaseFileRoutes(deps),
   ...blobRoutes(deps, of.blobLimitBytes),
+  packageDownloads(deps),
+  dataDownloads(deps),
   ...webRoutes(of.webFolder),
 ];
