@@ -1,7 +1,7 @@
 // The configuration as a device uses it: layers put over each other field by field, bad values replaced and told.
 // Without Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
 import { type Field, type Json, type Section, fits, isObject, misfit, shown } from './config-field.ts';
-import { joined, readAgent, sectionOf } from './config-reading.ts';
+import { joined, namesOf, readAgent, sectionOf } from './config-reading.ts';
 import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import {
   type AdditionalNetwork,
@@ -174,13 +174,19 @@ const withLogLimits = (system: AgentConfig['system_configuration']): AgentConfig
     fieldTable.system_configuration.logging_journald_system_max_use_megabytes.default,
 });
 
+type Tell = (path: string, problem: string, used: string) => undefined;
+
+const teller =
+  (layer: Layer, corrections: Correction[]): Tell =>
+  (path, problem, used) =>
+    void corrections.push({ path, layer, problem, used });
+
 /** The networks of the first layer that has any list. A bad field takes its default; a network that cannot work is left out. */
 function resolveNetworks(sources: readonly Source[], corrections: Correction[]): readonly AdditionalNetwork[] {
   for (const { layer, agent, placeOf } of sources) {
     const given = agent['additional_networks'];
     if (given === undefined || given === null) continue;
-    const tell = (path: string, problem: string, used: string): void =>
-      void corrections.push({ path, layer, problem, used });
+    const tell = teller(layer, corrections);
     if (!Array.isArray(given)) {
       tell(
         'agent.additional_networks',
@@ -195,7 +201,8 @@ function resolveNetworks(sources: readonly Source[], corrections: Correction[]):
       const network = resolveNetwork(item, own, placeOf, tell);
       if (network) networks.push(network);
     }
-    return withNames(networks);
+    const names = namesOf(networks);
+    return networks.map((network, index) => ({ ...network, name: names[index] ?? network.name }));
   }
   return [];
 }
@@ -207,46 +214,33 @@ function resolveNetwork(
   item: unknown,
   own: string,
   placeOf: Source['placeOf'],
-  tell: (path: string, problem: string, used: string) => void,
+  tell: Tell,
 ): AdditionalNetwork | undefined {
   const unusable = 'nothing: the network is left out';
-  if (!isObject(item)) return void tell(placeOf(own), `must be an object, not ${shown(undefined, item)}.`, unusable);
+  if (!isObject(item)) return tell(placeOf(own), `must be an object, not ${shown(undefined, item)}.`, unusable);
   const read: Record<string, unknown> = {};
   for (const [key, field] of Object.entries<Field>(fieldTable.additional_networks)) {
     const value = item[key] ?? undefined;
     read[key] = value ?? field.default;
     if (value !== undefined && !fits(field, value)) {
       const path = placeOf(joined(own, key));
-      if (vital.has(key)) return void tell(path, misfit(field, value), unusable);
+      if (vital.has(key)) return tell(path, misfit(field, value), unusable);
       tell(path, misfit(field, value), shown(field, field.default));
       read[key] = field.default;
     }
   }
   if (read['type'] === undefined)
-    return void tell(joined(placeOf(own), 'type'), 'is required: one of "wifi", "wired".', unusable);
+    return tell(joined(placeOf(own), 'type'), 'is required: one of "wifi", "wired".', unusable);
   // Every field was checked or took its default above.
   const network = read as unknown as AdditionalNetwork;
   const breach = networkBreaches(network).find(({ isError }) => isError);
-  if (breach) return void tell(joined(placeOf(own), breach.key), breach.message, unusable);
+  if (breach) return tell(joined(placeOf(own), breach.key), breach.message, unusable);
   return network;
-}
-
-/** Every network gets a name that is unique: the given one, else its SSID or wired-<interface>. */
-export function withNames(networks: readonly AdditionalNetwork[]): AdditionalNetwork[] {
-  const taken = new Set<string>();
-  return networks.map((network) => {
-    const wish = network.name || network.ssid || (network.interface ? `wired-${network.interface}` : 'wired');
-    let name = wish;
-    for (let n = 2; taken.has(name); n += 1) name = `${wish}-${n}`;
-    taken.add(name);
-    return { ...network, name };
-  });
 }
 
 function resolveWindow(given: unknown, corrections: Correction[]): MaintenanceWindow | undefined {
   if (given === undefined || given === null) return undefined;
-  const tell = (path: string, problem: string, used: string): undefined =>
-    void corrections.push({ path, layer: 'cloud', problem, used });
+  const tell = teller('cloud', corrections);
   const none = 'no window: the machine server alone says when';
   if (!isObject(given)) return tell('maintenance_window', `must be an object, not ${shown(undefined, given)}.`, none);
   const read: Record<string, unknown> = {};

@@ -90,3 +90,24 @@ export function readAgent(given: Json, path = 'agent'): Reading {
   }
   return { agent, remarks, written };
 }
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+interface Named {
+  readonly name?: unknown;
+  readonly ssid?: unknown;
+  readonly interface?: unknown;
+}
+
+/** A name for every network that no other one has: the given one, else its SSID, else wired-<interface>. */
+export function namesOf(networks: readonly Named[]): string[] {
+  const taken = new Set<string>();
+  return networks.map((network) => {
+    const device = text(network.interface);
+    const wish = text(network.name) || text(network.ssid) || (device ? `wired-${device}` : 'wired');
+    let name = wish;
+    for (let n = 2; taken.has(name); n += 1) name = `${wish}-${n}`;
+    taken.add(name);
+    return name;
+  });
+}

@@ -1,7 +1,7 @@
 // Between the saved `agent` object and the sections of DeviceAgentConfigResponse that existing agents read.
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { type Field, type Json, fits, isObject } from './config-field.ts';
-import { readAgent, sectionOf } from './config-reading.ts';
+import { namesOf, readAgent, sectionOf } from './config-reading.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 
 /** The section fields of DeviceAgentConfigResponse. */
@@ -45,18 +45,16 @@ function sectionStruct(fields: Readonly<Record<string, Field>>, given: unknown, 
 
 /** A list becomes name → network; the reference agent parses every address as CIDR, so "auto" is left out. */
 function networkStruct(given: unknown, product: Product): JsonObject {
+  const networks = (Array.isArray(given) ? given : [])
+    .filter(isObject)
+    .map((network) => sectionStruct(fieldTable.additional_networks, network, product))
+    .filter((network) => product === 'platform' || network['type'] !== undefined);
+  const names = namesOf(networks);
   const struct: JsonObject = {};
-  for (const network of Array.isArray(given) ? given : []) {
-    if (!isObject(network)) continue;
-    const { name, ...rest } = sectionStruct(fieldTable.additional_networks, network, product);
-    if (product === 'reference' && rest['type'] === undefined) continue;
-    if (rest['ipv4_address'] === 'auto') delete rest['ipv4_address'];
-    const wish =
-      [name, rest['ssid']].find((text) => typeof text === 'string' && text !== '') ??
-      `wired${rest['interface'] ? `-${String(rest['interface'])}` : ''}`;
-    let key = String(wish);
-    for (let n = 2; Object.hasOwn(struct, key); n += 1) key = `${String(wish)}-${n}`;
-    struct[key] = rest;
+  for (const [index, network] of networks.entries()) {
+    delete network['name'];
+    if (network['ipv4_address'] === 'auto') delete network['ipv4_address'];
+    struct[names[index] ?? String(index)] = network;
   }
   return struct;
 }

@@ -1,0 +1,76 @@
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+
+const main = path.resolve(import.meta.dirname, '../../../apps/cloud/src/main.ts');
+
+/** A management server of its own, as a process, with a data folder that goes with it. */
+export interface CloudProcess extends AsyncDisposable {
+  readonly url: string;
+  readonly orgId: string;
+  readonly keyId: string;
+  readonly key: string;
+}
+
+interface ReadyLine {
+  readonly url: string;
+  readonly org_id: string;
+  readonly api_key_id: string;
+  readonly api_key: string;
+}
+
+const isOurs = (name: string): boolean =>
+  name.startsWith('PLATFORM_') || name === 'DATABASE_URL' || name === 'NODE_TEST_CONTEXT';
+
+/** Starts a server on a free port and waits until it is ready. */
+export async function startCloud(): Promise<CloudProcess> {
+  const folder = await tempFolder();
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOurs(name)));
+  const group = await spawnGroup({
+    command: process.execPath,
+    args: [
+      '--disable-warning=ExperimentalWarning',
+      main,
+      '--data-dir',
+      path.join(folder.path, 'data'),
+      '--port',
+      '0',
+      '--log-level',
+      'error',
+    ],
+    env,
+  });
+  const end = async (): Promise<void> => {
+    await group.stop({ termMs: 20_000 });
+    await folder[Symbol.asyncDispose]();
+  };
+  try {
+    const ready = await readyLine(group);
+    return {
+      url: ready.url,
+      orgId: ready.org_id,
+      keyId: ready.api_key_id,
+      key: ready.api_key,
+      [Symbol.asyncDispose]: end,
+    };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+async function readyLine({ stdout, stderr, exited }: ProcessGroup): Promise<ReadyLine> {
+  if (!stdout || !stderr) throw new Error('the output of the server was not piped');
+  let said = '';
+  stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-4000);
+    // Only what the server did not expect: the reader of a failed test wants to see it.
+    process.stderr.write(text);
+  });
+  const line = new Promise<string>((resolve) => createInterface({ input: stdout }).once('line', resolve));
+  const first = await Promise.race([line, exited]);
+  if (typeof first !== 'string')
+    throw new Error(`the server ended (exit ${first.code}, signal ${first.signal}) before it was ready:\n${said}`);
+  return JSON.parse(first) as ReadyLine;
+}
