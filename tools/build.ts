@@ -3,7 +3,7 @@
 // Prints one JSON line on stdout: {"web": folder, "server": {version, platform, file, sha256, size}, "agent": file}.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -19,6 +19,7 @@ function fingerprint(patterns: readonly string[]): string {
   });
   for (const file of files.toSorted()) {
     const full = path.join(root, file);
+    if (!statSync(full).isFile()) continue;
     hash.update(file).update('\0').update(readFileSync(full)).update('\0');
   }
   return hash.digest('hex');

@@ -43,7 +43,11 @@ const isFresh = (stamp, wanted) => existsSync(stamp) && readFileSync(stamp, 'utf
 const npm = (runtime, args, cwd) => {
   const cli = process.env.npm_execpath;
   const isScript = cli !== undefined && /npm-cli\.c?js$/.test(cli);
-  const env = { ...process.env, NODE_NO_WARNINGS: '1', PATH: `${path.dirname(runtime)}${path.delimiter}${process.env.PATH ?? ''}` };
+  const env = {
+    ...process.env,
+    NODE_NO_WARNINGS: '1',
+    PATH: `${path.dirname(runtime)}${path.delimiter}${process.env.PATH ?? ''}`,
+  };
   for (const key of Object.keys(env))
     if (/^npm_(config_(prefix|local_prefix|global_prefix)|package_|lifecycle_)/.test(key)) delete env[key];
   const [command, first] = isScript ? [runtime, [cli]] : ['npm', []];

@@ -20,7 +20,7 @@ export async function build(onNote: (note: string) => void): Promise<Built> {
   child.stderr.on('data', (chunk: Buffer) => {
     for (const line of chunk.toString().split('\n').filter(Boolean)) {
       lines.push(line);
-      onNote(line);
+      if (line.startsWith('Building ')) onNote(line);
     }
   });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
