@@ -35,16 +35,17 @@ const unknown = '00000000-0000-4000-8000-000000000000';
 const { ModelType } = mlTrainingApi;
 
 /** A call by plain JSON, as the documents show it with curl. */
-async function postJson(path: string, body: object, token?: string): Promise<Record<string, unknown>> {
+async function postJson(url: string, body: object, token?: string): Promise<Record<string, unknown>> {
   const headers = {
     'content-type': 'application/json',
     ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
-  const response = await fetch(`${cloud.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
   assert.equal(response.status, 200, await response.clone().text());
   return (await response.json()) as Record<string, unknown>;
 }
 
+describe('the unmodified public SDK against a real server', () => {
 let cloud: CloudProcess;
 before(async () => {
   cloud = await startCloud();
@@ -54,7 +55,7 @@ after(async () => {
 });
 
 for (const protocol of [grpcWeb, grpc()]) {
-  describe(`public SDK over ${protocol.name}`, () => {
+  describe(`over ${protocol.name}`, () => {
     const suffix = protocol.name.toLowerCase();
     let client: PublicClient;
     let partId = '';
@@ -294,14 +295,14 @@ for (const protocol of [grpcWeb, grpc()]) {
     });
 
     test('logs: a page of them, and new ones as they come', async () => {
-      const session = await postJson('/proto.rpc.v1.AuthService/Authenticate', {
+      const session = await postJson(`${cloud.url}/proto.rpc.v1.AuthService/Authenticate`, {
         entity: cloud.keyId,
         credentials: { type: 'api-key', payload: cloud.key },
       });
       const token = String(session['accessToken']);
       const log = (message: string): Promise<unknown> =>
         postJson(
-          '/viam.app.v1.RobotService/Log',
+          '/viam.app.v1.RobotService/Log`,
           {
             id: partId,
             logs: [
@@ -368,3 +369,4 @@ for (const protocol of [grpcWeb, grpc()]) {
     });
   });
 }
+});
