@@ -199,9 +199,9 @@ const train: Step = {
       throw new Error(
         `Training job ${id} ended as ${statusName(job)}: ${job.errorStatus?.message ?? 'no reason given'}`,
       );
-    const evaluation = (job.evaluation ?? {}) as { accuracy?: number; pictures?: number; held_out_pictures?: number };
+    const evaluation = (job.evaluation ?? {}) as { accuracy?: number; count?: number };
     const accuracy = evaluation.accuracy ?? 0;
-    const heldOut = evaluation.held_out_pictures ?? evaluation.pictures ?? 0;
+    const heldOut = evaluation.count ?? 0;
     return {
       note: `version ${job.modelVersion}, ${(accuracy * 100).toFixed(1)} % on ${heldOut} held-out pictures`,
       facts: {

@@ -9,12 +9,12 @@ export interface StorySize {
   readonly objects: number;
   readonly trainPerObject: number;
   readonly testPerObject: number;
-  readonly recipe: 'lp-ft' | 'probe';
+  readonly recipe: 'auto' | 'probe';
   /** Share of the pictures the model has not seen that it must name on the machine. */
   readonly mustBeRight: number;
 }
 export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
-  full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'lp-ft', mustBeRight: 0.8 },
+  full: { objects: 10, trainPerObject: 12, testPerObject: 20, recipe: 'auto', mustBeRight: 0.8 },
   small: { objects: 4, trainPerObject: 10, testPerObject: 5, recipe: 'probe', mustBeRight: 0.5 },
 };
 
