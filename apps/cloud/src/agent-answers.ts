@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '@platform/contract/config-field';
+import { PlatformError } from '@platform/contract/errors';
 import { readAgent } from '@platform/contract/config-reading';
 import { toDeviceStructs } from '@platform/contract/device-structs';
 import {
@@ -15,6 +17,7 @@ import { fileName, type Product, type Program, releasePath, versionWish } from '
 import type { Changes } from './store/changes.ts';
 import { findConfig } from './store/configs.ts';
 import type { Database } from './store/database.ts';
+import { findPart } from './store/machines.ts';
 import { findChannel, findRelease } from './store/releases.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
@@ -26,11 +29,13 @@ export type AgentAnswers = {
   answer(ask: Ask): Promise<DeviceAgentConfigResponse>;
   /** The fingerprint of the answer, when it is in memory. */
   known(ask: Ask): string | undefined;
+  /** The encoded answer "nothing has changed"; only while `known` names a fingerprint. */
+  notModified(ask: Ask, checkMs: number): Uint8Array;
   /** Watches a part from now on: `changed` resolves when its answer may have changed. */
   watch(partId: string): { changed: Promise<void>; close(): void };
 };
 
-type Kept = { key: string; answer: DeviceAgentConfigResponse };
+type Kept = { key: string; answer: DeviceAgentConfigResponse; same?: { checkMs: number; bytes: Uint8Array } };
 const keyOf = (ask: Ask): string => `${ask.product} ${ask.platform} ${ask.baseUrl}`;
 
 export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
@@ -41,9 +46,9 @@ export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
     for (const one of watching.get(partId) ?? []) one();
   };
   changes.subscribe((kind, key) => {
-    if (kind !== undefined && kind !== 'config' && kind !== 'release') return;
+    if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'release') return;
     epoch.count++;
-    if (kind === 'config' && key !== undefined) {
+    if (kind !== 'release' && key !== undefined) {
       kept.delete(key);
       wake(key);
     } else {
@@ -65,6 +70,13 @@ export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
       const found = kept.get(ask.partId);
       return found?.key === keyOf(ask) ? found.answer.fingerprint : undefined;
     },
+    notModified(ask, checkMs) {
+      const found = kept.get(ask.partId);
+      if (found?.same?.checkMs === checkMs) return found.same.bytes;
+      const bytes = notModifiedBytes(found?.answer.fingerprint ?? '', checkMs);
+      if (found) found.same = { checkMs, bytes };
+      return bytes;
+    },
     watch(partId) {
       const set = watching.get(partId) ?? new Set();
       watching.set(partId, set);
@@ -81,7 +93,16 @@ export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
   };
 }
 
+/** Without the answer: only that it is the same. */
+const notModifiedBytes = (fingerprint: string, checkMs: number): Uint8Array =>
+  toBinary(
+    DeviceAgentConfigResponseSchema,
+    create(DeviceAgentConfigResponseSchema, { fingerprint, notModified: true, checkInterval: durationFromMs(checkMs) }),
+  );
+
 async function build(db: Database, ask: Ask): Promise<DeviceAgentConfigResponse> {
+  // A part that was deleted must not be told that nothing is wanted of it.
+  if (!(await findPart(db, ask.partId))) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
   const saved = await findConfig(db, ask.partId);
   const config = saved?.config ?? {};
   const agent = isObject(config['agent']) ? config['agent'] : {};

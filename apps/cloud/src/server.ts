@@ -116,7 +116,9 @@ export async function startServer(
     answers: agentAnswers(db, changes),
     hosts: reportedHosts(db),
     logs: logWriter(db, clock),
-    packageVersion: (orgId, name) => latestVersion(db, orgId, name),
+    // Packages of one's own are named `<organization>/<name>`.
+    packageVersion: (orgId, name) =>
+      latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,
     version,

@@ -1,18 +1,14 @@
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create } from '@bufbuild/protobuf';
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
-import { LRUCache } from 'lru-cache';
 import {
   AgentDeviceService,
   type DeviceAgentConfigRequest,
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Ask } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
-import { saveReport } from '../store/machines.ts';
-import type { JsonObject } from '../store/schema.ts';
 import { baseUrlOf } from './base-url.ts';
 import { ownPart } from './part-access.ts';
 import type { Deps } from './routes.ts';
@@ -30,26 +26,13 @@ export const askOf = (request: DeviceAgentConfigRequest, partId: string, baseUrl
 export const agentRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, answers, presence, clock } = deps;
-    const hosts = new LRUCache<string, string>({ max: 100_000 });
-
-    const saveWhatIsNew = async (partId: string, request: DeviceAgentConfigRequest): Promise<void> => {
-      const host = hostOf(request);
-      const text = JSON.stringify(host);
-      const isNew = hosts.get(partId) !== text;
-      if (!isNew && !request.report) return;
-      await saveReport(db, partId, {
-        ...(isNew && { host }),
-        ...(request.report && { report: toBinary(AgentReportSchema, request.report) }),
-      });
-      hosts.set(partId, text);
-    };
+    const { db, answers, presence, hosts, clock } = deps;
 
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
         const part = await ownPart(db, callerOf(context), request.id);
         presence.touch(part.id);
-        await saveWhatIsNew(part.id, request);
+        await hosts.save(part.id, request);
         const ask = askOf(request, part.id, baseUrlOf(deps, context));
         const isSame = (fingerprint: string): boolean =>
           request.knownFingerprint !== '' && request.knownFingerprint === fingerprint;
@@ -83,12 +66,3 @@ export const agentRoutes =
       },
     });
   };
-
-/** What the machine is, as AppService shows it. Uptimes change all the time and are not kept. */
-const hostOf = ({ hostInfo, versionInfo }: DeviceAgentConfigRequest): JsonObject => ({
-  platform: hostInfo?.platform ?? '',
-  distro: hostInfo?.distro ?? '',
-  tags: hostInfo?.tags ?? [],
-  agent_version: versionInfo?.agentRunning ?? '',
-  server_version: versionInfo?.serverRunning ?? '',
-});

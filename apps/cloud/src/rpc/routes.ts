@@ -6,6 +6,7 @@ import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import type { LogWriter } from '../log-writer.ts';
 import type { Presence } from '../presence.ts';
+import type { ReportedHosts } from '../reported-hosts.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import type { Notifications } from '../store/notifications.ts';
@@ -32,6 +33,7 @@ export type Deps = {
   authenticator: Authenticator;
   presence: Presence;
   answers: AgentAnswers;
+  hosts: ReportedHosts;
   logs: LogWriter;
   /** The newest version of a package of this organization, for `latest`. */
   packageVersion: (orgId: string, name: string) => Promise<string | undefined>;

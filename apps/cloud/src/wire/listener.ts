@@ -10,8 +10,8 @@ import { http2Stream, type Listener, type Request, type Response } from './mux.t
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
   authenticator: Authenticator;
-  /** Answers what it can answer from memory; false: not this one. */
-  fast: (request: Request, response: Response) => boolean;
+  /** Answers what it can answer from memory. True: it answers, or goes on with `next` itself. */
+  fast: (request: Request, response: Response, next: () => void) => boolean;
   /** Everything that is no RPC. */
   pages: Listener;
   log: Log;
@@ -36,9 +36,11 @@ export function rpcListener(options: ListenerOptions): Listener {
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
-    if (options.fast(request, response)) return;
-    freeSender(http2Stream(response));
-    rpc(request as never, response as never);
+    const next = (): void => {
+      freeSender(http2Stream(response));
+      rpc(request as never, response as never);
+    };
+    if (!options.fast(request, response, next)) next();
   };
 }
 

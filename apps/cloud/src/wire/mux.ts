@@ -161,11 +161,10 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       // Calls that run may end; connections without one go now.
       for (const start = clock.now(); !ended.signal.aborted; await clock.sleep(20, ended.signal)) {
         http1.closeIdleConnections();
-        secure?.closeIdleConnections();
+        secure?.close();
         if (clock.now() - start > limitMs) for (const socket of sockets) socket.destroy();
       }
       http1.close();
-      secure?.close();
     },
   };
 }
