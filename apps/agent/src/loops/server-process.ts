@@ -1,0 +1,185 @@
+import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platform/kit';
+import { machineEnvironment } from '@platform/contract/machine';
+import * as machine from '../machines/server-process.ts';
+import type { Device, RunningProcess } from '../os/ports.ts';
+import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state.ts';
+import { recordFile, writeRecord, type ServerRecord } from './server-record.ts';
+import { adoptLeftover, awaitReady, lastLines, stderrFile, stdoutFile, watchStatus } from './server-watch.ts';
+
+/** Set for every process that we start, so that it is found again even when our own record of it is lost. */
+export const rootMark = 'PLATFORM_SERVER_OF_AGENT';
+
+const stdoutLimitBytes = 16 * 2 ** 20;
+
+export interface ServerProcessParts {
+  device: Device;
+  clock: Clock;
+  log: Log;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  /** Counts the restarts that were asked for; each new value is one. */
+  restarts: Cell<number>;
+  /** While false, no server is started (wait_for_update_check). */
+  mayStart: Cell<boolean>;
+  credentialsFile: string;
+  /** Absolute; the value of the mark. */
+  root: string;
+}
+
+/** Supervises the machine server until `signal`, then stops it and returns. */
+export async function superviseServer(parts: ServerProcessParts, signal: AbortSignal): Promise<void> {
+  const { device, clock, log, wanted, actual } = parts;
+  const inbox = new Inbox<machine.Event>();
+  const end = new AbortController();
+  let process: RunningProcess | undefined;
+  let watch = new AbortController(); // of the process that runs
+
+  const publish = (change: Partial<ServerStatus>) =>
+    actual.update((a) => ({ ...a, server: { ...a.server, ...change } }));
+  const limits = (): machine.Limits => ({
+    ...machine.standardLimits,
+    startTimeout: wanted.get().settings.startTimeoutMs,
+  });
+  const goal = (): machine.Goal => ({
+    run: signal.aborted ? 'ended' : wanted.get().settings.isServerDisabled ? 'disabled' : 'yes',
+    hasProgram: actual.get().install.installed !== null && parts.mayStart.get(),
+  });
+
+  const untilReady = async (record: ServerRecord, stop: AbortSignal): Promise<void> => {
+    const url = await awaitReady(parts, record, stop);
+    if (url === undefined || stop.aborted) return;
+    log.info('the machine server is ready', { url, pid: record.pid });
+    publish({ url });
+    await writeRecord(device.disk, { ...record, url });
+    inbox.push({ is: 'ready' });
+    await watchStatus(parts, url, publish, stop);
+  };
+
+  const untilExit = async (p: RunningProcess, stop: AbortController): Promise<void> => {
+    const { code, signal: name } = await p.exited;
+    stop.abort();
+    p.signal('KILL'); // what it started must not stay
+    const how = name !== null ? `signal ${name}` : code !== null ? `exit ${code}` : 'unknown';
+    const isWanted = state.at === 'stopping';
+    if (isWanted) {
+      log.info('the machine server has ended', { how, pid: p.id.pid });
+    } else {
+      const tail = await lastLines(device, stderrFile).catch(() => []);
+      log.error('the machine server ended by itself', { how, pid: p.id.pid, lastLines: tail });
+    }
+    publish({
+      ...nothingYet.server,
+      at: state.at,
+      lastExit: how,
+      restarts: actual.get().server.restarts + (isWanted ? 0 : 1),
+    });
+    await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
+    inbox.push({ is: 'exited' });
+  };
+
+  /** Follows one process from its start (or adoption) to its end. */
+  const follow = (p: RunningProcess, record: ServerRecord): void => {
+    process = p;
+    watch = new AbortController();
+    publish({ running: record.id, url: null, since: clock.now(), isRestartAllowed: undefined });
+    untilReady(record, watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
+    void untilExit(p, watch);
+  };
+
+  const start = async (): Promise<machine.Event | void> => {
+    try {
+      const { disk, lines, processes, versions } = device;
+      const id = await versions.linked();
+      if (id === null) return { is: 'notStarted', error: 'no version is installed' };
+      const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
+      const started = await processes.start({
+        program: `versions/${id}/platform-server`,
+        args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
+        env: {
+          ...wanted.get().settings.serverEnv,
+          [machineEnvironment.agentHandlesNeedsRestart]: 'true',
+          ...(wanted.get().settings.debug && { [machineEnvironment.debug]: 'true' }),
+        },
+        stdoutFile,
+        stderrFile,
+      });
+      const record: ServerRecord = { ...started.id, id, from };
+      await writeRecord(disk, record);
+      log.info('the machine server was started', { pid: started.id.pid, version: id });
+      follow(started, record);
+    } catch (error) {
+      log.error('the machine server could not be started', { error });
+      publish({ lastExit: `not started: ${errorText(error)}` });
+      return { is: 'notStarted', error: errorText(error) };
+    }
+  };
+
+  const perform = async (effect: machine.Effect): Promise<machine.Event | void> => {
+    if (effect.do === 'start') return start();
+    process?.signal(effect.name);
+  };
+
+  let state = machine.initial(goal());
+  const leftover = await adoptLeftover(parts);
+  if (leftover) {
+    state = machine.adopted(goal(), clock.now());
+    follow(leftover.process, leftover.record);
+  }
+  publish({ at: state.at });
+
+  const machineRun = run<machine.State, machine.Event, machine.Effect>(
+    {
+      initial: state,
+      deadline: (s) => machine.deadline(s, limits()),
+      step: (s, e, now) => machine.step(s, e, now, limits()),
+      perform,
+    },
+    inbox,
+    (s) => {
+      state = s;
+      publish({ at: s.at });
+      if (s.at === 'stopped' && s.goal.run === 'ended') end.abort();
+    },
+    { clock, log },
+    end.signal,
+  );
+  await Promise.all([
+    machineRun,
+    pushGoals(parts, goal, inbox, signal, end.signal),
+    pushRestarts(parts, inbox, end.signal),
+  ]);
+  watch.abort();
+}
+
+/** Tells the machine each new goal; the last one when `signal` comes. */
+async function pushGoals(
+  { wanted, actual, mayStart }: ServerProcessParts,
+  goal: () => machine.Goal,
+  inbox: Inbox<machine.Event>,
+  signal: AbortSignal,
+  ended: AbortSignal,
+): Promise<void> {
+  let last = '';
+  while (!ended.aborted) {
+    const now = goal();
+    if (JSON.stringify(now) !== last) inbox.push({ is: 'wanted', goal: now });
+    last = JSON.stringify(now);
+    if (now.run === 'ended') return;
+    const turn = new AbortController();
+    const over = AbortSignal.any([turn.signal, signal, ended]);
+    await Promise.race([wanted.changed(over), actual.changed(over), mayStart.changed(over)]);
+    turn.abort();
+  }
+}
+
+async function pushRestarts(
+  { restarts }: ServerProcessParts,
+  inbox: Inbox<machine.Event>,
+  ended: AbortSignal,
+): Promise<void> {
+  for (let last = restarts.get(); !ended.aborted;) {
+    if (restarts.get() === last) await restarts.changed(ended);
+    if (restarts.get() !== last) inbox.push({ is: 'restart' });
+    last = restarts.get();
+  }
+}

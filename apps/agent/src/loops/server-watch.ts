@@ -1,0 +1,85 @@
+import { parseReadyLine } from '@platform/contract/machine';
+import type { Clock, Log } from '@platform/kit';
+import type { Device, RunningProcess } from '../os/ports.ts';
+import type { ServerStatus } from '../state.ts';
+import { readRecord, type ServerRecord } from './server-record.ts';
+
+export const stdoutFile = 'log/platform-server.stdout.log';
+export const stderrFile = 'log/platform-server.stderr.log';
+
+const readyLookMs = 200;
+const statusLookMs = 10_000;
+const tailBytes = 4096;
+const tailLines = 5;
+
+/** The url that the server told when it was ready; undefined when `signal` came first. */
+export async function awaitReady(
+  { device, clock }: { device: Device; clock: Clock },
+  record: ServerRecord,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (record.url !== undefined) return record.url;
+  let position = record.from;
+  while (!signal.aborted) {
+    const more = await device.lines.read(stdoutFile, position);
+    position = more.position;
+    for (const line of more.lines) {
+      const ready = parseReadyLine(line);
+      // Without a known beginning, lines of earlier processes are read, too.
+      if (ready && (record.from !== undefined || ready.pid === record.pid)) return ready.url;
+    }
+    if (more.lines.length === 0) await clock.sleep(readyLookMs, signal);
+  }
+  return undefined;
+}
+
+/** Asks a ready server again and again whether it may be restarted. */
+export async function watchStatus(
+  { device, clock }: { device: Device; clock: Clock },
+  url: string,
+  publish: (change: Partial<ServerStatus>) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const status = await device.probe.restartStatus(url, signal);
+    if (signal.aborted) return;
+    publish({
+      isRestartAllowed: status?.restartAllowed,
+      hasMaintenance: status?.maintenance !== undefined,
+      isReplacedOnDisk: status?.restartNeeded === true,
+    });
+    await clock.sleep(statusLookMs, signal);
+  }
+}
+
+/** Finds the server that an earlier agent left running. */
+export async function adoptLeftover({
+  device,
+  log,
+}: {
+  device: Device;
+  log: Log;
+}): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
+  const record = await readRecord(device.disk);
+  const known = record && device.processes.adopt(record);
+  if (record && known) {
+    log.info('adopted the machine server of an earlier agent', { pid: record.pid, version: record.id });
+    return { process: known, record };
+  }
+  for (const id of await device.processes.find()) {
+    const process = device.processes.adopt(id);
+    if (!process) continue;
+    const version = await device.versions.linked();
+    log.warn('adopted a machine server without a record of it', { pid: id.pid, version });
+    return { process, record: { ...id, id: version ?? 'unknown', from: undefined } };
+  }
+  return undefined;
+}
+
+/** The last lines of a log file, for the report of an unexpected end. */
+export async function lastLines(device: Device, file: string): Promise<string[]> {
+  const end = await device.lines.end(file);
+  const offset = Math.max(0, end.offset - tailBytes);
+  const { lines } = await device.lines.read(file, { ...end, offset });
+  return lines.slice(offset > 0 ? 1 : 0).slice(-tailLines);
+}

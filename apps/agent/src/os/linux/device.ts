@@ -1,0 +1,28 @@
+import type { Clock, Log } from '@platform/kit';
+import type { Device } from '../ports.ts';
+import { linuxDisk } from './disk.ts';
+import { linuxHost } from './host.ts';
+import { linuxLines } from './lines.ts';
+import { linuxProbe } from './probe.ts';
+import { linuxProcesses } from './processes.ts';
+import { linuxVersions } from './versions.ts';
+
+/** A machine with a POSIX file system; processes are known again through /proc where there is one. */
+export function linuxDevice(of: {
+  root: string;
+  program: string;
+  mark: { name: string; value: string };
+  idOf: (version: string, sha256: string) => string;
+  clock: Clock;
+  log: Log;
+}): Device {
+  const { root, program, mark, idOf, clock, log } = of;
+  return {
+    processes: linuxProcesses(root, mark, clock),
+    disk: linuxDisk(root),
+    lines: linuxLines(root),
+    versions: linuxVersions(root, program, idOf, { clock, log }),
+    probe: linuxProbe(clock),
+    host: linuxHost(),
+  };
+}

@@ -1,0 +1,69 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '@platform/kit';
+import { isAlive, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
+import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+
+const adoptedLookMs = 500;
+
+const running = (id: ProcessId, exited: Promise<Exit>): RunningProcess => ({
+  id,
+  exited,
+  signal(name) {
+    if (name === 'KILL') return signalGroup(id.pid, 'SIGKILL');
+    if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
+  },
+});
+
+/**
+ * Processes in groups of their own that outlive this agent. Without systemd nobody watches over them meanwhile.
+ *
+ * @param mark - name and value of an environment variable that is set for every process started here.
+ */
+export function linuxProcesses(root: string, mark: { name: string; value: string }, clock: Clock): Processes {
+  return {
+    async start(command) {
+      const group = await spawnGroup({
+        command: path.join(root, command.program),
+        args: command.args,
+        env: { ...process.env, ...command.env, [mark.name]: mark.value },
+        cwd: root,
+        stdoutFile: path.join(root, command.stdoutFile),
+        stderrFile: path.join(root, command.stderrFile),
+        clock,
+      });
+      group.unref();
+      return running({ pid: group.pid, startTime: group.startTime }, group.exited);
+    },
+    adopt(id) {
+      if (!isAlive(id)) return undefined;
+      const gone = async (): Promise<Exit> => {
+        while (isAlive(id)) await clock.sleep(adoptedLookMs);
+        return { code: null, signal: null };
+      };
+      return running({ pid: id.pid, startTime: id.startTime }, gone());
+    },
+    async find() {
+      const found: (ProcessId & { ticks: number })[] = [];
+      for (const name of await readdir('/proc').catch(() => [])) {
+        const pid = Number(name);
+        if (!Number.isInteger(pid) || pid === process.pid || !(await isMarked(pid, mark))) continue;
+        const startTime = processStartTime(pid);
+        if (startTime !== undefined) found.push({ pid, startTime, ticks: Number(startTime.split('/')[1]) });
+      }
+      return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
+    },
+  };
+}
+
+/** Leads its group and was started with our mark; what it started itself inherits the mark, not the lead. */
+async function isMarked(pid: number, mark: { name: string; value: string }): Promise<boolean> {
+  try {
+    const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
+    if (!environment.includes(`${mark.name}=${mark.value}`)) return false;
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]) === pid;
+  } catch {
+    return false; // it ended, or it is another user's
+  }
+}

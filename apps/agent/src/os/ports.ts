@@ -1,0 +1,119 @@
+import type { RestartStatus } from '@platform/contract/machine';
+
+/** Paths that these ports take are relative to the agent's root folder, with `/`. */
+
+export interface ProcessId {
+  pid: number;
+  /** Opaque; with the pid it names one process for ever. */
+  startTime: string;
+}
+
+export interface Command {
+  /** Below the root. */
+  program: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+  /** Both are appended to, and stay the child's own when we die. */
+  stdoutFile: string;
+  stderrFile: string;
+}
+
+/** Both null: it ended unseen (an adopted process has no parent that could tell). */
+export interface Exit {
+  code: number | null;
+  signal: string | null;
+}
+
+export interface RunningProcess {
+  readonly id: ProcessId;
+  readonly exited: Promise<Exit>;
+  /** TERM and QUIT go to the process; KILL to it and everything it started. A process that is gone is no error. */
+  signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
+}
+
+export interface Processes {
+  /** Starts a process that outlives this agent. @throws Error when it cannot be started. */
+  start(command: Command): Promise<RunningProcess>;
+  /** Takes over a process that an earlier agent started; undefined when it no longer lives. */
+  adopt(id: ProcessId): RunningProcess | undefined;
+  /** What earlier agents of this root started and what still lives. */
+  find(): Promise<ProcessId[]>;
+}
+
+/** Small files of ours. */
+export interface Disk {
+  read(file: string): Promise<Uint8Array | undefined>;
+  /** Old content or new, never a part; durable when it resolves. Folders are made. Readable by the owner only. */
+  write(file: string, bytes: Uint8Array): Promise<void>;
+  /** Durable when it resolves; a power cut before may leave any part of `bytes`. */
+  append(file: string, bytes: Uint8Array): Promise<void>;
+  /** File names, sorted; empty for a folder that does not exist. */
+  list(folder: string): Promise<string[]>;
+  remove(file: string): Promise<void>;
+}
+
+/** Where a reader of a growing file stands. A file that was replaced has another `file`. */
+export interface Position {
+  file: string;
+  offset: number;
+}
+
+/** Files that another program writes, line by line. */
+export interface Lines {
+  /** Position of the end, before anything that is written from now on. */
+  end(file: string): Promise<Position>;
+  /** Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. */
+  read(file: string, from: Position | undefined): Promise<{ lines: string[]; position: Position }>;
+  /** Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. */
+  trim(file: string, read: Position, limitBytes: number): Promise<Position>;
+}
+
+export interface Wanting {
+  url: string;
+  version: string;
+  /** 64 hex digits; empty: unknown. */
+  sha256: string;
+}
+
+/** Installed versions of one program, each whole and checked, in a folder named by its content. */
+export interface Versions {
+  /** Ids of all that are complete, oldest first. */
+  list(): Promise<string[]>;
+  /** Id that bin/ links to; null: none. */
+  linked(): Promise<string | null>;
+  /** Id that this URL led to when it was last fetched, if its source did not change since; for releases without hash. */
+  known(url: string, signal: AbortSignal): Promise<string | null>;
+  /**
+   * Fetches, checks and stores; goes on with what an interrupted one left. Answers with the id.
+   * @throws PlatformError DOWNLOAD_CORRUPT, DISK_FULL, DOWNLOAD_FAILED
+   */
+  download(release: Wanting, signal: AbortSignal): Promise<string>;
+  /** Switches bin/ in one step. @throws PlatformError DOWNLOAD_CORRUPT when the stored file was damaged; it is removed. */
+  link(id: string): Promise<void>;
+  remove(id: string): Promise<void>;
+}
+
+export interface Probe {
+  /** GET <url>/restart_status; undefined: no (usable) answer in time. */
+  restartStatus(url: string, signal: AbortSignal): Promise<RestartStatus | undefined>;
+}
+
+export interface Host {
+  hostname: string;
+  /** linux/amd64 … */
+  platform: string;
+  /** debian:12; empty: unknown. */
+  distro: string;
+  tags: readonly string[];
+  isSupervisedBySystemd: boolean;
+}
+
+/** All that the agent touches of the machine it runs on. */
+export interface Device {
+  processes: Processes;
+  disk: Disk;
+  lines: Lines;
+  versions: Versions;
+  probe: Probe;
+  host: Host;
+}

@@ -1,0 +1,116 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient, type CallOptions, type Transport } from '@connectrpc/connect';
+import {
+  AgentDeviceService,
+  type DeviceAgentConfigRequestSchema,
+  type DeviceAgentConfigResponse,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import {
+  RobotService,
+  type LogRequestSchema,
+  type NeedsRestartResponse,
+} from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import type { MachineCredentials } from '@platform/contract/machine';
+import { within, type Cell, type Clock } from '@platform/kit';
+
+const deadlineMs = 15_000;
+
+/** The calls that a machine makes. Each throws a ConnectError or a TimeoutError. */
+export interface Cloud {
+  readonly partId: string;
+  /** `waitMs`: how long the cloud was asked to hold the answer back. */
+  deviceAgentConfig(
+    request: MessageInitShape<typeof DeviceAgentConfigRequestSchema>,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<DeviceAgentConfigResponse>;
+  needsRestart(signal: AbortSignal): Promise<NeedsRestartResponse>;
+  log(request: MessageInitShape<typeof LogRequestSchema>, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Calls with a token that is fetched when needed and again when the cloud no longer takes it.
+ *
+ * @param isReached - told after each call whether the cloud answered it, be it with an error of its own.
+ */
+export function connectCloud(
+  transport: Transport,
+  credentials: MachineCredentials,
+  clock: Clock,
+  isReached: Cell<boolean>,
+): Cloud {
+  const auth = createClient(AuthService, transport);
+  const agent = createClient(AgentDeviceService, transport);
+  const robot = createClient(RobotService, transport);
+  let token: Promise<string> | undefined;
+
+  const fetchToken = async (signal: AbortSignal): Promise<string> => {
+    const { entity, type, payload } = credentials;
+    const request = { entity, credentials: { type, payload } };
+    return (
+      await within(deadlineMs, { what: 'Authenticate', clock, signal }, (inner) =>
+        auth.authenticate(request, { signal: inner }),
+      )
+    ).accessToken;
+  };
+  const currentToken = (signal: AbortSignal): Promise<string> => {
+    if (token === undefined) {
+      const fetched = fetchToken(signal);
+      token = fetched;
+      fetched.catch(() => {
+        if (token === fetched) token = undefined;
+      });
+    }
+    return token;
+  };
+
+  const call = async <T>(
+    what: string,
+    ms: number,
+    signal: AbortSignal,
+    f: (options: CallOptions) => Promise<T>,
+  ): Promise<T> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const used = currentToken(signal);
+        const bearer = await used;
+        try {
+          const answer = await within(ms, { what, clock, signal }, (inner) =>
+            f({ signal: inner, headers: { authorization: `Bearer ${bearer}` } }),
+          );
+          isReached.set(true);
+          return answer;
+        } catch (error) {
+          const isStale = error instanceof ConnectError && error.code === Code.Unauthenticated;
+          if (isStale && token === used) token = undefined;
+          if (!isStale || attempt > 1) throw error;
+        }
+      } catch (error) {
+        if (!signal.aborted) isReached.set(isAnswer(error));
+        throw error;
+      }
+    }
+  };
+
+  return {
+    partId: credentials.partId,
+    deviceAgentConfig: (request, waitMs, signal) =>
+      call('DeviceAgentConfig', deadlineMs + waitMs, signal, (o) => agent.deviceAgentConfig(request, o)),
+    needsRestart: (signal) =>
+      call('NeedsRestart', deadlineMs, signal, (o) => robot.needsRestart({ id: credentials.partId }, o)),
+    log: async (request, signal) => {
+      await call('Log', deadlineMs, signal, (o) => robot.log(request, o));
+    },
+  };
+}
+
+/** An error that the cloud itself gave, not the way to it. */
+function isAnswer(error: unknown): boolean {
+  if (!(error instanceof ConnectError)) return false;
+  return ![Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Canceled].includes(error.code);
+}
+
+/** The cloud does not know this machine (any more), or its secret was replaced. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof ConnectError && [Code.Unauthenticated, Code.PermissionDenied, Code.NotFound].includes(error.code);

@@ -1,0 +1,90 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { ServerState, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Host } from '../os/ports.ts';
+import { versionOf, type Actual, type Wanted } from '../state.ts';
+import { conditions, isRestartNeeded } from './conditions.ts';
+
+export type RequestParts = ReturnType<typeof requestOf>;
+type ReportParts = MessageInitShape<typeof AgentReportSchema>;
+
+/** Who asks. */
+export interface Self {
+  partId: string;
+  agentVersion: string;
+  /** ms of the monotonic clock. */
+  startedAt: number;
+  host: Host;
+}
+
+const states: Record<Actual['server']['at'], ServerState> = {
+  stopped: ServerState.STOPPED,
+  starting: ServerState.STARTING,
+  running: ServerState.RUNNING,
+  stopping: ServerState.STOPPING,
+  waiting: ServerState.WAITING,
+  disabled: ServerState.DISABLED,
+};
+const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
+const version = (id: string | null): string => (id === null ? '' : versionOf(id));
+
+/** What every request says of the machine. */
+export function requestOf({ partId, agentVersion, startedAt, host }: Self, actual: Actual, now: number) {
+  const { server, install } = actual;
+  return {
+    id: partId,
+    hostInfo: { platform: host.platform, distro: host.distro, tags: [...host.tags] },
+    versionInfo: {
+      agentRunning: agentVersion,
+      agentInstalled: agentVersion,
+      serverRunning: version(server.running),
+      serverInstalled: version(install.installed),
+    },
+    agentUptime: durationFromMs(Math.round(now - startedAt)),
+    ...(server.since !== null && { serverUptime: durationFromMs(Math.round(now - server.since)) }),
+  } satisfies MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
+}
+
+/** The whole report; `conditionsSince` tells when each condition was first seen (ms since 1970). */
+export function reportOf(
+  { agentVersion, startedAt, host }: Self,
+  wanted: Wanted,
+  actual: Actual,
+  now: number,
+  conditionsSince: (message: string) => number,
+): ReportParts {
+  const { server, install } = actual;
+  return {
+    appliedRevision: BigInt(wanted.revision),
+    agent: {
+      runningVersion: agentVersion,
+      installedVersion: agentVersion,
+      wantedVersion: wanted.agent?.version ?? '',
+      uptime: durationFromMs(Math.round(now - startedAt)),
+    },
+    server: {
+      runningVersion: version(server.running),
+      installedVersion: version(install.installed),
+      wantedVersion: wanted.server?.version ?? '',
+      ...(server.since !== null && { uptime: durationFromMs(Math.round(now - server.since)) }),
+      restartNeeded: isRestartNeeded(actual),
+    },
+    serverState: states[server.at],
+    serverUrl: server.url ?? '',
+    restartAllowed: server.isRestartAllowed ?? server.running === null,
+    lastExit: server.lastExit,
+    restarts: server.restarts,
+    conditions: conditions(wanted, actual).map(({ code, severity, message, remedy, sinceWall }) => ({
+      code,
+      severity: severities[severity],
+      message,
+      remedy,
+      since: timestampFromMs(sinceWall ?? conditionsSince(`${code} ${message}`)),
+    })),
+    os: host.distro,
+    platform: host.platform,
+    hostname: host.hostname,
+    supervisedBySystemd: host.isSupervisedBySystemd,
+  };
+}

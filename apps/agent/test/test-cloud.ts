@@ -1,0 +1,200 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
+import {
+  Code,
+  ConnectError,
+  createRouterTransport,
+  type ConnectRouter,
+  type HandlerContext,
+  type Transport,
+} from '@connectrpc/connect';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { Cell, type Clock } from '@platform/kit';
+
+export interface StoredLine {
+  level: string;
+  logger: string;
+  message: string;
+  fields: Record<string, unknown>;
+}
+
+/** A cloud in the small, with the rules that an agent meets: tokens, fingerprints, held answers, lines taken once. */
+export class TestCloud {
+  readonly partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
+  readonly secret = 'part-secret';
+  readonly agentConfig = new Cell<JsonObject>({});
+  readonly serverRelease = new Cell<{ version: string; url: string; sha256: Uint8Array } | undefined>(undefined);
+  readonly report = new Cell<AgentReport | undefined>(undefined);
+  readonly lines = new Cell<readonly StoredLine[]>([]);
+  readonly #taken = new Set<string>();
+  readonly #clock: Clock;
+  #tokens = new Set<string>();
+  #mustRestart = false;
+  /** Calls by name; and the sizes of the batches of lines. */
+  readonly calls = new Map<string, number>();
+  readonly batches: number[] = [];
+  /** Every call fails while false. */
+  isUp = true;
+  /** Lines are stored, but the answer is lost: once for each. */
+  lostAnswers = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  askForRestart(): void {
+    this.#mustRestart = true;
+  }
+
+  forgetTokens(): void {
+    this.#tokens = new Set();
+  }
+
+  readonly routes = (router: ConnectRouter): void => {
+    const enter = (name: string, context?: HandlerContext): void => {
+      this.calls.set(name, (this.calls.get(name) ?? 0) + 1);
+      if (!this.isUp) throw new ConnectError('down', Code.Unavailable);
+      if (!context) return;
+      const token = context.requestHeader.get('authorization')?.replace('Bearer ', '') ?? '';
+      if (!this.#tokens.has(token)) throw new ConnectError('sign in', Code.Unauthenticated);
+    };
+    router.service(AuthService, {
+      authenticate: ({ entity, credentials }) => {
+        enter('authenticate');
+        if (entity !== this.partId || credentials?.type !== 'robot-secret' || credentials.payload !== this.secret) {
+          throw new ConnectError('INVALID_CREDENTIALS: wrong', Code.Unauthenticated);
+        }
+        const accessToken = randomUUID();
+        this.#tokens.add(accessToken);
+        return { accessToken };
+      },
+    });
+    router.service(AgentDeviceService, {
+      deviceAgentConfig: async (request, context) => {
+        enter(request.report ? 'report' : 'poll', context);
+        if (request.report) this.report.set(request.report);
+        const waitMs = request.wait ? durationMs(request.wait) : 0;
+        if (waitMs > 0 && request.knownFingerprint === this.#fingerprint()) {
+          const turn = new AbortController();
+          const over = AbortSignal.any([turn.signal, context.signal]);
+          await Promise.race([
+            this.agentConfig.changed(over),
+            this.serverRelease.changed(over),
+            this.#clock.sleep(waitMs, over),
+          ]);
+          turn.abort();
+        }
+        const fingerprint = this.#fingerprint();
+        const checkInterval = durationFromMs(5_000);
+        if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true };
+        const release = this.serverRelease.get();
+        return {
+          checkInterval,
+          fingerprint,
+          revision: 1n,
+          agent: this.agentConfig.get(),
+          ...(release && { serverUpdateInfo: { filename: 'platform-server', ...release } }),
+        };
+      },
+    });
+    router.service(RobotService, {
+      needsRestart: (request, context) => {
+        enter('needsRestart', context);
+        const mustRestart = this.#mustRestart;
+        this.#mustRestart = false;
+        return { id: request.id, mustRestart, restartCheckInterval: durationFromMs(1_000) };
+      },
+      log: ({ logs }, context) => {
+        enter('log', context);
+        this.batches.push(logs.length);
+        const fresh = logs.filter(({ bootId, sequence }) => !this.#taken.has(`${bootId}/${sequence}`));
+        for (const { bootId, sequence } of fresh) this.#taken.add(`${bootId}/${sequence}`);
+        const stored = fresh.map(({ level, loggerName, message, fields }) => ({
+          level,
+          logger: loggerName,
+          message,
+          fields: Object.assign({}, ...fields) as Record<string, unknown>,
+        }));
+        this.lines.update((lines) => [...lines, ...stored]);
+        if (this.lostAnswers > 0) {
+          this.lostAnswers--;
+          throw new ConnectError('the answer was lost', Code.Unavailable);
+        }
+        return {};
+      },
+    });
+  };
+
+  /** In this process, without a network. */
+  transport(): Transport {
+    return createRouterTransport(this.routes);
+  }
+
+  #fingerprint(): string {
+    return JSON.stringify([this.agentConfig.get(), this.serverRelease.get()?.url, this.serverRelease.get()?.version]);
+  }
+}
+
+export const sha256Of = (bytes: Uint8Array | string): Buffer => createHash('sha256').update(bytes).digest();
+
+export interface ReleaseFile {
+  bytes: Buffer;
+  /** Breaks the connection after this many bytes of the first answer. */
+  breakAfter?: number;
+  etag?: string;
+}
+
+/** RPC and releases on one real port. */
+export async function listen(cloud: TestCloud) {
+  const files = new Map<string, ReleaseFile>();
+  const requests: { path: string; method: string; range: string | undefined; status: number }[] = [];
+  const rpc = connectNodeAdapter({ routes: cloud.routes });
+  const server = createServer((request, answer) => {
+    const file = files.get(request.url ?? '');
+    if (!file) return rpc(request, answer);
+    requests.push({
+      path: request.url ?? '',
+      method: request.method ?? '',
+      range: request.headers.range,
+      status: send(file, request, answer),
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    requests,
+    publish(path: string, file: ReleaseFile): string {
+      files.set(path, file);
+      return `${url}${path}`;
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function send(file: ReleaseFile, request: IncomingMessage, answer: ServerResponse): number {
+  const etag = file.etag ?? `"${sha256Of(file.bytes).toString('hex')}"`;
+  const from = /^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1];
+  const isPart = from !== undefined && request.headers['if-range'] === etag;
+  const bytes = isPart ? file.bytes.subarray(Number(from)) : file.bytes;
+  const status = isPart ? 206 : 200;
+  answer.writeHead(status, { etag, 'content-length': bytes.length });
+  if (request.method === 'HEAD') return (answer.end(), status);
+  if (file.breakAfter === undefined) return (answer.end(bytes), status);
+  const part = bytes.subarray(0, file.breakAfter);
+  delete file.breakAfter;
+  answer.write(part, () => answer.destroy());
+  return status;
+}
