@@ -127,7 +127,7 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
         is: 'folder camera',
         name,
         folder: attributes.text('path'),
-        intervalMs: attributes.number('interval_seconds', { least: 0, otherwise: 0 }) * 1000,
+        intervalMs: attributes.number('interval_seconds', { least: 0, otherwise: 1 }) * 1000,
       };
     case 'camera http':
       return { is: 'http camera', name, url: attributes.url('url') };

@@ -21,7 +21,7 @@ test('each kind of resource, with everything given and with the least', () => {
   const model = part('mlmodel', 'onnx_cpu', paths, 'net');
   const modelSpec = { is: 'model', name: 'net', modelPath: paths.model_path, labelPath: paths.label_path };
   const rows: [ReturnType<typeof part>, object][] = [
-    [part('camera', 'folder', { path: '/p' }), { is: 'folder camera', folder: '/p', intervalMs: 0 }],
+    [part('camera', 'folder', { path: '/p' }), { is: 'folder camera', folder: '/p', intervalMs: 1000 }],
     [
       part('camera', 'folder', { path: '/p', interval_seconds: 2 }),
       { is: 'folder camera', folder: '/p', intervalMs: 2000 },
