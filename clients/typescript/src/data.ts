@@ -30,6 +30,8 @@ export interface Picture {
   readonly boxes?: readonly Box[];
   /** Milliseconds since 1970. Default: now. */
   readonly takenAt?: number;
+  /** Names this upload: sent again under the same ID, it is stored once. Default: one of its own. */
+  readonly uploadId?: string;
 }
 
 export interface UploadOptions {
@@ -92,6 +94,7 @@ export class DataClient {
         mimeType: picture.mimeType ?? '',
         tags: [...(picture.tags ?? [])],
         datasetIds: [...(options.datasetIds ?? [])],
+        uploadId: picture.uploadId ?? crypto.randomUUID(),
       },
       sensorContents: [
         {
@@ -156,9 +159,11 @@ export class DataClient {
   }
 
   async #uploadPatiently(picture: Picture, options: UploadOptions, attempts: number): Promise<string> {
+    // The same at every try: the server knows by it that a repeated upload is the same picture.
+    const named = { ...picture, takenAt: picture.takenAt ?? wall(), uploadId: picture.uploadId ?? crypto.randomUUID() };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.uploadPicture(picture, options);
+        return await this.uploadPicture(named, options);
       } catch (error) {
         if (!(error instanceof PlatformApiError) || error.retry !== 'later' || attempt >= attempts) throw error;
         await sleep(Math.random() * Math.min(8000, 250 * 2 ** attempt), options.signal);

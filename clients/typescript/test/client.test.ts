@@ -210,6 +210,7 @@ const picture = (n: number) => ({ bytes: Uint8Array.of(n), fileExtension: 'jpg',
 
 test('pictures are uploaded several at a time, each once, IDs in their order, passing failures tried again', async () => {
   const tries = new Map<number, number>();
+  const uploads = new Set<string | undefined>();
   let open = 0;
   let most = 0;
   const { client } = server((router) =>
@@ -222,6 +223,7 @@ test('pictures are uploaded several at a time, each once, IDs in their order, pa
         const content = sensorContents[0]?.data;
         const n = content?.case === 'binary' ? (content.value[0] ?? -1) : -1;
         tries.set(n, (tries.get(n) ?? 0) + 1);
+        uploads.add(metadata?.uploadId);
         if (n === 3 && tries.get(n) === 1) throw new ConnectError('busy', Code.Unavailable);
         assert.deepEqual([metadata?.partId, metadata?.datasetIds, metadata?.tags], ['p', ['d'], [`tag${n}`]]);
         return { binaryDataId: `id-${n}` };
@@ -249,6 +251,7 @@ test('pictures are uploaded several at a time, each once, IDs in their order, pa
     [...tries.values()].reduce((a, b) => a + b),
     11,
   );
+  assert.equal(uploads.size, 10, 'a repeated upload keeps its ID, so that it is stored once');
 });
 
 test('the first lasting failure ends an upload and closes its source', async () => {
