@@ -91,11 +91,18 @@ function developmentVersion(app: string): string {
   return `${version}-dev.${made.slice(0, 8)}`;
 }
 
-mkdirSync(dist, { recursive: true });
-const web = await buildWeb();
-const server = await release('platform-server', developmentVersion('machine-server'));
-const agent = await release('agent-bundle', developmentVersion('agent'));
-for (const file of globSync('platform-server-*-dev.*', { cwd: dist })) {
-  if (!file.includes(String(server['version']))) rmSync(path.join(dist, file));
+async function main(): Promise<void> {
+  mkdirSync(dist, { recursive: true });
+  const web = await buildWeb();
+  const server = await release('platform-server', developmentVersion('machine-server'));
+  const agent = await release('agent-bundle', developmentVersion('agent'));
+  for (const file of globSync('platform-server-*-dev.*', { cwd: dist })) {
+    if (!file.includes(String(server['version']))) rmSync(path.join(dist, file));
+  }
+  process.stdout.write(`${JSON.stringify({ web, server, agent })}\n`);
 }
-process.stdout.write(`${JSON.stringify({ web, server, agent })}\n`);
+
+main().catch((error: unknown) => {
+  say(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+});
