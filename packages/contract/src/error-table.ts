@@ -71,12 +71,6 @@ export const errorTable = {
     message: 'The configuration was changed meanwhile: it is at revision {revision}[, not {expectedRevision}].',
     remedy: 'Load the newest revision, make your change again and save.',
   },
-  CREDENTIALS_FILE_INVALID: {
-    rpc: 'invalid_argument',
-    retry: 'never',
-    message: 'The credentials file {path} cannot be used[: {problem}].',
-    remedy: 'Copy the credentials of the machine again: `platform machine credentials <machine>`.',
-  },
   DATABASE_UNAVAILABLE: {
     rpc: 'unavailable',
     retry: 'later',
@@ -248,12 +242,6 @@ export const errorTable = {
     message: 'The message is larger than the limit of {limitBytes} bytes.',
     remedy: 'Send less at once, or upload the file as a stream.',
   },
-  MODEL_NOT_FOUND: {
-    rpc: 'not_found',
-    retry: 'never',
-    message: 'There is no model[ {modelName}][ in version {modelVersion}].',
-    remedy: 'Check name and version; models of other organizations are not visible.',
-  },
   MODEL_TYPE_NOT_SUPPORTED: {
     rpc: 'unimplemented',
     retry: 'never',
@@ -355,12 +343,6 @@ export const errorTable = {
     retry: 'never',
     message: 'The machine runs no {kind}[ named {name}].',
     remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
-  },
-  SANDBOX_MISSING: {
-    rpc: 'failed_precondition',
-    retry: 'never',
-    message: 'Custom training scripts cannot run on this runner: bubblewrap is missing.',
-    remedy: 'Install bubblewrap on the runner (Debian: apt install bubblewrap), or use a built-in model type.',
   },
   SCRIPT_NOT_FOUND: {
     rpc: 'not_found',
