@@ -24,6 +24,7 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--font-render-hinting=none',
+  '--lang=en-US',
 ];
 
 interface Program {

@@ -73,10 +73,9 @@ function Who() {
       </div>
       <div className="side-version">{name}</div>
       <div className="row">
-        <button type="button" className="button button-quiet button-small" onClick={signOut}>
+        <button type="button" className="button button-quiet button-small" aria-label="Sign out" onClick={signOut}>
           <SignOutIcon />
           <span className="side-version">Sign out</span>
-          <span className="hidden-text side-sign-out">Sign out</span>
         </button>
         {serverVersion && <span className="side-version push">{serverVersion}</span>}
       </div>

@@ -14,6 +14,8 @@ const lineColors = ['--accent', '--code-number', '--good', '--code-key', '--bad'
 
 const colorOf = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const showLast = (plot: uPlot): void => plot.setLegend({ idx: Math.max(0, (plot.data[0]?.length ?? 0) - 1) });
+
 /** Lines over epochs. The table under it says the same to those who don't see the drawing. */
 export function LineChart({ title, series, isShare }: LineChartProps) {
   const holder = useRef<HTMLDivElement>(null);
@@ -39,9 +41,11 @@ export function LineChart({ title, series, isShare }: LineChartProps) {
           height: heightPx,
           cursor: { y: false, points: { size: 6 } },
           legend: { live: true },
+          // Without a pointer over the drawing the legend shows the newest values.
+          hooks: { setCursor: [(plot) => typeof plot.cursor.idx !== 'number' && showLast(plot)] },
           scales: { x: { time: false }, y: isShare ? { range: [0, 1] } : {} },
           axes: [
-            { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100] },
+            { ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50, 100] },
             {
               ...axis,
               size: 56,
@@ -49,7 +53,7 @@ export function LineChart({ title, series, isShare }: LineChartProps) {
             },
           ],
           series: [
-            { label: 'epoch' },
+            { label: 'epoch', value: (_: uPlot, value: number | null) => String(value ?? '–') },
             ...names.split('\n').map((label, at) => ({
               label,
               stroke: colorOf(lineColors[at % lineColors.length] ?? '--accent'),
@@ -83,7 +87,10 @@ export function LineChart({ title, series, isShare }: LineChartProps) {
   }, [names, isShare]);
 
   useEffect(() => {
-    chart.current?.setData([series.x, ...series.lines.map(({ values }) => values)]);
+    const plot = chart.current;
+    if (plot === null) return;
+    plot.setData([series.x, ...series.lines.map(({ values }) => values)]);
+    showLast(plot);
   }, [series, names]);
 
   return (

@@ -20,7 +20,13 @@ export function ConfigDiff({ before, after, label }: { before: string; after: st
           theme,
           EditorState.readOnly.of(true),
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
-          unifiedMergeView({ original: before, mergeControls: false, collapseUnchanged: { margin: 3, minSize: 6 } }),
+          unifiedMergeView({
+            original: before,
+            mergeControls: false,
+            highlightChanges: false,
+            syntaxHighlightDeletions: false,
+            collapseUnchanged: { margin: 3, minSize: 6 },
+          }),
         ],
       }),
     });

@@ -58,7 +58,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
             ...foldKeymap,
             ...defaultKeymap,
           ]),
-          EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON' }),
+          EditorView.contentAttributes.of({ 'aria-label': 'Configuration as JSON', tabindex: '0' }),
           EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
         ],
       }),

@@ -36,9 +36,7 @@ const look = EditorView.theme({
   '.cm-completionInfo': { padding: '8px 12px !important', maxWidth: '360px' },
   '.cm-diagnostic': { padding: '6px 12px', borderLeftWidth: '4px' },
   '.cm-changedLine': { backgroundColor: 'var(--good-soft) !important' },
-  '.cm-changedText': { background: 'color-mix(in srgb, var(--good) 28%, transparent) !important' },
   '.cm-deletedChunk': { backgroundColor: 'var(--bad-soft) !important' },
-  '.cm-deletedText': { background: 'color-mix(in srgb, var(--bad) 28%, transparent) !important' },
   '.cm-collapsedLines': {
     color: 'var(--text-soft)',
     background: 'var(--surface-2) !important',

@@ -47,7 +47,9 @@ export function ApiKeys() {
               const { id, name, createdOn } = apiKey ?? { id: '', name: '', createdOn: undefined };
               return (
                 <tr key={id}>
-                  <td className="lead">{name || shortId(id)}</td>
+                  <td className="lead">
+                    <strong>{name || shortId(id)}</strong>
+                  </td>
                   <td data-label="ID" className="mono small">
                     {id}
                   </td>

@@ -119,7 +119,7 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
             Tidy up
           </button>
           <button type="button" className="button" disabled={!isDirty} onClick={() => open(base.text)}>
-            Discard changes
+            Discard
           </button>
           <button type="button" className="button button-main push" disabled={!isDirty} onClick={() => void review()}>
             Review and save …

@@ -59,7 +59,7 @@ export function DatasetPage() {
           {count.data && <p className="soft">{counted(count.data.count, 'picture')}</p>}
         </div>
         {dataset && (
-          <div className="row push">
+          <div className="row">
             <button type="button" className="button" onClick={() => setDeleting(true)}>
               Delete
             </button>

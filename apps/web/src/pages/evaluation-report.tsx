@@ -107,14 +107,14 @@ function HeatTable({ evaluation }: { evaluation: EvaluationView }) {
   );
 }
 
-/** From this share on, the cell is dark enough for the other text colour. */
-const darkShare = 0.55;
+/** From this share on a cell is strong and takes the other text colour; nothing lies between, where neither colour is readable. */
+const strongShare = 0.6;
+const strengthOf = (share: number): number => Math.round(share >= strongShare ? 84 + share * 16 : 10 + share * 60);
+
 const Heat = ({ cell, of, support }: { cell: HeatCell; of: string; support: number }) => (
   <td
-    className={`numbers${cell.share >= darkShare ? ' heat-dark' : ''}${cell.isRight ? ' heat-right' : ''}`}
-    style={{
-      backgroundColor: cell.count === 0 ? 'transparent' : `rgb(var(--heat) / ${Math.round(12 + cell.share * 88)}%)`,
-    }}
+    className={`numbers${cell.share >= strongShare ? ' heat-dark' : ''}${cell.isRight ? ' heat-right' : ''}`}
+    style={cell.count === 0 ? {} : { backgroundColor: `rgb(var(--heat) / ${strengthOf(cell.share)}%)` }}
     title={`${cell.count} of ${support} pictures of ${of} were called ${cell.label}`}
   >
     {cell.count === 0 ? <span className="hidden-text">0</span> : cell.count}
@@ -122,12 +122,12 @@ const Heat = ({ cell, of, support }: { cell: HeatCell; of: string; support: numb
 );
 
 const ClassTable = ({ evaluation }: { evaluation: EvaluationView }) => (
-  <details className="stack-tight" open>
+  <details open>
     <summary>
       <h3>By class</h3>
     </summary>
-    <div className="table-scroll">
-      <table className="table">
+    <div className="table-scroll" role="region" aria-label="By class" tabIndex={0}>
+      <table className="table table-close">
         <thead>
           <tr>
             <th scope="col">Class</th>

@@ -1,4 +1,5 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
+import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
@@ -116,7 +117,7 @@ function JobState({ job }: { job: JobView }) {
             <dt>Dataset</dt>
             <dd>
               <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
-                as it was at submission
+                <DatasetName id={job.datasetId} />
               </Link>
             </dd>
           </div>
@@ -148,6 +149,11 @@ function JobState({ job }: { job: JobView }) {
   );
 }
 
+function DatasetName({ id }: { id: string }) {
+  const query = useQuery(DatasetService.method.listDatasetsByIDs, { ids: [id] }, { staleTime: 60_000 });
+  return query.data?.datasets[0]?.name ?? 'as it was at submission';
+}
+
 function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
   const navigate = useNavigate();
   const [open, setOpen] = useState<'nothing' | 'cancel' | 'delete'>('nothing');
@@ -158,7 +164,7 @@ function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
   const error = cancel.error ?? removal.error;
   const close = (): void => setOpen('nothing');
   return (
-    <div className="row push">
+    <div className="row">
       {job.mayCancel && (
         <button type="button" className="button" disabled={cancel.isPending} onClick={() => setOpen('cancel')}>
           Cancel job

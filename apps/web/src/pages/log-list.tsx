@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { LogLine } from '../view/log-lines.ts';
 import { bothMoments, localClock } from '../view/times.ts';
@@ -16,31 +16,48 @@ const nearEnd = 40;
 /** Follows the newest line while the reader is at the end; stays put when older lines come in above. */
 export function LogList({ lines, isFollowing, older }: LogListProps) {
   const box = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLOListElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
-  const first = useRef({ key: '', height: 0 });
+  const seen = useRef({ first: '', height: 0, top: 0 });
+  const follows = isAtEnd && isFollowing;
 
   useLayoutEffect(() => {
     const view = box.current;
     if (view === null) return;
-    const isGrownAbove = first.current.key !== '' && first.current.key !== lines[0]?.key;
-    if (isAtEnd && isFollowing) view.scrollTop = view.scrollHeight;
-    else if (isGrownAbove) view.scrollTop += view.scrollHeight - first.current.height;
-    first.current = { key: lines[0]?.key ?? '', height: view.scrollHeight };
-  }, [lines, isAtEnd, isFollowing]);
+    const first = lines[0]?.key ?? '';
+    const isGrownAbove = seen.current.first !== '' && seen.current.first !== first;
+    if (follows) view.scrollTop = view.scrollHeight;
+    else if (isGrownAbove) view.scrollTop += view.scrollHeight - seen.current.height;
+    seen.current = { first, height: view.scrollHeight, top: view.scrollTop };
+  }, [lines, follows]);
+
+  useEffect(() => {
+    if (list.current === null || !follows) return undefined;
+    // Rows get their true height only when they come into view, which moves the end.
+    const watcher = new ResizeObserver(() => {
+      if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
+    });
+    watcher.observe(list.current);
+    return () => watcher.disconnect();
+  }, [follows]);
 
   const watch = (): void => {
     const view = box.current;
-    if (view !== null) setAtEnd(view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd);
+    if (view === null) return;
+    const isUpwards = view.scrollTop < seen.current.top - 1;
+    seen.current.top = view.scrollTop;
+    if (view.scrollHeight - view.scrollTop - view.clientHeight < nearEnd) setAtEnd(true);
+    else if (isUpwards) setAtEnd(false);
   };
   const jump = (): void => {
-    const view = box.current;
-    if (view !== null) view.scrollTop = view.scrollHeight;
+    setAtEnd(true);
+    box.current?.scrollTo({ top: box.current.scrollHeight });
   };
   return (
     <div className="log-frame">
       <div className="card log" ref={box} onScroll={watch} role="region" aria-label="Log lines" tabIndex={0}>
         <div className="log-older">{older}</div>
-        <ol>
+        <ol ref={list}>
           {lines.map((line) => (
             <LogRow key={line.key} line={line} />
           ))}

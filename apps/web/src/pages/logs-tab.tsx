@@ -7,7 +7,7 @@ import { PauseIcon, PlayIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { useSettled } from '../parts/time.tsx';
 import { Dot } from '../parts/words.tsx';
-import { levels, lineOf, merged, mostLines, passes } from '../view/log-lines.ts';
+import { levels, lineOf, merged, mostLines, namesOf, passes } from '../view/log-lines.ts';
 import type { Level } from '../view/log-lines.ts';
 import { counted } from '../view/quantities.ts';
 import { LogList } from './log-list.tsx';
@@ -44,7 +44,7 @@ function Logs({ partId }: { partId: string }) {
         limit: pageSize,
         pageToken: pageParam,
         ...(settled === '' ? {} : { filter: settled }),
-        ...(shown.length === levels.length ? {} : { levels: [...shown] }),
+        ...(shown.length === levels.length ? {} : { levels: namesOf(shown) }),
       });
       return callUnaryMethod(transport, AppService.method.getRobotPartLogs, request, { signal });
     },

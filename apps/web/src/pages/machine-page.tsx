@@ -41,7 +41,7 @@ export function MachinePage() {
               {machine.host && ` · ${machine.host}`}
             </p>
           </div>
-          <div className="row push">
+          <div className="row">
             <PartStatus machine={machine} />
             <MachineMenu machine={machine} />
           </div>

@@ -33,7 +33,7 @@ export function MachinesPage() {
             </p>
           )}
         </div>
-        <button type="button" className="button button-main push" onClick={() => setCreating(true)}>
+        <button type="button" className="button button-main" onClick={() => setCreating(true)}>
           <PlusIcon />
           Create machine
         </button>

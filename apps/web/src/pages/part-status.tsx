@@ -14,7 +14,8 @@ import { span } from '../view/times.ts';
 export function PartStatus({ machine }: { machine: MachineView }) {
   return (
     <Popover.Root>
-      <Popover.Trigger className="button" aria-label={`Part status: ${machine.online.text}`}>
+      <Popover.Trigger className="button">
+        <span className="hidden-text">Part status: </span>
         <Dot tone={machine.online.tone} />
         {machine.online.text}
         {machine.isOnline && machine.server.isRestartNeeded && <span className="badge is-warn">restart needed</span>}

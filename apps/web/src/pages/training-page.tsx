@@ -26,7 +26,7 @@ export function TrainingPage() {
           <h1>Training</h1>
           <p className="soft">Every completed job is a version of a model that machines can run.</p>
         </div>
-        <Link to="/training/new" className="button button-main push">
+        <Link to="/training/new" className="button button-main">
           <PlusIcon />
           Train a model
         </Link>

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { levelOf, levels, lineOf, merged, passes } from './log-lines.ts';
+import { levelOf, levels, lineOf, merged, namesOf, passes } from './log-lines.ts';
 
 const line = (ms: number, sequence: number, message = `line ${sequence}`, level = 'info') =>
   lineOf(
@@ -48,6 +48,11 @@ test('levels of other loggers', () => {
     ['?', 'info'],
   ];
   for (const [name, level] of table) assert.equal(levelOf(name), level);
+});
+
+test('a level is asked for by all its names', () => {
+  assert.deepEqual(namesOf(['warn']), ['warn', 'warning']);
+  assert.ok(namesOf(['error', 'debug']).every((name) => ['error', 'debug'].includes(levelOf(name))));
 });
 
 test('fields of Go programs and of ours', () => {

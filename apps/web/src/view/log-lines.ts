@@ -34,6 +34,12 @@ export function levelOf(name: string): Level {
   return levels.find((level) => level === lower) ?? levelNames[lower] ?? 'info';
 }
 
+/** All names that loggers use for the wanted levels. */
+export const namesOf = (wanted: readonly Level[]): string[] => [
+  ...wanted,
+  ...Object.entries(levelNames).flatMap(([name, level]) => (wanted.includes(level) ? [name] : [])),
+];
+
 /** Fields come as objects {key, String | Integer | Interface …} of Go programs or as plain objects of ours. */
 function fieldsText(fields: readonly Record<string, unknown>[]): string {
   const pairs = fields.flatMap((field) => {
