@@ -128,7 +128,7 @@ export function step(s: State, e: Event, now: number, l: Limits): Next {
       if (e.is === 'restart') return stop('start');
       return to(s);
     case 'stopping': {
-      if (e.is === 'exited') return s.next === 'backOff' ? failed(failures) : rest(goal);
+      if (e.is === 'exited' || e.is === 'notStarted') return s.next === 'backOff' ? failed(failures) : rest(goal);
       if (e.is !== 'due') return to(s);
       const name = s.sent === 'TERM' ? 'QUIT' : 'KILL';
       return to({ ...s, since: now, sent: name }, {}, { do: 'signal', name });

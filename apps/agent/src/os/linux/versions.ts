@@ -41,8 +41,7 @@ export function linuxVersions(
   /** Hashes a file once and again when it was touched; a damaged version is removed. */
   const isSound = async (id: string): Promise<boolean> => {
     try {
-      const s = await stat(fileOf(id));
-      const seen = `${s.size}/${s.mtimeMs}/${s.ino}`;
+      const seen = await look(fileOf(id));
       if (sound.get(id) === seen) return true;
       const want = (await readFile(at('versions', id, 'sha256'), 'utf8')).trim();
       const got = await hashOf(fileOf(id));
@@ -105,6 +104,7 @@ export function linuxVersions(
       await chmod(file, 0o755);
       await rename(file, fileOf(id));
       await syncFolders(at('versions', id), at('versions'));
+      sound.set(id, await look(fileOf(id))); // hashed while it was written
       if (sha256 === '') {
         await atomicWrite(knownFile, JSON.stringify({ ...(await readKnown()), [url]: { id, stamp } }), { mode: 0o600 });
         stamps.set(url, { stamp, at: clock.now() });
@@ -124,6 +124,12 @@ export function linuxVersions(
 
     remove: (id) => rm(at('versions', id), { recursive: true, force: true }),
   };
+}
+
+/** Changes whenever the file does. */
+async function look(file: string): Promise<string> {
+  const s = await stat(file);
+  return `${s.size}/${s.mtimeMs}/${s.ino}`;
 }
 
 async function hashOf(file: string): Promise<string> {
