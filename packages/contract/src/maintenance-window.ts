@@ -9,8 +9,14 @@ const dayMinutes = 24 * 60;
 const minuteOf = (clock: string): number => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
 const dayBefore = (day: Day): Day => order[(order.indexOf(day) + 6) % 7] ?? day;
 
-/** Day of the week and minute of the day at a moment in a time zone. */
-function localTime(timeZone: string, wallMs: number): { day: Day; minute: number } {
+interface LocalTime {
+  readonly day: Day;
+  /** Minute of the day. */
+  readonly minute: number;
+}
+
+/** The clock on the wall of a time zone. Making one is slow, reading it is fast. */
+function wallClock(timeZone: string): (wallMs: number) => LocalTime {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
     weekday: 'short',
@@ -18,33 +24,38 @@ function localTime(timeZone: string, wallMs: number): { day: Day; minute: number
     minute: '2-digit',
     hourCycle: 'h23',
   });
-  const part = Object.fromEntries(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
-  const day = order.find((name) => name === part['weekday']?.toLowerCase());
-  if (!day) throw new Error(`unexpected name of a day: ${part['weekday']}`);
-  return { day, minute: Number(part['hour']) * 60 + Number(part['minute']) };
+  return (wallMs) => {
+    const part = Object.fromEntries(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
+    const day = order.find((name) => name === part['weekday']?.toLowerCase());
+    if (!day) throw new Error(`unexpected name of a day: ${part['weekday']}`);
+    return { day, minute: Number(part['hour']) * 60 + Number(part['minute']) };
+  };
 }
 
-/** Whether a moment lies in the window: from ≤ time < to. A window over midnight belongs to the day on which it begins. */
-export function isInWindow(window: MaintenanceWindow, wallMs: number): boolean {
-  const { day, minute } = localTime(window.time_zone, wallMs);
+function isOpen(window: MaintenanceWindow, { day, minute }: LocalTime): boolean {
   const [from, to] = [minuteOf(window.from), minuteOf(window.to)];
   if (from < to) return window.days.includes(day) && minute >= from && minute < to;
   return (window.days.includes(day) && minute >= from) || (window.days.includes(dayBefore(day)) && minute < to);
 }
+
+/** Whether a moment lies in the window: from ≤ time < to. A window over midnight belongs to the day on which it begins. */
+export const isInWindow = (window: MaintenanceWindow, wallMs: number): boolean =>
+  isOpen(window, wallClock(window.time_zone)(wallMs));
 
 /**
  * The first moment from `wallMs` on that lies in the window: `wallMs` itself when it does, else the start of a minute.
  * Undefined when there is none within eight days (a window that falls into the hour a clock change skips).
  */
 export function nextWindowStart(window: MaintenanceWindow, wallMs: number): number | undefined {
-  if (isInWindow(window, wallMs)) return wallMs;
+  const local = wallClock(window.time_zone);
+  if (isOpen(window, local(wallMs))) return wallMs;
   let at = Math.floor(wallMs / minuteMs) * minuteMs + minuteMs;
   const end = at + 8 * dayMinutes * minuteMs;
   while (at < end) {
-    if (isInWindow(window, at)) return at;
+    const time = local(at);
+    if (isOpen(window, time)) return at;
     // Long steps while the window is surely far away: zones shift by two hours at most.
-    const { minute } = localTime(window.time_zone, at);
-    const left = (minuteOf(window.from) - minute + dayMinutes) % dayMinutes;
+    const left = (minuteOf(window.from) - time.minute + dayMinutes) % dayMinutes;
     at += Math.max(1, left - 150) * minuteMs;
   }
   return undefined;
