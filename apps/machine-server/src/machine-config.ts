@@ -51,6 +51,8 @@ export interface ConfigProblem {
 
 export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [] };
 
+const nameRule = 'at most 200 letters, digits, _, - and ., a letter or digit first';
+const resourceName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/;
 const packageName = /^[A-Za-z0-9][A-Za-z0-9_-]{0,199}$/;
 const packageVersion = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$/;
 
@@ -63,7 +65,8 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
     const attributes = new Attributes(part.attributes ?? {}, `${path}.attributes`, problems);
     const before = problems.length;
     const spec = resource(part, attributes);
-    if (part.name === '') problems.push({ path: `${path}.name`, problem: 'it has no name' });
+    const isName = resourceName.test(part.name);
+    if (!isName) problems.push({ path: `${path}.name`, problem: `"${part.name}" is no name: ${nameRule}` });
     else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
     else if (spec === undefined) problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"` });
     else if (problems.length === before) {

@@ -120,10 +120,13 @@ test('a crash leaves nothing behind that counts, and loses nothing that did', as
   await using temp = await tempFolder();
   const folder = temp.file('keep');
   const kept = await new CaptureSpool().add(folder, picture('kept'), about(1000));
-  await writeFile(temp.file('keep', 'cam-2026.jpg'), 'picture without a record');
-  await writeFile(temp.file('keep', 'cam-2027.jpg.json.1234.tmp'), '{"file_name":');
-  await writeFile(temp.file('keep', 'broken.jpg.json'), '{"file_name":');
-  await writeFile(temp.file('keep', 'other.json'), JSON.stringify({ ...kept, file_name: '../kept.jpg' }));
+  const left = 'cam-2026-01-01T00-00-00.000Z-0000000';
+  await writeFile(temp.file('keep', `${left}1.jpg`), 'picture without a record');
+  await writeFile(temp.file('keep', `${left}2.jpg.json.12ab.tmp`), '{"file_name":');
+  await writeFile(temp.file('keep', `${left}3.jpg.json`), '{"file_name":');
+  await writeFile(temp.file('keep', `${left}4.jpg.json`), JSON.stringify({ ...kept, file_name: '../kept.jpg' }));
+  const foreign = ['holiday.jpg', 'holiday.json', 'x.tmp'];
+  for (const name of foreign) await writeFile(temp.file('keep', name), 'not ours');
 
   const spool = new CaptureSpool();
   const next = await spool.add(folder, picture('next'), about(2000));
@@ -134,13 +137,20 @@ test('a crash leaves nothing behind that counts, and loses nothing that did', as
   );
   assert.equal((await waiting[0]?.read())?.toString(), 'kept');
   const names = [kept, next].flatMap(({ file_name: name }) => [name, `${name}.json`]);
-  assert.deepEqual((await readdir(folder)).toSorted(), [...names, 'failed'].toSorted());
-  assert.deepEqual((await readdir(temp.file('keep', 'failed'))).toSorted(), ['broken.jpg.json', 'other.json']);
+  assert.deepEqual((await readdir(folder)).toSorted(), [...names, ...foreign, 'failed'].toSorted());
+  assert.deepEqual((await readdir(temp.file('keep', 'failed'))).toSorted(), [`${left}3.jpg.json`, `${left}4.jpg.json`]);
   // A record whose picture somebody removed is no reason to stop.
   await rm(temp.file('keep', kept.file_name));
   const it = uploading(folder, {});
   await it.settle(() => it.arrived.includes('next'));
   await it.end();
+});
+
+test('a camera with a name that is a path stays in its folder', async () => {
+  await using temp = await tempFolder();
+  const record = await new CaptureSpool().add(temp.file('keep'), picture('x'), { ...about(1), camera: '../../up' });
+  assert.deepEqual([await readdir(temp.path), record.camera], [['keep'], '../../up']);
+  assert.deepEqual((await readdir(temp.file('keep'))).toSorted(), [record.file_name, `${record.file_name}.json`]);
 });
 
 test('a full spool takes nothing more until something has left', async () => {

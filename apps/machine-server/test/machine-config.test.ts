@@ -82,7 +82,8 @@ test('each mistake is told by its path, and all the rest runs', () => {
     [part('camera', 'http', { url: 'ftp://h' }), 'components[1].attributes.url', /http/],
     [part('sensor', 'fake', { readings: [] }), 'components[1].attributes.readings', /an object/],
     [part('arm', 'fake'), 'components[1]', /runs no arm "fake"/],
-    [part('sensor', 'fake', {}, ''), 'components[1].name', /no name/],
+    [part('sensor', 'fake', {}, ''), 'components[1].name', /"" is no name/],
+    [part('sensor', 'fake', {}, '../x'), 'components[1].name', /is no name/],
     [part('sensor', 'fake', {}, 'good'), 'components[1].name', /"good" is taken/],
     [
       part('data_manager', '', { camera: 'c', dataset_ids: [1] }),

@@ -18,18 +18,29 @@ export interface ServerProcess extends AsyncDisposable {
   kill(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts platform-server (from source unless `command` says otherwise) and waits for its readiness line. */
-export async function startServer(of: {
-  cloud: FakeCloud;
-  folder: string;
-  command?: readonly string[];
-}): Promise<ServerProcess> {
-  const { cloud, folder, command = fromSource } = of;
+interface ServerOptions {
+  readonly cloud: FakeCloud;
+  readonly folder: string;
+  /** From source unless given. */
+  readonly command?: readonly string[];
+}
+
+/** The command line of a server for the machine of `cloud`; its credentials file is written into `folder`. */
+export async function serverCommand({
+  cloud,
+  folder,
+  command = fromSource,
+}: ServerOptions): Promise<readonly string[]> {
   const credentials = path.join(folder, 'credentials.json');
   const content = { cloud: { app_address: cloud.url, id: cloud.partId, secret: cloud.secret } };
   await writeFile(credentials, JSON.stringify(content), { mode: 0o644 });
-  const [program = '', ...first] = command;
-  const args = [...first, '-config', credentials, '-data', path.join(folder, 'data'), '--poll-seconds', '0.1'];
+  return [...command, '-config', credentials, '-data', path.join(folder, 'data'), '--poll-seconds', '0.1'];
+}
+
+/** Starts platform-server (from source unless `command` says otherwise) and waits for its readiness line. */
+export async function startServer(of: ServerOptions): Promise<ServerProcess> {
+  const { folder } = of;
+  const [program = '', ...args] = await serverCommand(of);
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const stdout: string[] = [];

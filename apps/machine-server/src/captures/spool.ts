@@ -29,6 +29,9 @@ export const spoolLimitBytes = 2 * 1024 ** 3;
 
 const failedFolder = 'failed';
 
+/** The names we give, with what atomicWrite adds; every other file in a folder is somebody else's and never touched. */
+const ownName = /-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z-[0-9a-f]{8}\.(?:jpg|png)(?:\.json)?(?:\.[0-9a-f]+\.tmp)?$/;
+
 /**
  * Pictures that wait on the disk. A picture counts from the moment its record is in place: the picture is written
  * first and removed last, so a power cut leaves at most a picture without record, and that is cleared away.
@@ -37,29 +40,39 @@ export class CaptureSpool {
   /** Changes when something was added. */
   readonly added = new Cell(0);
   readonly #limitBytes: number;
+  readonly #opened = new Map<string, Promise<void>>();
   readonly #sizes = new Map<string, number>();
 
   constructor(limitBytes = spoolLimitBytes) {
     this.#limitBytes = limitBytes;
   }
 
+  /** Makes the folder and clears away what a power cut left in it; before anything else, once. */
+  open(folder: string): Promise<void> {
+    const opened = this.#opened.get(folder) ?? prepare(folder).then((bytes) => this.#grow(folder, bytes));
+    this.#opened.set(folder, opened);
+    opened.catch(() => this.#opened.delete(folder)); // the next one tries again
+    return opened;
+  }
+
   /** @throws Error when the folder is full or can't be written. */
   async add(folder: string, bytes: Uint8Array, of: Omit<CaptureRecord, 'file_name'>): Promise<CaptureRecord> {
-    const size = this.#sizes.get(folder) ?? (await prepare(folder));
+    await this.open(folder);
+    const size = this.#sizes.get(folder) ?? 0;
     if (size + bytes.length > this.#limitBytes) {
       throw new Error(`${folder} holds ${size} bytes that wait to be uploaded, the limit is ${this.#limitBytes}`);
     }
-    const name = `${of.camera}-${new Date(of.taken_ms).toISOString().replaceAll(':', '-')}-${crypto.randomUUID().slice(0, 8)}`;
-    const record: CaptureRecord = { file_name: `${name}${extensions[of.format]}`, ...of };
+    const record: CaptureRecord = { file_name: fileName(of), ...of };
     await atomicWrite(path.join(folder, record.file_name), bytes, { mode: 0o600 });
     await atomicWrite(path.join(folder, recordName(record)), JSON.stringify(record), { mode: 0o600 });
-    this.#sizes.set(folder, size + bytes.length);
+    this.#grow(folder, bytes.length);
     this.added.update((count) => count + 1);
     return record;
   }
 
   /** What waits in `folder`, the oldest first. An unreadable record goes to `failed/`. */
   async waiting(folder: string): Promise<readonly SpooledCapture[]> {
+    await this.open(folder);
     const names = (await entries(folder)).filter((name) => name.endsWith('.json'));
     const captures: SpooledCapture[] = [];
     for (const name of names) {
@@ -91,18 +104,27 @@ export class CaptureSpool {
   }
 
   async #shrink(folder: string, file: string): Promise<void> {
-    const size = this.#sizes.get(folder);
-    if (size === undefined) return;
-    const { size: gone } = await stat(path.join(folder, file)).catch(() => ({ size: 0 }));
-    this.#sizes.set(folder, size - gone);
+    const { size } = await stat(path.join(folder, file)).catch(() => ({ size: 0 }));
+    this.#grow(folder, -size);
   }
+
+  #grow(folder: string, bytes: number): void {
+    this.#sizes.set(folder, (this.#sizes.get(folder) ?? 0) + bytes);
+  }
+}
+
+function fileName({ camera, taken_ms: taken, format }: Omit<CaptureRecord, 'file_name'>): string {
+  const time = new Date(taken).toISOString().replaceAll(':', '-');
+  const name = camera.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(0, 100);
+  return `${name}-${time}-${crypto.randomUUID().slice(0, 8)}${extensions[format]}`;
 }
 
 const recordName = (record: CaptureRecord): string => `${record.file_name}.json`;
 
+/** Our own files, by name. */
 async function entries(folder: string): Promise<readonly string[]> {
   try {
-    return (await readdir(folder)).toSorted();
+    return (await readdir(folder)).filter((name) => ownName.test(name)).toSorted();
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw new Error(`${folder} can't be read: ${errorText(error)}`, { cause: error });

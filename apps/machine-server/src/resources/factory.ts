@@ -24,7 +24,7 @@ const cameraResource = (camera: Camera): Resource => ({ offer: { is: 'camera', c
 
 /** Where the pictures of a capturing resource wait. */
 export const spoolFolder = (captureFolder: string, spec: { name: string; folder?: string }): string =>
-  spec.folder ?? path.join(captureFolder, encodeURIComponent(spec.name));
+  path.join(spec.folder ?? captureFolder, spec.name);
 
 /** Makes the resource that `spec` describes; it works from now on. @throws PlatformError MODEL_UNUSABLE */
 export async function startResource(spec: RunnableSpec, deps: FactoryDeps): Promise<Resource> {
