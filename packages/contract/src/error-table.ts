@@ -290,6 +290,12 @@ export const errorTable = {
     message: 'There is no organization[ {organizationId}].',
     remedy: 'Check organization_id; other organizations are not visible.',
   },
+  OUT_OF_MEMORY: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'The training used {usedMib} MiB of memory; its limit is {limitMib} MiB.',
+    remedy: 'Train with smaller pictures (argument side), or raise the memory limit of the job.',
+  },
   PACKAGE_CORRUPT: {
     rpc: 'data_loss',
     retry: 'never',
@@ -326,6 +332,12 @@ export const errorTable = {
     message: 'The range[ {range}] lies outside of the file[ of {sizeBytes} bytes].',
     remedy: 'Ask for a range inside of the file, or for the whole of it.',
   },
+  REGISTRY_ITEM_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no registry item[ {itemId}].',
+    remedy: 'Check item_id (<namespace>:<name>); private items of other organizations are not visible.',
+  },
   RELEASE_EXISTS: {
     rpc: 'already_exists',
     retry: 'never',
@@ -343,6 +355,12 @@ export const errorTable = {
     retry: 'never',
     message: 'The machine runs no {kind}[ named {name}].',
     remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
+  },
+  RUNNER_STOPPED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The runner was shut down while it ran the job.',
+    remedy: 'Nothing: the job goes back to the queue and is tried again.',
   },
   SCRIPT_NOT_FOUND: {
     rpc: 'not_found',
@@ -386,11 +404,23 @@ export const errorTable = {
     message: '{count} of {total} pictures carry none of the requested labels; at most {limit} may.',
     remedy: 'Label them, name their labels in tags, or take them out of the dataset.',
   },
+  TRAINER_FAILED: {
+    rpc: 'internal',
+    retry: 'later',
+    message: 'The trainer failed[: {problem}].',
+    remedy: 'See the log of the job for the cause.',
+  },
   TRAINING_JOB_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
     message: 'There is no training job[ {jobId}].',
     remedy: 'Check the id; jobs of other organizations are not visible.',
+  },
+  TRAINING_TIMED_OUT: {
+    rpc: 'deadline_exceeded',
+    retry: 'never',
+    message: 'The training took longer than its limit[ of {limitSeconds} s].',
+    remedy: 'Train on fewer pictures or for fewer epochs, or raise the time limit of the job.',
   },
   UNSUPPORTED: {
     rpc: 'unimplemented',

@@ -141,11 +141,9 @@ export type JobEvent = EventHead &
 export type JobEventBody = JobEvent extends infer E ? (E extends EventHead ? Omit<E, keyof EventHead> : never) : never;
 
 export interface JobExit {
-  exit_code: number | null;
-  signal: string | null;
   /** done; stopped by order; the data or the script is at fault; else infrastructure, which is tried again. */
   result: 'done' | 'stopped' | 'data' | 'script' | 'infrastructure';
-  /** Row of the error table; absent when done. */
+  /** Row of the error table; absent when done or stopped. */
   code?: string;
   message?: string;
   started: string;

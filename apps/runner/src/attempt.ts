@@ -1,0 +1,101 @@
+/** Runs one attempt on one job, from lease to end. */
+import { rm } from 'node:fs/promises';
+import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { parseJobSpec, type JobExit } from '@platform/contract/job';
+import { errorText, Inbox, run } from '@platform/kit';
+import { deadline, initial, step, type Event, type Limits, type State } from './attempt-life.ts';
+import type { AttemptId } from './cloud/queue.ts';
+import { failureOfError } from './failures.ts';
+import { createJobFolder, writeExit } from './job/folder.ts';
+import { sayLastWord, type Ending } from './last-word.ts';
+import { Reporter } from './reporter.ts';
+import { Work } from './work.ts';
+import type { Workshop } from './workshop.ts';
+
+/** Never throws: whatever goes wrong is told to the queue. */
+export async function runAttempt(workshop: Workshop, job: Job, shutdown: AbortSignal): Promise<void> {
+  const attempt: AttemptId = { jobId: job.id, attempt: job.attempt };
+  const log = workshop.log.child('job', { ...attempt });
+  try {
+    await perform({ ...workshop, log }, job, attempt, shutdown);
+  } catch (error) {
+    log.error('the attempt broke off', { error: errorText(error) });
+    await sayLastWord(workshop, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
+  }
+  const removed = await workshop.cache.trim();
+  if (removed > 0) log.info('the picture cache was trimmed', { removedBytes: removed });
+}
+
+async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
+  const { clock, log } = workshop;
+  // The message is the authority on what the queue wants, the spec on what the trainer is told.
+  const spec = parseJobSpec({ ...job.spec, id: job.id, attempt: job.attempt, org_id: job.organizationId });
+  const folder = await createJobFolder(workshop.root, job.id, job.attempt);
+  const started = new Date(clock.wall()).toISOString();
+  const inbox = new Inbox<Event>();
+  const reporter = new Reporter(workshop.queue, attempt, { clock, log });
+  const work = new Work(workshop, { spec, manifestSha256: job.manifestSha256, folder, reporter, push: inbox.push });
+  const limits: Limits = { wallMs: spec.limits.wall_seconds * 1000, isBuiltIn: spec.kind !== 'custom' };
+
+  const ended = new AbortController();
+  const reporting = new AbortController();
+  const reports = reporter.run(inbox.push, reporting.signal);
+  const onShutdown = (): void => inbox.push({ is: 'shutdown' });
+  shutdown.addEventListener('abort', onShutdown, { once: true });
+  if (shutdown.aborted) onShutdown();
+  const close = async (ending: Ending): Promise<Event> => {
+    await writeExit(folder, exitOf(ending, started, new Date(clock.wall()).toISOString()));
+    reporting.abort();
+    await reports;
+    if (!shutdown.aborted && ending.do !== 'confirmStop') await reporter.flush(shutdown);
+    return sayLastWord(workshop, attempt, ending, shutdown);
+  };
+
+  try {
+    inbox.push({ is: 'begin' });
+    await run<State, Event, ReturnType<typeof step>['effects'][number]>(
+      {
+        initial,
+        deadline,
+        step: (state, event, now) => step(state, event, now, limits),
+        perform: async (effect) => {
+          switch (effect.do) {
+            case 'prepare':
+            case 'train':
+            case 'upload':
+              return work.begin(effect.do);
+            case 'abandon':
+              return work.abandon();
+            default:
+              return close(effect);
+          }
+        },
+      },
+      inbox,
+      ({ at }) => {
+        if (at === 'ended') ended.abort();
+      },
+      { clock, log },
+      ended.signal,
+    );
+  } finally {
+    shutdown.removeEventListener('abort', onShutdown);
+    reporting.abort();
+    await Promise.all([work.abandon(), reports]);
+    if (!workshop.keepJobs) await rm(folder.path, { recursive: true, force: true });
+  }
+}
+
+function exitOf(ending: Ending, started: string, ended: string): JobExit {
+  const times = { started, ended };
+  switch (ending.do) {
+    case 'complete':
+      return { result: 'done', ...times };
+    case 'confirmStop':
+      return { result: 'stopped', ...times };
+    case 'fail': {
+      const { cause, code, message } = ending.failure;
+      return { result: cause, code, message, ...times };
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/** The job queue as the runner sees it. */
+import { create, type MessageInitShape, type JsonObject } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { errorCodeOf } from '@platform/contract/errors';
+import {
+  type Job,
+  JobLogSchema,
+  JobMetricSchema,
+  ReportJobRequestSchema,
+  RunnerService,
+} from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import type { JobKind } from '@platform/contract/job';
+import { TimeoutError, within, type Clock } from '@platform/kit';
+import type { Failure } from '../attempt-life.ts';
+import type { JobFiles } from '../job/outputs.ts';
+import type { Session } from './session.ts';
+
+/** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */
+export interface Queue {
+  lease(kinds: readonly JobKind[], waitMs: number, signal: AbortSignal): Promise<Job | undefined>;
+  /** @returns whether the job is to be stopped. */
+  report(attempt: AttemptId, news: News, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
+  complete(attempt: AttemptId, files: JobFiles, signal: AbortSignal): Promise<void>;
+  fail(attempt: AttemptId, failure: Failure, signal: AbortSignal): Promise<{ willRetry: boolean }>;
+  confirmStop(attempt: AttemptId, signal: AbortSignal): Promise<void>;
+}
+export interface AttemptId {
+  jobId: string;
+  attempt: number;
+}
+export interface LogEntry {
+  sequence: number;
+  /** ms since 1970. */
+  time: number;
+  level: string;
+  message: string;
+}
+export interface MetricEntry {
+  sequence: number;
+  time: number;
+  values: Readonly<Record<string, number | string>>;
+}
+export interface Standing {
+  phase: string;
+  progress: number;
+  etaMs: number | undefined;
+}
+export interface News extends Standing {
+  logs: readonly LogEntry[];
+  metrics: readonly MetricEntry[];
+}
+
+const deadlineMs = 15_000;
+/** The server makes the package before it answers. */
+const completeDeadlineMs = 120_000;
+
+export function connectQueue(transport: Transport, session: Session, runnerId: string, clock: Clock): Queue {
+  const client = createClient(RunnerService, transport);
+  const call = <T>(
+    what: string,
+    ms: number,
+    signal: AbortSignal,
+    f: (options: { signal: AbortSignal; headers: { authorization: string } }) => Promise<T>,
+  ): Promise<T> =>
+    session.call(signal, (headers) => within(ms, { what, clock, signal }, (inner) => f({ signal: inner, headers })));
+  return {
+    lease: async (kinds, waitMs, signal) => {
+      const request = { runnerId, kinds: [...kinds], wait: durationFromMs(waitMs) };
+      return (await call('LeaseJob', deadlineMs + waitMs, signal, (o) => client.leaseJob(request, o))).job;
+    },
+    report: async ({ jobId, attempt }, news, holdMs, signal) => {
+      const request = create(ReportJobRequestSchema, {
+        jobId,
+        attempt,
+        runnerId,
+        phase: news.phase,
+        progress: news.progress,
+        ...(news.etaMs === undefined ? {} : { eta: durationFromMs(Math.round(news.etaMs)) }),
+        logs: news.logs.map(logOf),
+        metrics: news.metrics.map(metricOf),
+        hold: durationFromMs(holdMs),
+      });
+      const { stop } = await call('ReportJob', deadlineMs + holdMs, signal, (o) => client.reportJob(request, o));
+      return { stop };
+    },
+    complete: async ({ jobId, attempt }, { files, evaluation }, signal) => {
+      const request = {
+        jobId,
+        attempt,
+        runnerId,
+        files: files.map(({ path, sha256, sizeBytes }) => ({ path, sha256, sizeBytes: BigInt(sizeBytes) })),
+        ...(evaluation === undefined ? {} : { evaluation: evaluation as JsonObject }),
+      };
+      await call('CompleteJob', completeDeadlineMs, signal, (o) => client.completeJob(request, o));
+    },
+    fail: async ({ jobId, attempt }, failure, signal) => {
+      const request = { jobId, attempt, runnerId, ...failure };
+      const { willRetry } = await call('FailJob', deadlineMs, signal, (o) => client.failJob(request, o));
+      return { willRetry };
+    },
+    confirmStop: async ({ jobId, attempt }, signal) => {
+      await call('ConfirmStop', deadlineMs, signal, (o) => client.confirmStop({ jobId, attempt, runnerId }, o));
+    },
+  };
+}
+
+function logOf({ sequence, time, level, message }: LogEntry): MessageInitShape<typeof JobLogSchema> {
+  return { sequence: BigInt(sequence), time: timestampFromMs(time), level, message };
+}
+function metricOf({ sequence, time, values }: MetricEntry): MessageInitShape<typeof JobMetricSchema> {
+  return { sequence: BigInt(sequence), time: timestampFromMs(time), values: { ...values } };
+}
+
+/** The attempt is no longer ours. */
+export const isLeaseLost = (error: unknown): boolean =>
+  errorCodeOf(error) === 'LEASE_LOST' || (error instanceof ConnectError && error.code === Code.Aborted);
+
+/** The server did not answer, or could not just then: the same call may succeed later. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof TimeoutError) return true;
+  if (!(error instanceof ConnectError)) return false;
+  return [Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Internal, Code.ResourceExhausted].includes(error.code);
+}

@@ -1,0 +1,35 @@
+import { Code, ConnectError } from '@connectrpc/connect';
+import { errorCodeOf, PlatformError } from '@platform/contract/errors';
+import { JobFormatError } from '@platform/contract/job';
+import { errorText } from '@platform/kit';
+import type { Failure } from './attempt-life.ts';
+import type { TrainerEnd } from './trainer/trainer-process.ts';
+
+/** Of something that was thrown while an attempt was prepared, started or uploaded. */
+export function failureOfError(error: unknown): Failure {
+  if (error instanceof JobFormatError) return { cause: 'data', code: 'INVALID_ARGUMENT', message: `job: ${error.message}` };
+  if (isDiskFull(error)) {
+    const message = 'The disk of the runner is full. Free some space; the job is tried again.';
+    return { cause: 'infrastructure', code: 'DISK_FULL', message };
+  }
+  if (error instanceof PlatformError) {
+    const cause = error.code === 'INVALID_ARGUMENT' ? 'data' : error.code === 'TRAINER_FAILED' ? 'script' : 'infrastructure';
+    return { cause, code: error.code, message: `${error.what} ${error.remedy}` };
+  }
+  const code = errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
+  return { cause: 'infrastructure', code, message: errorText(error) };
+}
+
+function isDiskFull(error: unknown): boolean {
+  for (let e = error; e instanceof Error; e = e.cause) {
+    if ('code' in e && (e.code === 'ENOSPC' || e.code === 'EDQUOT')) return true;
+  }
+  return false;
+}
+
+/** What the trainer said last, with the end of its output where it gave no cause. */
+export function toldBy({ told, exit, lastLines }: TrainerEnd): TrainerEnd['told'] {
+  if (told || exit.code === 0 || lastLines.length === 0) return told;
+  const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
+  return { code: 'TRAINER_FAILED', message: `The trainer ended ${how}:\n${lastLines.join('\n')}` };
+}

@@ -1,0 +1,55 @@
+/** The job folder on this computer, one per attempt. */
+import { copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { jobFiles, picturePath } from '@platform/contract/job';
+import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job';
+import { atomicWrite } from '@platform/kit/node';
+
+export interface JobFolder {
+  readonly path: string;
+  /** Of one of `jobFiles`. */
+  file(name: keyof typeof jobFiles): string;
+}
+
+const jobsOf = (root: string): string => path.join(root, 'jobs');
+
+/** Empty, also where an earlier run of the same attempt left something. */
+export async function createJobFolder(root: string, jobId: string, attempt: number): Promise<JobFolder> {
+  const folder = path.join(jobsOf(root), `${path.basename(jobId)}-${attempt}`);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  await mkdir(path.join(folder, jobFiles.out));
+  return { path: folder, file: (name) => path.join(folder, jobFiles[name]) };
+}
+
+/** Every attempt of an earlier run is over: its lease names a runner that no longer works on it. */
+export async function removeJobFolders(root: string): Promise<number> {
+  const names = await readdir(jobsOf(root)).catch(() => []);
+  for (const name of names) await rm(path.join(jobsOf(root), name), { recursive: true, force: true });
+  return names.length;
+}
+
+/** Lets the cached picture appear in the folder, as a second name of the same file where the disk can do that. */
+export async function placePicture(folder: JobFolder, line: DatasetLine, cached: string): Promise<void> {
+  const target = path.join(folder.path, picturePath(line));
+  try {
+    await link(cached, target);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EEXIST') return; // the same picture, twice in the dataset
+    if (code !== 'EXDEV' && code !== 'EPERM' && code !== 'EMLINK') throw error;
+    await copyFile(cached, target);
+  }
+}
+
+export async function writeJobFiles(folder: JobFolder, job: JobFile, lines: readonly DatasetLine[]): Promise<void> {
+  const local = lines.map((line) => `${JSON.stringify({ ...line, image_path: picturePath(line) })}\n`);
+  await writeFile(folder.file('dataset'), local.join(''));
+  await writeFile(folder.file('events'), '');
+  await writeFile(folder.file('job'), `${JSON.stringify(job, undefined, 2)}\n`);
+}
+
+/** Written last, whole or not at all: the attempt is over. */
+export async function writeExit(folder: JobFolder, exit: JobExit): Promise<void> {
+  await atomicWrite(folder.file('exit'), `${JSON.stringify(exit, undefined, 2)}\n`);
+}

@@ -1,0 +1,59 @@
+/** Tells the queue how an attempt ended. */
+import { errorText, retry } from '@platform/kit';
+import type { Effect, Event } from './attempt-life.ts';
+import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
+import { failureOfError } from './failures.ts';
+import type { Workshop } from './workshop.ts';
+
+export type Ending = Extract<Effect, { do: 'complete' | 'fail' | 'confirmStop' }>;
+
+/** How long a runner that is being shut down tries. */
+const shutdownMs = 3_000;
+
+/** Again and again while the server is away; when the runner is being shut down, for a moment. */
+export async function sayLastWord(
+  { queue, clock, log }: Pick<Workshop, 'queue' | 'clock' | 'log'>,
+  attempt: AttemptId,
+  ending: Ending,
+  shutdown: AbortSignal,
+): Promise<Event> {
+  const say = (signal: AbortSignal): Promise<void> =>
+    retry((_, inner) => sayOnce(queue, attempt, ending, inner), {
+      clock,
+      signal,
+      attempts: Infinity,
+      maxMs: 5_000,
+      isRetryable: isPassing,
+    });
+  const limit = new AbortController();
+  const onShutdown = async (): Promise<void> => {
+    await clock.sleep(shutdownMs, limit.signal);
+    limit.abort();
+  };
+  const listener = (): void => void onShutdown();
+  shutdown.addEventListener('abort', listener, { once: true });
+  if (shutdown.aborted) listener();
+  try {
+    await say(limit.signal);
+    log.info('the job ended', { ...attempt, how: ending.do });
+    return { is: 'told' };
+  } catch (error) {
+    log.warn('the end of the job was not taken', { ...attempt, how: ending.do, error: errorText(error) });
+    if (ending.do !== 'complete' || limit.signal.aborted) return { is: 'told' };
+    return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfError(error) };
+  } finally {
+    shutdown.removeEventListener('abort', listener);
+    limit.abort();
+  }
+}
+
+async function sayOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<void> {
+  switch (ending.do) {
+    case 'complete':
+      return queue.complete(attempt, ending.files, signal);
+    case 'confirmStop':
+      return queue.confirmStop(attempt, signal);
+    case 'fail':
+      await queue.fail(attempt, ending.failure, signal);
+  }
+}

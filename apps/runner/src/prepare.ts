@@ -1,0 +1,78 @@
+/** Everything a trainer needs, onto this computer: manifest, pictures, job.json. */
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
+import type { DatasetLine, JobFile, JobSpec } from '@platform/contract/job';
+import { retry, type Clock } from '@platform/kit';
+import type { Blobs } from './cloud/blobs.ts';
+import { isPassing } from './cloud/queue.ts';
+import type { PictureCache } from './job/cache.ts';
+import { placePicture, writeJobFiles, type JobFolder } from './job/folder.ts';
+
+export interface Preparation {
+  spec: JobSpec;
+  manifestSha256: string;
+  folder: JobFolder;
+  command: string[];
+  blobs: Blobs;
+  cache: PictureCache;
+  clock: Clock;
+  signal: AbortSignal;
+  onDone(done: number, of: number): void;
+}
+
+const downloadsAtOnce = 8;
+
+/** @returns the number of pictures. Throws INVALID_ARGUMENT when the manifest is not one. */
+export async function prepareJob({ spec, folder, cache, ...to }: Preparation): Promise<number> {
+  const { signal, clock } = to;
+  const fetchBlob = (sha256: string, file: string): Promise<void> =>
+    retry((_, inner) => to.blobs.get(sha256, file, inner), { clock, signal, attempts: 6, maxMs: 5_000, isRetryable });
+  const manifestFile = path.join(folder.path, 'manifest.part');
+  await fetchBlob(to.manifestSha256, manifestFile);
+  const lines = linesOf(await readFile(manifestFile, 'utf8'));
+  await rm(manifestFile);
+
+  let done = 0;
+  const queue = lines.values();
+  const failed = new AbortController();
+  const lane = async (): Promise<void> => {
+    for (const line of queue) {
+      signal.throwIfAborted();
+      if (failed.signal.aborted) return;
+      const cached = await cache.get(line.sha256, line.size_bytes, (file) => fetchBlob(line.sha256, file));
+      await placePicture(folder, line, cached);
+      to.onDone(++done, lines.length);
+    }
+  };
+  const lanes = Array.from({ length: downloadsAtOnce }, () =>
+    lane().catch((error: unknown) => {
+      failed.abort();
+      throw error;
+    }),
+  );
+  // All of them come to rest before the folder may be removed.
+  const results = await Promise.allSettled(lanes);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+  const job: JobFile = { ...spec, command: to.command };
+  await writeJobFiles(folder, job, lines);
+  return lines.length;
+}
+
+const isRetryable = (error: unknown): boolean =>
+  isPassing(error) || (error instanceof PlatformError && error.code === 'HASH_MISMATCH');
+
+function linesOf(text: string): DatasetLine[] {
+  const lines: DatasetLine[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    if (line === '') continue;
+    try {
+      lines.push(parseDatasetLine(JSON.parse(line)));
+    } catch (error) {
+      if (!(error instanceof JobFormatError) && !(error instanceof SyntaxError)) throw error;
+      throw new PlatformError('INVALID_ARGUMENT', { field: `manifest line ${index + 1}`, limit: error.message }, error);
+    }
+  }
+  return lines;
+}

@@ -1,0 +1,118 @@
+/** The trainer as a child process, and what can be heard of it. */
+import { setPriority } from 'node:os';
+import { closeSync, openSync } from 'node:fs';
+import { isErrorCode } from '@platform/contract/errors';
+import { parseJobEvent } from '@platform/contract/job';
+import type { JobEvent } from '@platform/contract/job';
+import type { Clock } from '@platform/kit';
+import { spawnGroup, type Exit } from '@platform/kit/node';
+import type { TrainerError } from '../attempt-life.ts';
+import type { JobFolder } from '../job/folder.ts';
+import { residentMib } from './memory.ts';
+import { forgetTrainer, rememberTrainer } from './orphan.ts';
+import { tailOf } from './tail.ts';
+
+export interface TrainerTask {
+  /** Folder of the runner. */
+  root: string;
+  folder: JobFolder;
+  command: readonly string[];
+  env: Record<string, string | undefined>;
+  memoryMib: number;
+  /** Time to end after TERM. */
+  graceMs: number;
+  clock: Clock;
+  onEvent(event: JobEvent): void;
+  onLine(level: 'info' | 'error', line: string): void;
+}
+export interface TrainerEnd {
+  exit: Exit;
+  told: TrainerError | undefined;
+  /** It was ended because it used more memory than it may. */
+  overMemoryMib: number | undefined;
+  lastLines: readonly string[];
+}
+
+const lookMs = 200;
+const keptLines = 20;
+/** Below other programs: a machine that also serves stays quick. */
+const niceness = 10;
+
+/** Runs the trainer to its end, or ends it when the signal aborts. */
+export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
+  const { root, folder, clock } = task;
+  const [command = '', ...args] = task.command;
+  const output = { stdoutFile: `${folder.file('log')}`, stderrFile: `${folder.file('log')}.err` };
+  for (const file of Object.values(output)) closeSync(openSync(file, 'a'));
+  const group = await spawnGroup({ command, args, env: task.env, cwd: folder.path, ...output, clock });
+  rememberTrainer(root, group);
+  lowerPriority(group.pid);
+
+  const tails = { events: tailOf(folder.file('events')), out: tailOf(output.stdoutFile), err: tailOf(output.stderrFile) };
+  const lastLines: string[] = [];
+  const heard: { told?: TrainerError } = {};
+  const line = (level: 'info' | 'error', text: string): void => {
+    if (text.trim() === '') return;
+    lastLines.push(text);
+    if (lastLines.length > keptLines) lastLines.shift();
+    task.onLine(level, text);
+  };
+  const hear = (how: 'read' | 'end'): void => {
+    for (const text of tails.events[how]()) {
+      const event = eventOf(text);
+      if (!event) line('info', text);
+      else {
+        if (event.is === 'error') heard.told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
+        task.onEvent(event);
+      }
+    }
+    for (const text of tails.out[how]()) line('info', text);
+    for (const text of tails.err[how]()) line('error', text);
+  };
+
+  const ended = new AbortController();
+  let stopping: Promise<unknown> | undefined;
+  let overMemoryMib: number | undefined;
+  const stop = (termMs: number): void => {
+    stopping ??= group.stop({ termMs });
+  };
+  const onAbort = (): void => stop(task.graceMs);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  const exited = group.exited.then((exit) => {
+    ended.abort();
+    return exit;
+  });
+  while (!ended.signal.aborted) {
+    await clock.sleep(lookMs, ended.signal);
+    hear('read');
+    const used = residentMib(group.pid);
+    if (used !== undefined && used > task.memoryMib) {
+      overMemoryMib ??= Math.round(used);
+      stop(0);
+    }
+  }
+  const exit = await exited;
+  // Also what the trainer itself started, and left behind.
+  stop(0);
+  await stopping;
+  signal.removeEventListener('abort', onAbort);
+  hear('end');
+  forgetTrainer(root);
+  return { exit, told: heard.told, overMemoryMib, lastLines };
+}
+
+function eventOf(text: string): JobEvent | undefined {
+  try {
+    return parseJobEvent(JSON.parse(text));
+  } catch {
+    return undefined; // a script may write what it likes
+  }
+}
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, niceness);
+  } catch {
+    // it has ended already
+  }
+}

@@ -1,0 +1,124 @@
+/** The long parts of an attempt: each runs beside the machine and tells it by an event when it is over. */
+import { PlatformError } from '@platform/contract/errors';
+import type { JobSpec } from '@platform/contract/job';
+import { errorText, retry } from '@platform/kit';
+import type { Event } from './attempt-life.ts';
+import { isPassing } from './cloud/queue.ts';
+import { failureOfError, toldBy } from './failures.ts';
+import type { JobFolder } from './job/folder.ts';
+import { readOutputs } from './job/outputs.ts';
+import { prepareJob } from './prepare.ts';
+import type { Reporter } from './reporter.ts';
+import { trainerCommand } from './trainer/command.ts';
+import { runTrainer } from './trainer/trainer-process.ts';
+import type { Workshop } from './workshop.ts';
+
+export interface Task {
+  spec: JobSpec;
+  manifestSha256: string;
+  folder: JobFolder;
+  reporter: Reporter;
+  push(event: Event): void;
+}
+
+/** Parts of the bar: download, training, upload. */
+const trainingFrom = 0.03;
+const trainingTo = 0.97;
+const share = (progress: number): number => trainingFrom + (trainingTo - trainingFrom) * progress;
+
+export class Work {
+  readonly #workshop: Workshop;
+  readonly #task: Task;
+  readonly #abort = new AbortController();
+  #current: Promise<void> = Promise.resolve();
+
+  constructor(workshop: Workshop, task: Task) {
+    this.#workshop = workshop;
+    this.#task = task;
+  }
+
+  begin(part: 'prepare' | 'train' | 'upload'): void {
+    const { push } = this.#task;
+    this.#current = this.#run(part).then(
+      (event) => {
+        if (!this.#abort.signal.aborted) push(event);
+      },
+      (error: unknown) => {
+        if (this.#abort.signal.aborted) return;
+        this.#workshop.log.warn('a part of the job failed', { part, error: errorText(error) });
+        push({ is: 'failed', failure: failureOfError(error) });
+      },
+    );
+  }
+  /** Ends what is under way and waits for it. */
+  async abandon(): Promise<Event> {
+    this.#abort.abort();
+    await this.#current;
+    return { is: 'gone' };
+  }
+
+  #run(part: 'prepare' | 'train' | 'upload'): Promise<Event> {
+    switch (part) {
+      case 'prepare':
+        return this.#prepare();
+      case 'train':
+        return this.#train();
+      case 'upload':
+        return this.#upload();
+    }
+  }
+  #command(): string[] {
+    const { spec, folder } = this.#task;
+    const program = this.#workshop.trainers[spec.kind];
+    if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
+    return trainerCommand(program, spec, folder);
+  }
+  async #prepare(): Promise<Event> {
+    const { spec, manifestSha256, folder, reporter } = this.#task;
+    const { blobs, cache, clock } = this.#workshop;
+    const onDone = (done: number, of: number): void =>
+      reporter.stand({ phase: 'preparing', progress: (trainingFrom * done) / of, etaMs: undefined });
+    const command = this.#command();
+    const { signal } = this.#abort;
+    const count = await prepareJob({ spec, manifestSha256, folder, command, blobs, cache, clock, signal, onDone });
+    reporter.line('info', `${count} pictures are here.`);
+    return { is: 'prepared' };
+  }
+  async #train(): Promise<Event> {
+    const { spec, folder, reporter } = this.#task;
+    const { root, graceMs, env, clock } = this.#workshop;
+    const { memory_mib: memoryMib } = spec.limits;
+    const end = await runTrainer(
+      {
+        root,
+        folder,
+        command: this.#command(),
+        env: { ...env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id },
+        memoryMib,
+        graceMs,
+        clock,
+        onEvent: (event) => reporter.event(event, share),
+        onLine: (level, line) => reporter.line(level, line),
+      },
+      this.#abort.signal,
+    );
+    if (end.overMemoryMib !== undefined) {
+      throw new PlatformError('OUT_OF_MEMORY', { usedMib: end.overMemoryMib, limitMib: memoryMib });
+    }
+    const told = toldBy(end);
+    return { is: 'exited', ...end.exit, ...(told === undefined ? {} : { told }) };
+  }
+  async #upload(): Promise<Event> {
+    const { spec, folder, reporter } = this.#task;
+    const { blobs, clock } = this.#workshop;
+    const { signal } = this.#abort;
+    const outputs = await readOutputs(folder.file('out'), spec.limits.disk_mib * 2 ** 20);
+    for (const [done, { path, sha256 }] of outputs.files.entries()) {
+      const progress = trainingTo + ((1 - trainingTo) * done) / outputs.files.length;
+      reporter.stand({ phase: 'uploading', progress, etaMs: undefined });
+      const put = (_: number, inner: AbortSignal): Promise<void> => blobs.put(sha256, `${folder.file('out')}/${path}`, inner);
+      await retry(put, { clock, signal, attempts: Infinity, maxMs: 5_000, isRetryable: isPassing });
+    }
+    return { is: 'uploaded', files: outputs };
+  }
+}

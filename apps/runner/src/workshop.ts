@@ -1,0 +1,22 @@
+import type { Clock, Log } from '@platform/kit';
+import type { Blobs } from './cloud/blobs.ts';
+import type { Queue } from './cloud/queue.ts';
+import type { PictureCache } from './job/cache.ts';
+import type { Trainers } from './trainer/command.ts';
+
+/** What every attempt needs. */
+export interface Workshop {
+  /** Folder of the runner. */
+  root: string;
+  queue: Queue;
+  blobs: Blobs;
+  cache: PictureCache;
+  trainers: Trainers;
+  /** Time that a trainer gets to end. */
+  graceMs: number;
+  keepJobs: boolean;
+  /** Of trainers. */
+  env: Record<string, string | undefined>;
+  clock: Clock;
+  log: Log;
+}
