@@ -62,7 +62,7 @@ export function scriptArguments(values: Readonly<Record<string, string>>): Recor
 
 const trainerSettings: Readonly<Record<string, { pattern: RegExp; limit: string }>> = {
   epochs: { pattern: /^[1-9]\d{0,2}$/, limit: 'a whole number from 1 to 999' },
-  recipe: { pattern: /^(lp-ft|probe)$/, limit: 'lp-ft or probe' },
+  recipe: { pattern: /^(auto|probe)$/, limit: 'auto or probe' },
   side: { pattern: /^[1-9]\d{1,3}$/, limit: 'pixels, a whole number from 10 to 9999' },
 };
 
