@@ -456,13 +456,14 @@ test('a message above the limit is refused, and nothing is stored', async () => 
   assert.equal((await server.client(DataService, 'owner').binaryDataByFilter({ countOnly: true })).count, 0n);
 });
 
+const status = async (url: string): Promise<number> => (await fetch(url)).status;
+
 test('signed links: for anybody, until they expire, for that datum only', async () => {
   const clock = new FakeClock(systemClock.wall());
   await using server = await trainingServer(clock);
   const [a, b] = [await upload(server, { at: 1 }), await upload(server, { at: 2 })];
   const client = server.client(DataService, 'owner');
   const { signedUrl } = await client.createBinaryDataSignedURL({ binaryDataId: a });
-  const status = async (url: string) => (await fetch(url)).status;
   assert.equal(await status(signedUrl), 200);
   assert.equal(await status(signedUrl.replace(a, b)), 401);
   assert.equal(await status(signedUrl.replace(/expires=\d+/, 'expires=9999999999')), 401);

@@ -526,18 +526,20 @@ test('completion wants every file: uploaded, of that size, by this organization,
   assert.equal(await complete(await files()), 'ok');
 });
 
+/** Log lines as a runner sends them. */
+const lines = (from: number, count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    sequence: BigInt(from + n),
+    level: 'info',
+    message: `line ${from + n}`,
+  }));
+
 test('logs: pages with tokens, an empty one at the end, attempts one after the other; gone a week after the end', async () => {
   const clock = new FakeClock();
   await using world = await setUp(clock);
   const { server, submit, lease, runner, training } = world;
   const id = await submit('1');
   await lease();
-  const lines = (from: number, count: number) =>
-    Array.from({ length: count }, (_, n) => ({
-      sequence: BigInt(from + n),
-      level: 'info',
-      message: `line ${from + n}`,
-    }));
   await runner.reportJob({ jobId: id, attempt: 1, runnerId: 'r1', logs: lines(1, 700) });
   await runner.reportJob({ jobId: id, attempt: 1, runnerId: 'r1', logs: lines(600, 500) });
   await lease(); // it came back: a new attempt

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { DescService } from '@bufbuild/protobuf';
-import { type Client, ConnectError, createClient, type Interceptor } from '@connectrpc/connect';
+import { type Client, ConnectError, type ConnectRouter, createClient, type Interceptor } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { errorCodeOf, type ErrorCode, PlatformError } from '@platform/contract/errors';
-import { type Clock } from '@platform/kit';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import type { Authenticator } from '../src/auth/authenticate.ts';
@@ -13,6 +14,7 @@ import { dataDownloads } from '../src/http/captured-data.ts';
 import { httpListener } from '../src/http/exchange.ts';
 import { packageDownloads } from '../src/http/packages.ts';
 import type { Deps } from '../src/rpc/routes.ts';
+import { registryCalls } from '../src/rpc/app-registry.ts';
 import { trainingRoutes } from '../src/rpc/training-routes.ts';
 import type { Caller, Role } from '../src/rules/permissions.ts';
 import type { Database } from '../src/store/database.ts';
@@ -106,7 +108,11 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     secrets: { signingKey: Buffer.from('only for tests') },
   } as unknown as Deps;
   const pages = httpListener([packageDownloads(deps), dataDownloads(deps)], authenticator, testLog);
-  const listener = rpcListener({ routes: trainingRoutes(deps), authenticator, fast: () => false, pages, log: testLog });
+  const routes = (router: ConnectRouter): void => {
+    trainingRoutes(deps)(router);
+    router.service(AppService, registryCalls(deps));
+  };
+  const listener = rpcListener({ routes, authenticator, fast: () => false, pages, log: testLog });
   const open = await openPort(listener, {
     host: '127.0.0.1',
     port: 0,

@@ -2,6 +2,7 @@ import { createGzip } from 'node:zlib';
 import { pipeline } from 'node:stream/promises';
 import crc32c from 'crc-32/crc32c.js';
 import tar from 'tar-stream';
+import { PlatformError } from '@platform/contract/errors';
 import type { BlobStore, StoredBlob } from './store.ts';
 
 export type PackedFile = { path: string; sha256: string; sizeBytes: number };
@@ -24,8 +25,14 @@ export async function packFiles(blobs: BlobStore, files: readonly PackedFile[]):
     archive.destroy();
     gzip.destroy();
   });
-  const [packed] = await Promise.all([stored, filled, zipped]);
-  return packed;
+  try {
+    const [packed] = await Promise.all([stored, filled, zipped]);
+    return packed;
+  } catch (error) {
+    // When the store gives up, the streams before it break, too, and may say so first.
+    const first: unknown = await stored.catch((reason: unknown) => reason);
+    throw first instanceof PlatformError ? first : error;
+  }
 }
 
 async function fill(archive: tar.Pack, blobs: BlobStore, files: readonly PackedFile[]): Promise<void> {

@@ -15,21 +15,12 @@ import { audit } from '../store/audit.ts';
 import { claimVersion } from '../store/jobs.ts';
 import { noteBlob } from '../store/owned-blobs.ts';
 import { findPackage, listPackages, orgOfNamespace, publish, removeVersion, type Version } from '../store/registry.ts';
-import type { PackageKind } from '../store/training-schema.ts';
 import { baseUrlOf } from './base-url.ts';
+import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 
 type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt'>;
-
-const kinds: ReadonlyMap<PackageType, PackageKind> = new Map([
-  [PackageType.ARCHIVE, 'archive'],
-  [PackageType.ML_MODEL, 'ml_model'],
-  [PackageType.MODULE, 'module'],
-  [PackageType.SLAM_MAP, 'slam_map'],
-  [PackageType.ML_TRAINING, 'ml_training'],
-]);
-const typeOf = new Map([...kinds].map(([type, kind]) => [kind, type]));
 
 const packageLimitBytes = 4 * 1024 ** 3;
 
@@ -47,7 +38,7 @@ export const packageRoutes =
         organizationId: row.orgId,
         name: row.name,
         version: row.version,
-        type: typeOf.get(row.type) ?? PackageType.UNSPECIFIED,
+        type: typeOfKind.get(row.type) ?? PackageType.UNSPECIFIED,
         files: row.files.map((file) => ({ name: file.path, size: BigInt(file.size_bytes) })),
         metadata: row.metadata as JsonObject,
         ...(row.platform === null ? {} : { platform: row.platform }),
@@ -66,7 +57,7 @@ export const packageRoutes =
         const orgId = await orgOfNamespace(db, owner);
         if (orgId === undefined) throw absent();
         requireMemberOrPart(callerOf(context), orgId, absent);
-        const kind = type ? kinds.get(type) : undefined;
+        const kind = type ? kindOfType.get(type) : undefined;
         const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
         if (!row) throw absent();
         return { package: message(row, context, includeUrl ?? false) };
@@ -74,7 +65,7 @@ export const packageRoutes =
 
       async listPackages({ organizationId, name, version, type, includeUrl }, context) {
         requireMemberOrPart(callerOf(context), check.filled('organization_id', organizationId));
-        const kind = type ? kinds.get(type) : undefined;
+        const kind = type ? kindOfType.get(type) : undefined;
         const rows = await listPackages(db, { orgId: organizationId, name, version, type: kind });
         return { packages: rows.map((row) => message(row, context, includeUrl ?? false)) };
       },
@@ -111,9 +102,9 @@ async function createPackage(
   const orgId = check.filled('organization_id', info.organizationId);
   requireOwner(caller, orgId);
   const name = check.packageName('name', info.name);
-  const kind = kinds.get(info.type);
+  const kind = kindOfType.get(info.type);
   if (!kind) {
-    const limit = [...kinds.values()].map((one) => one.toUpperCase()).join(', ');
+    const limit = [...kindOfType.values()].map((one) => one.toUpperCase()).join(', ');
     throw new PlatformError('INVALID_ARGUMENT', { field: 'type', value: info.type, limit });
   }
   const now = clock.wall();

@@ -8,6 +8,7 @@ import {
   RunnerService,
 } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { jobKinds, jobPhases, type JobSpec } from '@platform/contract/job';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../auth/caller.ts';
 import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
 import { type Cause, type JobEvent, step } from '../rules/job-life.ts';
@@ -27,8 +28,8 @@ type RunnerDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'stop' | 'notifications'
 const longestWaitMs = 60_000;
 /** Shorter than a lease, so that a held report never lets it run out. */
 const longestHoldMs = leaseMs / 2;
-/** While the package is made the runner may have nothing more to say. */
-const publishMs = 10 * 60_000;
+/** While the package is made the server itself keeps the lease. */
+const renewMs = leaseMs / 3;
 const maxFiles = 1000;
 const maxLines = 20_000;
 
@@ -211,9 +212,10 @@ async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: C
   const modelId = `${row.orgId}/${row.modelName}`;
   if (!first.changed) return modelId;
   const files = await storedFiles(deps, row.orgId, request.files);
-  const leaseUntil = clock.wall() + publishMs;
-  await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil }, by());
-  const packed = await packFiles(blobs, files);
+  const renew = async (): Promise<void> => {
+    await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: clock.wall() + leaseMs }, by());
+  };
+  const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files));
   const evaluation = request.evaluation ?? null;
   const moved = await moveOn(db, row, event, by(), async (trx, job) => {
     if (job.state !== 'completed') return;
@@ -240,6 +242,25 @@ async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: C
   // Canceled while it was publishing: the result is not wanted.
   if (moved.row.state !== 'completed') throw leaseLost(request);
   return modelId;
+}
+
+/** Renews the lease at once and again and again until `work` is done. @throws what either throws. */
+async function whileRenewing<T>(renew: () => Promise<void>, clock: Clock, work: () => Promise<T>): Promise<T> {
+  await renew();
+  const done = new AbortController();
+  const renewing = (async () => {
+    for (;;) {
+      await clock.sleep(renewMs, done.signal);
+      if (done.signal.aborted) return;
+      await renew();
+    }
+  })();
+  try {
+    // A lease that is lost meanwhile ends the work early.
+    return await Promise.race([work(), renewing.then(() => new Promise<never>(() => {}))]);
+  } finally {
+    done.abort();
+  }
 }
 
 /** @throws PlatformError INVALID_ARGUMENT, BLOB_MISSING */

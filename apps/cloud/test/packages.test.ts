@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { PlatformError } from '@platform/contract/errors';
+import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import {
+  type CreatePackageRequestSchema,
+  PackageService,
+  PackageType,
+} from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { openDiskBlobs } from '../src/blobs/disk.ts';
+import { crcHeader, packFiles } from '../src/blobs/package-archive.ts';
+import { readBlob } from '../src/blobs/store.ts';
+import { outcome, trainingServer, type TrainingServer, type Who } from './training-server.ts';
+
+async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
+test('an archive of the same files is the same bytes, whatever their order', async () => {
+  await using folder = await tempFolder();
+  const blobs = await openDiskBlobs(folder.path);
+  const big = await blobs.put(whole(randomBytes(3_000_000)));
+  const empty = await blobs.put(whole(Buffer.alloc(0)));
+  const long = `${'folder/'.repeat(30)}labels.txt`;
+  const files = [
+    { path: 'm.onnx', ...big },
+    { path: long, ...empty },
+  ];
+  const [a, b] = [await packFiles(blobs, files), await packFiles(blobs, files.toReversed())];
+  assert.deepEqual(a, b);
+  assert.equal((await blobs.head(a.sha256))?.sizeBytes, a.sizeBytes);
+});
+
+test('an archive that cannot be made says why, and leaves nothing waiting', async () => {
+  await using folder = await tempFolder();
+  const blobs = await openDiskBlobs(folder.path);
+  const big = await blobs.put(whole(randomBytes(3_000_000)));
+  const missing = { path: 'gone', sha256: '0'.repeat(64), sizeBytes: 5 };
+  await assert.rejects(packFiles(blobs, [{ path: 'a', ...big }, missing]), { code: 'BLOB_MISSING' });
+  const full = {
+    ...blobs,
+    async put(bytes: AsyncIterable<Uint8Array>) {
+      for await (const chunk of bytes) if (chunk.length > 0) break;
+      throw new PlatformError('DISK_FULL', { path: folder.path });
+    },
+  };
+  await assert.rejects(packFiles(full, [{ path: 'a', ...big }]), { code: 'DISK_FULL' });
+});
+
+test('the checksum as machines read it', () => {
+  assert.equal(crcHeader(0xe3069283), 'crc32c=4waSgw==');
+  assert.equal(crcHeader(1), 'crc32c=AAAAAQ==');
+});
+
+type Part = MessageInitShape<typeof CreatePackageRequestSchema>;
+const archive = gzipSync('not a real archive');
+const contents = (bytes: Uint8Array): Part => ({ package: { case: 'contents', value: bytes } });
+const info = (server: TrainingServer, more: object = {}): Part => ({
+  package: {
+    case: 'info',
+    value: {
+      organizationId: server.own.orgId,
+      name: 'script',
+      version: '1',
+      type: PackageType.ML_TRAINING,
+      files: [{ name: 'setup.py', size: 3n }],
+      metadata: { model_framework: 'onnx', draft: true },
+      ...more,
+    },
+  },
+});
+const send = (server: TrainingServer, parts: Part[], who: Who = 'owner') =>
+  server.client(PackageService, who).createPackage(
+    (async function* all() {
+      for (const part of parts) yield await Promise.resolve(part);
+    })(),
+  );
+
+test('packages: sent in pieces, listed, downloaded, deleted, and a version is never free again', async () => {
+  await using server = await trainingServer();
+  const { orgId } = server.own;
+  const packages = server.client(PackageService, 'owner');
+  const rows: [name: string, parts: Part[], expected: string, who?: Who][] = [
+    ['in two pieces', [info(server), contents(archive.subarray(0, 1)), contents(archive.subarray(1))], 'ok'],
+    ['the same version again', [info(server), contents(archive)], '6 MODEL_VERSION_TAKEN'],
+    [
+      'another type under that name',
+      [info(server, { version: '2', type: PackageType.ML_MODEL }), contents(archive)],
+      '6 NAME_TAKEN',
+    ],
+    ['a second version', [info(server, { version: '2' }), contents(archive)], 'ok'],
+    ['no info', [contents(archive)], '3 INVALID_ARGUMENT'],
+    ['info twice', [info(server, { version: '3' }), info(server), contents(archive)], '3 INVALID_ARGUMENT'],
+    ['no contents', [info(server, { version: '3' })], '3 INVALID_ARGUMENT'],
+    ['no archive', [info(server, { version: '3' }), contents(Buffer.from('text'))], '3 INVALID_ARGUMENT'],
+    [
+      'no type',
+      [info(server, { version: '3', type: PackageType.UNSPECIFIED }), contents(archive)],
+      '3 INVALID_ARGUMENT',
+    ],
+    ['a name that is no file name', [info(server, { name: '../x' }), contents(archive)], '3 INVALID_ARGUMENT'],
+    ['an operator', [info(server, { version: '3' }), contents(archive)], '7 NOT_OWNER', 'operator'],
+    ['a stranger', [info(server, { version: '3' }), contents(archive)], '5 ORGANIZATION_NOT_FOUND', 'stranger'],
+  ];
+  for (const [name, parts, expected, who] of rows)
+    assert.equal(await outcome(send(server, parts, who)), expected, name);
+  const unnamed = await send(server, [info(server, { version: '' }), contents(archive)]);
+  assert.equal(unnamed.id, `${orgId}/script`);
+  assert.match(unnamed.version, /^\d{13}$/, 'a version of our own: ms since 1970');
+
+  const list = async (more: object) =>
+    (await packages.listPackages({ organizationId: orgId, ...more })).packages.map((one) => one.info?.version);
+  assert.deepEqual(await list({}), [unnamed.version, '2', '1']);
+  assert.deepEqual(await list({ name: 'script', version: '2', type: PackageType.ML_TRAINING }), ['2']);
+  assert.deepEqual(await list({ type: PackageType.ML_MODEL }), []);
+  const get = async (version: string, who: Who = 'owner') =>
+    (await server.client(PackageService, who).getPackage({ id: `${orgId}/script`, version, includeUrl: true })).package;
+  assert.equal((await get('latest'))?.info?.version, unnamed.version);
+  const found = await get('1', 'machine');
+  assert.deepEqual(
+    [found?.info?.files[0]?.name, found?.info?.metadata],
+    ['setup.py', { model_framework: 'onnx', draft: true }],
+  );
+  const path = (found?.url ?? '').slice(server.url.length);
+  assert.deepEqual(Buffer.from(await (await server.get(path, 'machine')).arrayBuffer()), archive);
+  assert.equal(await outcome(get('9')), '5 PACKAGE_NOT_FOUND');
+  assert.equal(await outcome(get('1', 'stranger')), '5 PACKAGE_NOT_FOUND');
+  assert.equal(await outcome(packages.getPackage({ id: 'script' })), '3 INVALID_ARGUMENT');
+
+  assert.equal(
+    await outcome(server.client(PackageService, 'operator').deletePackage({ id: `${orgId}/script`, version: '1' })),
+    '7 NOT_OWNER',
+  );
+  assert.equal(
+    await outcome(server.client(PackageService, 'stranger').deletePackage({ id: `${orgId}/script`, version: '1' })),
+    '5 PACKAGE_NOT_FOUND',
+  );
+  await packages.deletePackage({ id: `${orgId}/script`, version: '1' });
+  assert.equal(await outcome(packages.deletePackage({ id: `${orgId}/script`, version: '1' })), '5 PACKAGE_NOT_FOUND');
+  assert.equal((await server.get(path, 'machine')).status, 404);
+  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
+});
+
+test('twenty at once send one version: one is stored, and it is whole', async () => {
+  await using server = await trainingServer();
+  const bodies = Array.from({ length: 20 }, (_, n) => gzipSync(`body ${n}`));
+  const results = await Promise.all(bodies.map((body) => outcome(send(server, [info(server), contents(body)]))));
+  assert.deepEqual(
+    [results.filter((one) => one === 'ok').length, results.filter((one) => one === '6 MODEL_VERSION_TAKEN').length],
+    [1, 19],
+  );
+  const row = await server.db.selectFrom('registryVersion').select('packageSha256').executeTakeFirstOrThrow();
+  const stored = await readBlob(server.blobs, row.packageSha256);
+  assert.ok(bodies.some((body) => body.equals(stored)));
+});
+
+test('registry items: made by an upload or by themselves, changed and deleted by owners, public ones seen by all', async () => {
+  await using server = await trainingServer();
+  const { orgId } = server.own;
+  await send(server, [info(server), contents(archive)]);
+  const app = server.client(AppService, 'owner');
+  const stranger = server.client(AppService, 'stranger');
+  const itemId = `${orgId}:script`;
+  const get = async (who: Who = 'owner', id = itemId) =>
+    (await server.client(AppService, who).getRegistryItem({ itemId: id })).item;
+  const item = await get();
+  assert.deepEqual(
+    [item?.itemId, item?.type, item?.visibility],
+    ['own:script', PackageType.ML_TRAINING, Visibility.PRIVATE],
+  );
+  assert.ok(item?.metadata.case === 'mlTrainingMetadata');
+  assert.deepEqual(
+    [
+      item.metadata.value.modelFramework,
+      item.metadata.value.draft,
+      item.metadata.value.versions.map(({ version }) => version),
+    ],
+    [ModelFramework.ONNX, true, ['1']],
+  );
+  const update = { itemId, type: PackageType.ML_TRAINING, description: 'Trains', visibility: Visibility.PUBLIC };
+  const rows: [name: string, call: () => Promise<unknown>, expected: string][] = [
+    ['unknown', () => get('owner', `${orgId}:x`), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['unknown organization', () => get('owner', 'x:script'), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['no item id', () => get('owner', 'script'), '3 INVALID_ARGUMENT'],
+    ['private, for a stranger', () => get('stranger'), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['its own machine', () => get('machine'), 'ok'],
+    ['changed by a stranger', () => stranger.updateRegistryItem(update), '5 REGISTRY_ITEM_NOT_FOUND'],
+    ['changed by an operator', () => server.client(AppService, 'operator').updateRegistryItem(update), '7 NOT_OWNER'],
+    [
+      'public without a description',
+      () => app.updateRegistryItem({ ...update, description: '' }),
+      '3 INVALID_ARGUMENT',
+    ],
+    [
+      'made public',
+      () =>
+        app.updateRegistryItem({
+          ...update,
+          metadata: {
+            case: 'updateMlTrainingMetadata',
+            value: { modelType: ModelType.OBJECT_DETECTION, modelFramework: ModelFramework.PYTORCH, draft: false },
+          },
+        }),
+      'ok',
+    ],
+    ['public, for a stranger', () => get('stranger'), 'ok'],
+    ['deleted by a stranger', () => stranger.deleteRegistryItem({ itemId }), '5 REGISTRY_ITEM_NOT_FOUND'],
+    [
+      'a new one',
+      () => app.createRegistryItem({ organizationId: orgId, name: 'model', type: PackageType.ML_MODEL }),
+      'ok',
+    ],
+    [
+      'again',
+      () => app.createRegistryItem({ organizationId: orgId, name: 'model', type: PackageType.ML_MODEL }),
+      '6 NAME_TAKEN',
+    ],
+    [
+      'by an operator',
+      () =>
+        server
+          .client(AppService, 'operator')
+          .createRegistryItem({ organizationId: orgId, name: 'y', type: PackageType.ML_MODEL }),
+      '7 NOT_OWNER',
+    ],
+  ];
+  for (const [name, call, expected] of rows) assert.equal(await outcome(call()), expected, name);
+  const names = async (who: Who, more: object = {}) =>
+    (await server.client(AppService, who).listRegistryItems(more)).items.map((one) => one.name);
+  assert.deepEqual(await names('owner'), ['model', 'script']);
+  assert.deepEqual(await names('stranger'), ['script']);
+  assert.deepEqual(await names('owner', { types: [PackageType.ML_MODEL], organizationId: orgId }), ['model']);
+  assert.deepEqual(
+    await names('owner', { searchTerm: 'TRAIN', publicNamespaces: ['own'], visibilities: [Visibility.PUBLIC] }),
+    ['script'],
+  );
+  await app.deleteRegistryItem({ itemId });
+  assert.equal(await outcome(get()), '5 REGISTRY_ITEM_NOT_FOUND');
+  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
+});
