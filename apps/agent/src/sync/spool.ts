@@ -220,7 +220,7 @@ export class Spool {
       if (wordy) total -= await this.#removeDebug(wordy);
       else if (oldest) {
         const open = (await this.#read(oldest)).filter((r) => r.sequence > this.#state.acked);
-        this.#dropped += open.length;
+        this.#dropped += open.reduce((sum, r) => sum + countOf(r), 0);
         total -= oldest.bytes;
         await this.#remove([oldest]);
       } else return;
@@ -268,16 +268,19 @@ export class Spool {
   #dropPending(): void {
     const debug = this.#pending.findIndex((p) => p.line.level === 'debug');
     const [gone] = this.#pending.splice(Math.max(debug, 0), 1);
-    this.#dropped++;
+    this.#dropped += gone ? countOf(gone.line) : 0;
     gone?.stored();
   }
 }
 
+const droppedMessage = 'log lines were dropped because there was no room for them';
+/** A notice that is dropped itself stands for the lines that it told of. */
+const countOf = ({ message, fields }: LogLine): number => (message === droppedMessage ? Number(fields['lines']) : 1);
 const droppedLine = (lines: number, time: number): LogLine => ({
   time,
   level: 'warn',
   logger: 'agent.logs',
-  message: 'log lines were dropped because there was no room for them',
+  message: droppedMessage,
   fields: { lines },
 });
 

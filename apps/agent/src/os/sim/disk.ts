@@ -1,0 +1,76 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { Disk, Lines } from '../ports.ts';
+import type { SimFiles } from './files.ts';
+
+export class PowerCut extends Error {}
+
+/** What a test may do to the disk. */
+export interface DiskFaults {
+  /** The power fails in the n-th change from now, after this share of its bytes. */
+  cutIn?: { changes: number; share: number };
+  isFull?: boolean;
+}
+
+export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
+  /** Counts a change; the share of its bytes that still reaches the disk. */
+  const change = (): number => {
+    if (faults.isFull) throw new PlatformError('DISK_FULL');
+    const { cutIn } = faults;
+    if (!cutIn || --cutIn.changes > 0) return 1;
+    delete faults.cutIn;
+    return cutIn.share;
+  };
+  return {
+    read: async (file) => files.get(file)?.bytes.slice(),
+    async write(file, bytes) {
+      const share = change();
+      if (share >= 0.5) files.put(file, bytes.slice()); // the rename: before it nothing, after it everything
+      if (share < 1) throw new PowerCut();
+    },
+    async append(file, bytes) {
+      const share = change();
+      files.append(file, bytes.slice(0, Math.floor(bytes.length * share)));
+      if (share < 1) throw new PowerCut();
+    },
+    async list(folder) {
+      return files
+        .names()
+        .filter((name) => name.startsWith(`${folder}/`) && !name.slice(folder.length + 1).includes('/'))
+        .map((name) => name.slice(folder.length + 1));
+    },
+    async remove(file) {
+      const share = change();
+      if (share >= 0.5) files.remove(file);
+      if (share < 1) throw new PowerCut();
+    },
+  };
+}
+
+export function simLines(files: SimFiles): Lines {
+  return {
+    async end(name) {
+      if (!files.get(name)) files.put(name, new Uint8Array());
+      const file = files.get(name)!;
+      return { file: file.id, offset: file.bytes.length };
+    },
+    async read(name, from) {
+      const file = files.get(name);
+      if (!file) return { lines: [], position: { file: '', offset: 0 } };
+      const offset = from && from.file === file.id && from.offset <= file.bytes.length ? from.offset : 0;
+      const text = new TextDecoder().decode(file.bytes.subarray(offset));
+      const end = text.lastIndexOf('\n') + 1;
+      const lines = end === 0 ? [] : text.slice(0, end - 1).split('\n');
+      return {
+        lines,
+        position: { file: file.id, offset: offset + new TextEncoder().encode(text.slice(0, end)).length },
+      };
+    },
+    async trim(name, read, limitBytes) {
+      const file = files.get(name);
+      if (!file || file.id !== read.file || file.bytes.length <= limitBytes || read.offset < file.bytes.length)
+        return read;
+      file.bytes = new Uint8Array();
+      return { file: file.id, offset: 0 };
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import type { Clock } from '@platform/kit';
+import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import type { SimFiles } from './files.ts';
+
+interface SimProcess {
+  id: ProcessId;
+  /** Group leader's pid. */
+  group: number;
+  isMarked: boolean;
+  ignored: Set<string>;
+  exit: Exit | undefined;
+  ended: AbortController;
+}
+
+/**
+ * Runs shell scripts of a few words: echo TEXT [>&2], sleep SECONDS [&], trap '' SIGNALS, exit CODE. `$!` is the last
+ * child. Enough for programs that behave, misbehave and leave children.
+ */
+export class SimProcesses {
+  readonly #clock: Clock;
+  readonly #files: SimFiles;
+  readonly #all = new Map<number, SimProcess>();
+  #lastPid = 100;
+
+  constructor(clock: Clock, files: SimFiles) {
+    this.#clock = clock;
+    this.#files = files;
+  }
+
+  isAlive(pid: number): boolean {
+    const p = this.#all.get(pid);
+    return p !== undefined && p.exit === undefined;
+  }
+
+  /** As seen by one agent: the parent of what it starts. */
+  port(): Processes {
+    return {
+      start: async ({ program, stdoutFile, stderrFile }) => {
+        const script = this.#files.get(program);
+        if (!script) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });
+        const p = this.#make();
+        void this.#interpret(p, new TextDecoder().decode(script.bytes), stdoutFile, stderrFile);
+        return this.#handle(p, (exit) => exit);
+      },
+      adopt: (id) => {
+        const p = this.#all.get(id.pid);
+        if (!p || p.exit || p.id.startTime !== id.startTime) return undefined;
+        return this.#handle(p, () => ({ code: null, signal: null }));
+      },
+      find: async () =>
+        [...this.#all.values()].filter((p) => p.isMarked && !p.exit && p.group === p.id.pid).map((p) => ({ ...p.id })),
+    };
+  }
+
+  #make(group?: number): SimProcess {
+    const pid = ++this.#lastPid;
+    const p: SimProcess = {
+      id: { pid, startTime: `sim/${pid}` },
+      group: group ?? pid,
+      isMarked: true,
+      ignored: new Set(),
+      exit: undefined,
+      ended: new AbortController(),
+    };
+    this.#all.set(pid, p);
+    return p;
+  }
+
+  #end(p: SimProcess, exit: Exit): void {
+    if (p.exit) return;
+    p.exit = exit;
+    p.ended.abort();
+  }
+
+  #handle(p: SimProcess, seen: (exit: Exit) => Exit): RunningProcess {
+    const exited = new Promise<Exit>((resolve) => {
+      const tell = () => resolve(seen(p.exit ?? { code: null, signal: null }));
+      if (p.exit) tell();
+      else p.ended.signal.addEventListener('abort', tell, { once: true });
+    });
+    return {
+      id: { ...p.id },
+      exited,
+      signal: (name) => {
+        const targets = name === 'KILL' ? [...this.#all.values()].filter((o) => o.group === p.group) : [p];
+        for (const target of targets) {
+          if (!target.ignored.has(name)) this.#end(target, { code: null, signal: `SIG${name}` });
+        }
+      },
+    };
+  }
+
+  async #interpret(p: SimProcess, script: string, stdout: string, stderr: string): Promise<void> {
+    let lastChild = 0;
+    for (const line of script.split('\n')) {
+      if (p.exit) return;
+      const [word, rest = ''] = [
+        line.split(' ')[0],
+        line.slice(line.indexOf(' ') + 1).replaceAll('$!', String(lastChild)),
+      ];
+      if (word === 'echo') {
+        const isError = rest.endsWith(' >&2');
+        const text = rest.replace(/ >&2$/, '').replace(/^'(.*)'$/, '$1');
+        this.#files.append(isError ? stderr : stdout, new TextEncoder().encode(`${text}\n`));
+      } else if (word === 'sleep' && rest.endsWith('&')) {
+        const child = this.#make(p.group);
+        child.ignored = new Set(p.ignored);
+        lastChild = child.id.pid;
+        void this.#clock
+          .sleep(Number.parseFloat(rest) * 1000, child.ended.signal)
+          .then(() => this.#end(child, { code: 0, signal: null }));
+      } else if (word === 'sleep') {
+        await this.#clock.sleep(Number.parseFloat(rest) * 1000, p.ended.signal);
+      } else if (word === 'trap') {
+        for (const name of rest.split(' ').slice(1)) p.ignored.add(name);
+      } else if (word === 'exit') {
+        return this.#end(p, { code: Number(rest), signal: null });
+      }
+    }
+    this.#end(p, { code: 0, signal: null });
+  }
+}

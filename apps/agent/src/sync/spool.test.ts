@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Level, LogLine } from '@platform/kit';
+import { seededRandom } from '@platform/kit/testing';
+import { PowerCut, simDisk, type DiskFaults } from '../os/sim/disk.ts';
+import { SimFiles } from '../os/sim/files.ts';
+import { checksum, decodeRecords, encodeRecord } from './spool-record.ts';
+import { Spool, standardSpoolLimits, type SpoolLimits } from './spool.ts';
+
+const line = (message: string, level: Level = 'info'): LogLine => ({
+  time: 5,
+  level,
+  logger: 'a',
+  message,
+  fields: { n: 1 },
+});
+const at = (offset: number) => ({ file: 'f', offset });
+const small: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 200, totalBytes: 1200 };
+
+async function world(limits = standardSpoolLimits) {
+  const [files, faults] = [new SimFiles(), {} as DiskFaults];
+  const disk = simDisk(files, faults);
+  let ids = 0;
+  const open = () => Spool.open(disk, limits, () => `boot${++ids}`);
+  return { files, faults, open, spool: await open() };
+}
+const put = async (spool: Spool, ...lines: (string | LogLine)[]) => {
+  for (const l of lines) void spool.append(typeof l === 'string' ? line(l) : l);
+  await spool.flush();
+};
+const all = async (spool: Spool): Promise<string[]> => {
+  const got: string[] = [];
+  for (let batch = await spool.next(3); batch.length > 0; batch = await spool.next(3)) {
+    got.push(...batch.map((r) => `${r.sequence} ${r.message}`));
+    await spool.ack(batch.at(-1)!.sequence);
+  }
+  return got;
+};
+
+test('lines come back in order with numbers of their own, until they are acknowledged', async () => {
+  const { spool } = await world();
+  await put(spool, 'a', 'b');
+  await put(spool, 'c');
+  assert.deepEqual(
+    (await spool.next(2)).map((r) => r.message),
+    ['a', 'b'],
+  );
+  await spool.ack(1);
+  assert.deepEqual(
+    (await spool.next(9)).map((r) => [r.sequence, r.message, r.fields]),
+    [
+      [2, 'b', { n: 1 }],
+      [3, 'c', { n: 1 }],
+    ],
+  );
+  await spool.ack(3);
+  assert.deepEqual(await spool.next(9), []);
+});
+
+test('a line that is not stored yet is not sent', async () => {
+  const { spool } = await world();
+  void spool.append(line('a'));
+  assert.deepEqual(await spool.next(9), []);
+});
+
+test('everything survives a new start, numbers go on, and the cursor is kept', async () => {
+  const { spool, open } = await world(small);
+  for (const m of ['a', 'b', 'c', 'd', 'e']) await put(spool, m);
+  void spool.append(line('f'), at(77));
+  await spool.flush();
+  await spool.ack(2);
+  const again = await open();
+  assert.equal(again.bootId, spool.bootId);
+  assert.deepEqual(again.cursor, at(77));
+  await put(again, 'g');
+  const got = await all(again);
+  assert.deepEqual(got.slice(-5), ['3 c', '4 d', '5 e', '6 f', '7 g']);
+});
+
+test('numbers go on even when all segments are gone', async () => {
+  const { spool, open, files } = await world(small);
+  for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
+  await all(spool);
+  await spool.saveState();
+  for (const name of files.names().filter((n) => n.endsWith('.seg'))) files.remove(name);
+  const again = await open();
+  await put(again, 'e');
+  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['5 e']]);
+});
+
+test('segments that the cloud has taken are removed', async () => {
+  const { spool, files } = await world(small);
+  for (let i = 0; i < 20; i++) await put(spool, `line ${i}`);
+  await all(spool);
+  assert.equal(files.names().filter((n) => n.endsWith('.seg')).length, 1);
+});
+
+test('a damaged state is made anew from the segments: the same id, everything again', async () => {
+  const { spool, open, files } = await world();
+  await put(spool, 'a', 'b');
+  await spool.ack(1);
+  files.put('spool/state', new TextEncoder().encode('00000000 {"bootId":"evil"'));
+  const again = await open();
+  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['1 a', '2 b']]);
+});
+
+test('beyond the limit debug lines go first, then the oldest', async () => {
+  const { spool, files } = await world(small);
+  for (let i = 0; i < 8; i++) await put(spool, `info ${i}`, line(`debug ${i}`, 'debug'));
+  for (let i = 8; i < 12; i++) await put(spool, `info ${i}`);
+  const bytes = files
+    .names()
+    .filter((n) => n.endsWith('.seg'))
+    .reduce((sum, n) => sum + files.get(n)!.bytes.length, 0);
+  assert.ok(bytes <= small.totalBytes + small.segmentBytes, `${bytes}`);
+  const got = await all(spool);
+  const infos = got.filter((m) => m.includes('info')).map((m) => Number(m.split(' ')[2]));
+  assert.deepEqual(
+    infos,
+    Array.from({ length: infos.length }, (_, i) => 12 - infos.length + i),
+    'the newest, without a gap',
+  );
+  const debugKept = got.filter((m) => m.includes('debug')).map((m) => Number(m.split(' ')[2]));
+  assert.ok(
+    debugKept.every((n) => n >= 6),
+    `${debugKept}`,
+  );
+});
+
+test('dropped lines are counted exactly', async () => {
+  const { spool } = await world({ ...small, totalBytes: 700 });
+  const got: { level: string; fields: Record<string, unknown> }[] = [];
+  for (let i = 0; i < 40; i++) await put(spool, line(`l${i}`, i % 2 ? 'debug' : 'info'));
+  await put(spool, 'last');
+  for (let b = await spool.next(9); b.length > 0; b = await spool.next(9)) {
+    got.push(...b);
+    await spool.ack(b.at(-1)!.sequence);
+  }
+  await put(spool, 'end');
+  got.push(...(await spool.next(9)));
+  const told = got.filter((r) => 'lines' in r.fields).reduce((sum, r) => sum + (r.fields['lines'] as number), 0);
+  const kept = got.filter((r) => !('lines' in r.fields)).length;
+  assert.equal(told, 42 - kept);
+});
+
+test('while the disk is full lines wait in memory, the debug ones go first, and all is stored later', async () => {
+  const { spool, faults } = await world({ ...standardSpoolLimits, pendingLines: 3 });
+  faults.isFull = true;
+  for (const m of ['a', 'b', 'c', 'd']) void spool.append(line(m, m === 'b' ? 'debug' : 'info'));
+  await assert.rejects(spool.flush(), /DISK_FULL/);
+  faults.isFull = false;
+  await spool.flush();
+  assert.deepEqual(
+    (await spool.next(9)).map((r) => r.message),
+    ['a', 'c', 'd', 'log lines were dropped because there was no room for them'],
+  );
+});
+
+const sequences = (bytes: Uint8Array) => decodeRecords(bytes).map((r) => r.sequence);
+test('records: torn and damaged lines are left out, the rest is read', () => {
+  assert.equal(checksum(new TextEncoder().encode('123456789')), 'cbf43926');
+  const bytes = [1, 2, 3].map((sequence) => encodeRecord({ ...line(`zeile ü ${sequence}`), sequence }));
+  const joined = Buffer.concat(bytes);
+  for (let cut = 0; cut <= joined.length; cut++) {
+    const whole = sequences(joined.subarray(0, cut));
+    assert.deepEqual(whole, [1, 2, 3].slice(0, whole.length));
+  }
+  joined[bytes[0]!.length + 20]! ^= 1;
+  assert.deepEqual(sequences(joined), [1, 3]);
+});
+
+test('the power may fail in any write: what was acknowledged comes out once, in order, with one number for ever', async () => {
+  const random = seededRandom(11);
+  for (let cut = 1; cut <= 60; cut++) {
+    for (const share of [0, 0.3, 0.7, 0.999]) {
+      const { files, faults, open } = await world({ ...small, totalBytes: 1e6 });
+      const durable: string[] = [];
+      const cloud = new Map<string, string>(); // boot id and number → message, as the cloud de-duplicates
+      faults.cutIn = { changes: cut, share };
+      let spool: Spool | undefined;
+      let written = 0;
+      for (let turn = 0; turn < 40 || !spool; turn++) {
+        try {
+          spool ??= await open();
+          if (random() < 0.6) {
+            const mine = Array.from({ length: 1 + Math.floor(random() * 3) }, () => `m${++written}`);
+            for (const m of mine) void spool.append(line(m)).then(() => durable.push(m));
+            await spool.flush();
+          } else {
+            const batch = await spool.next(4);
+            for (const r of batch) {
+              const key: string = `${spool.bootId}/${r.sequence}`;
+              assert.equal(cloud.get(key) ?? r.message, r.message, `cut ${cut}: number ${key} was given twice`);
+              cloud.set(key, r.message);
+            }
+            const last = batch.at(-1);
+            if (last) await spool.ack(last.sequence);
+            if (random() < 0.2) await spool.saveState();
+          }
+        } catch (error) {
+          assert.ok(error instanceof PowerCut);
+          spool = undefined; // the next agent
+        }
+      }
+      delete faults.cutIn;
+      for (let batch = await spool.next(9); batch.length > 0; batch = await spool.next(9)) {
+        for (const r of batch) cloud.set(`${spool.bootId}/${r.sequence}`, r.message);
+        await spool.ack(batch.at(-1)!.sequence);
+      }
+      const arrived = [...cloud.values()].filter((m) => /^m\d+$/.test(m));
+      assert.deepEqual(arrived, [...new Set(arrived)], `cut ${cut}/${share}: a line came twice`);
+      const isKept = durable.filter((m) => arrived.includes(m));
+      assert.deepEqual(isKept, durable, `cut ${cut}/${share}: an acknowledged line is lost`);
+      assert.ok(files.names().length < 20);
+    }
+  }
+});
