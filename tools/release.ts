@@ -47,6 +47,7 @@ const programs = {
       '--format=esm',
       '--no-compile-autoload-dotenv',
       '--no-compile-autoload-bunfig',
+      '--compile-exec-argv=--use-system-ca',
     ],
   },
   'agent-bundle': { app: 'agent', entry: 'src/main.ts', flags: ['--target=node', '--format=esm'] },

@@ -155,7 +155,7 @@ export function parseRestartStatus(body: unknown): RestartStatus | undefined {
     ...optional('restartNeeded', json['restart_needed'], isFlag),
     ...optional('moduleServerTcpAddress', json['module_server_tcp_addr'], isText),
     ...(maintenance && isFlag(maintenance['allowed'])
-      ? { maintenance: { allowed: maintenance['allowed'], reading: String(maintenance['reading'] ?? '') } }
+      ? { maintenance: { allowed: maintenance['allowed'], reading: textOf(maintenance['reading']) } }
       : {}),
   };
 }
@@ -225,6 +225,7 @@ function optional<K extends string, T>(key: K, value: unknown, is: (v: unknown) 
   return (is(value) ? { [key]: value } : {}) as { [P in K]?: T };
 }
 
+const textOf = (value: unknown): string => (isText(value) ? value : (JSON.stringify(value) ?? ''));
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const isFlag = (value: unknown): value is boolean => typeof value === 'boolean';
 const isAmount = (value: unknown): value is number => typeof value === 'number' && value >= 0;

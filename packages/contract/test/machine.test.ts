@@ -48,6 +48,12 @@ test('restart status: a full answer survives, a public one is understood, anythi
     doesNotHandleNeedsRestart: false,
     moduleServerTcpAddress: '127.0.0.1:9',
   });
+  const odd = parseRestartStatus({ restart_allowed: true, uptime_s: '3', maintenance: { allowed: true, reading: 7 } });
+  assert.deepEqual(odd, {
+    restartAllowed: true,
+    doesNotHandleNeedsRestart: false,
+    maintenance: { allowed: true, reading: '7' },
+  });
   for (const bad of ['', '[]', 'null', '{"restart_allowed":"yes"}', 7])
     assert.equal(parseRestartStatus(bad), undefined);
 });
