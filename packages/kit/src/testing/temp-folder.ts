@@ -1,4 +1,4 @@
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -11,6 +11,8 @@ export interface TempFolder extends AsyncDisposable {
 /** `await using folder = await tempFolder()`: removed with all its content at the end of the block. */
 export async function tempFolder(): Promise<TempFolder> {
   const root = await realpath(await mkdtemp(path.join(os.tmpdir(), 'platform-')));
+  // Programs that run as another user (the database, when tests run as root) must be able to walk in.
+  await chmod(root, 0o711);
   return {
     path: root,
     file: (...names) => path.join(root, ...names),
