@@ -157,6 +157,32 @@ test('while the disk is full lines wait in memory, the debug ones go first, and 
 });
 
 const sequences = (bytes: Uint8Array) => decodeRecords(bytes).map((r) => r.sequence);
+test('a write that fails half does not damage the lines after it', async () => {
+  const { spool, open, faults } = await world();
+  await put(spool, 'a');
+  faults.cutIn = { changes: 1, share: 0.4 };
+  void spool.append(line('b'));
+  await assert.rejects(spool.flush());
+  await put(spool, 'c');
+  const messages = (await (await open()).next(9)).map((r) => r.message);
+  assert.deepEqual(messages, ['a', 'b', 'c']);
+});
+
+test('a dropped debug line does not take the cursor with it', async () => {
+  const { spool, open } = await world(small);
+  void spool.append(line('x', 'debug'), at(9));
+  await spool.flush();
+  for (let i = 0; i < 9; i++) await put(spool, `some longer line with the number ${i}`);
+  await put(spool, line('y', 'debug'));
+  for (let i = 0; i < 9; i++) await put(spool, `some longer line with the number ${i}`);
+  const again = await open();
+  assert.equal(
+    (await again.next(99)).some((r) => r.level === 'debug'),
+    false,
+  );
+  assert.deepEqual(again.cursor, at(9));
+});
+
 test('records: torn and damaged lines are left out, the rest is read', () => {
   assert.equal(checksum(new TextEncoder().encode('123456789')), 'cbf43926');
   const bytes = [1, 2, 3].map((sequence) => encodeRecord({ ...line(`zeile ü ${sequence}`), sequence }));
@@ -179,12 +205,21 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
       faults.cutIn = { changes: cut, share };
       let spool: Spool | undefined;
       let written = 0;
+      let cursor = 0; // of the newest line that was acknowledged with one
       for (let turn = 0; turn < 40 || !spool; turn++) {
         try {
-          spool ??= await open();
+          if (!spool) {
+            spool = await open();
+            const known = spool.cursor?.offset ?? 0;
+            assert.ok(known >= cursor, `cut ${cut}/${share}: the cursor went back from ${cursor} to ${known}`);
+          }
           if (random() < 0.6) {
             const mine = Array.from({ length: 1 + Math.floor(random() * 3) }, () => `m${++written}`);
-            for (const m of mine) void spool.append(line(m)).then(() => durable.push(m));
+            const offset = random() < 0.3 ? written : undefined;
+            for (const m of mine) {
+              const stored = spool.append(line(m), offset === undefined ? undefined : at(offset));
+              void stored.then(() => ((cursor = offset ?? cursor), durable.push(m)));
+            }
             await spool.flush();
           } else {
             const batch = await spool.next(4);
@@ -199,7 +234,8 @@ test('the power may fail in any write: what was acknowledged comes out once, in 
           }
         } catch (error) {
           assert.ok(error instanceof PowerCut);
-          spool = undefined; // the next agent
+          spool = undefined; // the next agent, and its end
+          faults.cutIn ??= { changes: 1 + Math.floor(random() * 20), share };
         }
       }
       delete faults.cutIn;

@@ -94,9 +94,7 @@ export class Spool {
     }
     state ??= { bootId: newId(), acked: 0, last: 0 };
     const known: SpoolState = { ...state, last: Math.max(last, state.acked), ...(cursor && { cursor }) };
-    const spool = new Spool(disk, limits, segments, known);
-    await disk.write(stateFile, encodeState(known));
-    return spool;
+    return new Spool(disk, limits, segments, known);
   }
 
   get bootId(): string {
