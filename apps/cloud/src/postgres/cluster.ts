@@ -105,11 +105,14 @@ async function homeFor(folder: string, account: Account): Promise<string> {
   );
   const home = await firstFree(away);
   await mkdir(home, { recursive: true, mode: 0o711 });
+  await chmod(home, 0o711);
   if (!(await isReachable(home, account))) {
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `neither ${folder} nor ${home} can be reached by user ${account.uid}`,
     });
   }
+  // For whoever finds that folder and wonders whose it is.
+  await writeFile(path.join(home, 'data-folder'), `${folder}\n`);
   await writeFile(`${pointer}.tmp`, `${home}\n`);
   await rename(`${pointer}.tmp`, pointer);
   return home;

@@ -37,10 +37,14 @@ export function toConnectError(error: PlatformError): ConnectError {
 export const errorInterceptor = (log: Log): Interceptor => {
   const turned = (error: unknown, where: string): ConnectError => {
     if (error instanceof ConnectError) {
-      const isTooLarge = error.code === Code.ResourceExhausted && error.rawMessage.includes('readMaxBytes');
-      return isTooLarge
-        ? toConnectError(new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error))
-        : error;
+      // What arrives in a stream is read while the call runs; the library has words of its own for what it cannot read.
+      if (error.code === Code.ResourceExhausted && error.rawMessage.includes('readMaxBytes')) {
+        return toConnectError(new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error));
+      }
+      if (error.rawMessage.startsWith('parse binary: ')) {
+        return toConnectError(new PlatformError('INVALID_MESSAGE', { problem: error.rawMessage }, error));
+      }
+      return error;
     }
     if (isAbort(error)) return new ConnectError('the call was canceled', Code.Canceled);
     return toConnectError(publicError(error, log, where));

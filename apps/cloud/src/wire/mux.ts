@@ -162,7 +162,9 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       for (const start = clock.now(); !ended.signal.aborted; await clock.sleep(20, ended.signal)) {
         http1.closeIdleConnections();
         secure?.close();
-        if (clock.now() - start > limitMs) for (const socket of sockets) socket.destroy();
+        const isLate = clock.now() - start > limitMs;
+        // Where everything is said, the other side need not agree.
+        for (const socket of sockets) if (isLate || socket.writableFinished) socket.destroy();
       }
       http1.close();
     },

@@ -1,0 +1,45 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+
+const main = path.resolve(import.meta.dirname, '..', 'src', 'main.ts');
+
+export type ReadyLine = {
+  ready: true;
+  url: string;
+  org_id: string;
+  api_key_id: string;
+  api_key: string;
+  runner_key_id: string;
+  runner_key: string;
+  sign_in_url: string;
+  data_dir: string;
+  database: 'embedded' | 'external';
+};
+
+/** The real program as a child process. */
+export type CloudProcess = {
+  child: ChildProcess;
+  pid: number;
+  /** The line on stdout; undefined: it ended without one. */
+  ready: Promise<ReadyLine | undefined>;
+  exit: Promise<number | NodeJS.Signals | null>;
+  stderr(): string;
+};
+
+export function cloudProcess(dataFolder: string, argv: readonly string[] = []): CloudProcess {
+  const child = spawn(process.execPath, [main, '--data-dir', dataFolder, '--port', '0', ...argv], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] },
+  });
+  const chunks: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const lines = createInterface({ input: child.stdout });
+  const exit = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null);
+  const ready = new Promise<ReadyLine | undefined>((resolve) => {
+    lines.once('line', (line) => resolve(JSON.parse(line) as ReadyLine));
+    lines.once('close', () => resolve(undefined));
+  });
+  return { child, pid: child.pid ?? 0, ready, exit, stderr: () => Buffer.concat(chunks).toString() };
+}
