@@ -116,7 +116,13 @@ function Logs({ partId }: { partId: string }) {
       {tail.error !== undefined && <FailureNote error={tail.error} />}
       <div className="row small soft" role="status">
         <Dot tone={tail.isPaused ? 'warn' : tail.isLive ? 'good' : 'quiet'} />
-        {tail.isPaused ? `Paused, ${counted(tail.waiting, 'new line')} waiting` : tail.isLive ? 'Live' : 'Connecting …'}
+        <span>
+          {tail.isPaused
+            ? `Paused, ${counted(tail.waiting, 'new line')} waiting`
+            : tail.isLive
+              ? 'Live'
+              : 'Connecting …'}
+        </span>
         <span className="push">{counted(lines.length, 'line')}</span>
       </div>
       {history.isPending ? (

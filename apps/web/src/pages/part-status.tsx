@@ -86,7 +86,7 @@ function Program({ title, program, word, children }: ProgramProps) {
   return (
     <section className="popover-part" aria-label={title}>
       <div className="row">
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         {word && <Badge word={word} />}
       </div>
       <dl className="pair-list pair-list-tight">
@@ -160,7 +160,7 @@ function Restart({ machine }: { machine: MachineView }) {
 
 const ConditionList = ({ conditions }: { conditions: readonly ConditionView[] }) => (
   <section className="popover-part" aria-label="Conditions">
-    <h3>Conditions</h3>
+    <h2>Conditions</h2>
     {conditions.map((condition) => (
       <Note key={`${condition.code} ${condition.message}`} tone={condition.tone}>
         <p className="small">{condition.message}</p>

@@ -1,0 +1,60 @@
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { spawnGroup } from '@platform/kit/node';
+import { checkout, cleanEnv, dataFolder } from './up-process.ts';
+
+const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
+
+/** What the server prints on stdout once it answers. */
+export interface CloudReady {
+  readonly url: string;
+  readonly org_id: string;
+  readonly api_key_id: string;
+  readonly api_key: string;
+  readonly runner_key_id: string;
+  readonly runner_key: string;
+  readonly sign_in_url: string;
+}
+
+export interface CloudProcess extends AsyncDisposable {
+  readonly ready: CloudReady;
+}
+
+/** The management server alone, as a process with a data folder of its own; disposing stops it and removes the folder. */
+export async function startCloud(): Promise<CloudProcess> {
+  const folder = await dataFolder();
+  const web = path.join(checkout, 'apps', 'web', 'dist');
+  const group = await spawnGroup({
+    command: process.execPath,
+    args: [
+      '--disable-warning=ExperimentalWarning',
+      program,
+      '--data-dir',
+      folder.path,
+      '--port',
+      '0',
+      '--web-dir',
+      web,
+      '--json',
+    ],
+    env: cleanEnv(),
+    cwd: checkout,
+  });
+  const { stdout, stderr } = group;
+  if (!stdout || !stderr) throw new Error('the output of the server was not piped');
+  const said = text(stderr);
+  const line = await new Promise<string | undefined>((resolve) => {
+    const lines = createInterface({ input: stdout });
+    lines.once('line', resolve);
+    lines.once('close', () => resolve(undefined));
+  });
+  if (line === undefined) throw new Error(`the server ended before it was ready:\n${await said}`);
+  return {
+    ready: JSON.parse(line) as CloudReady,
+    async [Symbol.asyncDispose]() {
+      await group.stop({ termMs: 20_000 });
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { BrowserContext, Page } from 'playwright-core';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+const settled = `Promise.all(document.getAnimations()
+  .filter((one) => one.effect.getTiming().iterations !== Infinity)
+  .map((one) => one.finished.catch(() => undefined))).then(() => undefined)`;
+
+/** Fails when axe finds a barrier on the page, or when the page is wider than its window. */
+export async function checkPage(page: Page, what: string): Promise<void> {
+  // What is judged must stand still: text that fades in has too little contrast for a moment.
+  await page.evaluate(settled);
+  await page.evaluate(axe);
+  const violations = await page.evaluate<Violation[]>('axe.run().then((result) => result.violations)');
+  const found = violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html}\n  ${failureSummary}`),
+  );
+  assert.deepEqual(found, [], `${what}: barriers`);
+  const excess = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+  assert.ok(excess <= 0, `${what} is ${excess} px wider than its window`);
+}
+
+/** Collects what a page complains about; answers of the server that the test asks for are no complaint. */
+export function watchComplaints(context: BrowserContext): string[] {
+  const complaints: string[] = [];
+  context.on('weberror', (error) => complaints.push(error.error().message));
+  context.on('console', (message) => {
+    const isAnswer = message.text().startsWith('Failed to load resource');
+    if ((message.type() === 'error' || message.type() === 'warning') && !isAnswer) complaints.push(message.text());
+  });
+  return complaints;
+}

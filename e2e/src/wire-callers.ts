@@ -1,0 +1,146 @@
+// Machines and runners without their programs: only what they say to the server.
+import { createHash } from 'node:crypto';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { createClient } from '@connectrpc/connect';
+import type { Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import type { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+
+interface Identity {
+  url: string;
+  type: 'api-key' | 'robot-secret';
+  entity: string;
+  payload: string;
+}
+
+async function signIn({ url, type, entity, payload }: Identity): Promise<{ transport: Transport; token: string }> {
+  const open = createClient(AuthService, createConnectTransport({ baseUrl: url }));
+  const { accessToken: token } = await open.authenticate({ entity, credentials: { type, payload } });
+  const transport = createConnectTransport({
+    baseUrl: url,
+    useBinaryFormat: true,
+    interceptors: [
+      (next) => (request) => {
+        request.header.set('authorization', `Bearer ${token}`);
+        return next(request);
+      },
+    ],
+  });
+  return { transport, token };
+}
+
+export interface WireMachine {
+  /** The agent's config check, with a report. */
+  check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
+  /** One line per call, numbered as an agent does. */
+  log(line: { level: string; message: string; at: number }): Promise<void>;
+  /** Takes the order to restart, once. */
+  mustRestart(): Promise<boolean>;
+}
+
+/** Signs in with the text of a credentials file. */
+export async function wireMachine(credentialsJson: string): Promise<WireMachine> {
+  const { cloud } = JSON.parse(credentialsJson) as { cloud: { app_address: string; id: string; secret: string } };
+  const { transport } = await signIn({
+    url: cloud.app_address,
+    type: 'robot-secret',
+    entity: cloud.id,
+    payload: cloud.secret,
+  });
+  const agent = createClient(AgentDeviceService, transport);
+  const robot = createClient(RobotService, transport);
+  const state = { sequence: 0n };
+  return {
+    async check(report) {
+      await agent.deviceAgentConfig({
+        id: cloud.id,
+        hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
+        report,
+      });
+    },
+    async log({ level, message, at }) {
+      state.sequence++;
+      const line = {
+        host: 'test',
+        level,
+        loggerName: 'platform-agent',
+        message,
+        time: timestampFromMs(at),
+        sequence: state.sequence,
+        bootId: 'boot',
+      };
+      await robot.log({ id: cloud.id, logs: [line] });
+    },
+    async mustRestart() {
+      return (await robot.needsRestart({ id: cloud.id })).mustRestart;
+    },
+  };
+}
+
+export interface WireRunner {
+  /** Leases the next job and says that it trains: one metric per accuracy. */
+  train(progress: number, accuracies: readonly number[]): Promise<void>;
+  /** Publishes files and evaluation of the leased job. */
+  complete(files: Readonly<Record<string, string>>, evaluation: object): Promise<void>;
+}
+
+export async function wireRunner(url: string, keyId: string, key: string): Promise<WireRunner> {
+  const { transport, token } = await signIn({ url, type: 'api-key', entity: keyId, payload: key });
+  const runner = createClient(RunnerService, transport);
+  const runnerId = 'test';
+  const state: { job?: { jobId: string; attempt: number; runnerId: string } } = {};
+  const leased = async () => {
+    if (state.job) return state.job;
+    const { job } = await runner.leaseJob({
+      runnerId,
+      kinds: ['single_label_classification'],
+      wait: durationFromMs(20_000),
+    });
+    if (!job) throw new Error('there was no job to lease');
+    return (state.job = { jobId: job.id, attempt: job.attempt, runnerId });
+  };
+  const put = async (text: string) => {
+    const bytes = Buffer.from(text);
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const answer = await fetch(`${url}/blobs/${sha256}`, {
+      method: 'PUT',
+      body: bytes,
+      headers: { authorization: `Bearer ${token}` },
+    });
+    if (!answer.ok) throw new Error(`PUT /blobs: ${answer.status} ${await answer.text()}`);
+    return { sha256, sizeBytes: BigInt(bytes.length) };
+  };
+  return {
+    async train(progress, accuracies) {
+      const metrics = accuracies.map((accuracy, epoch) => ({
+        sequence: BigInt(epoch + 1),
+        values: { stage: 'fine-tune', epoch, loss: 1 - accuracy, validation_accuracy: accuracy },
+      }));
+      const logs = [{ sequence: 1n, level: 'info', message: 'training began' }];
+      await runner.reportJob({
+        ...(await leased()),
+        phase: 'training',
+        progress,
+        eta: durationFromMs(9000),
+        metrics,
+        logs,
+      });
+    },
+    async complete(files, evaluation) {
+      const named = await Promise.all(
+        Object.entries(files).map(async ([path, text]) => ({ path, ...(await put(text)) })),
+      );
+      await runner.completeJob({
+        ...(await leased()),
+        files: named,
+        evaluation: JSON.parse(JSON.stringify(evaluation)),
+      });
+      delete state.job;
+    },
+  };
+}

@@ -1,0 +1,331 @@
+// The web app in a real browser against the real server: what an operator does, on a wide and on a narrow screen.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { createPlatformClient } from '@platform/client';
+import type { PlatformClient } from '@platform/client';
+import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { composeObjects10 } from '@platform/objects-10';
+import { systemClock } from '@platform/kit/node';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from '../src/browser.ts';
+import { startCloud } from '../src/cloud-process.ts';
+import type { CloudReady } from '../src/cloud-process.ts';
+import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { checkout } from '../src/up-process.ts';
+import { wireMachine, wireRunner } from '../src/wire-callers.ts';
+import type { WireMachine } from '../src/wire-callers.ts';
+
+interface Desk {
+  page: Page;
+  ready: CloudReady;
+  client: PlatformClient;
+  /** Tells the names of two runs of the story apart. */
+  mark: string;
+}
+
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
+const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', typeof name === 'string' ? { name, exact: true } : { name });
+
+async function writeConfig(page: Page, config: object): Promise<string> {
+  const text = `${JSON.stringify(config, null, 2)}\n`;
+  await page.getByRole('textbox', { name: 'Configuration as JSON' }).click();
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.insertText(text);
+  return text;
+}
+
+async function signsIn({ page, ready, client }: Desk): Promise<void> {
+  await page.goto(`${ready.url}/machines`);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.getByText('npm run -s platform -- sign-in').waitFor();
+  await checkPage(page, 'sign-in');
+  const { url } = await client.sessionClient.createSignInLink({});
+  await page.goto(url);
+  await page.getByRole('heading', { name: 'Machines', exact: true }).waitFor();
+  await checkPage(page, 'machines');
+}
+
+/** Creates a machine in the browser; its credentials let the test speak for it. */
+async function createsMachine({ page, mark }: Desk): Promise<WireMachine> {
+  await button(page, 'Create machine').click();
+  await page.getByLabel('Name').fill(`press ${mark}`);
+  await button(page, 'Create').click();
+  const credentials = page.getByRole('region', { name: 'credentials' });
+  const text = await credentials.innerText();
+  await checkPage(page, 'credentials');
+  await button(page, 'Close').click();
+  const row = page.getByRole('row', { name: `press ${mark}` });
+  await row.getByText('Awaiting setup').waitFor();
+  const machine = await wireMachine(text);
+  await machine.check(report(0));
+  await row.getByText('Online').waitFor();
+  await row.getByRole('link').click();
+  await page.getByRole('heading', { name: `press ${mark}` }).waitFor();
+  return machine;
+}
+
+const report = (revision: number) => ({
+  appliedRevision: BigInt(revision),
+  agent: { runningVersion: '0.1.0', installedVersion: '0.1.0', wantedVersion: '0.1.0' },
+  server: { runningVersion: '1.0.0', installedVersion: '1.1.0', wantedVersion: '1.1.0', restartNeeded: true },
+  serverState: ServerState.RUNNING,
+});
+
+async function edits({ page, client }: Desk, machine: WireMachine): Promise<void> {
+  const machineId = new URL(page.url()).pathname.split('/')[2] ?? '';
+  const found = await client.fleetClient.getMachine({ id: machineId });
+  const partId = found.machine?.partId ?? '';
+  const saved = () => client.fleetClient.getConfig({ partId });
+  const problems = page.getByRole('region', { name: 'Problems' });
+
+  await writeConfig(page, {
+    agent: { network_configuration: { user_idle_minutes: 0 }, additional_networks: [{ type: 'fax' }] },
+  });
+  await problems.getByText('agent.network_configuration.user_idle_minutes').waitFor();
+  await problems.getByText('agent.additional_networks[0].type').waitFor();
+  await button(page, /^Review and save/).click();
+  await problems.getByText('it cannot be saved').waitFor();
+  await page.locator('[aria-label="Problems"]:focus').waitFor();
+  assert.equal(await page.getByRole('dialog').count(), 0, 'a configuration with errors is not offered for saving');
+  assert.equal((await saved()).revision, 0n);
+  await checkPage(page, 'configure with problems');
+
+  const first = await writeConfig(page, { agent: { network_configuration: { user_idle_minutes: 7 } }, colour: 'red' });
+  await problems.getByText('colour').waitFor();
+  await button(page, /^Review and save/).click();
+  const dialog = page.getByRole('dialog', { name: 'Save this configuration?' });
+  await dialog.getByText('"user_idle_minutes": 7').waitFor();
+  await checkPage(page, 'differences');
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved as revision 1').waitFor();
+  assert.deepEqual([(await saved()).revision, (await saved()).configJson], [1n, first]);
+  await page.getByText('the machine is taking it over').waitFor();
+  await machine.check(report(1));
+  await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
+
+  // Somebody else saves while this text is being changed.
+  await writeConfig(page, { agent: { network_configuration: { user_idle_minutes: 9 } } });
+  await client.fleetClient.saveConfig({ partId, configJson: '{"agent": {}}' });
+  await page.getByText('The configuration was changed elsewhere').waitFor();
+  await button(page, /^Keep mine/).click();
+  await button(page, /^Review and save/).click();
+  await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved as revision 3').waitFor();
+  assert.match((await saved()).configJson, /"user_idle_minutes": 9/);
+
+  await link(page, 'REVISIONS').click();
+  await button(page, /^Show changes of revision 3/).click();
+  await page.getByRole('dialog', { name: 'Revision 3' }).getByText('"user_idle_minutes": 9').waitFor();
+  await button(page, 'Close').click();
+  await checkPage(page, 'revisions');
+}
+
+async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
+  const line = (level: string, message: string) => machine.log({ level, message, at: systemClock.wall() });
+  await line('info', 'said before the page was opened');
+  await link(page, 'LOGS').click();
+  const log = page.getByRole('region', { name: 'Log lines' });
+  await log.getByText('said before the page was opened').waitFor();
+  await page.getByText('Live', { exact: true }).waitFor();
+  await line('warn', 'a camera is slow');
+  await log.getByText('a camera is slow').waitFor();
+  await line('error', 'a camera is gone');
+  await log.getByText('a camera is gone').waitFor();
+  await checkPage(page, 'logs');
+
+  await page.getByRole('checkbox', { name: 'warn' }).uncheck();
+  await log.getByText('a camera is slow').waitFor({ state: 'detached' });
+  await page.getByRole('searchbox', { name: 'Text to look for' }).fill('gone');
+  await log.getByText('said before').waitFor({ state: 'detached' });
+  assert.equal(await log.getByRole('listitem').count(), 1);
+  await page.getByRole('searchbox', { name: 'Text to look for' }).fill('');
+  await page.getByRole('checkbox', { name: 'warn' }).check();
+
+  await button(page, 'Pause').click();
+  await line('info', 'said while paused');
+  await page.getByText('1 new line waiting').waitFor();
+  assert.equal(await log.getByText('said while paused').count(), 0);
+  await button(page, 'Go on').click();
+  await log.getByText('said while paused').waitFor();
+}
+
+async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
+  await button(page, /Part status/).click();
+  const status = page.getByRole('dialog', { name: 'Part status' });
+  await status.getByText('A newer file is installed').waitFor();
+  await checkPage(page, 'part status');
+  await status.getByRole('button', { name: 'Restart' }).click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Restart' }).click();
+  await status.getByText('Restart asked for').waitFor();
+  assert.equal(await machine.mustRestart(), true);
+  await status.getByText('The agent has taken the order').waitFor();
+  await page.keyboard.press('Escape');
+}
+
+async function trains({ page, ready, client, mark }: Desk): Promise<void> {
+  const { org_id: organization, url } = ready;
+  const name = `two things ${mark}`;
+  const datasetId = await client.datasetClient.createDataset(name, organization);
+  const { machines } = await client.fleetClient.listMachines({ organizationId: organization });
+  const partId = machines[0]?.partId ?? '';
+  const composed = composeObjects10({
+    seed: Number(mark),
+    side: 64,
+    trainPerClass: 15,
+    testPerClass: 0,
+    objects: ['balloon', 'bear'],
+  });
+  const pictures = (async function* () {
+    for await (const one of composed)
+      yield { bytes: one.jpeg, fileExtension: 'jpg', fileName: one.name, tags: [one.label] };
+  })();
+  await client.dataClient.uploadPictures(pictures, { partId, datasetIds: [datasetId] });
+
+  await link(page, 'Datasets').click();
+  await page.getByRole('row', { name }).getByText('30', { exact: true }).waitFor();
+  await checkPage(page, 'datasets');
+  await link(page, name).click();
+  await page.getByText('30 pictures').waitFor();
+  const picture = page.getByRole('img', { name: /balloon/ }).first();
+  await picture.waitFor();
+  await page.waitForFunction(`document.querySelector('img[alt*="balloon"]').naturalWidth === 64`);
+  await checkPage(page, 'dataset');
+
+  await link(page, 'Train a model').click();
+  await page.getByRole('checkbox', { name: 'balloon' }).uncheck();
+  await page.getByLabel('Model name').fill('not a name');
+  await button(page, 'Start training').click();
+  await page.getByText('Choose at least 2 labels.').waitFor();
+  await page.getByText('Use letters, digits').waitFor();
+  await checkPage(page, 'submit');
+  await page.getByRole('checkbox', { name: 'balloon' }).check();
+  await page.getByLabel('Model name').fill(`things-${mark}`);
+  await page.getByLabel('Model version').fill('one');
+  await button(page, 'Start training').click();
+  await page.getByText('number 1 in the queue').waitFor();
+
+  const runner = await wireRunner(url, ready.runner_key_id, ready.runner_key);
+  await runner.train(0.25, [0.5, 0.7]);
+  await page.getByText('Running', { exact: true }).waitFor();
+  await page.locator('[aria-valuenow="25"]').waitFor();
+  await page.getByRole('img', { name: /validation accuracy 70.0 %/ }).waitFor();
+  await page.getByText('training began').waitFor();
+  await checkPage(page, 'running job');
+  const model = { [`things-${mark}.onnx`]: 'weights', 'labels.txt': 'balloon\nbear\n' };
+  const labels = ['balloon', 'bear'];
+  await runner.complete(model, {
+    task: 'single_label_classification',
+    labels,
+    accuracy: 0.875,
+    count: 8,
+    confusion: [
+      [4, 0],
+      [1, 3],
+    ],
+    evaluated_on: 'test',
+  });
+  await page.getByText('Completed', { exact: true }).waitFor();
+  await page.getByRole('region', { name: 'Evaluation' }).getByText('87.5 %').waitFor();
+  await page.getByTitle('1 of 4 pictures of bear were called balloon').waitFor();
+  await page.getByText(`"package": "${organization}/things-${mark}"`).waitFor();
+  await checkPage(page, 'finished job');
+  const address = await link(page, 'Download package').getAttribute('href');
+  const archive = await page.request.get(address ?? '');
+  assert.deepEqual([archive.status(), archive.headers()['content-type']], [200, 'application/x-gzip']);
+
+  await link(page, 'Training').first().click();
+  await page
+    .getByRole('row', { name: `things-${mark}` })
+    .getByText('87.5 %')
+    .waitFor();
+  await checkPage(page, 'training');
+  await link(page, 'Models').click();
+  await page
+    .getByRole('region', { name: `things-${mark}` })
+    .getByText('latest')
+    .waitFor();
+  await checkPage(page, 'models');
+}
+
+async function makesKey({ page, ready, mark }: Desk): Promise<void> {
+  await link(page, 'Settings').click();
+  await button(page, 'Create key').click();
+  await page.getByLabel('Name').fill(`key ${mark}`);
+  await button(page, 'Create').click();
+  const shown = await page.getByRole('region', { name: 'key' }).innerText();
+  const [, authEntity = ''] = /PLATFORM_API_KEY_ID=(\S+)/.exec(shown) ?? [];
+  const [, payload = ''] = /PLATFORM_API_KEY=(\S+)/.exec(shown) ?? [];
+  const holder = createPlatformClient({ baseUrl: ready.url, credentials: { type: 'api-key', authEntity, payload } });
+  assert.equal((await holder.sessionClient.whoAmI({})).name, `key ${mark}`);
+  await button(page, 'I have copied it').click();
+  await checkPage(page, 'settings');
+  await button(page, `Delete key ${mark}`).click();
+  await button(page, 'Delete key').click();
+  await page.getByRole('row', { name: `key ${mark}` }).waitFor({ state: 'detached' });
+  await assert.rejects(() => holder.sessionClient.whoAmI({}));
+}
+
+test('an operator signs in and runs machines and training in the browser', async (t) => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const client = createPlatformClient({
+    baseUrl: ready.url,
+    credentials: { type: 'api-key', authEntity: ready.api_key_id, payload: ready.api_key },
+  });
+  const browser = await launchBrowser();
+  try {
+    for (const { width, height } of [
+      { width: 1280, height: 800 },
+      { width: 360, height: 740 },
+    ]) {
+      await t.test(`at ${width} px`, async () => {
+        const context = await browser.newContext({ viewport: { width, height }, locale: 'en-US' });
+        const complaints = watchComplaints(context);
+        const desk: Desk = { page: await context.newPage(), ready, client, mark: String(width) };
+        await signsIn(desk);
+        const machine = await createsMachine(desk);
+        await checkPage(desk.page, 'configure');
+        await edits(desk, machine);
+        await reads(desk, machine);
+        await restarts(desk, machine);
+        await trains(desk);
+        await makesKey(desk);
+        await desk.page.goto(`${ready.url}/nowhere`);
+        await desk.page.getByText('There is no such page').waitFor();
+        await button(desk.page, 'Sign out').first().click();
+        await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
+        assert.deepEqual(complaints, []);
+        await context.close();
+      });
+    }
+  } finally {
+    await browser.close();
+  }
+});
+
+interface Chunk {
+  file: string;
+  imports?: string[];
+  css?: string[];
+}
+
+test('the first page needs at most 180 kB, compressed', () => {
+  const dist = path.join(checkout, 'apps', 'web', 'dist');
+  const chunks = JSON.parse(readFileSync(path.join(dist, '.vite', 'manifest.json'), 'utf8')) as Record<string, Chunk>;
+  const files = new Set<string>();
+  const visit = (name: string): void => {
+    const chunk = chunks[name];
+    if (chunk === undefined || files.has(chunk.file)) return;
+    files.add(chunk.file);
+    for (const style of chunk.css ?? []) files.add(style);
+    for (const next of chunk.imports ?? []) visit(next);
+  };
+  visit('index.html');
+  const sizes = [...files].map((file) => gzipSync(readFileSync(path.join(dist, file)), { level: 9 }).length);
+  const total = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(files.size > 1 && total <= 180_000, `${files.size} files, ${total} bytes`);
+});
