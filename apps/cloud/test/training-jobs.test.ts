@@ -457,7 +457,8 @@ test('cancel against completion, many times: one of the two, never both', async 
 });
 
 test('failures: bad data is final, trouble of the runner is tried again', async () => {
-  await using world = await setUp();
+  const clock = new FakeClock();
+  await using world = await setUp(clock);
   const { submit, lease, runner, training, status } = world;
   const bad = await submit('1');
   await lease();
@@ -480,7 +481,7 @@ test('failures: bad data is final, trouble of the runner is tried again', async 
 
   const id = await submit('2');
   for (let attempt = 1; attempt <= 3; attempt++) {
-    await lease();
+    assert.equal((await lease())?.attempt, attempt);
     const answer = await runner.failJob({
       jobId: id,
       attempt,
@@ -490,6 +491,8 @@ test('failures: bad data is final, trouble of the runner is tried again', async 
       message: 'x',
     });
     assert.equal(answer.willRetry, attempt < 3);
+    assert.equal(await lease(), undefined, 'it rests');
+    await clock.advance(20_000);
   }
   assert.equal(await status(id), 'FAILED 3');
   assert.equal(await outcome(runner.failJob({ ...failure, cause: 'whim' })), '3 INVALID_ARGUMENT');

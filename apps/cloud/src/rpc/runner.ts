@@ -106,7 +106,8 @@ export const runnerRoutes =
           code: request.code.slice(0, 100) || 'INTERNAL',
           message: request.message.replaceAll('\0', '\uFFFD').slice(0, 4000),
         };
-        const event: JobEvent = { is: 'failed', attempt: request.attempt, runner: request.runnerId, failure };
+        const { attempt, runnerId: runner } = request;
+        const event: JobEvent = { is: 'failed', attempt, runner, failure, now: clock.wall() };
         const moved = await moveOn(db, row, event, by(request.runnerId));
         return { willRetry: moved.row.state === 'pending' };
       },

@@ -56,17 +56,17 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
   ['done, but nobody wants it', canceling, { is: 'completed', ...own }, 'canceled 2/1 r1'],
   ['done after the cancel', canceled, { is: 'completed', ...own }, 'LEASE_LOST'],
 
-  ['bad data is not tried again', running, { is: 'failed', ...own, failure: data }, 'failed 2/1 r1 data'],
-  ['bad data, again', failed, { is: 'failed', ...own, failure: data }, '='],
-  ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure }, 'pending 2/2 r1'],
-  ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure }, '='],
+  ['bad data is not tried again', running, { is: 'failed', ...own, failure: data, now: 0 }, 'failed 2/1 r1 data'],
+  ['bad data, again', failed, { is: 'failed', ...own, failure: data, now: 0 }, '='],
+  ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure, now: 0 }, 'pending 2/2 r1'],
+  ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure, now: 0 }, '='],
   [
     'a full disk, third time',
     lastChance,
-    { is: 'failed', ...own, failure: infrastructure },
+    { is: 'failed', ...own, failure: infrastructure, now: 0 },
     'failed 2/3 r1 infrastructure',
   ],
-  ['a failure while being canceled', canceling, { is: 'failed', ...own, failure: data }, 'canceled 2/1 r1'],
+  ['a failure while being canceled', canceling, { is: 'failed', ...own, failure: data, now: 0 }, 'canceled 2/1 r1'],
 
   ['stopped as ordered', canceling, { is: 'stopped', ...own }, 'canceled 2/1 r1'],
   ['stopped as ordered, again', canceled, { is: 'stopped', ...own }, '='],
@@ -86,6 +86,15 @@ for (const [name, from, event, expected] of rows) {
     if (next.ok && !next.changed) assert.deepEqual(next.job, from);
   });
 }
+
+test('after reported trouble a job rests, after a silent loss it does not', () => {
+  const rest = (losses: number, event: JobEvent): number | undefined => {
+    const next = step({ ...running, losses }, event);
+    return next.ok && next.job.at === 'pending' ? next.job.notBefore : Number.NaN;
+  };
+  const trouble: JobEvent = { is: 'failed', ...own, failure: infrastructure, now: 500 };
+  assert.deepEqual([rest(0, trouble), rest(1, trouble), rest(0, { is: 'due', now: 1000 })], [5_500, 20_500, undefined]);
+});
 
 test('a lease never gets shorter', () => {
   const next = step(running, { is: 'reported', ...own, leaseUntil: 10 });
@@ -109,7 +118,7 @@ test('whatever happens: an end is final, attempts only grow, losses stay below t
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'completed', runner, attempt },
-        { is: 'failed', runner, attempt, failure: pick([data, infrastructure]) },
+        { is: 'failed', runner, attempt, failure: pick([data, infrastructure]), now },
         { is: 'canceled' },
         { is: 'stopped', runner, attempt },
         { is: 'due', now },

@@ -26,7 +26,8 @@ export interface Failure {
   readonly message: string;
 }
 export type Job =
-  | (Attempt & { readonly at: 'pending' })
+  /** `notBefore`: a pause after trouble; undefined: at once. */
+  | (Attempt & { readonly at: 'pending'; readonly notBefore?: number | undefined })
   | (Leased & { readonly at: 'in_progress' })
   | (Leased & { readonly at: 'canceling' })
   | (Attempt & { readonly at: 'completed' })
@@ -40,7 +41,13 @@ export type JobEvent =
   | { readonly is: 'reported'; readonly attempt: number; readonly runner: string; readonly leaseUntil: number }
   /** All files are stored. */
   | { readonly is: 'completed'; readonly attempt: number; readonly runner: string }
-  | { readonly is: 'failed'; readonly attempt: number; readonly runner: string; readonly failure: Failure }
+  | {
+      readonly is: 'failed';
+      readonly attempt: number;
+      readonly runner: string;
+      readonly failure: Failure;
+      readonly now: number;
+    }
   /** A person wants it to end. */
   | { readonly is: 'canceled' }
   /** The runner's process of this attempt is gone because it was told so. */
@@ -58,6 +65,9 @@ export type Step =
 /** So many attempts may be lost before the job fails. */
 export const maxLosses = 3;
 
+/** How long a job rests after its first and second loss that a runner reported: what ails it may pass. */
+export const pausesMs: readonly number[] = [5_000, 20_000];
+
 export const submitted: Job = { at: 'pending', attempt: 0, losses: 0, runner: undefined };
 
 export const isEnded = (job: Pick<Job, 'at'>): boolean =>
@@ -69,10 +79,14 @@ const refused = (code: ErrorCode): Step => ({ ok: false, code });
 const attemptOf = ({ attempt, losses, runner }: Attempt): Attempt => ({ attempt, losses, runner });
 
 /** The attempt ended by nobody's fault: again from the queue, or the end of patience. */
-function lost(job: Leased, failure?: Failure): Step {
+function lost(job: Leased, reported?: { failure: Failure; now: number }): Step {
   const losses = job.losses + 1;
-  if (losses < maxLosses) return to({ ...attemptOf(job), at: 'pending', losses });
-  const last: Failure = failure ?? {
+  if (losses < maxLosses) {
+    const pauseMs = pausesMs[losses - 1];
+    const notBefore = reported && pauseMs !== undefined ? { notBefore: reported.now + pauseMs } : {};
+    return to({ ...attemptOf(job), at: 'pending', losses, ...notBefore });
+  }
+  const last: Failure = reported?.failure ?? {
     cause: 'infrastructure',
     code: 'LEASE_LOST',
     message: `The runner was lost ${losses} times; the last one was ${job.runner}.`,
@@ -137,7 +151,7 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       }
       if (event.is === 'completed') return to({ ...attemptOf(job), at: 'completed' });
       if (event.is === 'stopped') return lost(job);
-      if (event.failure.cause === 'infrastructure') return lost(job, event.failure);
+      if (event.failure.cause === 'infrastructure') return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });
   }
 }

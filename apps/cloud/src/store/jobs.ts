@@ -23,6 +23,7 @@ export function jobOf(row: JobRow): Job {
   const head = { attempt, losses, runner: row.runnerId ?? undefined };
   switch (row.state) {
     case 'pending':
+      return { ...head, at: row.state, notBefore: row.notBefore ?? undefined };
     case 'completed':
     case 'canceled':
       return { ...head, at: row.state };
@@ -54,6 +55,7 @@ function columnsOf(job: Job, before: JobRow, now: number): UpdateObject<Tables, 
     runnerId: job.runner ?? null,
     reported: isLeased && job.reported,
     leaseUntil: isLeased ? at(job.leaseUntil) : null,
+    notBefore: job.at === 'pending' && job.notBefore !== undefined ? at(job.notBefore) : null,
     cause: failure?.cause ?? null,
     errorCode: failure?.code ?? null,
     errorMessage: failure?.message ?? null,
@@ -182,6 +184,7 @@ export const leaseNext = (
       .where('orgId', 'in', want.orgIds)
       .where('state', '=', 'pending')
       .where('kind', 'in', want.kinds)
+      .where((eb) => eb.or([eb('notBefore', 'is', null), eb('notBefore', '<=', at(want.now))]))
       .orderBy('createdOn')
       .orderBy('id')
       .limit(1)

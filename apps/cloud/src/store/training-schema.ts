@@ -103,6 +103,7 @@ export type TrainingJobRow = {
   runnerId: string | null;
   reported: boolean;
   leaseUntil: Time | null;
+  notBefore: Time | null;
   cause: string | null;
   errorCode: string | null;
   errorMessage: string | null;
