@@ -20,6 +20,8 @@ const labelsOf = (world: StoryWorld): readonly string[] => objectLabels.slice(0,
 const isOnline = (machine: Machine): boolean =>
   machine.report?.serverState === ServerState.RUNNING && machine.report.serverUrl !== '';
 
+const reportTime = ({ reportedOn }: Machine): string => `${reportedOn?.seconds ?? ''}.${reportedOn?.nanos ?? ''}`;
+
 async function demoMachine(world: StoryWorld): Promise<Machine | undefined> {
   const { machines } = await world.client.fleetClient.listMachines({ organizationId: world.organizationId });
   return machines.find((machine) => machine.name === machineName);
@@ -75,6 +77,9 @@ const machine: Step = {
     await writeFile(world.machineFolder.credentialsFile, credentialsJson, { mode: 0o600 });
     const { uid, gid } = world.machineFolder.account;
     if (uid !== undefined && gid !== undefined) chownSync(world.machineFolder.credentialsFile, uid, gid);
+    // What it reported in an earlier run says nothing about now.
+    const before = reportTime(demo);
+    const isNews = (now: Machine): boolean => reportTime(now) !== before;
     await world.startAgent();
     world.record('machine: agent started');
     const agentLog = path.join(world.machineFolder.root, '..', 'logs', 'agent.log');
@@ -87,7 +92,7 @@ const machine: Step = {
           ? `server ${enumWord(ServerStateSchema, now.report.serverState)}`
           : 'waiting for the agent';
         world.show({ is: 'advance', step: 'machine', fraction: now.report ? 0.5 : 0.2, note });
-        return isOnline(now) ? now : undefined;
+        return isNews(now) && isOnline(now) ? now : undefined;
       },
     );
     const version = online.report?.server?.runningVersion ?? '';
@@ -116,6 +121,7 @@ const dataset: Step = {
     const total = objects * (trainPerObject + testPerObject);
     const names: string[] = [];
     const missing = async function* (): AsyncGenerator<Picture> {
+      if (there.size === total) return;
       let seen = 0;
       const pictures = composeObjects10({
         seed: world.seed,
@@ -130,6 +136,7 @@ const dataset: Step = {
         yield {
           bytes: jpeg,
           fileName: name,
+          uploadId: name,
           fileExtension: 'jpg',
           tags: [label, ...(split === 'test' ? ['split:test'] : [])],
         };
@@ -271,7 +278,7 @@ const deploy: Step = {
           fraction: model ? 0.6 : 0.3,
           note: model?.state ?? 'waiting for the configuration',
         });
-        return model?.state === 'ready' && model.version === version ? true : undefined;
+        return model?.state === 'running' && model.version === version ? true : undefined;
       },
     );
     world.record('deploy: ready');

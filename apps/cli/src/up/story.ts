@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs';
-import type { PlatformClient } from '@platform/client';
+import { PlatformApiError, type PlatformClient } from '@platform/client';
 import { errorText, type Clock } from '@platform/kit';
 import type { MachineFolder } from './folders.ts';
 import type { Progress } from './progress.ts';
@@ -65,6 +65,9 @@ export interface StoryReport {
   readonly error?: string;
 }
 
+/** A failed call explains itself; the chain of causes would only say it again. */
+const wordsOf = (error: unknown): string => (error instanceof PlatformApiError ? error.message : errorText(error));
+
 /** Runs the steps in order and stops at the first that fails. */
 export async function runStory(steps: readonly Step[], world: StoryWorld): Promise<StoryReport> {
   const done = new Map<string, StepResult>();
@@ -83,7 +86,7 @@ export async function runStory(steps: readonly Step[], world: StoryWorld): Promi
       world.record(`${step.name}: end`);
       world.show({ is: 'end', step: step.name, title: step.title, seconds: seconds(), note: result.note });
     } catch (error) {
-      const message = world.signal.aborted ? 'stopped' : errorText(error);
+      const message = world.signal.aborted ? 'stopped' : wordsOf(error);
       rows.push({ step: step.name, ok: false, seconds: seconds(), note: message });
       world.show({ is: 'fail', step: step.name, title: step.title, message });
       return { ok: false, steps: rows, facts: facts(), error: `${step.title}: ${message}` };
@@ -109,7 +112,7 @@ export async function until<T>(
       last = error;
     }
     if (clock.now() > end) {
-      const why = last === undefined ? '' : ` The last answer was: ${errorText(last)}.`;
+      const why = last === undefined ? '' : ` The last answer was: ${wordsOf(last)}`;
       throw new Error(`${what} did not happen within ${Math.round(limitMs / 1000)} s.${why} ${remedy}`);
     }
     await clock.sleep(everyMs, signal);
