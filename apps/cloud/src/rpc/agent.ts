@@ -10,7 +10,7 @@ import type { Ask } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
 import { baseUrlOf } from './base-url.ts';
-import { ownPart } from './part-access.ts';
+import { ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
 /** A held check: short enough that a machine that went away is noticed. */
@@ -30,16 +30,16 @@ export const agentRoutes =
 
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
-        const part = await ownPart(db, callerOf(context), request.id);
-        presence.touch(part.id);
-        await hosts.save(part.id, request);
-        const ask = askOf(request, part.id, baseUrlOf(deps, context));
+        const partId = await ownPartId(db, callerOf(context), request.id);
+        presence.touch(partId);
+        await hosts.save(partId, request);
+        const ask = askOf(request, partId, baseUrlOf(deps, context));
         const isSame = (fingerprint: string): boolean =>
           request.knownFingerprint !== '' && request.knownFingerprint === fingerprint;
         const waitMs = request.wait ? Math.min(durationMs(request.wait), longestWaitMs) : 0;
         const until = clock.now() + waitMs;
         for (;;) {
-          const watched = answers.watch(part.id);
+          const watched = answers.watch(partId);
           const done = new AbortController();
           try {
             const answer = await answers.answer(ask);
@@ -47,7 +47,7 @@ export const agentRoutes =
             const leftMs = until - clock.now();
             if (!isSame(answer.fingerprint)) return { ...answer, checkInterval };
             if (leftMs <= 0 || context.signal.aborted || deps.stop.aborted) {
-              presence.touch(part.id);
+              presence.touch(partId);
               return create(DeviceAgentConfigResponseSchema, {
                 fingerprint: answer.fingerprint,
                 notModified: true,

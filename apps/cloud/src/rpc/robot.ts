@@ -12,7 +12,7 @@ import { findConfig } from '../store/configs.ts';
 import { takeRestart } from '../store/machines.ts';
 import { baseUrlOf } from './base-url.ts';
 import { newLogRow } from './log-entries.ts';
-import { ownPart } from './part-access.ts';
+import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
 const restartCheckMs = 2_000;
@@ -68,7 +68,7 @@ export const robotRoutes =
         throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
       },
       async needsRestart({ id }, context) {
-        const part = await ownPartId(id, context);
+        const part = await ownPartId(db, callerOf(context), id);
         presence.touch(part);
         const answer = { id, mustRestart: false, restartCheckInterval: durationFromMs(restartCheckMs) };
         if (unwanted.has(part)) return answer;
@@ -91,10 +91,4 @@ export const robotRoutes =
         return {};
       },
     });
-
-    /** A part's own token says who it is; the database is asked for others alone. */
-    async function ownPartId(id: string, context: Parameters<typeof callerOf>[0]): Promise<string> {
-      const caller = callerOf(context);
-      return caller.kind === 'part' && caller.id === id ? id : (await ownPart(db, caller, id)).id;
-    }
   };
