@@ -21,6 +21,13 @@ export interface Fetched {
   stamp: string;
 }
 
+export type FreeBytes = (folder: string) => Promise<number>;
+export interface DownloadParts {
+  clock: Clock;
+  log: Log;
+  freeBytes: FreeBytes;
+}
+
 /**
  * Fetches `url` into `folder`, hashing while it writes. What an earlier, interrupted call left is continued when the
  * source still is the same (If-Range).
@@ -30,15 +37,15 @@ export interface Fetched {
 export async function fetchFile(
   url: string,
   folder: string,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, freeBytes }: DownloadParts,
   signal: AbortSignal,
 ): Promise<Fetched> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const file = path.join(folder, `${createHash('sha256').update(url).digest('hex').slice(0, 16)}.part`);
   try {
     return url.startsWith('file:')
-      ? await copyLocal(url, file, signal)
-      : await fetchHttp(url, file, { clock, log }, signal);
+      ? await copyLocal(url, file, freeBytes, signal)
+      : await fetchHttp(url, file, { clock, log, freeBytes }, signal);
   } catch (error) {
     if (signal.aborted || error instanceof PlatformError) throw error;
     const known = fullDisk(error, folder);
@@ -46,10 +53,10 @@ export async function fetchFile(
   }
 }
 
-async function copyLocal(url: string, file: string, signal: AbortSignal): Promise<Fetched> {
+async function copyLocal(url: string, file: string, freeBytes: FreeBytes, signal: AbortSignal): Promise<Fetched> {
   const source = fileURLToPath(url);
   const { size } = await stat(source);
-  await checkSpace(path.dirname(file), size);
+  await checkSpace(path.dirname(file), size, freeBytes);
   const hash = createHash('sha256');
   await using handle = await open(file, 'w', 0o700);
   for await (const chunk of createReadStream(source, { signal })) await put(handle, hash, chunk as Uint8Array);
@@ -60,7 +67,7 @@ async function copyLocal(url: string, file: string, signal: AbortSignal): Promis
 async function fetchHttp(
   url: string,
   file: string,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, freeBytes }: DownloadParts,
   signal: AbortSignal,
 ): Promise<Fetched> {
   const stampFile = `${file}.stamp`;
@@ -82,7 +89,7 @@ async function fetchHttp(
     const had = goesOn ? before.bytes : 0;
     const length = Number(answer.headers.get('content-length') ?? 0);
     if (had + length > limitBytes) throw new Error(`larger than the limit of ${limitBytes} bytes`);
-    await checkSpace(path.dirname(file), length);
+    await checkSpace(path.dirname(file), length, freeBytes);
     const stamp = stampFrom(answer.headers);
     const hash = goesOn ? before.hash : createHash('sha256');
     await using handle = await open(file, goesOn ? 'a' : 'w', 0o700);
@@ -149,8 +156,13 @@ export async function stampOf(url: string, signal: AbortSignal): Promise<string>
   return stampFrom(answer.headers);
 }
 
-async function checkSpace(folder: string, bytes: number): Promise<void> {
+/** What an ordinary process may still write beside this folder. */
+export async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
-  if (bavail * bsize < bytes + spareBytes)
+  return bavail * bsize;
+}
+
+async function checkSpace(folder: string, bytes: number, freeBytes: FreeBytes): Promise<void> {
+  if ((await freeBytes(folder)) < bytes + spareBytes)
     throw new PlatformError('DISK_FULL', { path: folder, neededBytes: bytes + spareBytes });
 }

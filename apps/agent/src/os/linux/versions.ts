@@ -6,7 +6,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { within, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import type { Versions } from '../ports.ts';
-import { fetchFile, stampOf } from './download.ts';
+import { fetchFile, freeBytesOf, stampOf, type FreeBytes } from './download.ts';
 
 const stampAgeMs = 120_000;
 const stampWaitMs = 15_000;
@@ -27,7 +27,7 @@ export function linuxVersions(
   root: string,
   program: string,
   idOf: (version: string, sha256: string) => string,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, freeBytes = freeBytesOf }: { clock: Clock; log: Log; freeBytes?: FreeBytes },
 ): Versions {
   const at = (...names: string[]) => path.join(root, ...names);
   const fileOf = (id: string) => at('versions', id, program);
@@ -89,7 +89,7 @@ export function linuxVersions(
     },
 
     async download({ url, version, sha256 }, signal) {
-      const { file, sha256: got, stamp } = await fetchFile(url, at('cache', 'part'), { clock, log }, signal);
+      const { file, sha256: got, stamp } = await fetchFile(url, at('cache', 'part'), { clock, log, freeBytes }, signal);
       if (sha256 !== '' && got !== sha256) {
         await rm(file, { force: true });
         throw new PlatformError('DOWNLOAD_CORRUPT', { url, wantSha256: sha256, gotSha256: got });

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { systemClock } from '@platform/kit/node';
+import { captureLog, seededRandom, tempFolder } from '@platform/kit/testing';
+import { linuxVersions } from '../src/os/linux/versions.ts';
+import { idOf } from '../src/state.ts';
+import { listen, sha256Of, TestCloud } from './test-cloud.ts';
+
+const random = seededRandom(3);
+const bytes = Buffer.from(Array.from({ length: 300_000 }, () => Math.floor(random() * 256)));
+const sha256 = sha256Of(bytes).toString('hex');
+const none = new AbortController().signal;
+
+async function world() {
+  const folder = await tempFolder();
+  const server = await listen(new TestCloud(systemClock));
+  const { log } = captureLog(systemClock);
+  const open = () => linuxVersions(folder.path, 'platform-server', idOf, { clock: systemClock, log });
+  return {
+    folder,
+    server,
+    open,
+    gets: () => server.requests.map(({ method, range, status }) => `${method} ${range ?? 'all'} ${status}`),
+    parts: () => readdir(folder.file('cache', 'part')),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a broken download goes on where it stopped, in a later agent too', async () => {
+  await using w = await world();
+  const url = w.server.publish('/f', { bytes, breakAfter: 100_000 });
+  await assert.rejects(w.open().download({ url, version: '1.0.0', sha256 }, none), { code: 'DOWNLOAD_FAILED' });
+  const got = (
+    await stat(
+      w.folder.file(
+        'cache',
+        'part',
+        (await w.parts()).find((n) => n.endsWith('.part'))!,
+      ),
+    )
+  ).size;
+  assert.ok(got > 0 && got <= 100_000);
+  const id = await w.open().download({ url, version: '1.0.0', sha256 }, none);
+  assert.equal(id, `1.0.0-${sha256.slice(0, 12)}`);
+  assert.deepEqual(w.gets(), ['GET all 200', `GET bytes=${got}- 206`]);
+  assert.deepEqual(await w.parts(), []);
+});
+
+test('a source that changed meanwhile is fetched from its beginning', async () => {
+  await using w = await world();
+  const url = w.server.publish('/f', { bytes: Buffer.alloc(300_000, 1), breakAfter: 100_000 });
+  await assert.rejects(w.open().download({ url, version: '1.0.0', sha256 }, none), { code: 'DOWNLOAD_FAILED' });
+  w.server.publish('/f', { bytes });
+  await w.open().download({ url, version: '1.0.0', sha256 }, none);
+  assert.match(w.gets().join(', '), /^GET all 200, GET bytes=\d+- 200$/);
+});
+
+test('a part that was damaged on disk ends in a refusal, and the next try is right', async () => {
+  await using w = await world();
+  const url = w.server.publish('/f', { bytes, breakAfter: 100_000 });
+  await assert.rejects(w.open().download({ url, version: '1.0.0', sha256 }, none), { code: 'DOWNLOAD_FAILED' });
+  const part = (await w.parts()).find((n) => n.endsWith('.part'))!;
+  await writeFile(w.folder.file('cache', 'part', part), Buffer.alloc(50_000));
+  await assert.rejects(w.open().download({ url, version: '1.0.0', sha256 }, none), { code: 'DOWNLOAD_CORRUPT' });
+  assert.deepEqual(
+    (await w.parts()).filter((n) => n.endsWith('.part')),
+    [],
+  );
+  await w.open().download({ url, version: '1.0.0', sha256 }, none);
+});
+
+test('a release without an entity tag is fetched whole again', async () => {
+  await using w = await world();
+  const url = w.server.publish('/f', { bytes, breakAfter: 100_000, etag: 'W/"weak"' });
+  await assert.rejects(w.open().download({ url, version: '1.0.0', sha256 }, none), { code: 'DOWNLOAD_FAILED' });
+  await w.open().download({ url, version: '1.0.0', sha256 }, none);
+  assert.deepEqual(w.gets(), ['GET all 200', 'GET all 200']);
+});
+
+test('a local file by file:// is copied, and a rebuilt one is seen', async () => {
+  await using w = await world();
+  const file = w.folder.file('my build');
+  const url = pathToFileURL(file).href;
+  const own = { url, version: 'customURL', sha256: '' };
+  await assert.rejects(w.open().download(own, none), { code: 'DOWNLOAD_FAILED' });
+  await writeFile(file, '#!/bin/sh\necho 1\n');
+  const id = await w.open().download(own, none);
+  assert.equal(await w.open().known(url, none), id);
+  await writeFile(file, '#!/bin/sh\necho 2 and more\n');
+  assert.equal(await w.open().known(url, none), null);
+});
+
+test('an own build stays known while its source is out of reach', async () => {
+  await using w = await world();
+  const url = w.server.publish('/f', { bytes: Buffer.from('#!/bin/sh\n') });
+  const id = await w.open().download({ url, version: 'customURL', sha256: '' }, none);
+  await w.server[Symbol.asyncDispose]();
+  assert.equal(await w.open().known(url, none), id);
+});
