@@ -147,8 +147,8 @@ export const sha256Of = (bytes: Uint8Array | string): Buffer => createHash('sha2
 
 export interface ReleaseFile {
   bytes: Buffer;
-  /** Breaks the connection after this many bytes of the first answer. */
-  breakAfter?: number;
+  /** The first answer stops after this many bytes, without an end. */
+  stallAfter?: number;
   etag?: string;
 }
 
@@ -192,9 +192,9 @@ function send(file: ReleaseFile, request: IncomingMessage, answer: ServerRespons
   const status = isPart ? 206 : 200;
   answer.writeHead(status, { etag, 'content-length': bytes.length });
   if (request.method === 'HEAD') return (answer.end(), status);
-  if (file.breakAfter === undefined) return (answer.end(bytes), status);
-  const part = bytes.subarray(0, file.breakAfter);
-  delete file.breakAfter;
-  answer.write(part, () => answer.destroy());
+  if (file.stallAfter === undefined) return (answer.end(bytes), status);
+  const part = bytes.subarray(0, file.stallAfter);
+  delete file.stallAfter;
+  answer.write(part);
   return status;
 }
