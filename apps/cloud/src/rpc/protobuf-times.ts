@@ -1,8 +1,20 @@
+import { PlatformError } from '@platform/contract/errors';
 import { create } from '@bufbuild/protobuf';
 import { type Duration, DurationSchema, type Timestamp, TimestampSchema } from '@bufbuild/protobuf/wkt';
 
-export const msOf = (time: Timestamp): number => Number(time.seconds) * 1000 + Math.floor(time.nanos / 1e6);
-export const usOf = (time: Timestamp): number => Number(time.seconds) * 1e6 + Math.floor(time.nanos / 1e3);
+/** The years 1 to 9999, as protobuf defines them; what lies outside fits neither a database nor a calendar. */
+const range = { first: -62_135_596_800n, last: 253_402_300_799n };
+
+function checked(time: Timestamp): Timestamp {
+  if (time.seconds >= range.first && time.seconds <= range.last && time.nanos >= 0 && time.nanos < 1e9) return time;
+  const value = `${time.seconds} s ${time.nanos} ns`;
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'timestamp', value, limit: 'the years 1 to 9999' });
+}
+
+/** ms since 1970. @throws PlatformError INVALID_ARGUMENT outside of the years 1 to 9999. */
+export const msOf = (time: Timestamp): number => Number(checked(time).seconds) * 1000 + Math.floor(time.nanos / 1e6);
+/** µs since 1970, as msOf. */
+export const usOf = (time: Timestamp): number => Number(checked(time).seconds) * 1e6 + Math.floor(time.nanos / 1e3);
 
 export function timeOf(ms: number): Timestamp {
   const seconds = Math.floor(ms / 1000);

@@ -3,17 +3,22 @@ import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/contract/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { errorText, isAbort, type Log } from '@platform/kit';
-import { isDatabaseAway } from '../store/database.ts';
+import { isDatabaseAway, sqlState } from '../store/database.ts';
 
 /** Larger messages are refused; clients expect at least 32 MiB. */
 export const messageLimitBytes = 64 * 1024 * 1024;
 
 /** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
-  if (error instanceof PlatformError) return error;
+  if (error instanceof PlatformError) return shortened(error);
   if (isDatabaseAway(error)) {
     log.warn('a call failed: the database is away', { where, error: errorText(error) });
     return new PlatformError('DATABASE_UNAVAILABLE', {}, error);
+  }
+  if (isBadValue(error)) {
+    log.info('a value was refused by the database', { where, error: errorText(error) });
+    const limit = 'texts without NUL characters, numbers and times within their range, ids of the documented form';
+    return new PlatformError('INVALID_ARGUMENT', { field: 'a value of the request', limit }, error);
   }
   const incident = randomUUID();
   log.error('a call failed unexpectedly', {
@@ -24,6 +29,22 @@ export function publicError(error: unknown, log: Log, where: string): PlatformEr
   });
   return new PlatformError('INTERNAL', { incident }, error);
 }
+
+/** Errors travel in headers, which clients limit; what a caller sent needs no full repetition. */
+const longestValue = 200;
+
+function shortened(error: PlatformError): PlatformError {
+  const isLong = (value: string | number): value is string => typeof value === 'string' && value.length > longestValue;
+  if (!Object.values(error.data).some(isLong)) return error;
+  const data = Object.entries(error.data).map(([key, value]) => [
+    key,
+    isLong(value) ? `${value.slice(0, longestValue)}…` : value,
+  ]);
+  return new PlatformError(error.code, Object.fromEntries(data) as typeof error.data, error.cause, error.details);
+}
+
+/** Out of range, malformed, or a character that no text may have. */
+const isBadValue = (error: unknown): boolean => /^22(003|007|008|021|P02|P05)$/.test(sqlState(error) ?? '');
 
 export function toConnectError(error: PlatformError): ConnectError {
   const code = connectCode[errorTable[error.code].rpc] as Code;
