@@ -7,6 +7,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { cloudOptions } from '../src/options.ts';
 import { type Server, startServer } from '../src/server.ts';
+import type { Database } from '../src/store/database.ts';
 import { testDatabase, testLog } from './database.ts';
 
 export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };
@@ -14,6 +15,7 @@ export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; pa
 /** A whole server in this process, on a database of its own. */
 export type TestServer = AsyncDisposable & {
   server: Server;
+  db: Database;
   url: string;
   orgId: string;
   owner: Credentials;
@@ -60,6 +62,7 @@ export async function testServer(argv: readonly string[] = []): Promise<TestServ
     createClient(service, transportTo(server.url, 'token' in who ? who.token : await token(who)));
   return {
     server,
+    db: database.db,
     url: server.url,
     orgId: server.firstRun.orgId,
     owner,

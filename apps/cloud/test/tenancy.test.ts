@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import test from 'node:test';
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+  toJsonString,
+} from '@bufbuild/protobuf';
+import { Code, ConnectError, createClient } from '@connectrpc/connect';
+import { createGrpcTransport } from '@connectrpc/connect-node';
+import { sql } from 'kysely';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import type { Role } from '../src/rules/permissions.ts';
+import type { Database } from '../src/store/database.ts';
+import { insertKey } from '../src/store/keys.ts';
+import { insertMachine } from '../src/store/machines.ts';
+import { insertLocation } from '../src/store/organizations.ts';
+import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
+
+const services: readonly DescService[] = [
+  AgentDeviceService,
+  AppService,
+  DataService,
+  DatasetService,
+  DataSyncService,
+  FleetService,
+  MLTrainingService,
+  PackageService,
+  ReleaseService,
+  RobotService,
+  RunnerService,
+  SessionService,
+];
+
+/** Ids of another organization's things, and a word that stands in everything it has. */
+type Victim = {
+  orgId: string;
+  locationId: string;
+  machineId: string;
+  partId: string;
+  keyId: string;
+  datasetId: string;
+  dataId: string;
+  jobId: string;
+};
+const mark = 'victim';
+
+async function makeVictim(on: TestServer): Promise<Victim> {
+  const { orgId, server, db } = on;
+  const { partId, machineId, part } = await on.machine(`${mark} machine`);
+  const fleet = await on.client(FleetService);
+  await fleet.saveConfig({ partId, configJson: JSON.stringify({ components: [{ name: mark }] }) });
+  await (await on.client(RobotService, part)).log({ id: partId, logs: [{ message: `${mark} line` }] });
+  const { id: datasetId } = await (
+    await on.client(DatasetService)
+  ).createDataset({ organizationId: orgId, name: `${mark} dataset` });
+  const uploads = await on.client(DataSyncService, part);
+  const dataIds: string[] = [];
+  for (let n = 0; n < 30; n++) {
+    const { binaryDataId } = await uploads.dataCaptureUpload({
+      metadata: {
+        partId,
+        type: 1,
+        componentName: mark,
+        fileExtension: '.jpg',
+        tags: [n % 2 === 0 ? 'a' : 'b'],
+        datasetIds: [datasetId],
+      },
+      sensorContents: [{ data: { case: 'binary', value: Buffer.from(`${mark} picture ${n}`) }, metadata: {} }],
+    });
+    dataIds.push(binaryDataId);
+  }
+  const { id: jobId } = await (
+    await on.client(MLTrainingService)
+  ).submitTrainingJob({
+    organizationId: orgId,
+    datasetId,
+    modelName: `${mark}-model`,
+    modelVersion: '1',
+    modelType: ModelType.SINGLE_LABEL_CLASSIFICATION,
+    tags: ['a', 'b'],
+  });
+  await db
+    .updateTable('organization')
+    .set({ name: `${mark} organization` })
+    .where('id', '=', orgId)
+    .execute();
+  return {
+    orgId,
+    machineId,
+    partId,
+    datasetId,
+    jobId,
+    dataId: dataIds[0] ?? '',
+    locationId: server.firstRun.locationId,
+    keyId: server.firstRun.runnerKeyId,
+  };
+}
+
+/** Another organization with a machine of its own. */
+async function makeStranger(
+  on: TestServer,
+): Promise<{ orgId: string; credentials: Record<Role | 'machine', Credentials> }> {
+  const { db } = on;
+  const orgId = randomUUID();
+  await db.insertInto('organization').values({ id: orgId, name: 'Strangers', publicNamespace: 'strangers' }).execute();
+  await insertLocation(db, { id: 'strangers0', orgId, name: 'Elsewhere', parentLocationId: null });
+  await insertMachine(db, { orgId, locationId: 'strangers0', name: 'theirs' }, Buffer.alloc(32));
+  const key = async (role: Role): Promise<Credentials> => {
+    const made = await insertKey(db, {
+      orgId,
+      name: role,
+      grants: [{ role, resource: 'organization', resourceId: orgId, orgId }],
+    });
+    return { type: 'api-key', entity: made.id, payload: made.key };
+  };
+  const owner = await key('owner');
+  const { robots } = await (await on.client(AppService, owner)).listRobotsForOrg({ orgId });
+  const made = await (await on.client(FleetService, owner)).createMachine({ organizationId: orgId, name: 'second' });
+  assert.equal(robots.length, 1);
+  const { cloud } = JSON.parse(made.credentialsJson) as { cloud: { id: string; secret: string } };
+  return {
+    orgId,
+    credentials: {
+      owner,
+      operator: await key('operator'),
+      runner: await key('runner'),
+      machine: { type: 'robot-secret', entity: cloud.id, payload: cloud.secret },
+    },
+  };
+}
+
+const wellKnown: Readonly<Record<string, JsonValue>> = {
+  'google.protobuf.Timestamp': '2026-01-01T00:00:00Z',
+  'google.protobuf.Duration': '0s',
+  'google.protobuf.Struct': { a: 1 },
+};
+
+/** A request that names the victim's things wherever a name of that kind fits. */
+function requestFor(message: DescMessage, victim: Victim, id: string, depth = 0): JsonObject {
+  const request: JsonObject = {};
+  const taken = new Set<string>();
+  for (const field of message.fields) {
+    if (field.oneof && taken.has(field.oneof.name)) continue;
+    const value = valueFor(field, victim, id, depth);
+    if (value === undefined) continue;
+    if (field.oneof) taken.add(field.oneof.name);
+    request[field.name] = value;
+  }
+  return request;
+}
+
+function valueFor(field: DescField, victim: Victim, id: string, depth: number): JsonValue | undefined {
+  if (field.fieldKind === 'map') return undefined;
+  const one = (): JsonValue | undefined => {
+    if (field.message)
+      return (
+        wellKnown[field.message.typeName] ?? (depth < 3 ? requestFor(field.message, victim, id, depth + 1) : undefined)
+      );
+    if (field.enum) return field.enum.values[1]?.number ?? 0;
+    if (field.scalar === ScalarType.STRING) return textFor(field.name, victim, id);
+    if (field.scalar === ScalarType.BOOL) return false;
+    if (field.scalar === ScalarType.BYTES) return Buffer.alloc(32).toString('base64');
+    return 1;
+  };
+  const value = one();
+  return field.fieldKind === 'list' ? (value === undefined ? undefined : [value]) : value;
+}
+
+function textFor(name: string, victim: Victim, id: string): string {
+  const known: [RegExp, string][] = [
+    [/^(organization_id|org_id|organization_ids|organization_owner)$/, victim.orgId],
+    [/^(location_id|location_ids|location|parent_location_id)$/, victim.locationId],
+    [/^(robot_id|machine_id|robot)$/, victim.machineId],
+    [/^(part_id|part)$/, victim.partId],
+    [/^(dataset_id|dataset_ids)$/, victim.datasetId],
+    [/^(binary_data_id|binary_data_ids|binary_ids|file_id)$/, victim.dataId],
+    [/^(job_id)$/, victim.jobId],
+    [/^(authorization_id)$/, 'organization_owner'],
+    [/^(resource_type)$/, 'organization'],
+    [/^(resource_id)$/, victim.orgId],
+    [/^(item_id|package_id|registry_item_id)$/, `${victim.orgId}/${mark}-model`],
+    [/json/, '{"changed":1}'],
+    [/page_token|last/, ''],
+  ];
+  return known.find(([pattern]) => pattern.test(name))?.[1] ?? (/(^|_)ids?$/.test(name) ? id : 'x');
+}
+
+/** Everything that is not the strangers' own, table by table; the last contact is written when the server gets round to it. */
+async function contents(db: Database, strangers: string): Promise<Record<string, string>> {
+  const { rows } = await sql<{ name: string; hasOrg: boolean }>`
+    select table_name as name, exists (select from information_schema.columns c where c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
+    from information_schema.tables t where table_schema = 'public' and table_name not in ('change', 'audit', 'sign_in_link') order by 1`.execute(
+    db,
+  );
+  const found: Record<string, string> = {};
+  for (const { name, hasOrg } of rows) {
+    const where = hasOrg
+      ? sql`where org_id is distinct from ${strangers}::uuid`
+      : name === 'organization'
+        ? sql`where id <> ${strangers}::uuid`
+        : sql``;
+    const answer = await sql<{
+      text: string | null;
+    }>`select string_agg((to_jsonb(r) - 'last_seen')::text, E'\n' order by r::text) as text from ${sql.table(name)} r ${where}`.execute(
+      db,
+    );
+    found[name] = answer.rows[0]?.text ?? '';
+  }
+  return found;
+}
+
+const refusals: ReadonlySet<Code> = new Set([
+  Code.NotFound,
+  Code.PermissionDenied,
+  Code.Unimplemented,
+  Code.InvalidArgument,
+  Code.FailedPrecondition,
+  Code.AlreadyExists,
+  Code.Aborted,
+]);
+
+test('no call with a key of another organization shows or changes anything', async () => {
+  await using on = await testServer();
+  const victim = await makeVictim(on);
+  const strangers = await makeStranger(on);
+  const before = await contents(on.db, strangers.orgId);
+  const tried = { calls: 0, refused: 0 };
+
+  for (const [role, credentials] of Object.entries(strangers.credentials)) {
+    const transport = createGrpcTransport({ baseUrl: on.url, interceptors: [bearer(await on.token(credentials))] });
+    const call = async (method: DescMethod, request: JsonObject): Promise<string> => {
+      const message = fromJson(method.input, request);
+      const signal = AbortSignal.timeout(20_000);
+      const client = createClient(method.parent, transport) as Record<
+        string,
+        (input: unknown, options: object) => unknown
+      >;
+      const run = client[method.localName];
+      if (!run) throw new Error(`no ${method.name}`);
+      const input =
+        method.methodKind === 'client_streaming'
+          ? (async function* () {
+              yield message;
+            })()
+          : message;
+      const answer = run.call(client, input, { signal });
+      if (method.methodKind !== 'server_streaming') return toJsonString(method.output, (await answer) as never);
+      for await (const piece of answer as AsyncIterable<never>) return toJsonString(method.output, piece);
+      return '';
+    };
+    for (const service of services) {
+      for (const method of service.methods) {
+        const ids = [
+          victim.machineId,
+          victim.partId,
+          victim.keyId,
+          victim.datasetId,
+          victim.jobId,
+          victim.orgId,
+          `${victim.orgId}/${mark}-model`,
+        ];
+        const requests = new Set(ids.map((id) => JSON.stringify(requestFor(method.input, victim, id))));
+        for (const request of requests) {
+          tried.calls++;
+          const what = `${role} ${service.typeName}/${method.name} ${request}`;
+          try {
+            const answer = await call(method, JSON.parse(request) as JsonObject);
+            for (const secret of [mark, victim.partId, victim.machineId, victim.datasetId, victim.jobId]) {
+              assert.ok(!answer.includes(secret) || isEcho(answer, request, secret), `${what} shows ${answer}`);
+            }
+          } catch (error) {
+            if (error instanceof assert.AssertionError) throw error;
+            tried.refused++;
+            assert.ok(refusals.has(ConnectError.from(error).code), `${what}: ${ConnectError.from(error).message}`);
+          }
+        }
+      }
+    }
+    assert.deepEqual(await contents(on.db, strangers.orgId), before, `changed as ${role}`);
+  }
+  assert.ok(tried.refused > 200, `${tried.refused} of ${tried.calls} calls were refused`);
+});
+
+/** An id that the caller sent comes back alone (RobotService does so): that tells nothing. */
+const isEcho = (answer: string, request: string, secret: string): boolean =>
+  request.includes(secret) && Object.keys(JSON.parse(answer) as object).join() === 'id';
+
+test('nobody calls anything without a token', async () => {
+  await using on = await testServer();
+  const transport = createGrpcTransport({ baseUrl: on.url });
+  for (const service of services) {
+    for (const method of service.methods) {
+      if (method.methodKind !== 'unary') continue;
+      const client = createClient(service, transport) as unknown as Record<string, (input: object) => Promise<unknown>>;
+      const error = await client[method.localName]?.({}).then(
+        () => 'no failure',
+        (found: unknown) => ConnectError.from(found).code,
+      );
+      assert.ok(
+        error === Code.Unauthenticated || error === Code.Unimplemented,
+        `${service.typeName}/${method.name}: ${error}`,
+      );
+    }
+  }
+});
