@@ -4,7 +4,6 @@
  */
 import type { ErrorCode } from '@platform/contract/errors';
 import { trainerExit } from '@platform/contract/job';
-import type { JobFiles } from './job/outputs.ts';
 
 /** Only infrastructure is tried again. */
 export interface Failure {
@@ -33,8 +32,13 @@ export type State =
 export type Event =
   | { readonly is: 'begin' }
   | { readonly is: 'prepared' }
-  | { readonly is: 'exited'; readonly code: number | null; readonly signal: string | null; readonly told?: TrainerError }
-  | { readonly is: 'uploaded'; readonly files: JobFiles }
+  | {
+      readonly is: 'exited';
+      readonly code: number | null;
+      readonly signal: string | null;
+      readonly told?: TrainerError;
+    }
+  | { readonly is: 'uploaded' }
   /** Preparing, starting or uploading failed, or a limit was passed. */
   | { readonly is: 'failed'; readonly failure: Failure }
   | { readonly is: 'stopOrdered' }
@@ -53,7 +57,7 @@ export type Effect =
   | { readonly do: 'train' }
   | { readonly do: 'upload' }
   | { readonly do: 'abandon' }
-  | { readonly do: 'complete'; readonly files: JobFiles }
+  | { readonly do: 'complete' }
   | { readonly do: 'fail'; readonly failure: Failure }
   | { readonly do: 'confirmStop' };
 
@@ -82,7 +86,8 @@ const shutdown: Failure = {
 export function failureOf(event: Extract<Event, { is: 'exited' }>, isBuiltIn: boolean): Failure | undefined {
   const { code, signal, told } = event;
   if (code === trainerExit.ok) return undefined;
-  const message = told?.message ?? (signal === null ? `The trainer ended with code ${code}.` : `The trainer was ended by ${signal}.`);
+  const message =
+    told?.message ?? (signal === null ? `The trainer ended with code ${code}.` : `The trainer was ended by ${signal}.`);
   if (code === trainerExit.badData) return { cause: 'data', code: told?.code ?? 'TRAINER_FAILED', message };
   // A built-in trainer that crashes is our fault or the computer's, a script of a user that of its author.
   const cause = isBuiltIn || signal !== null ? 'infrastructure' : 'script';
@@ -141,7 +146,7 @@ export function step(state: State, event: Event, now: number, limits: Limits): N
     }
     case 'uploaded':
       if (state.at !== 'uploading') return to(state);
-      return to({ at: 'closing', saying: 'completed' }, { do: 'complete', files: event.files });
+      return to({ at: 'closing', saying: 'completed' }, { do: 'complete' });
     case 'due': {
       if (now < deadline(state)) return to(state);
       const message = `The training took longer than its limit of ${limits.wallMs / 1000} s.`;

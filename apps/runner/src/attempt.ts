@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseJobSpec, type JobExit } from '@platform/contract/job';
 import { errorText, Inbox, run } from '@platform/kit';
-import { deadline, initial, step, type Event, type Limits, type State } from './attempt-life.ts';
+import { deadline, initial, step, type Effect, type Event, type Limits, type State } from './attempt-life.ts';
 import type { AttemptId } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
 import { createJobFolder, writeExit } from './job/folder.ts';
@@ -53,7 +53,7 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
 
   try {
     inbox.push({ is: 'begin' });
-    await run<State, Event, ReturnType<typeof step>['effects'][number]>(
+    await run<State, Event, Effect>(
       {
         initial,
         deadline,
@@ -66,7 +66,10 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
               return work.begin(effect.do);
             case 'abandon':
               return work.abandon();
-            default:
+            case 'complete':
+              return close({ do: 'complete', files: work.outputs ?? { files: [], evaluation: undefined } });
+            case 'fail':
+            case 'confirmStop':
               return close(effect);
           }
         },

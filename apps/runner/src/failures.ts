@@ -7,16 +7,19 @@ import type { TrainerEnd } from './trainer/trainer-process.ts';
 
 /** Of something that was thrown while an attempt was prepared, started or uploaded. */
 export function failureOfError(error: unknown): Failure {
-  if (error instanceof JobFormatError) return { cause: 'data', code: 'INVALID_ARGUMENT', message: `job: ${error.message}` };
+  if (error instanceof JobFormatError)
+    return { cause: 'data', code: 'INVALID_ARGUMENT', message: `job: ${error.message}` };
   if (isDiskFull(error)) {
     const message = 'The disk of the runner is full. Free some space; the job is tried again.';
     return { cause: 'infrastructure', code: 'DISK_FULL', message };
   }
   if (error instanceof PlatformError) {
-    const cause = error.code === 'INVALID_ARGUMENT' ? 'data' : error.code === 'TRAINER_FAILED' ? 'script' : 'infrastructure';
+    const cause =
+      error.code === 'INVALID_ARGUMENT' ? 'data' : error.code === 'TRAINER_FAILED' ? 'script' : 'infrastructure';
     return { cause, code: error.code, message: `${error.what} ${error.remedy}` };
   }
-  const code = errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
+  const code =
+    errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
   return { cause: 'infrastructure', code, message: errorText(error) };
 }
 

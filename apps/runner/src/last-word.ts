@@ -3,9 +3,10 @@ import { errorText, retry } from '@platform/kit';
 import type { Effect, Event } from './attempt-life.ts';
 import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
+import type { JobFiles } from './job/outputs.ts';
 import type { Workshop } from './workshop.ts';
 
-export type Ending = Extract<Effect, { do: 'complete' | 'fail' | 'confirmStop' }>;
+export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
 
 /** How long a runner that is being shut down tries. */
 const shutdownMs = 3_000;

@@ -17,7 +17,12 @@ const table = {
   },
   keepJobs: { type: 'boolean', description: 'Keep the folders of jobs that have ended, to look at them.' },
   debug: { type: 'boolean', description: 'Log at level debug.' },
-  logFormat: { type: 'string', choices: ['text', 'json'], default: 'text', description: 'Form of the lines on stderr.' },
+  logFormat: {
+    type: 'string',
+    choices: ['text', 'json'],
+    default: 'text',
+    description: 'Form of the lines on stderr.',
+  },
 } as const satisfies OptionTable;
 
 export interface RunnerOptions {

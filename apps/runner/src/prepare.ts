@@ -23,12 +23,19 @@ export interface Preparation {
 }
 
 const downloadsAtOnce = 8;
+const mostMismatches = 3;
 
 /** @returns the number of pictures. Throws INVALID_ARGUMENT when the manifest is not one. */
 export async function prepareJob({ spec, folder, cache, ...to }: Preparation): Promise<number> {
   const { signal, clock } = to;
-  const fetchBlob = (sha256: string, file: string): Promise<void> =>
-    retry((_, inner) => to.blobs.get(sha256, file, inner), { clock, signal, attempts: 6, maxMs: 5_000, isRetryable });
+  const fetchBlob = (sha256: string, file: string): Promise<void> => {
+    let mismatches = 0;
+    // While the server is away it is waited for; wrong bytes come from a broken disk, which waiting does not mend.
+    const isRetryable = (error: unknown): boolean =>
+      isPassing(error) || (isMismatch(error) && ++mismatches < mostMismatches);
+    const options = { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 5_000, isRetryable };
+    return retry((_, inner) => to.blobs.get(sha256, file, inner), options);
+  };
   const manifestFile = path.join(folder.path, 'manifest.part');
   await fetchBlob(to.manifestSha256, manifestFile);
   const lines = linesOf(await readFile(manifestFile, 'utf8'));
@@ -60,8 +67,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
   return lines.length;
 }
 
-const isRetryable = (error: unknown): boolean =>
-  isPassing(error) || (error instanceof PlatformError && error.code === 'HASH_MISMATCH');
+const isMismatch = (error: unknown): boolean => error instanceof PlatformError && error.code === 'HASH_MISMATCH';
 
 function linesOf(text: string): DatasetLine[] {
   const lines: DatasetLine[] = [];

@@ -1,7 +1,14 @@
 /** Keeps the queue informed about one attempt, and listens for its orders. */
 import type { JobEvent } from '@platform/contract/job';
 import { Cell, changedOr, errorText, type Clock, type Log } from '@platform/kit';
-import { isLeaseLost, type AttemptId, type LogEntry, type MetricEntry, type Queue, type Standing } from './cloud/queue.ts';
+import {
+  isLeaseLost,
+  type AttemptId,
+  type LogEntry,
+  type MetricEntry,
+  type Queue,
+  type Standing,
+} from './cloud/queue.ts';
 
 export type Order = { is: 'stopOrdered' } | { is: 'leaseLost' };
 

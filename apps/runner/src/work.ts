@@ -6,7 +6,7 @@ import type { Event } from './attempt-life.ts';
 import { isPassing } from './cloud/queue.ts';
 import { failureOfError, toldBy } from './failures.ts';
 import type { JobFolder } from './job/folder.ts';
-import { readOutputs } from './job/outputs.ts';
+import { readOutputs, type JobFiles } from './job/outputs.ts';
 import { prepareJob } from './prepare.ts';
 import type { Reporter } from './reporter.ts';
 import { trainerCommand } from './trainer/command.ts';
@@ -31,6 +31,7 @@ export class Work {
   readonly #task: Task;
   readonly #abort = new AbortController();
   #current: Promise<void> = Promise.resolve();
+  #outputs: JobFiles | undefined;
 
   constructor(workshop: Workshop, task: Task) {
     this.#workshop = workshop;
@@ -38,17 +39,22 @@ export class Work {
   }
 
   begin(part: 'prepare' | 'train' | 'upload'): void {
-    const { push } = this.#task;
-    this.#current = this.#run(part).then(
-      (event) => {
-        if (!this.#abort.signal.aborted) push(event);
-      },
-      (error: unknown) => {
-        if (this.#abort.signal.aborted) return;
-        this.#workshop.log.warn('a part of the job failed', { part, error: errorText(error) });
-        push({ is: 'failed', failure: failureOfError(error) });
-      },
-    );
+    this.#current = this.#tellAfter(part);
+  }
+  async #tellAfter(part: 'prepare' | 'train' | 'upload'): Promise<void> {
+    const { signal } = this.#abort;
+    try {
+      const event = await this.#run(part);
+      if (!signal.aborted) this.#task.push(event);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#workshop.log.warn('a part of the job failed', { part, error: errorText(error) });
+      this.#task.push({ is: 'failed', failure: failureOfError(error) });
+    }
+  }
+  /** What was uploaded. */
+  get outputs(): JobFiles | undefined {
+    return this.#outputs;
   }
   /** Ends what is under way and waits for it. */
   async abandon(): Promise<Event> {
@@ -116,9 +122,11 @@ export class Work {
     for (const [done, { path, sha256 }] of outputs.files.entries()) {
       const progress = trainingTo + ((1 - trainingTo) * done) / outputs.files.length;
       reporter.stand({ phase: 'uploading', progress, etaMs: undefined });
-      const put = (_: number, inner: AbortSignal): Promise<void> => blobs.put(sha256, `${folder.file('out')}/${path}`, inner);
+      const put = (_: number, inner: AbortSignal): Promise<void> =>
+        blobs.put(sha256, `${folder.file('out')}/${path}`, inner);
       await retry(put, { clock, signal, attempts: Infinity, maxMs: 5_000, isRetryable: isPassing });
     }
-    return { is: 'uploaded', files: outputs };
+    this.#outputs = outputs;
+    return { is: 'uploaded' };
   }
 }

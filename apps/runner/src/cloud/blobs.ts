@@ -35,7 +35,10 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const code = codes[response.status] ?? Code.Unavailable;
   const text = await response.text().catch(() => '');
-  throw new ConnectError(`${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`, code);
+  throw new ConnectError(
+    `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
+    code,
+  );
 }
 
 export function connectBlobs(baseUrl: string, session: Session): Blobs {
@@ -52,14 +55,17 @@ export function connectBlobs(baseUrl: string, session: Session): Blobs {
           },
         });
         try {
-          await pipeline(body ? Readable.fromWeb(body) : Readable.from([]), through, createWriteStream(file), { signal });
+          await pipeline(body ? Readable.fromWeb(body) : Readable.from([]), through, createWriteStream(file), {
+            signal,
+          });
         } catch (error) {
           const isDisk = error instanceof Error && 'code' in error && 'syscall' in error;
           if (signal.aborted || isDisk) throw error;
           throw new ConnectError('the transfer broke off', Code.Unavailable, undefined, undefined, error);
         }
         const got = hash.digest('hex');
-        if (got !== sha256) throw new PlatformError('HASH_MISMATCH', { path: file, wantSha256: sha256, gotSha256: got });
+        if (got !== sha256)
+          throw new PlatformError('HASH_MISMATCH', { path: file, wantSha256: sha256, gotSha256: got });
       }),
     put: (sha256, file, signal) =>
       session.call(signal, async (headers) => {

@@ -120,5 +120,7 @@ export const isLeaseLost = (error: unknown): boolean =>
 export function isPassing(error: unknown): boolean {
   if (error instanceof TimeoutError) return true;
   if (!(error instanceof ConnectError)) return false;
-  return [Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Internal, Code.ResourceExhausted].includes(error.code);
+  return [Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Internal, Code.ResourceExhausted].includes(
+    error.code,
+  );
 }

@@ -21,7 +21,9 @@ export function openSession(transport: Transport, { id, key }: Key, clock: Clock
   const fetchToken = async (signal: AbortSignal): Promise<string> => {
     const request = { entity: id, credentials: { type: 'api-key', payload: key.reveal() } };
     const what = 'Authenticate';
-    const answer = await within(deadlineMs, { what, clock, signal }, (inner) => auth.authenticate(request, { signal: inner }));
+    const answer = await within(deadlineMs, { what, clock, signal }, (inner) =>
+      auth.authenticate(request, { signal: inner }),
+    );
     return answer.accessToken;
   };
   const current = (signal: AbortSignal): Promise<string> => {

@@ -38,7 +38,8 @@ export async function readOutputs(out: string, limitBytes: number): Promise<JobF
     .map((entry) => path.relative(out, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
     .filter((name) => !name.startsWith('tmp/'))
     .toSorted();
-  if (paths.length === 0) throw new PlatformError('TRAINER_FAILED', { problem: 'it left no file in its output folder' });
+  if (paths.length === 0)
+    throw new PlatformError('TRAINER_FAILED', { problem: 'it left no file in its output folder' });
   if (paths.length > mostFiles) {
     throw new PlatformError('TRAINER_FAILED', { problem: `it left ${paths.length} files, more than ${mostFiles}` });
   }
@@ -49,7 +50,9 @@ export async function readOutputs(out: string, limitBytes: number): Promise<JobF
     const { size } = await stat(file);
     total += size;
     if (total > limitBytes) {
-      throw new PlatformError('TRAINER_FAILED', { problem: `its output is larger than the limit of ${limitBytes} bytes` });
+      throw new PlatformError('TRAINER_FAILED', {
+        problem: `its output is larger than the limit of ${limitBytes} bytes`,
+      });
     }
     files.push({ path: name, sha256: await sha256Of(file), sizeBytes: size });
   }

@@ -48,7 +48,11 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   rememberTrainer(root, group);
   lowerPriority(group.pid);
 
-  const tails = { events: tailOf(folder.file('events')), out: tailOf(output.stdoutFile), err: tailOf(output.stderrFile) };
+  const tails = {
+    events: tailOf(folder.file('events')),
+    out: tailOf(output.stdoutFile),
+    err: tailOf(output.stderrFile),
+  };
   const lastLines: string[] = [];
   const heard: { told?: TrainerError } = {};
   const line = (level: 'info' | 'error', text: string): void => {
@@ -62,7 +66,8 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
       const event = eventOf(text);
       if (!event) line('info', text);
       else {
-        if (event.is === 'error') heard.told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
+        if (event.is === 'error')
+          heard.told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
         task.onEvent(event);
       }
     }

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { jobFiles, type DatasetLine } from '@platform/contract/job';
+import { tempFolder } from '@platform/kit/testing';
+import { pictureCache } from './cache.ts';
+import { createJobFolder, placePicture, removeJobFolders } from './folder.ts';
+import { readOutputs } from './outputs.ts';
+
+const a = 'a'.repeat(64);
+const b = 'b'.repeat(64);
+
+test('the cache asks once for the same picture, also at the same time, and again when the file is damaged', async () => {
+  await using folder = await tempFolder();
+  let asked = 0;
+  const fetch = async (file: string): Promise<void> => {
+    asked++;
+    await writeFile(file, 'four');
+  };
+  const cache = pictureCache(folder.path, 1000, () => 0);
+  const [one, two] = await Promise.all([cache.get(a, 4, fetch), cache.get(a, 4, fetch)]);
+  assert.deepEqual([one === two, asked], [true, 1]);
+  await cache.get(a, 4, fetch);
+  assert.equal(asked, 1);
+  await writeFile(one, 'fo');
+  assert.equal(await readFile(await cache.get(a, 4, fetch), 'utf8'), 'four');
+  assert.equal(asked, 2);
+});
+
+async function broken(file: string): Promise<void> {
+  await writeFile(file, 'ha');
+  throw new Error('broke off');
+}
+
+test('a failed download leaves nothing, the next one may succeed', async () => {
+  await using folder = await tempFolder();
+  const cache = pictureCache(folder.path, 1000, () => 0);
+  await assert.rejects(cache.get(a, 4, broken), /broke off/);
+  assert.deepEqual((await readdir(folder.path, { recursive: true })).toSorted(), ['aa']);
+  await cache.get(a, 4, (file) => writeFile(file, 'four'));
+});
+
+test('the cache is trimmed to its limit, what was used last stays', async () => {
+  await using folder = await tempFolder();
+  let now = 1_000_000;
+  const cache = pictureCache(folder.path, 10, () => now);
+  const get = (name: string): Promise<string> => cache.get(name.repeat(64), 4, (file) => writeFile(file, 'four'));
+  for (const name of ['a', 'b', 'c']) {
+    await get(name);
+    now += 60_000;
+    await get(name); // used again: stamped with our clock
+  }
+  await get('a');
+  assert.equal(await cache.trim(), 4);
+  const left = (await readdir(folder.path, { recursive: true })).filter((name) => name.length > 10);
+  assert.deepEqual(left.map((name) => name.slice(0, 2)).toSorted(), ['aa', 'cc']);
+  assert.equal(await cache.trim(), 0);
+});
+
+test('a job folder begins empty; those of before are removed', async () => {
+  await using root = await tempFolder();
+  const first = await createJobFolder(root.path, 'job', 1);
+  await writeFile(first.file('events'), 'old');
+  const again = await createJobFolder(root.path, 'job', 1);
+  assert.deepEqual((await readdir(again.path)).toSorted(), [jobFiles.pictures, jobFiles.out].toSorted());
+  await createJobFolder(root.path, '../../escape', 2);
+  assert.equal(await removeJobFolders(root.path), 2);
+  assert.equal(await removeJobFolders(root.path), 0);
+});
+
+test('a picture is placed under its content, twice is once', async () => {
+  await using root = await tempFolder();
+  const folder = await createJobFolder(root.path, 'job', 1);
+  await writeFile(root.file('cached'), 'pixels');
+  const line = { sha256: b, file_name: 'x.PNG' } as DatasetLine;
+  await placePicture(folder, line, root.file('cached'));
+  await placePicture(folder, line, root.file('cached'));
+  assert.equal(await readFile(`${folder.path}/data/${b}.png`, 'utf8'), 'pixels');
+});
+
+test('outputs: regular files with their hashes; no tmp, no links; limits hold', async () => {
+  await using out = await tempFolder();
+  await assert.rejects(readOutputs(out.path, 1000), { code: 'TRAINER_FAILED' });
+  await mkdir(out.file('tmp'));
+  await mkdir(out.file('sub'));
+  await writeFile(out.file('tmp', 'scratch'), 'x');
+  await assert.rejects(readOutputs(out.path, 1000), { code: 'TRAINER_FAILED' });
+  await writeFile(out.file('sub', 'b.txt'), 'b');
+  await writeFile(out.file('a.txt'), '');
+  await symlink('/etc/hostname', out.file('link'));
+  await link(out.file('a.txt'), out.file('z.txt'));
+  const { files, evaluation } = await readOutputs(out.path, 1000);
+  assert.deepEqual(
+    files.map(({ path, sizeBytes }) => [path, sizeBytes]),
+    [
+      ['a.txt', 0],
+      ['sub/b.txt', 1],
+      ['z.txt', 0],
+    ],
+  );
+  assert.equal(files[0]?.sha256, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  assert.equal(evaluation, undefined);
+  await writeFile(out.file('evaluation.json'), '{"accuracy":1}');
+  assert.deepEqual((await readOutputs(out.path, 1000)).evaluation, { accuracy: 1 });
+  await writeFile(out.file('evaluation.json'), '[1]');
+  assert.equal((await readOutputs(out.path, 1000)).evaluation, undefined);
+  await assert.rejects(readOutputs(out.path, 2), /larger than the limit of 2 bytes/);
+});

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { createLog, errorText, type Log } from '@platform/kit';
+import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import { connectBlobs } from './cloud/blobs.ts';
+import { connectQueue } from './cloud/queue.ts';
+import { openSession } from './cloud/session.ts';
+import { pictureCache } from './job/cache.ts';
+import { removeJobFolders } from './job/folder.ts';
+import type { RunnerOptions } from './options.ts';
+import { runRunner } from './run-runner.ts';
+import type { Trainers } from './trainer/command.ts';
+import { trainerEnv } from './trainer/environment.ts';
+import { killOrphan } from './trainer/orphan.ts';
+
+const clock = systemClock;
+
+/** Runs jobs until the signal. Throws FolderLocked while another runner has the folder. */
+export async function startRunner(given: RunnerOptions, trainers: Trainers, signal: AbortSignal): Promise<void> {
+  const level = given.debug ? 'debug' : 'info';
+  const log = createLog({ name: 'runner', clock, level, sink: stderrSink(given.logFormat) });
+  await makeFolder(given.folder);
+  await using _lock = await lockFolder(path.join(given.folder, 'runner.lock'));
+  await clearUp(given, log);
+  const transport = createConnectTransport({ baseUrl: given.url, useBinaryFormat: true });
+  const session = openSession(transport, { id: given.apiKeyId, key: given.apiKey }, clock);
+  const runnerId = await identity(path.join(given.folder, 'runner.json'));
+  log.info('the runner is up', { runnerId, url: given.url, folder: given.folder });
+  await runRunner(
+    {
+      root: given.folder,
+      queue: connectQueue(transport, session, runnerId, clock),
+      blobs: connectBlobs(given.url, session),
+      cache: pictureCache(path.join(given.folder, 'cache'), given.cacheBytes, () => clock.wall()),
+      trainers,
+      graceMs: given.graceMs,
+      keepJobs: given.keepJobs,
+      env: trainerEnv(process.env),
+      clock,
+      log,
+    },
+    signal,
+  );
+  log.info('the runner has ended');
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    throw new Usage(`The folder ${folder} cannot be used: ${errorText(error)}. Name another with --folder.`, 2);
+  }
+}
+
+/** A runner that was killed leaves a trainer and the folder of its attempt. */
+async function clearUp({ folder, keepJobs }: RunnerOptions, log: Log): Promise<void> {
+  const pid = await killOrphan(folder, clock);
+  if (pid !== undefined) log.warn('a trainer of an earlier runner was ended', { pid });
+  const removed = keepJobs ? 0 : await removeJobFolders(folder);
+  if (removed > 0) log.info('folders of earlier attempts were removed', { removed });
+}
+
+/** The same over restarts, so that the queue knows at once that an attempt of before is over. */
+async function identity(file: string): Promise<string> {
+  const known = await readJson(file);
+  if (typeof known === 'object' && known !== null && 'runner_id' in known && typeof known.runner_id === 'string') {
+    return known.runner_id;
+  }
+  const runnerId = randomUUID();
+  await atomicWrite(file, `${JSON.stringify({ runner_id: runnerId })}\n`);
+  return runnerId;
+}

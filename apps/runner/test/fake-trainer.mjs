@@ -1,0 +1,68 @@
+/** Behaves as job.json's argument `act` says; the same flags as a real trainer. */
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+const flags = Object.fromEntries(process.argv.slice(2).map((flag) => /^--([^=]+)=(.*)$/s.exec(flag).slice(1)));
+const job = JSON.parse(readFileSync(flags.job_file, 'utf8'));
+const out = flags.model_output_directory;
+let sequence = 0;
+const tell = (event) =>
+  appendFileSync(
+    flags.events_file,
+    `${JSON.stringify({ sequence: ++sequence, time: new Date().toISOString(), ...event })}\n`,
+  );
+const forever = () => setInterval(() => {}, 1000);
+
+const acts = {
+  succeed() {
+    const lines = readFileSync(flags.dataset_file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    const seen = lines.map((line) =>
+      readFileSync(path.join(path.dirname(flags.dataset_file), line.image_path), 'utf8'),
+    );
+    tell({ is: 'log', level: 'info', message: 'begun' });
+    tell({ is: 'progress', phase: 'training', progress: 0.5, eta_seconds: 3 });
+    tell({ is: 'metric', values: { epoch: 1, stage: 'probe', loss: 0.25 } });
+    tell({ is: 'warning', code: 'INVALID_PICTURE', message: 'Skipped one.' });
+    console.log('a line on stdout');
+    console.error('a line on stderr');
+    mkdirSync(path.join(out, 'tmp'));
+    mkdirSync(path.join(out, 'more'));
+    writeFileSync(path.join(out, 'tmp', 'scratch'), 'x');
+    writeFileSync(path.join(out, 'm.onnx'), seen.join('|'));
+    writeFileSync(path.join(out, 'more', 'labels.txt'), 'a');
+    writeFileSync(path.join(out, 'evaluation.json'), JSON.stringify({ accuracy: 0.75, attempt: job.attempt }));
+    writeFileSync(path.join(out, 'env.json'), JSON.stringify(Object.keys(process.env).toSorted()));
+  },
+  nothing() {},
+  bad() {
+    tell({ is: 'error', code: 'TOO_FEW_LABELS', message: 'Classification needs at least 2 labels.' });
+    process.exitCode = 65;
+  },
+  crash() {
+    console.error('first line\nlast line');
+    process.exitCode = 3;
+  },
+  hang() {
+    tell({ is: 'log', level: 'info', message: `pid ${process.pid}` });
+    forever();
+  },
+  obey() {
+    process.on('SIGTERM', () => {
+      tell({ is: 'log', level: 'info', message: 'stopping' });
+      process.exit(143);
+    });
+    acts.hang();
+  },
+  deaf() {
+    process.on('SIGTERM', () => {});
+    acts.hang();
+  },
+  grow() {
+    const kept = [];
+    setInterval(() => kept.push(Buffer.alloc(20 * 2 ** 20, 1)), 20);
+  },
+};
+acts[job.arguments.act ?? 'succeed']();

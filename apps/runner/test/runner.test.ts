@@ -1,0 +1,233 @@
+/** Whole stories: the runner's loop, a small server over real HTTP, trainers as real processes. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { Secret } from '@platform/kit';
+import { isAlive, processStartTime, systemClock } from '@platform/kit/node';
+import { captureLog, tempFolder } from '@platform/kit/testing';
+import { connectBlobs } from '../src/cloud/blobs.ts';
+import { connectQueue } from '../src/cloud/queue.ts';
+import { openSession } from '../src/cloud/session.ts';
+import { pictureCache } from '../src/job/cache.ts';
+import { runRunner } from '../src/run-runner.ts';
+import { trainerEnv } from '../src/trainer/environment.ts';
+import { QueueServer, type QueuedJob } from './queue-server.ts';
+
+const fakeTrainer = fileURLToPath(new URL('fake-trainer.mjs', import.meta.url));
+
+interface Stage extends AsyncDisposable {
+  server: QueueServer;
+  root: string;
+  log(): string;
+  /** Rejects when the runner gives up. */
+  running: Promise<void>;
+  /** Ends the runner as SIGTERM would. */
+  shutDown(): Promise<void>;
+}
+async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
+  const folder = await tempFolder();
+  const server = new QueueServer();
+  const url = await server.start();
+  const clock = systemClock;
+  const { log, text } = captureLog(clock);
+  const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
+  const session = openSession(transport, { id: 'key-id', key: new Secret(key) }, clock);
+  const stop = new AbortController();
+  const running = runRunner(
+    {
+      root: folder.path,
+      queue: connectQueue(transport, session, 'runner-1', clock),
+      blobs: connectBlobs(url, session),
+      cache: pictureCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
+      trainers: { single_label_classification: fakeTrainer },
+      graceMs,
+      keepJobs: false,
+      env: trainerEnv(process.env),
+      clock,
+      log,
+    },
+    stop.signal,
+  );
+  running.catch(() => {});
+  const shutDown = async (): Promise<void> => {
+    stop.abort();
+    await running;
+  };
+  return {
+    server,
+    root: folder.path,
+    log: text,
+    running,
+    shutDown,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await running.catch(() => {});
+      await server[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+const hasBegun = (job: QueuedJob): boolean => job.logs.some(({ message }) => message.startsWith('pid '));
+function trainerOf(job: QueuedJob): { pid: number; startTime: string } {
+  const pid = Number(job.logs.find(({ message }) => message.startsWith('pid '))?.message.slice(4));
+  return { pid, startTime: processStartTime(pid) ?? '' };
+}
+
+test('a job is leased, trained, reported and published; nothing is left of its folder', async () => {
+  await using s = await stage();
+  const job = s.server.submit();
+  await s.server.until('completed', () => job.state === 'completed');
+  const sizes = job.files.map(
+    ({ path, size }) =>
+      `${path} ${s.server.blobs.get(job.files.find((f) => f.path === path)?.sha256 ?? '')?.length === size}`,
+  );
+  assert.deepEqual(sizes, ['env.json true', 'evaluation.json true', 'm.onnx true', 'more/labels.txt true']);
+  const model = job.files.find(({ path }) => path === 'm.onnx')?.sha256 ?? '';
+  assert.equal(s.server.blobs.get(model)?.toString(), 'picture 0|picture 1|picture 2');
+  assert.deepEqual(job.evaluation, { accuracy: 0.75, attempt: 1 });
+  assert.deepEqual(job.metrics, [{ epoch: 1, stage: 'probe', loss: 0.25 }]);
+  const lines = job.logs.map(({ level, message }) => `${level} ${message}`);
+  for (const line of ['info begun', 'info a line on stdout', 'error a line on stderr', 'warn Skipped one.']) {
+    assert.ok(lines.includes(line), `${line} in ${lines.join('; ')}`);
+  }
+  assert.ok(Math.max(...job.progress) > 0.9 && job.phases.has('uploading'));
+  const env = s.server.blobs.get(job.files.find(({ path }) => path === 'env.json')?.sha256 ?? '')?.toString() ?? '';
+  assert.ok(env.includes('PLATFORM_JOB_ID') && !env.includes('PLATFORM_API_KEY'));
+  await s.shutDown();
+  assert.deepEqual(await readdir(`${s.root}/jobs`), []);
+  assert.ok(!existsSync(`${s.root}/trainer.json`));
+});
+
+test('a second job with the same pictures downloads its manifest alone', async () => {
+  await using s = await stage();
+  const first = s.server.submit();
+  await s.server.until('completed', () => first.state === 'completed');
+  s.server.downloads.length = 0;
+  const second = s.server.submit();
+  await s.server.until('completed', () => second.state === 'completed');
+  assert.deepEqual(s.server.downloads, [second.manifestSha256]);
+});
+
+const failures: [string, Parameters<QueueServer['submit']>[0], string, string, RegExp][] = [
+  ['bad data', { arguments: { act: 'bad' } }, 'data', 'TOO_FEW_LABELS', /at least 2 labels/],
+  [
+    'a crash, with the end of its output',
+    { arguments: { act: 'crash' } },
+    'infrastructure',
+    'TRAINER_FAILED',
+    /code 3:\nfirst line\nlast line/,
+  ],
+  ['no output', { arguments: { act: 'nothing' } }, 'script', 'TRAINER_FAILED', /no file in its output/],
+  [
+    'too little memory',
+    { arguments: { act: 'grow' }, limits: { wall_seconds: 60, memory_mib: 200, disk_mib: 10 } },
+    'infrastructure',
+    'OUT_OF_MEMORY',
+    /its limit is 200 MiB/,
+  ],
+  [
+    'too little time',
+    { arguments: { act: 'obey' }, limits: { wall_seconds: 1, memory_mib: 2000, disk_mib: 10 } },
+    'script',
+    'TRAINING_TIMED_OUT',
+    /limit of 1 s/,
+  ],
+  ['a model name that is a path', { model_name: '../m' }, 'data', 'INVALID_ARGUMENT', /model_name/],
+];
+for (const [name, change, cause, code, message] of failures) {
+  test(`a failure is told with its cause: ${name}`, async () => {
+    await using s = await stage();
+    const job = s.server.submit(change);
+    await s.server.until('failed', () => job.state === 'failed');
+    assert.deepEqual([job.failure?.cause, job.failure?.code], [cause, code]);
+    assert.match(job.failure?.message ?? '', message);
+  });
+}
+
+test('a picture that the server lost, and one with other bytes, are not the fault of the data', async () => {
+  for (const bytes of [undefined, Buffer.from('other')]) {
+    await using s = await stage();
+    s.server.outages.set('lease', 1);
+    const job = s.server.submit();
+    const [picture = ''] = [...s.server.blobs.keys()];
+    if (bytes) s.server.blobs.set(picture, bytes);
+    else s.server.blobs.delete(picture);
+    await s.server.until('failed', () => job.state === 'failed');
+    assert.equal(job.failure?.cause, 'infrastructure');
+    assert.deepEqual(
+      (await readdir(`${s.root}/cache`, { recursive: true })).filter((name) => name.endsWith('.part')),
+      [],
+    );
+  }
+});
+
+test('canceled while it trains: the trainer ends by itself, and the stop is confirmed', async () => {
+  await using s = await stage();
+  const job = s.server.submit({ arguments: { act: 'obey' } });
+  await s.server.until('begun', () => hasBegun(job));
+  const trainer = trainerOf(job);
+  s.server.cancel(job);
+  await s.server.until('canceled', () => job.state === 'canceled');
+  assert.equal(isAlive(trainer), false);
+  assert.deepEqual(
+    s.server.calls.filter((call) => call !== 'authenticate'),
+    ['lease job-1#1', 'confirmStop job-1#1'],
+  );
+});
+
+test('a trainer that does not listen is killed after its grace', async () => {
+  await using s = await stage('key', 300);
+  const job = s.server.submit({ arguments: { act: 'deaf' } });
+  await s.server.until('begun', () => hasBegun(job));
+  const trainer = trainerOf(job);
+  s.server.cancel(job);
+  await s.server.until('canceled', () => job.state === 'canceled');
+  assert.equal(isAlive(trainer), false);
+});
+
+test('a lost lease ends the trainer without a word, and the next job is taken', async () => {
+  await using s = await stage();
+  const job = s.server.submit({ arguments: { act: 'hang' } });
+  await s.server.until('begun', () => hasBegun(job));
+  const trainer = trainerOf(job);
+  s.server.takeAway(job);
+  const next = s.server.submit();
+  await s.server.until('next completed', () => next.state === 'completed');
+  assert.equal(isAlive(trainer), false);
+  assert.deepEqual(
+    s.server.calls.filter((call) => call !== 'authenticate'),
+    ['lease job-1#1', 'lease job-2#1', 'complete job-2#1'],
+  );
+});
+
+test('shut down: the trainer ends and the job goes back as nobody’s fault', async () => {
+  await using s = await stage();
+  const job = s.server.submit({ arguments: { act: 'hang' } });
+  await s.server.until('begun', () => hasBegun(job));
+  const trainer = trainerOf(job);
+  await s.shutDown();
+  assert.equal(isAlive(trainer), false);
+  assert.deepEqual(job.failure, {
+    cause: 'infrastructure',
+    code: 'RUNNER_STOPPED',
+    message: 'The runner was shut down while it ran the job.',
+  });
+});
+
+test('a server that is away for a while costs nothing: calls are made again, one new token is fetched', async () => {
+  await using s = await stage();
+  for (const call of ['lease', 'GET', 'report', 'PUT', 'complete']) s.server.outages.set(call, 1);
+  s.server.token = 'token-2';
+  const job = s.server.submit();
+  await s.server.until('completed', () => job.state === 'completed');
+  assert.equal(job.attempt, 1);
+  assert.equal(new Set(job.metrics.map((one) => JSON.stringify(one))).size, 1);
+});
+
+test('a wrong key ends the runner with the reason', async () => {
+  await using s = await stage('wrong');
+  await assert.rejects(s.running, /unauthenticated/i);
+});
