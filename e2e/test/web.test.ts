@@ -166,30 +166,40 @@ async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
   await page.keyboard.press('Escape');
 }
 
-async function trains({ page, ready, client, mark }: Desk): Promise<void> {
-  const { org_id: organization, url } = ready;
-  const name = `two things ${mark}`;
-  const datasetId = await client.datasetClient.createDataset(name, organization);
-  const { machines } = await client.fleetClient.listMachines({ organizationId: organization });
-  const partId = machines[0]?.partId ?? '';
-  const composed = composeObjects10({
-    seed: Number(mark),
-    side: 64,
-    trainPerClass: 15,
-    testPerClass: 0,
-    objects: ['balloon', 'bear'],
-  });
-  const pictures = (async function* () {
-    for await (const one of composed)
-      yield { bytes: one.jpeg, fileExtension: 'jpg', fileName: one.name, tags: [one.label] };
-  })();
-  await client.dataClient.uploadPictures(pictures, { partId, datasetIds: [datasetId] });
-
+/** Makes a dataset and puts pictures of two things into it, all in the browser. */
+async function collects({ page, mark }: Desk): Promise<void> {
   await link(page, 'Datasets').click();
-  await page.getByRole('row', { name }).getByText('30', { exact: true }).waitFor();
   await checkPage(page, 'datasets');
-  await link(page, name).click();
+  await button(page, 'New dataset').click();
+  await page.getByLabel('Name').fill(`two things ${mark}`);
+  await button(page, 'Create').click();
+  await page.getByText('No pictures').waitFor();
+  for (const label of ['balloon', 'bear'] as const) {
+    const composed = composeObjects10({
+      seed: Number(mark),
+      side: 64,
+      trainPerClass: 15,
+      testPerClass: 0,
+      objects: [label],
+    });
+    const files = await Array.fromAsync(composed, ({ name, jpeg }) => ({ name, mimeType: 'image/jpeg', buffer: jpeg }));
+    await button(page, 'Add pictures').first().click();
+    const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') };
+    await page.getByLabel('Or single pictures').setInputFiles([...files, notes]);
+    await page.getByText('15 pictures without a label').waitFor();
+    await page.getByLabel('Label of all of them').fill(label);
+    await page.getByText(`15 × ${label}`).waitFor();
+    await page.getByText('notes.txt: is no JPEG').waitFor();
+    await checkPage(page, 'add pictures');
+    await button(page, 'Upload').click();
+    await page.getByText('15 pictures uploaded.').waitFor();
+    await page.getByRole('dialog').getByText('Close', { exact: true }).click();
+  }
   await page.getByText('30 pictures').waitFor();
+}
+
+async function trains({ page, ready, mark }: Desk): Promise<void> {
+  const { org_id: organization, url } = ready;
   const picture = page.getByRole('img', { name: /balloon/ }).first();
   await picture.waitFor();
   await page.waitForFunction(`document.querySelector('img[alt*="balloon"]').naturalWidth === 64`);
@@ -292,6 +302,7 @@ test('an operator signs in and runs machines and training in the browser', async
         await edits(desk, machine);
         await reads(desk, machine);
         await restarts(desk, machine);
+        await collects(desk);
         await trains(desk);
         await makesKey(desk);
         await desk.page.goto(`${ready.url}/nowhere`);

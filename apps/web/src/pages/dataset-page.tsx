@@ -7,12 +7,13 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Confirm } from '../parts/dialogs.tsx';
-import { BackIcon, DatasetIcon } from '../parts/icons.tsx';
+import { BackIcon, DatasetIcon, PlusIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { counted } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
 import { labelsAmong } from '../view/training-jobs.ts';
+import { AddPictures } from './add-pictures.tsx';
 
 const route = getRouteApi('/datasets/$datasetId');
 const pageSize = 60;
@@ -26,6 +27,7 @@ export function DatasetPage() {
   const transport = useTransport();
   const [tag, setTag] = useState(noTag);
   const [isDeleting, setDeleting] = useState(false);
+  const [isAdding, setAdding] = useState(false);
   const list = useQuery(DatasetService.method.listDatasetsByIDs, { ids: [datasetId] });
   const base = { organizationIds: [organizationId], datasetId };
   const tags = useQuery(DataService.method.tagsByFilter, { filter: base });
@@ -43,6 +45,10 @@ export function DatasetPage() {
     getNextPageParam: (page) => (page.data.length < pageSize || page.last === '' ? undefined : page.last),
   });
   const removal = useMutation(DatasetService.method.deleteDataset, { onSuccess: () => navigate({ to: '/datasets' }) });
+  const close = (): void => {
+    setAdding(false);
+    for (const query of [count, tags, pictures]) void query.refetch();
+  };
   const dataset = list.data?.datasets[0];
   const shown = pictures.data?.pages.flatMap((page) => page.data.flatMap(({ metadata }) => metadata ?? [])) ?? [];
   const error = list.error ?? pictures.error ?? removal.error;
@@ -63,6 +69,10 @@ export function DatasetPage() {
             <button type="button" className="button" onClick={() => setDeleting(true)}>
               Delete
             </button>
+            <button type="button" className="button" onClick={() => setAdding(true)}>
+              <PlusIcon />
+              Add pictures
+            </button>
             <Link to="/training/new" search={{ dataset: datasetId }} className="button button-main">
               Train a model
             </Link>
@@ -76,9 +86,10 @@ export function DatasetPage() {
       ) : shown.length === 0 ? (
         <div className="card">
           <Empty icon={<DatasetIcon />} title="No pictures">
-            <p>
-              Add some with <code>npm run -s platform -- dataset upload {dataset?.name ?? 'NAME'} ./pictures</code>.
-            </p>
+            <p>Add a folder that has one folder of pictures per label, or single pictures.</p>
+            <button type="button" className="button" onClick={() => setAdding(true)}>
+              Add pictures
+            </button>
           </Empty>
         </div>
       ) : (
@@ -100,6 +111,7 @@ export function DatasetPage() {
           </button>
         </div>
       )}
+      {isAdding && dataset && <AddPictures datasetId={datasetId} name={dataset.name} onClose={close} />}
       <Confirm
         title={`Delete the dataset ${dataset?.name ?? ''}?`}
         text="The pictures themselves stay, and jobs that used it keep their frozen copy of the list."

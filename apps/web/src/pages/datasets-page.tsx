@@ -2,13 +2,14 @@ import { useQuery } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { Link } from '@tanstack/react-router';
-import { Command } from '../parts/copying.tsx';
-import { DatasetIcon } from '../parts/icons.tsx';
+import { useState } from 'react';
+import { DatasetIcon, PlusIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { grouped } from '../view/quantities.ts';
 import { msOf } from '../view/times.ts';
+import { CreateDataset } from './create-dataset.tsx';
 
 const refreshMs = 5000;
 
@@ -21,6 +22,7 @@ export function DatasetsPage() {
     { refetchInterval: refreshMs },
   );
   const datasets = list.data?.datasets;
+  const [isCreating, setCreating] = useState(false);
   return (
     <div className="page">
       <title>Datasets · Platform</title>
@@ -29,6 +31,10 @@ export function DatasetsPage() {
           <h1>Datasets</h1>
           <p className="soft">Labeled pictures to train models on.</p>
         </div>
+        <button type="button" className="button button-main" onClick={() => setCreating(true)}>
+          <PlusIcon />
+          New dataset
+        </button>
       </div>
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
@@ -36,12 +42,13 @@ export function DatasetsPage() {
           !list.error && <Waiting />
         ) : datasets.length === 0 ? (
           <Empty icon={<DatasetIcon />} title="No datasets yet">
-            <p>Upload a folder that has one folder of pictures per label; the folder’s name becomes the label:</p>
-            <Command text="npm run -s platform -- dataset upload my-objects ./pictures" />
             <p>
-              A machine can also capture pictures into a dataset by itself, with a data_manager service in its
-              configuration.
+              Create one, then add a folder that has one folder of pictures per label. A machine can also capture
+              pictures into it by itself, with a data_manager service in its configuration.
             </p>
+            <button type="button" className="button" onClick={() => setCreating(true)}>
+              Create dataset
+            </button>
           </Empty>
         ) : (
           <table className="table table-cards">
@@ -78,6 +85,7 @@ export function DatasetsPage() {
           </table>
         )}
       </div>
+      {isCreating && <CreateDataset onClose={() => setCreating(false)} />}
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
 import { AppService, GetRobotPartLogsRequestSchema } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useId, useMemo, useState } from 'react';
 import { PauseIcon, PlayIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
@@ -38,6 +38,8 @@ function Logs({ partId }: { partId: string }) {
     initialPageParam: '',
     staleTime: Infinity,
     gcTime: 0,
+    // While another filter is asked for, what is known stays, filtered here.
+    placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) => {
       const request = create(GetRobotPartLogsRequestSchema, {
         id: partId,

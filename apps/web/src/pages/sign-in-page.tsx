@@ -1,8 +1,10 @@
 import { BrandMark } from '../parts/brand.tsx';
 import { Command } from '../parts/copying.tsx';
+import { Note } from '../parts/messages.tsx';
 
 /** Signing in happens by a link; this page says how to get one. */
 export function SignInPage({ isWithoutOrganization = false }: { isWithoutOrganization?: boolean }) {
+  const isLinkUsed = new URLSearchParams(window.location.search).get('link') === 'used';
   return (
     <main className="solo">
       <div className="solo-card card card-body">
@@ -14,6 +16,11 @@ export function SignInPage({ isWithoutOrganization = false }: { isWithoutOrganiz
           </p>
         ) : (
           <p className="soft">You sign in with a link that works once. In the folder of the server, run:</p>
+        )}
+        {isLinkUsed && (
+          <Note tone="warn">
+            <p>That link was used before or is too old. Make a new one.</p>
+          </Note>
         )}
         <Command text="npm run -s platform -- sign-in" />
         <p className="soft">

@@ -1,0 +1,143 @@
+import { useId, useState } from 'react';
+import { Sheet } from '../parts/dialogs.tsx';
+import { Note } from '../parts/messages.tsx';
+import { ProgressBar } from '../parts/words.tsx';
+import { counted } from '../view/quantities.ts';
+import { uploadPlan } from '../view/upload-plan.ts';
+import { usePictureUploads } from './picture-uploads.ts';
+import type { BrowserFile } from './picture-uploads.ts';
+
+interface AddPicturesProps {
+  datasetId: string;
+  name: string;
+  onClose: () => void;
+}
+
+const chosen = (files: FileList | null): BrowserFile[] =>
+  [...(files ?? [])].map((source) => ({
+    source,
+    name: source.name,
+    path: source.webkitRelativePath,
+    size: source.size,
+  }));
+
+/** Labeled pictures from this computer into a dataset. */
+export function AddPictures({ datasetId, name, onClose }: AddPicturesProps) {
+  const field = useId();
+  const [files, setFiles] = useState<readonly BrowserFile[]>([]);
+  const [label, setLabel] = useState('');
+  const { state, start } = usePictureUploads(datasetId);
+  const plan = uploadPlan(files, label);
+  const total = plan.uploads.length;
+  const uploaded = state.done - state.failed.length;
+  if (state.at !== 'idle') {
+    return (
+      <Sheet title={`Pictures for ${name}`} isOpen onClose={onClose}>
+        <p role="status">
+          {state.at === 'done'
+            ? `${counted(uploaded, 'picture')} uploaded.`
+            : `${state.done} of ${counted(total, 'picture')} …`}
+        </p>
+        <ProgressBar share={total === 0 ? 1 : state.done / total} label="Progress of the upload" />
+        <Left title="Not uploaded" files={[...state.failed, ...plan.refused]} />
+        <div className="dialog-foot">
+          <button type="button" className={state.at === 'done' ? 'button button-main' : 'button'} onClick={onClose}>
+            {state.at === 'done' ? 'Close' : 'Stop'}
+          </button>
+        </div>
+      </Sheet>
+    );
+  }
+  return (
+    <Sheet
+      title={`Add pictures to ${name}`}
+      lead="JPEG, PNG or WebP. Ten pictures of each label are enough for a first model."
+      isOpen
+      onClose={onClose}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void start(plan.uploads);
+        }}
+      >
+        <div className="field">
+          <label htmlFor={`${field}-folder`}>A folder with one folder per label</label>
+          <input
+            id={`${field}-folder`}
+            className="input input-file"
+            type="file"
+            multiple
+            ref={(input) => input?.setAttribute('webkitdirectory', '')}
+            onChange={(event) => setFiles(chosen(event.target.files))}
+          />
+          <p className="field-hint">
+            The folder’s name becomes the label. Pictures in <code>test/LABEL</code> are kept for the evaluation.
+          </p>
+        </div>
+        <div className="field">
+          <label htmlFor={`${field}-files`}>Or single pictures</label>
+          <input
+            id={`${field}-files`}
+            className="input input-file"
+            type="file"
+            multiple
+            accept="image/jpeg,image/png,image/webp"
+            onChange={(event) => setFiles(chosen(event.target.files))}
+          />
+        </div>
+        <div className="field">
+          <label htmlFor={`${field}-label`}>Label of all of them</label>
+          <input
+            id={`${field}-label`}
+            className="input"
+            value={label}
+            autoComplete="off"
+            onChange={(event) => setLabel(event.target.value)}
+            placeholder="empty: by folder"
+          />
+        </div>
+        {files.length > 0 && (
+          <Note tone={total === 0 ? 'warn' : 'busy'} isLive>
+            <p>
+              {counted(total, 'picture')}
+              {plan.labels.length > 0
+                ? `: ${plan.labels.map(([one, count]) => `${count} × ${one}`).join(', ')}`
+                : total > 0 && ' without a label: they cannot be trained on'}
+            </p>
+          </Note>
+        )}
+        <Left title="Left out" files={plan.refused} />
+        <div className="dialog-foot">
+          <button type="button" className="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" className="button button-main" disabled={total === 0}>
+            Upload
+          </button>
+        </div>
+      </form>
+    </Sheet>
+  );
+}
+
+/** More than this says no more. */
+const mostNames = 8;
+function Left({ title, files }: { title: string; files: readonly { name: string; reason: string }[] }) {
+  if (files.length === 0) return null;
+  return (
+    <Note tone="warn">
+      <p>
+        {title}: {counted(files.length, 'file')}
+      </p>
+      <ul className="small soft">
+        {files.slice(0, mostNames).map(({ name, reason }, at) => (
+          <li key={`${at} ${name}`}>
+            {name}: {reason}
+          </li>
+        ))}
+      </ul>
+    </Note>
+  );
+}

@@ -1,0 +1,73 @@
+import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
+import {
+  DataCaptureUploadRequestSchema,
+  DataSyncService,
+  DataType,
+} from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { useEffect, useRef, useState } from 'react';
+import { failureOf } from '../view/failures.ts';
+import type { ChosenFile, PlannedUpload } from '../view/upload-plan.ts';
+
+export interface BrowserFile extends ChosenFile {
+  source: File;
+}
+
+export interface UploadState {
+  at: 'idle' | 'running' | 'done';
+  done: number;
+  failed: readonly { name: string; reason: string }[];
+}
+
+/** Uploads at the same time: enough to fill a line, few enough to leave connections for the page. */
+const lanes = 4;
+
+/** Uploads pictures into a dataset; stops when the dialog is closed. What was uploaded stays. */
+export function usePictureUploads(datasetId: string) {
+  const transport = useTransport();
+  const [state, setState] = useState<UploadState>({ at: 'idle', done: 0, failed: [] });
+  const end = useRef(new AbortController());
+  useEffect(() => {
+    const stop = (end.current = new AbortController());
+    return () => stop.abort();
+  }, []);
+
+  const send = async ({ file, extension, tags }: PlannedUpload<BrowserFile>, signal: AbortSignal): Promise<void> => {
+    const value = new Uint8Array(await file.source.arrayBuffer());
+    const request = create(DataCaptureUploadRequestSchema, {
+      metadata: {
+        type: DataType.BINARY_SENSOR,
+        fileName: file.name,
+        fileExtension: extension,
+        tags: [...tags],
+        datasetIds: [datasetId],
+      },
+      sensorContents: [
+        { metadata: { timeRequested: timestampFromMs(file.source.lastModified) }, data: { case: 'binary', value } },
+      ],
+    });
+    await callUnaryMethod(transport, DataSyncService.method.dataCaptureUpload, request, { signal });
+  };
+
+  const start = async (uploads: readonly PlannedUpload<BrowserFile>[]): Promise<void> => {
+    const { signal } = end.current;
+    const waiting = uploads.values();
+    setState({ at: 'running', done: 0, failed: [] });
+    const lane = async (): Promise<void> => {
+      for (const upload of waiting) {
+        if (signal.aborted) return;
+        try {
+          await send(upload, signal);
+        } catch (error) {
+          const reason = failureOf(error).what;
+          setState((now) => ({ ...now, failed: [...now.failed, { name: upload.file.name, reason }] }));
+        }
+        setState((now) => ({ ...now, done: now.done + 1 }));
+      }
+    };
+    await Promise.all(Array.from({ length: lanes }, lane));
+    if (!signal.aborted) setState((now) => ({ ...now, at: 'done' }));
+  };
+  return { state, start };
+}

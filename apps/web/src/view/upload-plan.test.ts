@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { uploadPlan } from './upload-plan.ts';
+
+const file = (path: string, size = 1) => ({
+  name: path.split('/').at(-1) ?? '',
+  path: path.includes('/') ? path : '',
+  size,
+});
+
+test('the folder is the label, a typed label wins, a folder above may keep pictures for the test', () => {
+  const table: [path: string, typed: string, tags: string[]][] = [
+    ['cup.jpg', '', []],
+    ['cup.jpg', ' cup ', ['cup']],
+    ['pictures/cup.JPEG', '', []],
+    ['pictures/cup/1.png', '', ['cup']],
+    ['pictures/cup/1.png', 'mug', ['mug']],
+    ['pictures/test/cup/1.webp', '', ['cup', 'split:test']],
+    ['pictures/Val/cup/1.webp', '', ['cup', 'split:validation']],
+    ['pictures/train/cup/1.webp', '', ['cup']],
+  ];
+  for (const [path, typed, tags] of table)
+    assert.deepEqual(uploadPlan([file(path)], typed).uploads[0]?.tags, tags, path);
+});
+
+test('labels are counted; what cannot be used is named with the reason, hidden files are not mentioned', () => {
+  const plan = uploadPlan(
+    [
+      file('p/b/1.jpg'),
+      file('p/a/1.jpg'),
+      file('p/b/2.jpg'),
+      file('p/b/notes.txt'),
+      file('p/b/3.jpg', 0),
+      file('p/b/4.jpg', 1e9),
+      file('p/.DS_Store'),
+    ],
+    '',
+  );
+  assert.deepEqual(plan.labels, [
+    ['a', 1],
+    ['b', 2],
+  ]);
+  assert.equal(plan.uploads.length, 3);
+  assert.deepEqual(
+    plan.refused.map(({ name }) => name),
+    ['notes.txt', '3.jpg', '4.jpg'],
+  );
+});

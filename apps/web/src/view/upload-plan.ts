@@ -1,0 +1,53 @@
+/** What a browser tells about a chosen file. */
+export interface ChosenFile {
+  name: string;
+  /** With folders, from the chosen one on: "pictures/cup/1.jpg"; empty for single files. */
+  path: string;
+  size: number;
+}
+
+export interface PlannedUpload<F> {
+  file: F;
+  /** Without a dot. */
+  extension: string;
+  tags: readonly string[];
+}
+export interface UploadPlan<F> {
+  uploads: readonly PlannedUpload<F>[];
+  /** How many pictures each label gets, by label. */
+  labels: readonly (readonly [label: string, count: number])[];
+  refused: readonly { name: string; reason: string }[];
+}
+
+const pictureKinds: Readonly<Record<string, string>> = { jpg: 'jpg', jpeg: 'jpg', png: 'png', webp: 'webp' };
+const splitFolders: Readonly<Record<string, string>> = {
+  test: 'split:test',
+  validation: 'split:validation',
+  val: 'split:validation',
+};
+const mostBytes = 32_000_000;
+
+/**
+ * The label of a picture is what was typed, else the folder it lies in; a folder called test or validation above that
+ * keeps the picture out of training.
+ */
+export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel: string): UploadPlan<F> {
+  const uploads: PlannedUpload<F>[] = [];
+  const refused: { name: string; reason: string }[] = [];
+  const counts = new Map<string, number>();
+  for (const file of files) {
+    if (file.name.startsWith('.')) continue;
+    const extension = pictureKinds[/\.([^.]+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''];
+    const folders = file.path.split('/').slice(1, -1);
+    const label = typedLabel.trim() || folders.at(-1) || '';
+    const split = splitFolders[folders.at(-2)?.toLowerCase() ?? ''];
+    if (extension === undefined) refused.push({ name: file.name, reason: 'is no JPEG, PNG or WebP file' });
+    else if (file.size > mostBytes) refused.push({ name: file.name, reason: 'is larger than 32 MB' });
+    else if (file.size === 0) refused.push({ name: file.name, reason: 'is empty' });
+    else {
+      uploads.push({ file, extension, tags: [label, split ?? ''].filter((tag) => tag !== '') });
+      if (label !== '') counts.set(label, (counts.get(label) ?? 0) + 1);
+    }
+  }
+  return { uploads, labels: [...counts].toSorted(([a], [b]) => a.localeCompare(b)), refused };
+}
