@@ -19,6 +19,10 @@ async function world() {
   const { log } = captureLog(systemClock);
   const open = () => linuxVersions(folder.path, 'platform-server', idOf, { clock: systemClock, log });
   const parts = () => readdir(folder.file('cache', 'part')).catch(() => []);
+  const size = async () => {
+    const name = (await parts()).find((n) => n.endsWith('.part'));
+    return name === undefined ? 0 : (await stat(folder.file('cache', 'part', name))).size;
+  };
   return {
     folder,
     server,
@@ -30,10 +34,6 @@ async function world() {
       const stop = new AbortController();
       const work = open().download({ url, version: '1.0.0', sha256 }, stop.signal);
       const failed = assert.rejects(work, { name: 'AbortError' });
-      const size = async () => {
-        const name = (await parts()).find((n) => n.endsWith('.part'));
-        return name === undefined ? 0 : (await stat(folder.file('cache', 'part', name))).size;
-      };
       while ((await size()) < 100_000) await systemClock.sleep(5);
       stop.abort();
       await failed;

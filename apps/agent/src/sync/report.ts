@@ -1,4 +1,4 @@
-import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { changedOr, errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state.ts';
 import type { Cloud } from './cloud.ts';
 import type { Intake } from './intake.ts';
@@ -8,6 +8,7 @@ const gatherMs = 300;
 const repeatMs = 60_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 15_000;
+const lastWordMs = 3_000;
 
 /** Sends what is to the cloud: at each change, and now and then for the uptimes. */
 export async function report(
@@ -36,34 +37,39 @@ export async function report(
     firstSeen.set(message, seen);
     return seen;
   };
+  const sent: { wanted?: Wanted; actual?: Actual } = {};
+  const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual;
+  const send = async (until: AbortSignal): Promise<void> => {
+    const [w, a, now] = [wanted.get(), actual.get(), clock.now()];
+    const request = {
+      ...requestOf(self, a, now),
+      knownFingerprint: intake.fingerprint,
+      report: reportOf(self, w, a, now, since),
+    };
+    const answer = await cloud.deviceAgentConfig(request, 0, until);
+    [sent.wanted, sent.actual] = [w, a];
+    await intake.accept(answer);
+  };
+
   let failures = 0;
   while (!signal.aborted) {
-    const [sentWanted, sentActual] = [wanted.get(), actual.get()];
     try {
-      const now = clock.now();
-      const answer = await cloud.deviceAgentConfig(
-        {
-          ...requestOf(self, sentActual, now),
-          knownFingerprint: intake.fingerprint,
-          report: reportOf(self, sentWanted, sentActual, now, since),
-        },
-        0,
-        signal,
-      );
+      await send(signal);
       failures = 0;
-      await intake.accept(answer);
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       log.debug('the report was not taken', { error: errorText(error) });
       await clock.sleep(Math.min(firstPauseMs * 2 ** failures++, longestPauseMs), signal);
       continue;
     }
-    const isSame = () => wanted.get() === sentWanted && actual.get() === sentActual;
     const end = clock.now() + repeatMs;
-    while (isSame() && clock.now() < end && !signal.aborted)
+    while (isSame() && clock.now() < end && !signal.aborted) {
       await eitherChanged(wanted, actual, end - clock.now(), clock, signal);
+    }
     await clock.sleep(gatherMs, signal); // changes come in groups
   }
+  // That the server was stopped is worth a last word, if the cloud listens.
+  if (!isSame() && failures === 0) await within(lastWordMs, { what: 'the last report', clock }, send).catch(() => {});
 }
 
 async function eitherChanged(
