@@ -39,14 +39,7 @@ export async function isReachable(folder: string, account: Account): Promise<boo
  * The database programs, ready to run for `account`.
  * They stay in the package when the account can reach them there, else they are copied once (60 MB) below `spare`.
  */
-export async function findBinaries(account: Account, spare: string): Promise<Binaries> {
-  const name = packageNames[`${process.platform}-${process.arch}`];
-  if (!name) {
-    throw new PlatformError('DATABASE_UNAVAILABLE', {
-      problem: `no embedded database for ${process.platform} ${process.arch}`,
-    });
-  }
-  const home = packageFolder(name);
+export async function findBinaries(account: Account, spare: string, home = installedPackage()): Promise<Binaries> {
   if (await isReachable(path.join(home, 'native', 'bin'), account)) {
     try {
       await linkLibraries(home, path.join(home, 'native'));
@@ -77,7 +70,14 @@ const programs = (folder: string): Binaries => ({
   postgres: path.join(folder, 'bin', 'postgres'),
 });
 
-function packageFolder(name: string): string {
+/** Folder of the package for this computer. */
+function installedPackage(): string {
+  const name = packageNames[`${process.platform}-${process.arch}`];
+  if (!name) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', {
+      problem: `no embedded database for ${process.platform} ${process.arch}`,
+    });
+  }
   try {
     return path.resolve(path.dirname(fileURLToPath(import.meta.resolve(name))), '..');
   } catch (error) {

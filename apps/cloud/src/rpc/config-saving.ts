@@ -18,6 +18,8 @@ const severities = { error: Severity.ERROR, warning: Severity.WARNING, note: Sev
 export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...problem, severity: severities[severity] });
 
 const limitBytes = 1024 * 1024;
+/** Over gRPC they travel in a header, which clients limit; CheckConfig tells all. */
+const problemsInError = 50;
 
 /** Everything wrong with the text of a configuration, and what it says when nothing is. */
 export function readConfig(text: string): { problems: Problem[]; config: JsonObject } {
@@ -43,7 +45,7 @@ export async function saveConfig(
   const errors = problems.filter((problem) => problem.severity === 'error');
   const [first] = errors;
   if (first) {
-    const details = create(ConfigProblemsSchema, { problems: problems.map(problemMessage) });
+    const details = create(ConfigProblemsSchema, { problems: problems.slice(0, problemsInError).map(problemMessage) });
     throw new PlatformError(
       'INVALID_CONFIG',
       { count: errors.length, path: first.path || '(whole)', problem: first.message },

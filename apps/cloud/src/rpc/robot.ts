@@ -78,7 +78,9 @@ export const robotRoutes =
         return { ...answer, mustRestart };
       },
       async log({ id, logs: entries }, context) {
-        const part = await ownPart(db, callerOf(context), id);
+        const caller = callerOf(context);
+        // Machines log all the time: their token says all that is needed.
+        const part = caller.kind === 'part' && caller.id === id ? caller : await ownPart(db, caller, id);
         if (entries.length > linesPerCall) {
           throw new PlatformError('INVALID_ARGUMENT', {
             field: 'logs',

@@ -51,7 +51,7 @@ export const at = (ms: number): RawBuilder<number> => sql<number>`to_timestamp($
 export function isDatabaseAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = String((error as { code?: unknown }).code ?? '');
-  if (/^(08...|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(code)) {
+  if (/^(08...|53300|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(code)) {
     return code !== 'ENOENT' || (error as { syscall?: unknown }).syscall === 'connect';
   }
   return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(

@@ -20,6 +20,11 @@ export function publicError(error: unknown, log: Log, where: string): PlatformEr
     const limit = 'texts without NUL characters, numbers and times within their range, ids of the documented form';
     return new PlatformError('INVALID_ARGUMENT', { field: 'a value of the request', limit }, error);
   }
+  const state = sqlState(error);
+  if (state === '53100' || (error as { code?: unknown } | undefined)?.code === 'ENOSPC') {
+    log.error('the disk is full', { where, error: errorText(error) });
+    return new PlatformError('DISK_FULL', {}, error);
+  }
   const incident = randomUUID();
   log.error('a call failed unexpectedly', {
     where,

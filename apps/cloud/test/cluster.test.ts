@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import test from 'node:test';
+import { Client } from 'pg';
+import { systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { findBinaries, isReachable } from '../src/postgres/binaries.ts';
+import { type Cluster, startCluster } from '../src/postgres/cluster.ts';
+import { parsePostmaster, processState } from '../src/postgres/postmaster.ts';
+import { clientConfig } from '../src/store/database.ts';
+import { testLog } from './database.ts';
+
+const notLasting = { fsync: 'off' };
+const start = (folder: string): Promise<Cluster> =>
+  startCluster({ folder, clock: systemClock, log: testLog, settings: notLasting });
+
+async function ask(cluster: Cluster, text: string): Promise<unknown> {
+  const client = new Client(
+    clientConfig({ is: 'socket', host: cluster.host, port: cluster.port, user: cluster.user, database: 'postgres' }),
+  );
+  await client.connect();
+  try {
+    return ((await client.query({ text, rowMode: 'array' })).rows as unknown[][])[0]?.[0];
+  } finally {
+    await client.end();
+  }
+}
+
+const pidFiles: [name: string, text: string, expected: object | undefined][] = [
+  ['ready', '77\n/d\n1\n5432\n/s\n\n 1 2\nready   \n', { pid: 77, port: 5432, socketFolder: '/s', isReady: true }],
+  ['starting', '77\n/d\n1\n5432\n/s\n\n 1 2\nstarting\n', { pid: 77, port: 5432, socketFolder: '/s', isReady: false }],
+  ['a standalone backend', '-78\n/d\n', { pid: 78, port: 0, socketFolder: '', isReady: false }],
+  ['empty', '', undefined],
+  ['garbage', 'x\n', undefined],
+];
+for (const [name, text, expected] of pidFiles)
+  test(`postmaster.pid: ${name}`, () => assert.deepEqual(parsePostmaster(text), expected));
+
+test('a database that outlived its server is adopted; one that was stopped starts again with its rows', async () => {
+  await using folder = await tempFolder();
+  const home = folder.file('postgres');
+  const first = await start(home);
+  assert.equal(first.isAdopted, false);
+  await ask(first, 'create table kept as select 7 as n');
+  assert.equal(
+    await ask(first, "select datcollate || ' ' || datlocprovider::text from pg_database where datname = 'postgres'"),
+    'C b',
+  );
+
+  const again = await start(home);
+  assert.deepEqual([again.isAdopted, again.pid], [true, first.pid]);
+  await again.stop();
+  assert.equal(await first.isAlive(), false);
+
+  const third = await start(home);
+  assert.equal(third.isAdopted, false);
+  assert.equal(await ask(third, 'select n from kept'), 7);
+  await third.stop();
+});
+
+test('what a killed database leaves behind is no obstacle: its lock with a stranger’s or a zombie’s pid, a torn creation', async () => {
+  await using folder = await tempFolder();
+  const home = folder.file('postgres');
+  const first = await start(home);
+  await ask(first, 'create table kept as select 7 as n');
+  const pidFile = path.join(home, '18', 'postmaster.pid');
+  const left = await readFile(pidFile, 'utf8');
+  process.kill(first.pid, 'SIGKILL');
+  while (await first.isAlive()) await systemClock.sleep(10);
+
+  // The parent has become another program that never asks after its child.
+  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const zombie = await new Promise<number>((resolve) =>
+    parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString()))),
+  );
+  while (!/^\d+ \(.*\) Z/.test(await readFile(`/proc/${zombie}/stat`, 'utf8'))) await systemClock.sleep(10);
+  process.kill(zombie, 0);
+  assert.equal(await processState(zombie), 'gone');
+  assert.equal(await processState(process.pid), 'gone', 'it lives, but is no database');
+
+  for (const pid of [zombie, process.pid]) {
+    await writeFile(pidFile, left.replace(/^\d+/, String(pid)));
+    await mkdir(path.join(home, '18.init-1'), { recursive: true });
+    const next = await start(home);
+    assert.equal(next.isAdopted, false);
+    assert.equal(await ask(next, 'select n from kept'), 7);
+    process.kill(next.pid, 'SIGKILL');
+    while (await next.isAlive()) await systemClock.sleep(10);
+  }
+  parent.kill('SIGKILL');
+
+  const fresh = folder.file('fresh');
+  await mkdir(path.join(fresh, '18.init-99', 'base'), { recursive: true });
+  const created = await start(fresh);
+  assert.deepEqual(
+    (await readdir(fresh)).filter((name) => name.includes('init')),
+    [],
+  );
+  await created.stop();
+});
+
+test('a data folder whose socket would have too long a name gets a short one elsewhere', async () => {
+  await using folder = await tempFolder();
+  const cluster = await start(folder.file('x'.repeat(100), 'postgres'));
+  assert.ok(Buffer.byteLength(cluster.host) < 80, cluster.host);
+  assert.equal((await stat(cluster.host)).mode & 0o777, 0o700);
+  assert.equal(await ask(cluster, 'select 1'), 1);
+  await cluster.stop();
+});
+
+test('programs that the database’s user cannot reach are copied once, with the links that npm did not make', async () => {
+  await using folder = await tempFolder();
+  const home = folder.file('closed', 'package');
+  await mkdir(path.join(home, 'native', 'bin'), { recursive: true });
+  await mkdir(path.join(home, 'native', 'lib'));
+  await writeFile(path.join(home, 'package.json'), '{"version":"1.2.3"}');
+  await writeFile(path.join(home, 'native', 'bin', 'postgres'), 'program', { mode: 0o755 });
+  await writeFile(path.join(home, 'native', 'lib', 'liba.so.1.2'), 'library');
+  await writeFile(
+    path.join(home, 'native', 'pg-symlinks.json'),
+    '[{"source":"native/lib/liba.so.1.2","target":"native/lib/liba.so.1"}]',
+  );
+  await chmod(folder.file('closed'), 0o700);
+  const account = { uid: 64_000, gid: 64_000 };
+  assert.equal(await isReachable(home, account), false);
+  assert.equal(await isReachable(home, undefined), true);
+  assert.equal(await isReachable(folder.path, account), true);
+
+  const spare = folder.file('spare');
+  const found = await findBinaries(account, spare, home);
+  assert.equal(found.postgres, path.join(spare, 'programs-1.2.3', 'bin', 'postgres'));
+  assert.equal((await stat(found.postgres)).mode & 0o777, 0o755);
+  assert.equal(await readlink(path.join(spare, 'programs-1.2.3', 'lib', 'liba.so.1')), 'liba.so.1.2');
+  await writeFile(path.join(home, 'native', 'bin', 'postgres'), 'changed');
+  assert.equal(await readFile((await findBinaries(account, spare, home)).postgres, 'utf8'), 'program');
+  assert.deepEqual(await readdir(spare), ['programs-1.2.3']);
+
+  const ours = await findBinaries(undefined, spare, home);
+  assert.equal(ours.postgres, path.join(home, 'native', 'bin', 'postgres'));
+  assert.ok((await lstat(path.join(home, 'native', 'lib', 'liba.so.1'))).isSymbolicLink());
+});
