@@ -35,7 +35,10 @@ async function broken(file: string): Promise<void> {
 test('a failed download leaves nothing, the next one may succeed', async () => {
   await using folder = await tempFolder();
   const cache = pictureCache(folder.path, 1000, () => 0);
-  await assert.rejects(cache.get(a, 4, broken), /broke off/);
+  await assert.rejects(
+    cache.get(a, 4, (file) => broken(file)),
+    /broke off/,
+  );
   assert.deepEqual((await readdir(folder.path, { recursive: true })).toSorted(), ['aa']);
   await cache.get(a, 4, (file) => writeFile(file, 'four'));
 });
