@@ -24,7 +24,7 @@ export function LineChart({ title, series, isShare }: LineChartProps) {
 
   useEffect(() => {
     const place = holder.current;
-    if (place === null) return;
+    if (place === null) return undefined;
     const show = (value: number | null | undefined): string =>
       value === null || value === undefined ? '–' : isShare ? percent(value) : value.toFixed(3);
     const draw = (): void => {

@@ -9,7 +9,7 @@ import { theme } from './theme.ts';
 export function ConfigDiff({ before, after, label }: { before: string; after: string; label: string }) {
   const holder = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (holder.current === null) return;
+    if (holder.current === null) return undefined;
     const view = new EditorView({
       parent: holder.current,
       state: EditorState.create({

@@ -31,7 +31,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
   const save = useEffectEvent(onSave);
 
   useEffect(() => {
-    if (holder.current === null) return;
+    if (holder.current === null) return undefined;
     const view = new EditorView({
       parent: holder.current,
       state: EditorState.create({

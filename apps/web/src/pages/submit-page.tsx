@@ -157,7 +157,13 @@ function SubmitForm({ datasets }: { datasets: readonly { id: string; name: strin
         {tags.isPending ? (
           <p className="soft small">Loading …</p>
         ) : labels.length === 0 ? (
-          <p className="soft small">The pictures of this dataset have no labels yet.</p>
+          <p className="soft small">
+            This dataset has no labeled pictures yet:{' '}
+            <Link to="/datasets/$datasetId" params={{ datasetId }}>
+              add some
+            </Link>
+            .
+          </p>
         ) : (
           <div className="row">
             {labels.map((label) => (

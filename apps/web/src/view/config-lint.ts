@@ -1,4 +1,4 @@
-import { branches } from './config-schema.ts';
+import { branches, typesOf } from './config-schema.ts';
 import type { JsonSchema } from './config-schema.ts';
 import type { Path } from './json-places.ts';
 
@@ -21,9 +21,6 @@ const article: Readonly<Record<string, string>> = {
   array: 'a list [ … ]',
   null: 'null',
 };
-
-const typesOf = (schema: JsonSchema): readonly string[] =>
-  schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type as string];
 
 const fits = (type: string, value: unknown): boolean =>
   type === 'integer' ? Number.isInteger(value) : type === kindOf(value);

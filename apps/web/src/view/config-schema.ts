@@ -95,17 +95,22 @@ export interface Hint {
   values: readonly unknown[];
 }
 
+/** The kinds of value that a schema names. */
+export const typesOf = (schema: JsonSchema): readonly string[] =>
+  schema.type === undefined ? [] : typeof schema.type === 'string' ? [schema.type] : schema.type;
+
 const typeNames = (schema: JsonSchema): readonly string[] => {
-  if (schema.type !== undefined) return Array.isArray(schema.type) ? schema.type : [schema.type as string];
+  if (schema.type !== undefined) return typesOf(schema);
   const values = schema.enum ?? (schema.const === undefined ? [] : [schema.const]);
   if (values.length > 0) return [...new Set(values.map((one) => (one === null ? 'null' : typeof one)))];
   return schema.properties === undefined ? [] : ['object'];
 };
 
+/** Bounds of whole numbers that only say "fits into a JavaScript number" help nobody. */
+const bound = (value: number | undefined): number | undefined =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
+
 function limitsOf(schema: JsonSchema): string | undefined {
-  // Bounds of whole numbers that only say "fits into a JavaScript number" help nobody.
-  const bound = (value: number | undefined): number | undefined =>
-    value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
   const [low, high] = [bound(schema.minimum), bound(schema.maximum)];
   if (low !== undefined && high !== undefined) return `${low} … ${high}`;
   if (low !== undefined) return `at least ${low}`;

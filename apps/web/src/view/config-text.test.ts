@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
 import configSchema from '@platform/contract/gen/config.schema.json' with { type: 'json' };
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { findings } from './config-lint.ts';
 import { firstValue, keysAt } from './config-schema.ts';
 import type { JsonSchema } from './config-schema.ts';
