@@ -91,6 +91,7 @@ export class TestCloud {
             this.#clock.sleep(waitMs, over),
           ]);
           turn.abort();
+          if (!this.isUp) throw new ConnectError('went down', Code.Unavailable);
         }
         const fingerprint = this.#fingerprint();
         const checkInterval = durationFromMs(5_000);

@@ -1,0 +1,181 @@
+// How an agent and a cloud keep each other informed: tokens, long polls, lines that are taken once.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { Cell } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { connectCloud, isRefused } from '../src/sync/cloud.ts';
+import { listen, TestCloud } from './test-cloud.ts';
+import { good, minute, World, type RunningAgent } from './world.ts';
+
+async function end(w: World, agent: RunningAgent): Promise<void> {
+  agent.stop();
+  await w.clock.advance(5_000);
+  await agent.done;
+  assert.equal(w.clock.pending, 0, 'no timer is left behind');
+}
+const stderrOf = (w: World): string[] =>
+  w.cloud.lines
+    .get()
+    .filter((l) => l.logger === 'platform-server.StdErr')
+    .map((l) => l.message);
+
+test('while nothing changes, one poll is held after the other', async () => {
+  const w = new World();
+  const agent = w.start();
+  await w.clock.advance(10 * minute);
+  const polls = w.cloud.calls.get('poll') ?? 0;
+  assert.ok(polls >= 24 && polls <= 26, `${polls} polls in ten minutes of 25 s each`);
+  const reports = w.cloud.calls.get('report') ?? 0;
+  assert.ok(reports <= 12, `${reports} reports`);
+  await end(w, agent);
+});
+
+test('news arrives at once, not at the next poll', async () => {
+  const w = new World();
+  const agent = w.start();
+  await w.clock.advance(3_000);
+  w.told();
+  w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
+  await w.clock.advance(10);
+  assert.match(w.told('agent.config'), /configuration received/);
+  await end(w, agent);
+});
+
+test('a token that the cloud forgot is replaced without a word', async () => {
+  const w = new World();
+  const agent = w.start();
+  await w.clock.advance(minute);
+  w.told();
+  w.cloud.forgetTokens();
+  await w.clock.advance(minute);
+  assert.equal(w.cloud.calls.get('authenticate'), 2);
+  assert.equal(w.told(), '');
+  await end(w, agent);
+});
+
+test('a machine that the cloud refuses says so once and goes on trying', async () => {
+  const w = new World();
+  const agent = w.start();
+  Object.assign(w.cloud, { secret: 'another' });
+  await w.clock.advance(5 * minute);
+  const told = w.told('agent.local');
+  assert.equal(told.split('\n').length, 1, told);
+  assert.match(told, /the cloud refuses this machine: check its credentials file/);
+  assert.ok((w.cloud.calls.get('authenticate') ?? 0) < 200);
+  await end(w, agent);
+});
+
+test('going offline and coming back are said once each', async () => {
+  const w = new World();
+  const agent = w.start();
+  await w.clock.advance(10_000);
+  w.told();
+  w.cloud.isUp = false;
+  await w.clock.advance(5 * minute);
+  w.cloud.isUp = true;
+  await w.clock.advance(minute);
+  assert.match(
+    w.told(),
+    /^ +\d:\d\d agent the cloud is out of reach; going on without it\n +\d:\d\d agent the cloud is reached$/,
+  );
+  await end(w, agent);
+});
+
+test('lines go in batches of at most 100 and are taken once, though answers are lost', async () => {
+  const w = new World();
+  const script = ['#!/bin/sh', ...Array.from({ length: 1000 }, (_, i) => `echo line ${i} >&2`), 'sleep 1000000'].join(
+    '\n',
+  );
+  w.publish('1.0.0', script);
+  w.cloud.lostAnswers = 3;
+  const agent = w.start();
+  await w.clock.advance(2 * minute);
+  assert.deepEqual(
+    stderrOf(w),
+    Array.from({ length: 1000 }, (_, i) => `line ${i}`),
+  );
+  assert.ok(w.cloud.batches.every((n) => n <= 100));
+  await end(w, agent);
+});
+
+test('an agent that is killed again and again loses and repeats no line', async () => {
+  const w = new World();
+  const script = [
+    '#!/bin/sh',
+    ...Array.from({ length: 60 }, (_, i) => `echo line ${i} >&2\nsleep 1`),
+    'sleep 1000000',
+  ].join('\n');
+  w.publish('1.0.0', script);
+  let agent = w.start();
+  for (const [i, ms] of [2_050, 3_333, 1, 7_777, 260, 20_003, 511].entries()) {
+    w.cloud.lostAnswers = i % 2;
+    await w.clock.advance(ms);
+    agent.kill();
+    agent = w.start();
+  }
+  await w.clock.advance(2 * minute);
+  assert.deepEqual(
+    stderrOf(w),
+    Array.from({ length: 60 }, (_, i) => `line ${i}`),
+  );
+  agent.stop();
+  await w.clock.advance(5_000);
+  await agent.done;
+});
+
+test('lines wait on disk while the cloud is away', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0').replace('sleep', 'echo early >&2\nsleep'));
+  let agent = w.start();
+  await w.clock.advance(500);
+  w.cloud.isUp = false;
+  await w.clock.advance(10 * minute);
+  assert.deepEqual(stderrOf(w), []);
+  agent.stop();
+  await w.clock.advance(10_000);
+  await agent.done;
+  w.cloud.isUp = true;
+  agent = w.start();
+  await w.clock.advance(minute);
+  assert.deepEqual(stderrOf(w), ['early', 'early']); // it was started twice
+  await end(w, agent);
+});
+
+test('a debug configuration raises the level of the agent and of what it sends', async () => {
+  const w = new World();
+  w.cloud.isUp = false;
+  const agent = w.start({ commandLine: { advanced_settings: { debug: true } } });
+  await w.clock.advance(5_000);
+  assert.match(w.told('agent.local'), /the cloud gave no configuration/);
+  await end(w, agent);
+});
+
+test('over a real connection: a wrong secret, an unreachable cloud and a cloud that is back', async () => {
+  const cloud = new TestCloud(systemClock);
+  const server = await listen(cloud);
+  const none = new AbortController().signal;
+  const reached = new Cell(false);
+  const connect = (baseUrl: string, payload: string) =>
+    connectCloud(
+      createConnectTransport({ baseUrl, useBinaryFormat: true }),
+      { appAddress: baseUrl, partId: cloud.partId, entity: cloud.partId, type: 'robot-secret', payload },
+      systemClock,
+      reached,
+    );
+  await assert.rejects(connect(server.url, 'wrong').needsRestart(none), isRefused);
+  assert.equal(reached.get(), true, 'it was reached, though it refused');
+  const right = connect(server.url, cloud.secret);
+  cloud.askForRestart();
+  assert.equal((await right.needsRestart(none)).mustRestart, true);
+  assert.equal((await right.needsRestart(none)).mustRestart, false);
+  cloud.forgetTokens();
+  await right.log({ id: cloud.partId, logs: [{ message: 'x', sequence: 1n, bootId: 'b' }] }, none);
+  assert.deepEqual(
+    cloud.lines.get().map((l) => l.message),
+    ['x'],
+  );
+  await server[Symbol.asyncDispose]();
+  await assert.rejects(right.needsRestart(none), (error) => !isRefused(error));
+  assert.equal(reached.get(), false);
+});
