@@ -8,13 +8,13 @@ import { createPlatformClient } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { composeObjects10 } from '@platform/objects-10';
-import { systemClock } from '@platform/kit/node';
+import { atomicWrite, spawnGroup, systemClock } from '@platform/kit/node';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../src/browser.ts';
 import { startCloud } from '../src/cloud-process.ts';
 import type { CloudReady } from '../src/cloud-process.ts';
 import { checkPage, watchComplaints } from '../src/page-checks.ts';
-import { checkout } from '../src/up-process.ts';
+import { checkout, cleanEnv, dataFolder } from '../src/up-process.ts';
 import { wireMachine, wireRunner } from '../src/wire-callers.ts';
 import type { WireMachine } from '../src/wire-callers.ts';
 
@@ -313,6 +313,65 @@ test('an operator signs in and runs machines and training in the browser', async
         await context.close();
       });
     }
+  } finally {
+    await browser.close();
+  }
+});
+
+/** The real agent of a machine, with a folder of its own. */
+async function startAgent(credentials: string) {
+  const folder = await dataFolder();
+  const file = path.join(folder.path, 'machine.json');
+  await atomicWrite(file, credentials, { mode: 0o600 });
+  const program = path.join(checkout, 'apps', 'agent', 'src', 'main.ts');
+  const group = await spawnGroup({
+    command: process.execPath,
+    args: [
+      '--disable-warning=ExperimentalWarning',
+      program,
+      '--config',
+      file,
+      '--root',
+      path.join(folder.path, 'root'),
+    ],
+    env: cleanEnv(),
+    cwd: folder.path,
+  });
+  group.stdout?.resume();
+  group.stderr?.resume();
+  return {
+    async [Symbol.asyncDispose]() {
+      await group.stop({ termMs: 20_000 });
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('a real agent comes online, takes over what is saved, and its log lines come back', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, locale: 'en-US' });
+    await page.goto(ready.sign_in_url);
+    await button(page, 'Create machine').click();
+    await page.getByLabel('Name').fill('rover');
+    await button(page, 'Create').click();
+    const credentials = await page.getByRole('region', { name: 'credentials' }).innerText();
+    await link(page, 'Open the machine').click();
+    await button(page, /Awaiting setup/).waitFor();
+    await using _agent = await startAgent(credentials);
+    await button(page, /Online/).waitFor();
+    await writeConfig(page, { agent: { advanced_settings: { debug: true } } });
+    await button(page, /^Review and save/).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
+    await link(page, 'LOGS').click();
+    await page.getByRole('region', { name: 'Log lines' }).getByText('configuration received revision=1').waitFor();
+    await button(page, /Part status/).click();
+    const status = page.getByRole('dialog', { name: 'Part status' });
+    await status.getByText('revision 1 is in effect').waitFor();
+    await status.getByRole('region', { name: 'Agent' }).getByText('0.1.0').first().waitFor();
   } finally {
     await browser.close();
   }
