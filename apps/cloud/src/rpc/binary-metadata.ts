@@ -56,9 +56,9 @@ type StoredParameter = { type_url: string; value: string };
 function parameters(stored: { [key: string]: unknown } | null) {
   const entries = Object.entries((stored ?? {}) as { [key: string]: StoredParameter });
   return Object.fromEntries(
-    entries.map(([key, any]) => [
+    entries.map(([key, parameter]) => [
       key,
-      { typeUrl: any.type_url, value: new Uint8Array(Buffer.from(any.value, 'base64')) },
+      { typeUrl: parameter.type_url, value: new Uint8Array(Buffer.from(parameter.value, 'base64')) },
     ]),
   );
 }
