@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Database } from './database.ts';
 import type { Notifications } from './notifications.ts';
@@ -34,10 +35,17 @@ export function followChanges(of: {
   const tell = (kind?: ChangeKind, key?: string) => {
     for (const listener of listeners) listener(kind, key);
   };
+  // Told already: reading the same row again must not empty caches and wake held calls.
+  const told = new LRUCache<number, true>({ max: 20_000 });
+  const tellOnce = (id: number, kind: string, key: string): void => {
+    if (told.has(id)) return;
+    told.set(id, true);
+    tell(kind as ChangeKind, key);
+  };
   const deaf = of.notifications.listen('change', (payload) => {
     if (payload === undefined) return tell();
-    const [, kind, ...key] = payload.split(' ');
-    tell(kind as ChangeKind, key.join(' '));
+    const [id, kind = '', ...key] = payload.split(' ');
+    tellOnce(Number(id), kind, key.join(' '));
   });
   const poll = async (): Promise<void> => {
     while (!of.stop.aborted) {
@@ -46,10 +54,10 @@ export function followChanges(of: {
       try {
         const rows = await of.db
           .selectFrom('change')
-          .select(['kind', 'key'])
+          .select(['id', 'kind', 'key'])
           .where('at', '>', sql<number>`now() - make_interval(secs => ${lookBackSeconds})`)
           .execute();
-        for (const row of rows) tell(row.kind as ChangeKind, row.key);
+        for (const row of rows) tellOnce(row.id, row.kind, row.key);
         await of.db
           .deleteFrom('change')
           .where('at', '<', sql<number>`now() - interval '1 hour'`)

@@ -36,12 +36,23 @@ export const clientConfig = (connection: Connection): ClientConfig => ({
 export function openDatabase(connection: Connection, log: Log, max = 16): OpenDatabase {
   const pool = new Pool({ ...clientConfig(connection), max, connectionTimeoutMillis: 10_000 });
   // Without a listener the whole process ends when an idle connection breaks.
-  pool.on('error', (error) => log.warn('lost a database connection', { error: errorText(error) }));
+  const state = { isClosing: false };
+  pool.on('error', (error) => {
+    if (!state.isClosing) log.warn('lost a database connection', { error: errorText(error) });
+  });
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  return { db, pool, connection, close: () => db.destroy() };
+  return {
+    db,
+    pool,
+    connection,
+    close: async () => {
+      state.isClosing = true;
+      await db.destroy();
+    },
+  };
 }
 
 /** A time of ours (ms since 1970) as a value of the database. */
