@@ -42,7 +42,6 @@ export const logCalls = ({ db, clock, notifications, stop }: Deps) =>
       const rows = await readLogs(db, {
         partId: part.id,
         // A deprecated field that old clients still set.
-        // oxlint-disable-next-line typescript/no-deprecated
         levels: request.errorsOnly ? errorLevels : request.levels.map((level) => level.toLowerCase()),
         isAscending: request.order === LogOrder.ASCENDING,
         limit: wanted > 0 ? Math.min(wanted, largestPage) : usualPage,

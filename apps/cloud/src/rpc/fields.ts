@@ -5,8 +5,7 @@ const longestName = 100;
 /** Something a person called: trimmed, one line. @throws PlatformError INVALID_ARGUMENT */
 export function requiredName(field: string, value: string): string {
   const name = value.trim();
-  // oxlint-disable-next-line no-control-regex -- names are shown on one line
-  if (name === '' || name.length > longestName || /[\u0000-\u001f\u007f]/.test(name)) {
+  if (name === '' || name.length > longestName || isBroken(name)) {
     throw new PlatformError('INVALID_ARGUMENT', {
       field,
       value: JSON.stringify(value.slice(0, 40)),
@@ -15,3 +14,6 @@ export function requiredName(field: string, value: string): string {
   }
   return name;
 }
+
+/** Line breaks and other control characters. */
+const isBroken = (text: string): boolean => Array.from(text).some((letter) => letter < ' ' || letter === '\u007f');
