@@ -14,6 +14,7 @@ import { followStderr, sendLines, storeLines } from './sync/logs.ts';
 import { poll, pollRestart, tellConnection } from './sync/poll.ts';
 import { report } from './sync/report.ts';
 import { requestOf, type Self } from './sync/request.ts';
+import { checksum } from './sync/spool-record.ts';
 import { Spool, standardSpoolLimits } from './sync/spool.ts';
 
 export interface AgentParts {
@@ -110,10 +111,22 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     loop('version', converge(version, release, { clock, log: versionLog }, early)),
   ];
   const { credentialsFile, root } = parts;
+  const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));
   await loop(
     'server',
     superviseServer(
-      { device, clock, log: log.child('server'), wanted, actual, restarts, mayStart, credentialsFile, root },
+      {
+        device,
+        clock,
+        log: log.child('server'),
+        wanted,
+        actual,
+        restarts,
+        mayStart,
+        credentialsFile,
+        credentialsMark,
+        root,
+      },
       early,
     ),
   );

@@ -65,8 +65,8 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
   publish('1.0.0');
   let agent = await startAgent();
   await using _ = { [Symbol.asyncDispose]: async () => void (await agent.stop({ termMs: 10_000 })) };
-  const first = await until(cloud.report, '1.0.0 runs', isRunning('1.0.0'));
-  assert.equal(first.restartAllowed, true);
+  await until(cloud.report, '1.0.0 runs', isRunning('1.0.0'));
+  await until(cloud.report, 'it may be restarted', (r) => r?.restartAllowed);
   const record = (await readJson(path.join(root, 'state/server.json'))) as { pid: number };
   const told = (text: RegExp) => until(cloud.lines, String(text), (lines) => lines.find((l) => text.test(l.message)));
   const line = await told(/^tiny server 1\.0\.0/);

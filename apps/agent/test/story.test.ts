@@ -388,3 +388,23 @@ test('a damaged configuration cache is said and not used', async () => {
   await w.clock.advance(1_000);
   await agent.done;
 });
+
+test('a server that was started with other credentials is not kept', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const first = w.start();
+  await w.clock.advance(5_000);
+  first.kill();
+  w.told();
+  w.address = 'http://another-cloud';
+  const second = w.start();
+  await w.clock.advance(5_000);
+  assert.match(
+    w.told('agent.server'),
+    /adopted .*\n.*the credentials of this machine have changed: the machine server is started again\n[^]*starting → stopping \(restart\)/,
+  );
+  assert.equal(stateOf(w), 'RUNNING');
+  second.stop();
+  await w.clock.advance(2_000);
+  await second.done;
+});

@@ -19,6 +19,8 @@ export class World {
   readonly clock = new FakeClock();
   readonly machine = new SimDevice(this.clock, idOf);
   readonly cloud = new TestCloud(this.clock);
+  /** By which the machine reaches the cloud. */
+  address = 'http://cloud';
   /** What every agent logged here, one text a line. */
   readonly transcript: string[] = [];
 
@@ -39,7 +41,7 @@ export class World {
         clock,
         transport: this.cloud.transport(),
         credentials: {
-          appAddress: 'http://cloud',
+          appAddress: this.address,
           partId: this.cloud.partId,
           entity: this.cloud.partId,
           type: 'robot-secret',

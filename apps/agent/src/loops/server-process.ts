@@ -22,6 +22,8 @@ export interface ServerProcessParts {
   /** While false, no server is started (wait_for_update_check). */
   mayStart: Cell<boolean>;
   credentialsFile: string;
+  /** Stands for the content of that file: a server that was started with another has to be started again. */
+  credentialsMark: string;
   /** Absolute; the value of the mark. */
   root: string;
 }
@@ -103,7 +105,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
         stdoutFile,
         stderrFile,
       });
-      const record: ServerRecord = { ...started.id, id, from };
+      const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark };
       await writeRecord(disk, record);
       log.info('the machine server was started', { pid: started.id.pid, version: id });
       follow(started, record);
@@ -124,6 +126,10 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   if (leftover) {
     state = machine.adopted(goal(), clock.now());
     follow(leftover.process, leftover.record);
+    if (leftover.record.credentials !== parts.credentialsMark) {
+      log.info('the credentials of this machine have changed: the machine server is started again');
+      inbox.push({ is: 'restart' });
+    }
   }
   publish({ at: state.at });
 

@@ -6,6 +6,8 @@ export interface ServerRecord extends ProcessId {
   id: string;
   /** Where its stdout begins; its ready line comes after that. */
   from: Position | undefined;
+  /** Stands for the credentials that it was started with. */
+  credentials: string;
   /** Known once it was ready. */
   url?: string;
 }
@@ -22,7 +24,14 @@ export async function readRecord(disk: Disk): Promise<ServerRecord | undefined> 
   try {
     const r = JSON.parse(new TextDecoder().decode(bytes)) as Partial<ServerRecord>;
     if (typeof r.pid !== 'number' || typeof r.startTime !== 'string' || typeof r.id !== 'string') return undefined;
-    return { pid: r.pid, startTime: r.startTime, id: r.id, from: r.from, ...(r.url !== undefined && { url: r.url }) };
+    return {
+      pid: r.pid,
+      startTime: r.startTime,
+      id: r.id,
+      from: r.from,
+      credentials: String(r.credentials ?? ''),
+      ...(r.url !== undefined && { url: r.url }),
+    };
   } catch {
     return undefined;
   }

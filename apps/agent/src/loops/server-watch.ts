@@ -56,9 +56,11 @@ export async function watchStatus(
 export async function adoptLeftover({
   device,
   log,
+  credentialsMark,
 }: {
   device: Device;
   log: Log;
+  credentialsMark: string;
 }): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
   const record = await readRecord(device.disk);
   const known = record && device.processes.adopt(record);
@@ -71,7 +73,7 @@ export async function adoptLeftover({
     if (!process) continue;
     const version = await device.versions.linked();
     log.warn('adopted a machine server without a record of it', { pid: id.pid, version });
-    return { process, record: { ...id, id: version ?? 'unknown', from: undefined } };
+    return { process, record: { ...id, id: version ?? 'unknown', from: undefined, credentials: credentialsMark } };
   }
   return undefined;
 }
