@@ -545,6 +545,55 @@ test('datasets: names, lists, merge, deletion', async () => {
   );
 });
 
+/** Distinct outcomes. */
+const all = async (of: Promise<unknown>[]): Promise<string[]> => [...new Set(await Promise.all(of.map(outcome)))];
+
+test('data of others: not there for strangers, out of reach for machines', async () => {
+  await using server = await trainingServer();
+  const datasetId = await dataset(server, 'd');
+  const id = await upload(server, { datasetIds: [datasetId] });
+  const ids = { binaryDataIds: [id] };
+  const box = { label: 'x', xMinNormalized: 0, yMinNormalized: 0, xMaxNormalized: 1, yMaxNormalized: 1 };
+  const bboxId = (await server.client(DataService, 'owner').addBoundingBoxToImageByID({ binaryDataId: id, ...box }))
+    .bboxId;
+  const calls = (client: Client<typeof DataService>): Promise<unknown>[] => [
+    client.binaryDataByIDs(ids),
+    client.deleteBinaryDataByIDs(ids),
+    client.addTagsToBinaryDataByIDs({ ...ids, tags: ['t'] }),
+    client.removeTagsFromBinaryDataByIDs({ ...ids, tags: ['t'] }),
+    client.addBoundingBoxToImageByID({ binaryDataId: id, ...box }),
+    client.updateBoundingBox({ binaryDataId: id, bboxId, label: 'y' }),
+    client.removeBoundingBoxFromImageByID({ binaryDataId: id, bboxId }),
+    client.createBinaryDataSignedURL({ binaryDataId: id }),
+  ];
+  const lists = (client: Client<typeof DataService>): Promise<unknown>[] => [
+    client.binaryDataByFilter({}),
+    client.tagsByFilter({}),
+    client.boundingBoxLabelsByFilter({}),
+    client.deleteBinaryDataByFilter({}),
+    client.addTagsToBinaryDataByFilter({ tags: ['t'] }),
+    client.removeTagsFromBinaryDataByFilter({ tags: ['t'] }),
+  ];
+  const [stranger, machine] = [server.client(DataService, 'stranger'), server.client(DataService, 'machine')];
+  assert.deepEqual(await all(calls(stranger)), ['5 BINARY_DATA_NOT_FOUND']);
+  assert.deepEqual(await all(lists(stranger)), ['ok'], 'lists show what is the own: nothing');
+  assert.deepEqual(await all([...calls(machine), ...lists(machine)]), ['7 PERMISSION_DENIED']);
+  const add = (client: Client<typeof DataService>) => [
+    client.addBinaryDataToDatasetByIDs({ datasetId, ...ids }),
+    client.removeBinaryDataFromDatasetByIDs({ datasetId, ...ids }),
+  ];
+  assert.deepEqual(await all(add(stranger)), ['5 DATASET_NOT_FOUND']);
+  const theirs = await dataset(server, 't', 'stranger');
+  const steal = stranger.addBinaryDataToDatasetByIDs({ datasetId: theirs, ...ids });
+  assert.equal(await outcome(steal), '5 BINARY_DATA_NOT_FOUND');
+  assert.deepEqual(
+    [(await server.get(`/data/${id}`, 'stranger')).status, (await server.get(`/data/${id}`, 'machine')).status],
+    [404, 403],
+  );
+  const [datum] = (await server.client(DataService, 'owner').binaryDataByIDs(ids)).data;
+  assert.deepEqual([datum?.metadata?.captureMetadata?.tags, datum?.metadata?.annotations?.bboxes[0]?.label], [[], 'x']);
+});
+
 test('fifty at once ask for one name: one gets it', async () => {
   await using server = await trainingServer();
   const results = await Promise.all(Array.from({ length: 50 }, () => outcome(dataset(server, 'same'))));

@@ -42,6 +42,8 @@ export const dataDownloads = ({
       // What somebody uploaded must never run as a page of ours.
       contentType: isPicture ? datum.mimeType : 'application/octet-stream',
       headers: {
+        // A datum never changes.
+        'cache-control': 'private, max-age=86400, immutable',
         'content-security-policy': "default-src 'none'; sandbox",
         'content-disposition': `${isPicture ? 'inline' : 'attachment'}; filename*=UTF-8''${encodeURIComponent(nameOf(datum))}`,
       },

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import type { Picture } from '../rules/manifest.ts';
+import type { DataPlace } from '../rules/page-tokens.ts';
 import type { Database } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -140,13 +141,10 @@ function condition(filter: Filter): RawBuilder<boolean> {
   return sql<boolean>`(${sql.join(parts, sql` and `)})`;
 }
 
-/** Place of a datum in the order by time; ties are broken by id. */
-export type Place = { us: number; id: string };
-
 export const pageOfData = (
   db: Database,
   filter: Filter,
-  page: { after: Place | undefined; isAscending: boolean; limit: number },
+  page: { after: DataPlace | undefined; isAscending: boolean; limit: number },
 ): Promise<FullDatum[]> => {
   const order = sql.raw(page.isAscending ? 'asc' : 'desc');
   const beyond = sql.raw(page.isAscending ? '>' : '<');

@@ -4,7 +4,7 @@ import type { BlobStore, StoredBlob } from '../blobs/store.ts';
 import type { LabelCounts } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLines, type Picture } from '../rules/manifest.ts';
-import { at, type Database } from './database.ts';
+import { at } from './database.ts';
 import { noteBlob } from './owned-blobs.ts';
 import type { Trx } from './jobs.ts';
 
@@ -66,15 +66,3 @@ export async function writeVersion(
     .executeTakeFirstOrThrow();
   return row.id;
 }
-
-export const findVersion = (
-  db: Database,
-  orgId: string,
-  id: string,
-): Promise<{ manifestSha256: string; pictures: number } | undefined> =>
-  db
-    .selectFrom('datasetVersion')
-    .select(['manifestSha256', 'pictures'])
-    .where('orgId', '=', orgId)
-    .where('id', '=', id)
-    .executeTakeFirst();

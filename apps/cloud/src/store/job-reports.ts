@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { LogPlace } from '../rules/page-tokens.ts';
 import { at, type Database } from './database.ts';
 import { type JobKey, type JobRow, type Trx } from './jobs.ts';
 
@@ -62,10 +63,6 @@ async function writeMetrics(trx: Trx, row: JobRow, metrics: readonly Metric[]): 
 
 /** The database stores no NUL, neither in text nor escaped in JSON. */
 const storable = (text: string): string => text.replaceAll('\0', '\uFFFD').replaceAll('\\u0000', '\\ufffd');
-
-export type LogPage = { lines: { time: number; level: string; message: string; place: LogPlace }[] };
-/** Where a line stands; the next page begins after it. */
-export type LogPlace = { attempt: number; sequence: number };
 
 export const readLogs = (
   db: Database,
