@@ -14,6 +14,7 @@ const completed: Job = { ...head, at: 'completed' };
 const failed: Job = { ...head, at: 'failed', failure: { cause: 'data', code: 'DATASET_EMPTY', message: '' } };
 const canceled: Job = { ...head, at: 'canceled' };
 const infrastructure = { cause: 'infrastructure', code: 'DISK_FULL', message: 'no space' } as const;
+const stopped = { cause: 'infrastructure', code: 'RUNNER_STOPPED', message: '' } as const;
 const data = { cause: 'data', code: 'DATASET_EMPTY', message: 'nothing decodes' } as const;
 
 const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
@@ -65,6 +66,12 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
     lastChance,
     { is: 'failed', ...own, failure: infrastructure, now: 0 },
     'failed 2/3 r1 infrastructure',
+  ],
+  [
+    'a runner shut down in order is no loss',
+    lastChance,
+    { is: 'failed', ...own, failure: stopped, now: 0 },
+    'pending 2/2 r1',
   ],
   ['a failure while being canceled', canceling, { is: 'failed', ...own, failure: data, now: 0 }, 'canceled 2/1 r1'],
 
@@ -118,7 +125,7 @@ test('whatever happens: an end is final, attempts only grow, losses stay below t
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'completed', runner, attempt },
-        { is: 'failed', runner, attempt, failure: pick([data, infrastructure]), now },
+        { is: 'failed', runner, attempt, failure: pick([data, infrastructure, stopped]), now },
         { is: 'canceled' },
         { is: 'stopped', runner, attempt },
         { is: 'due', now },

@@ -151,6 +151,8 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       }
       if (event.is === 'completed') return to({ ...attemptOf(job), at: 'completed' });
       if (event.is === 'stopped') return lost(job);
+      // A runner that is shut down in order says nothing against the job.
+      if (event.failure.code === 'RUNNER_STOPPED') return to({ ...attemptOf(job), at: 'pending' });
       if (event.failure.cause === 'infrastructure') return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });
   }
