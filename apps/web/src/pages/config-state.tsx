@@ -1,5 +1,6 @@
+import { useEffect, useState } from 'react';
 import { Note } from '../parts/messages.tsx';
-import { Ago } from '../parts/time.tsx';
+import { Ago, useClock } from '../parts/time.tsx';
 import type { MachineView } from '../view/machine-status.ts';
 
 interface ConfigStateProps {
@@ -13,48 +14,48 @@ interface ConfigStateProps {
 /** How far the configuration has come: in the editor, saved, on the machine. */
 export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStateProps) {
   const { applied } = machine;
-  const start = isDirty
-    ? 'Not saved yet.'
-    : base === 0n
-      ? 'Nothing was saved yet: the machine runs with the defaults.'
-      : '';
-  if (start !== '' && justSaved === undefined) {
+  const isApplied = applied.at === 'applied' && applied.revision >= base && base > 0n;
+  const appliedSince = useSince(isApplied && justSaved !== undefined, justSaved);
+  const unsaved = isDirty && <span className="soft"> · with changes that are not saved yet</span>;
+  if (justSaved === undefined) {
     return (
       <p className="soft" role="status">
-        {start} {base > 0n && `Started from revision ${base}.`}
+        {isDirty ? 'Not saved yet. ' : base === 0n ? 'Nothing was saved yet: the machine runs with the defaults.' : ''}
+        {base > 0n &&
+          (isDirty
+            ? `Started from revision ${base}.`
+            : `Revision ${base} · ${isApplied ? 'in effect on the machine' : waitingText(machine)}`)}
       </p>
     );
   }
-  const head = justSaved === undefined ? `Revision ${base}` : `Saved as revision ${justSaved}`;
-  const isApplied = applied.at === 'applied' && applied.revision >= (justSaved ?? base);
-  if (isApplied) {
-    const line = (
+  return isApplied ? (
+    <Note tone="good" isLive>
       <p>
-        {head} · applied on the machine <Ago at={applied.since} otherwise="" />
-        {isDirty && <span className="soft"> · with changes that are not saved yet</span>}
+        Saved as revision {String(justSaved)} · applied on the machine <Ago at={appliedSince} otherwise="now" />
+        {unsaved}
       </p>
-    );
-    return justSaved === undefined ? (
-      <div className="soft" role="status">
-        {line}
-      </div>
-    ) : (
-      <Note tone="good" isLive>
-        {line}
-      </Note>
-    );
-  }
-  return (
+    </Note>
+  ) : (
     <Note tone="busy" isLive>
       <p>
-        {head} ·{' '}
-        {machine.isOnline
-          ? 'the machine is taking it over …'
-          : machine.hasReport
-            ? 'the machine takes it over when it is online again'
-            : 'the machine takes it over when its agent connects for the first time'}
-        {isDirty && <span className="soft"> · with changes that are not saved yet</span>}
+        Saved as revision {String(justSaved)} · {waitingText(machine)}
+        {unsaved}
       </p>
     </Note>
   );
+}
+
+function waitingText(machine: MachineView): string {
+  if (machine.isOnline) return 'the machine is taking it over …';
+  return machine.hasReport
+    ? 'the machine takes it over when it is online again'
+    : 'the machine takes it over when its agent connects for the first time';
+}
+
+/** When something became true while the page was watching; reports themselves only say that it is. */
+function useSince(isTrue: boolean, revision: bigint | undefined): number | undefined {
+  const clock = useClock();
+  const [since, setSince] = useState<number>();
+  useEffect(() => setSince(isTrue ? clock.wall() : undefined), [clock, isTrue, revision]);
+  return since;
 }

@@ -7,6 +7,7 @@ import { PauseIcon, PlayIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { useSettled } from '../parts/time.tsx';
 import { Dot } from '../parts/words.tsx';
+import { failureOf } from '../view/failures.ts';
 import { levels, lineOf, merged, mostLines, namesOf, passes } from '../view/log-lines.ts';
 import type { Level } from '../view/log-lines.ts';
 import { counted } from '../view/quantities.ts';
@@ -115,7 +116,7 @@ function Logs({ partId }: { partId: string }) {
         </button>
       </div>
       {history.error && <FailureNote error={history.error} />}
-      {tail.error !== undefined && <FailureNote error={tail.error} />}
+      {tail.error !== undefined && failureOf(tail.error).code !== 'UNAVAILABLE' && <FailureNote error={tail.error} />}
       <div className="row small soft" role="status">
         <Dot tone={tail.isPaused ? 'warn' : tail.isLive ? 'good' : 'quiet'} />
         <span>

@@ -1,5 +1,6 @@
-import { useMutation } from '@connectrpc/connect-query';
+import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useQueryClient } from '@tanstack/react-query';
 import { Popover } from 'radix-ui';
 import { useState } from 'react';
 import { Confirm } from '../parts/dialogs.tsx';
@@ -7,7 +8,9 @@ import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, Dot } from '../parts/words.tsx';
+import { isStartedAnew } from '../view/machine-status.ts';
 import type { ConditionView, MachineView, ProgramView, Word } from '../view/machine-status.ts';
+import { counted } from '../view/quantities.ts';
 import { span } from '../view/times.ts';
 
 /** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
@@ -40,7 +43,8 @@ export function PartStatus({ machine }: { machine: MachineView }) {
           >
             {machine.lastExit && (
               <p className="small soft">
-                Last end: {machine.lastExit}, started again {machine.restarts} ×
+                Last end: {machine.lastExit}
+                {machine.restarts > 0 && `, started again ${counted(machine.restarts, 'time')}`}
               </p>
             )}
             {machine.hasReport && !machine.isSupervised && (
@@ -117,10 +121,21 @@ function Program({ title, program, word, children }: ProgramProps) {
 }
 
 function Restart({ machine }: { machine: MachineView }) {
+  const queries = useQueryClient();
   const [isAsking, setAsking] = useState(false);
-  const restart = useMutation(FleetService.method.restartPart);
+  const [startedBefore, setStartedBefore] = useState<number>();
+  const restart = useMutation(FleetService.method.restartPart, {
+    // What is said next is about the machine as it is after the order.
+    onSuccess: () =>
+      queries.invalidateQueries({
+        queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
+      }),
+  });
   const isWaiting = machine.restartRequested !== undefined;
-  const isDone = restart.isSuccess && !isWaiting;
+  const confirm = (): void => {
+    setStartedBefore(machine.server.startedAt);
+    restart.mutate({ partId: machine.partId });
+  };
   return (
     <div className="stack-tight">
       <div>
@@ -134,16 +149,19 @@ function Restart({ machine }: { machine: MachineView }) {
           Restart
         </button>
       </div>
-      {isWaiting && (
+      {isWaiting ? (
         <p className="small" role="status">
           Restart asked for <Ago at={machine.restartRequested} />
           {machine.isOnline ? '; the agent does it next.' : '; it happens when the machine is online.'}
         </p>
-      )}
-      {isDone && (
-        <p className="small" role="status">
-          The agent has taken the order and restarts the server.
-        </p>
+      ) : (
+        restart.isSuccess && (
+          <p className="small" role="status">
+            {isStartedAnew(startedBefore, machine.server.startedAt)
+              ? 'The server was restarted and runs again.'
+              : 'The agent has taken the order and restarts the server.'}
+          </p>
+        )
       )}
       {restart.error && <FailureNote error={restart.error} />}
       <Confirm
@@ -152,7 +170,7 @@ function Restart({ machine }: { machine: MachineView }) {
         verb="Restart"
         isOpen={isAsking}
         onClose={() => setAsking(false)}
-        onConfirm={() => restart.mutate({ partId: machine.partId })}
+        onConfirm={confirm}
       />
     </div>
   );

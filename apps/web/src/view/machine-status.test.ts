@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { MachineSchema, OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { machineView, revisionText } from './machine-status.ts';
+import { isStartedAnew, machineView, revisionText } from './machine-status.ts';
 
 const view = (fields: MessageInitShape<typeof MachineSchema>) =>
   machineView(create(MachineSchema, { name: 'm', ...fields }));
@@ -79,4 +79,15 @@ test('the gravest condition comes first', () => {
       ['NOTE', 'busy'],
     ],
   );
+});
+
+test('a restart is seen by a later start, not by one that was only measured anew', () => {
+  const table: [before: number | undefined, now: number | undefined, isAnew: boolean][] = [
+    [undefined, undefined, false],
+    [1000, undefined, false],
+    [undefined, 5000, true],
+    [1000, 1900, false],
+    [1000, 5000, true],
+  ];
+  for (const [before, now, isAnew] of table) assert.equal(isStartedAnew(before, now), isAnew);
 });

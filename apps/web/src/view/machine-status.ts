@@ -150,3 +150,10 @@ export function revisionText(applied: Applied): string {
       return `${applied.applied} → ${applied.wanted}`;
   }
 }
+
+/** Start times are made of a report and an uptime, so the same start comes out a little different each time. */
+const startSpreadMs = 1500;
+
+/** Whether a program runs that was started after the one before. */
+export const isStartedAnew = (before: number | undefined, now: number | undefined): boolean =>
+  now !== undefined && (before === undefined || now > before + startSpreadMs);
