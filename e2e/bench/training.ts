@@ -78,7 +78,8 @@ async function trainIn(folder: string): Promise<{ evaluation: Evaluation; wallSe
       `--job_file=${path.join(folder, jobFiles.job)}`,
       `--events_file=${path.join(folder, jobFiles.events)}`,
     ],
-    { stdio: 'inherit' },
+    // As the runner starts it.
+    { stdio: 'inherit', env: { ...process.env, MALLOC_ARENA_MAX: '2' } },
   );
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
   if (code !== 0) throw new Error(`the trainer ended with ${code}`);

@@ -51,6 +51,9 @@ export async function endState(dataDir: string): Promise<Record<string, unknown>
   try {
     const state: Record<string, unknown> = {};
     for (const [name, sql] of Object.entries(queries)) state[name] = (await client.query(sql)).rows;
+    for (const file of state['models'] as { sha256: string | null }[]) {
+      if (file.sha256 !== null) file.sha256 = contentOf(blobFile(dataDir, file.sha256) ?? '');
+    }
     const { rows } = await client.query<{ sha256: string }>(namedFiles);
     state['damagedFiles'] = rows.map((row) => row.sha256).filter((sha256) => !isWhole(dataDir, sha256));
     state['machineFiles'] = machineFiles(dataDir);
@@ -60,9 +63,19 @@ export async function endState(dataDir: string): Promise<Record<string, unknown>
   }
 }
 
+const blobFile = (dataDir: string, sha256: string): string | undefined =>
+  globSync(path.join(dataDir, 'cloud', 'blobs', '**', sha256))[0];
+
 function isWhole(dataDir: string, sha256: string): boolean {
-  const [file] = globSync(path.join(dataDir, 'cloud', 'blobs', '**', sha256));
+  const file = blobFile(dataDir, sha256);
   return file !== undefined && createHash('sha256').update(readFileSync(file)).digest('hex') === sha256;
+}
+
+/** Hash of a file without the ids in it: a model names the frozen dataset it was trained on. */
+function contentOf(file: string): string {
+  if (!existsSync(file)) return 'missing';
+  const text = readFileSync(file, 'latin1').replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'id');
+  return createHash('sha256').update(text, 'latin1').digest('hex');
 }
 
 /** Names and hashes of the machine's server and models. */
@@ -71,12 +84,5 @@ function machineFiles(dataDir: string): string[] {
   const files = globSync(['bin/platform-server', '**/packages/data/**/*.onnx', '**/packages/data/**/labels.txt'], {
     cwd: root,
   });
-  return files
-    .map(
-      (file) =>
-        `${path.basename(file)} ${createHash('sha256')
-          .update(readFileSync(path.join(root, file)))
-          .digest('hex')}`,
-    )
-    .toSorted();
+  return files.map((file) => `${path.basename(file)} ${contentOf(path.join(root, file))}`).toSorted();
 }

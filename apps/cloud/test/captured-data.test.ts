@@ -28,6 +28,7 @@ type Upload = {
   at?: number;
   partId?: string;
   name?: string;
+  uploadId?: string;
 };
 const time = (seconds: number) => ({ seconds: BigInt(seconds), nanos: 123_456_000 });
 
@@ -41,6 +42,7 @@ async function upload(server: TrainingServer, of: Upload): Promise<string> {
       fileExtension: 'png',
       tags: of.tags ?? [],
       datasetIds: of.datasetIds ?? [],
+      uploadId: of.uploadId ?? '',
     },
     sensorContents: [
       {
@@ -248,6 +250,18 @@ test('what a machine sends again is stored once', async () => {
   );
   assert.notEqual(await upload(server, { ...again, name: 'other' }), first);
   assert.notEqual(await upload(server, { ...again, who: 'owner' }), first, 'a person may mean it');
+
+  const datasetId = await dataset(server, 'd');
+  const named: Upload = { who: 'owner', uploadId: 'u1', bytes: Buffer.from('x'), datasetIds: [datasetId] };
+  const ids = await Promise.all([1, 2, 3, 4].map(() => upload(server, named)));
+  assert.equal(new Set(ids).size, 1, 'an id that the sender chose is stored once, whoever sends it');
+  const other = await dataset(server, 'e');
+  assert.equal(await upload(server, { ...named, datasetIds: [other] }), ids[0]);
+  const [datum] = (await server.client(DataService, 'owner').binaryDataByIDs({ binaryDataIds: [ids[0] ?? ''] })).data;
+  assert.deepEqual(datum?.metadata?.datasetIds.toSorted(), [datasetId, other].toSorted());
+  assert.notEqual(await upload(server, { ...named, uploadId: 'u2' }), ids[0]);
+  await server.client(DataService, 'owner').deleteBinaryDataByIDs({ binaryDataIds: [ids[0] ?? ''] });
+  assert.notEqual(await upload(server, named), ids[0], 'what was deleted may come again');
 });
 
 test('filters: every field, alone', async () => {

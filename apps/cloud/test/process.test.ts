@@ -160,8 +160,13 @@ test('kill −9 of server, database or both, again and again: what was acknowled
     await Promise.all([write(1), write(2), write(3), write(4), configure()]);
     if (victim === 'database') {
       // The server starts its database again and goes on.
-      for (let isUp = false; !isUp; await systemClock.sleep(50))
-        isUp = await fetch(`${ready.url}/readyz`).then((answer) => answer.ok);
+      for (let isUp = false; !isUp; await systemClock.sleep(50)) {
+        assert.equal(cloud.child.exitCode, null, cloud.stderr());
+        isUp = await fetch(`${ready.url}/readyz`).then(
+          (answer) => answer.ok,
+          () => false,
+        );
+      }
       await robot.log({ id: partId, logs: [{ message: `${round}/after`, bootId: `${round}/after`, sequence: 1n }] });
       acknowledged.lines.push(`${round}/after`);
       cloud.child.kill('SIGKILL');

@@ -52,7 +52,7 @@ async function datasetOf(server: TrainingServer, counts: Record<string, number>,
           datasetIds: [id],
           boxes: [],
           classifications: [],
-          isRepeatable: false,
+          repeats: undefined,
         },
         { sha256, sizeBytes: Number(sizeBytes) },
       );

@@ -1,7 +1,7 @@
 import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platform/kit';
 import { machineEnvironment } from '@platform/contract/machine';
 import * as machine from '../machines/server-process.ts';
-import type { Device, RunningProcess } from '../os/ports.ts';
+import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state.ts';
 import { recordFile, writeRecord, type ServerRecord } from './server-record.ts';
 import { adoptLeftover, awaitReady, lastLines, stderrFile, stdoutFile, watchStatus } from './server-watch.ts';
@@ -57,7 +57,11 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     await watchStatus(parts, url, publish, stop);
   };
 
-  const untilExit = async (p: RunningProcess, stop: AbortController): Promise<void> => {
+  const untilExit = async (
+    p: RunningProcess,
+    errorsFrom: Position | undefined,
+    stop: AbortController,
+  ): Promise<void> => {
     const { code, signal: name } = await p.exited;
     stop.abort();
     p.signal('KILL'); // what it started must not stay
@@ -66,7 +70,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     if (isWanted) {
       log.info('the machine server has ended', { how, pid: p.id.pid });
     } else {
-      const tail = await lastLines(device, stderrFile).catch(() => []);
+      const tail = await lastLines(device, stderrFile, errorsFrom).catch(() => []);
       log.error('the machine server ended by itself', { how, pid: p.id.pid, lastLines: tail });
     }
     publish({
@@ -79,13 +83,13 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     inbox.push({ is: 'exited' });
   };
 
-  /** Follows one process from its start (or adoption) to its end. */
-  const follow = (p: RunningProcess, record: ServerRecord): void => {
+  /** Follows one process from its start (or adoption) to its end; its errors are those after `errorsFrom`. */
+  const follow = (p: RunningProcess, record: ServerRecord, errorsFrom?: Position): void => {
     process = p;
     watch = new AbortController();
     publish({ running: record.id, url: null, since: clock.now(), isRestartAllowed: undefined });
     untilReady(record, watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
-    void untilExit(p, watch);
+    void untilExit(p, errorsFrom, watch);
   };
 
   const start = async (): Promise<machine.Event | void> => {
@@ -94,6 +98,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const id = await versions.linked();
       if (id === null) return { is: 'notStarted', error: 'no version is installed' };
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
+      const errorsFrom = await lines.end(stderrFile);
       const started = await processes.start({
         program: `versions/${id}/platform-server`,
         args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
@@ -108,7 +113,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark };
       await writeRecord(disk, record);
       log.info('the machine server was started', { pid: started.id.pid, version: id });
-      follow(started, record);
+      follow(started, record, errorsFrom);
     } catch (error) {
       log.error('the machine server could not be started', { error });
       publish({ lastExit: `not started: ${errorText(error)}` });

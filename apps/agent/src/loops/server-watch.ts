@@ -1,6 +1,6 @@
 import { parseReadyLine } from '@platform/contract/machine';
 import type { Clock, Log } from '@platform/kit';
-import type { Device, RunningProcess } from '../os/ports.ts';
+import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import type { ServerStatus } from '../state.ts';
 import { readRecord, type ServerRecord } from './server-record.ts';
 
@@ -78,10 +78,11 @@ export async function adoptLeftover({
   return undefined;
 }
 
-/** The last lines of a log file, for the report of an unexpected end. */
-export async function lastLines(device: Device, file: string): Promise<string[]> {
+/** The last lines that a log file got since `from`, for the report of an unexpected end. */
+export async function lastLines(device: Device, file: string, from: Position | undefined): Promise<string[]> {
   const end = await device.lines.end(file);
-  const offset = Math.max(0, end.offset - tailBytes);
+  const begin = from?.file === end.file && from.offset <= end.offset ? from.offset : 0;
+  const offset = Math.max(begin, end.offset - tailBytes);
   const { lines } = await device.lines.read(file, { ...end, offset });
-  return lines.slice(offset > 0 ? 1 : 0).slice(-tailLines);
+  return lines.slice(offset > begin ? 1 : 0).slice(-tailLines);
 }

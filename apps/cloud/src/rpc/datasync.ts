@@ -117,9 +117,11 @@ async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, call
     throw new PlatformError('PART_NOT_FOUND', { partId: metadata.partId });
   await writeReadings(deps.db, readings);
   let answer: Answer = { fileId: '', binaryDataId: '' };
-  for (const { metadata: sensor, data } of sensorContents) {
+  for (const [index, { metadata: sensor, data }] of sensorContents.entries()) {
     if (data.case !== 'binary') continue;
     const upload = uploadFrom(origin, metadata, sensor, caller, nowUs);
+    // Several contents of one call are several data.
+    if (upload.repeats?.is === 'upload' && index > 0) upload.repeats.id += `\0${index}`;
     await uploadTargets(deps.db, upload.orgId, upload.datasetIds);
     answer = await store(deps, upload, whole(data.value));
   }
@@ -195,8 +197,14 @@ function uploadFrom(
     fileExt: fileExt.replaceAll('\0', ''),
     mimeType: (metadata.mimeType || mimeOfEnum(sensor) || mimeOf(fileExt)).replaceAll('\0', ''),
     datasetIds: metadata.datasetIds,
-    isRepeatable: caller.kind === 'part' && (sensor?.timeRequested ?? metadata.fileCreateTime) !== undefined,
+    repeats: repeatsOf(metadata, sensor, caller),
   };
+}
+
+function repeatsOf(metadata: UploadMetadata, sensor: SensorMetadata | undefined, caller: Caller): Upload['repeats'] {
+  if (metadata.uploadId !== '') return { is: 'upload', id: metadata.uploadId };
+  const hasTime = (sensor?.timeRequested ?? metadata.fileCreateTime) !== undefined;
+  return caller.kind === 'part' && hasTime ? { is: 'capture' } : undefined;
 }
 
 const times = (sensor: SensorMetadata | undefined, created: Timestamp | undefined, nowUs: number) => {

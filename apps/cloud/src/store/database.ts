@@ -40,6 +40,10 @@ export function openDatabase(connection: Connection, log: Log, max = 16): OpenDa
   pool.on('error', (error) => {
     if (!state.isClosing) log.warn('lost a database connection', { error: errorText(error) });
   });
+  // The same for one that breaks while a transaction holds it; the transaction's next statement fails.
+  pool.on('connect', (client) => {
+    client.on('error', (error) => log.debug('a database connection broke', { error: errorText(error) }));
+  });
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],

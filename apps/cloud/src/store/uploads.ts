@@ -32,8 +32,11 @@ export type Upload = Origin & {
   datasetIds: readonly string[];
   boxes: readonly Omit<Box, 'id'>[];
   classifications: readonly { label: string; confidence: number | null }[];
-  /** The sender repeats an upload whose answer got lost, so the same capture is the same datum. */
-  isRepeatable: boolean;
+  /**
+   * What makes a repeated upload, whose answer got lost, the same datum as the first: the id that the sender chose, or the
+   * capture itself, for machines. Undefined: every upload is a new datum.
+   */
+  repeats: { is: 'upload'; id: string } | { is: 'capture' } | undefined;
 };
 export type Reading = Origin & { payload: { [key: string]: unknown }; timeRequestedUs: number; timeReceivedUs: number };
 
@@ -76,7 +79,7 @@ export async function uploadTargets(
 
 async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<{ id: string; isNew: boolean }> {
   const id = randomUUID();
-  const identity = upload.isRepeatable ? identityOf(upload, blob) : null;
+  const identity = identityOf(upload, blob);
   const done = await trx
     .insertInto('binaryData')
     .values({
@@ -104,9 +107,13 @@ async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<
   return { id: before.id, isNew: false };
 }
 
-function identityOf(upload: Upload, blob: StoredBlob): Buffer {
-  const { partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags } = upload;
-  const parts = [partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags, blob.sha256];
+function identityOf(upload: Upload, blob: StoredBlob): Buffer | null {
+  const { partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags, repeats } = upload;
+  if (!repeats) return null;
+  const parts =
+    repeats.is === 'upload'
+      ? ['upload', partId, repeats.id]
+      : [partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags, blob.sha256];
   return createHash('sha256').update(JSON.stringify(parts)).digest();
 }
 
