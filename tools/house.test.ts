@@ -266,6 +266,6 @@ const green = (command: string, ...args: string[]): void => {
 test('types', () => green(program('tsc'), '--noEmit', '-p', '.'));
 test('types of the web app', () => green(program('tsc'), '--noEmit', '-p', 'apps/web'));
 test('types of the conformance suite', () => green(program('tsc'), '--noEmit', '-p', 'clients/conformance'));
-test('lint', () => green(program('oxlint'), '--quiet', '.'));
+test('lint', () => green(program('oxlint'), '--deny-warnings', '--type-aware', '.'));
 test('format', () => green(program('oxfmt'), '--check', '.'));
 test('generated files are current', () => green(process.execPath, 'tools/gen.ts', '--check'));

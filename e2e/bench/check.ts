@@ -125,7 +125,7 @@ const overGrpc =
         stream.resume();
         const [trailers] = (await once(stream, 'trailers')) as [http2.IncomingHttpHeaders];
         if (trailers['grpc-status'] !== '0')
-          throw new Error(`grpc-status ${trailers['grpc-status']}: ${trailers['grpc-message']}`);
+          throw new Error(`grpc-status ${String(trailers['grpc-status'])}: ${String(trailers['grpc-message'])}`);
       }
       return count;
     };

@@ -5,14 +5,12 @@ import { createConnectTransport } from '@connectrpc/connect-web';
 import { versionLine } from '@platform/contract/machine';
 import { createLog, errorText } from '@platform/kit';
 import { FolderLocked, lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
-import agentPackage from '../package.json' with { type: 'json' };
 import { rootMark } from './loops/server-process.ts';
 import { readCredentials, readLayers, readOptions } from './options.ts';
 import { linuxDevice } from './os/linux/device.ts';
 import { runAgent } from './run-agent.ts';
 import { idOf } from './state.ts';
-
-const { version } = agentPackage;
+import { version } from './version.ts';
 
 async function main(): Promise<number> {
   const given = readOptions(process.argv.slice(2), process.env);

@@ -99,12 +99,13 @@ for (const [kind, make] of [
   ['linux', linux],
   ['sim', sim],
 ] as const) {
-  const on = (name: string, f: (fixture: Fixture) => Promise<void>) =>
-    test(`${kind}: ${name}`, async () => {
+  const on = (name: string, f: (fixture: Fixture) => Promise<void>): void => {
+    void test(`${kind}: ${name}`, async () => {
       await using fixture = await make();
       await fixture.device.lines.end(out.stdoutFile); // makes the folder
       await f(fixture);
     });
+  };
   const start = async ({ device, program }: Fixture, ...script: string[]): Promise<RunningProcess> =>
     device.processes.start({
       program: await program('p', `#!/bin/sh\n${script.join('\n')}\n`),

@@ -222,7 +222,10 @@ test('killed: the server goes on, the next agent adopts it and nothing is said t
   const w = new World();
   w.publish(
     '1.0.0',
-    `${good('1.0.0').replace('sleep 1000000', 'echo one >&2\nsleep 10\necho two >&2\nsleep 10\necho three >&2\nsleep 1000000')}`,
+    good('1.0.0').replace(
+      'sleep 1000000',
+      'echo one >&2\nsleep 10\necho two >&2\nsleep 10\necho three >&2\nsleep 1000000',
+    ),
   );
   let agent = w.start();
   await w.clock.advance(5_000);

@@ -14,7 +14,7 @@ export function tableText(header: readonly string[], rows: readonly (readonly st
 
 /** Text that can't move the cursor, change colours or forge lines. */
 export function printable(text: string): string {
-  return [...text].map((c) => (c < ' ' || (c >= '\u007f' && c <= '\u009f') ? '\ufffd' : c)).join('');
+  return Array.from(text, (c) => (c < ' ' || (c >= '\u007f' && c <= '\u009f') ? '\ufffd' : c)).join('');
 }
 
 /** The value's name in lower-case words: "awaiting setup"; '' for a value of a newer server. */

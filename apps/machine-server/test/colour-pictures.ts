@@ -11,7 +11,7 @@ export type Colour = keyof typeof colours;
 /** A picture mostly of one colour, with a patch of another and some noise, so that resizing has something to do. */
 export async function colourPicture(
   colour: Colour,
-  { width = 120, height = 90, format = 'jpeg' as 'jpeg' | 'png', seed = 1 } = {},
+  { width = 120, height = 90, format = 'jpeg', seed = 1 } = {},
 ): Promise<Buffer> {
   const rgb = Buffer.alloc(width * height * 3);
   const other = colours[colour === 'red' ? 'blue' : 'red'];

@@ -123,7 +123,7 @@ test('beyond the limit debug lines go first, then the oldest', async () => {
   const debugKept = got.filter((m) => m.includes('debug')).map((m) => Number(m.split(' ')[2]));
   assert.ok(
     debugKept.every((n) => n >= 6),
-    `${debugKept}`,
+    debugKept.join(' '),
   );
 });
 

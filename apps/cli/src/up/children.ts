@@ -120,6 +120,8 @@ export class Children {
       pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       try {
         state.group = (await this.#start(state.spec, true)).group;
+        // Asked to stop while it was being started: whoever asked has seen the process before it.
+        if (stop.aborted) await state.group.stop({ termMs: state.spec.termMs });
       } catch (error) {
         this.#log.error('a process could not be started', { process: state.spec.name, error: String(error) });
       }

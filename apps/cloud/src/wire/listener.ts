@@ -38,7 +38,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
     const next = (): void => {
       freeSender(http2Stream(response));
-      rpc(request as never, response as never);
+      rpc(request, response);
     };
     if (!options.fast(request, response, next)) next();
   };

@@ -113,7 +113,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       socket.unshift(head);
       if (found === 'unknown yet') {
         // What was put back makes the stream readable at once: wait for more than that.
-        return void waitForMore(socket, head.length, sniff);
+        return waitForMore(socket, head.length, sniff);
       }
       heard.abort();
       if (found !== 'tls' && !options.allowPlaintext && !isLoopback(socket.remoteAddress)) return void socket.destroy();

@@ -42,7 +42,7 @@ const niceness = 10;
 export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
   const { root, folder, clock } = task;
   const [command = '', ...args] = task.command;
-  const output = { stdoutFile: `${folder.file('log')}`, stderrFile: `${folder.file('log')}.err` };
+  const output = { stdoutFile: folder.file('log'), stderrFile: `${folder.file('log')}.err` };
   for (const file of Object.values(output)) closeSync(openSync(file, 'a'));
   const group = await spawnGroup({ command, args, env: task.env, cwd: folder.path, ...output, clock });
   rememberTrainer(root, group);

@@ -45,7 +45,7 @@ export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
   }
   if (typeof target !== 'object' || target === null) return {};
   const { $ref: _, ...own } = schema;
-  return { ...resolved(target as JsonSchema, root), ...own };
+  return { ...resolved(target, root), ...own };
 }
 
 /** All ways a schema allows: itself, or the branches of its unions. What is said outside (description, default) holds for each. */

@@ -216,7 +216,7 @@ test('the schema of the machine configuration: limits, words and secrets of ever
       'maintenance_window.from must be a time from 00:00 to 23:59, such as 02:30',
     ],
   );
-  const keys = keysAt(configSchema as JsonSchema, ['agent', 'network_configuration']);
+  const keys = keysAt(configSchema, ['agent', 'network_configuration']);
   assert.ok(keys.length >= 13 && keys.every((key) => key.description !== '' && key.type !== 'any value'));
   const reboot = keys.find((key) => key.key === 'device_reboot_after_offline_minutes');
   assert.deepEqual([reboot?.default, reboot?.start, reboot?.unit], ['0 (disabled)', '0', 'min']);

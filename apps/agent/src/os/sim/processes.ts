@@ -94,10 +94,7 @@ export class SimProcesses {
     let lastChild = 0;
     for (const line of script.split('\n')) {
       if (p.exit) return;
-      const [word, rest = ''] = [
-        line.split(' ')[0],
-        line.slice(line.indexOf(' ') + 1).replaceAll('$!', String(lastChild)),
-      ];
+      const [word, rest] = [line.split(' ')[0], line.slice(line.indexOf(' ') + 1).replaceAll('$!', String(lastChild))];
       if (word === 'echo') {
         const isError = rest.endsWith(' >&2');
         const text = rest.replace(/ >&2$/, '').replace(/^'(.*)'$/, '$1');
