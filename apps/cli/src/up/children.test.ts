@@ -39,7 +39,7 @@ test('stopped while it is being started again: nothing stays', async () => {
   await using folder = await tempFolder();
   const file = path.join(folder.path, 'run.json');
   const log = createLog({ name: 'up', clock: systemClock, level: 'error', sink: () => {} });
-  const state: { child?: Child; stopped?: Promise<void> } = {};
+  const state: { child?: Child; stopped?: Promise<void> | undefined } = {};
   // The pause before the new start is over at once, and the stop comes while that start is under way.
   const sleep = async () => void setImmediate(() => (state.stopped = state.child?.stop()));
   const children = new Children({ file, logFolder: folder.path, clock: { ...systemClock, sleep }, log });
