@@ -72,7 +72,10 @@ test(
       };
 
       fill(2 ** 20);
-      const refused = await upload(Buffer.alloc(4 * 2 ** 20, 1)).then(assert.fail, ConnectError.from);
+      const refused = await upload(Buffer.alloc(4 * 2 ** 20, 1)).then(
+        () => assert.fail('it was taken'),
+        ConnectError.from,
+      );
       assert.equal(refused.code, Code.ResourceExhausted, refused.message);
       assert.match(refused.message, /no space left.*Free some space/is);
       await log('nearly full');
