@@ -293,7 +293,7 @@ test('an operator signs in and runs machines and training in the browser', async
       { width: 360, height: 740 },
     ]) {
       await t.test(`at ${width} px`, async () => {
-        const context = await browser.newContext({ viewport: { width, height }, locale: 'en-US' });
+        const context = await browser.newContext({ viewport: { width, height } });
         const complaints = watchComplaints(context);
         const desk: Desk = { page: await context.newPage(), ready, client, mark: String(width) };
         await signsIn(desk);
@@ -352,7 +352,7 @@ test('a real agent comes online, takes over what is saved, and its log lines com
   const { ready } = cloud;
   const browser = await launchBrowser();
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, locale: 'en-US' });
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
     await page.goto(ready.sign_in_url);
     await button(page, 'Create machine').click();
     await page.getByLabel('Name').fill('rover');

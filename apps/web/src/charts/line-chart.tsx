@@ -1,4 +1,5 @@
 import { useEffect, useRef } from 'react';
+import './language.ts';
 import uPlot from 'uplot';
 import { percent } from '../view/quantities.ts';
 import type { Series } from '../view/training-jobs.ts';
