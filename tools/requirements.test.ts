@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { errorTable } from '../packages/contract/src/error-table.ts';
 import { fieldTable } from '../packages/contract/src/gen/agent-config.gen.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -56,4 +57,23 @@ test('every behaviour that is promised names a test that is there, and no id twi
     }
   });
   assert.deepEqual(missing, []);
+});
+
+test('an error is thrown with everything that its sentence names', () => {
+  const incomplete: string[] = [];
+  for (const file of globSync('{apps,packages,clients,trainers}/**/*.{ts,tsx}', { cwd: root })) {
+    if (file.includes('node_modules') || file.endsWith('.test.ts')) continue;
+    const text = readFileSync(path.join(root, file), 'utf8');
+    for (const [whole, code = '', data = ''] of text.matchAll(
+      /new PlatformError\(\s*'(\w+)'(?:,\s*(\{[^]*?\}|[\w.]+))?[,)\s]/g,
+    )) {
+      const message = (errorTable as Record<string, { message: string }>)[code]?.message ?? '';
+      const needed = [...message.replaceAll(/\[[^\]]*\]/g, '').matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+      const isSpread = !data.startsWith('{') || data.includes('...');
+      const missing = needed.filter((name) => !new RegExp(`\\b${name}\\b`).test(data));
+      if (missing.length > 0 && (!isSpread || data === ''))
+        incomplete.push(`${file}: ${whole} lacks ${missing.join(', ')}`);
+    }
+  }
+  assert.deepEqual(incomplete, []);
 });

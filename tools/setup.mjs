@@ -94,8 +94,17 @@ const child = spawn(node, ['--disable-warning=ExperimentalWarning', path.resolve
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? cache,
   },
 });
-// The terminal sends its signals to the whole group; others reach only this process and are passed on.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
-  process.on(signal, () => signal !== 'SIGINT' && child.kill(signal));
+// A terminal sends its signals to the whole group, others reach only this process: passed on, the program takes both as one.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+// An npm that was killed can't pass anything on: what it started must not live on unseen.
+if (process.env.npm_lifecycle_event) {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    child.kill('SIGTERM');
+  }, 500);
+  watch.unref();
+}
 child.on('error', (error) => fail(`Node could not be started: ${error.message}`));
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : signal === 'SIGTERM' ? 143 : 1)));

@@ -29,7 +29,14 @@ const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')]
 if (built.status !== 0) process.exit(built.status ?? 1);
 const done = spawnSync(
   process.execPath,
-  ['--disable-warning=ExperimentalWarning', '--test', '--test-reporter=spec', '--test-concurrency=2', ...files],
+  [
+    '--disable-warning=ExperimentalWarning',
+    '--test',
+    '--test-reporter=spec',
+    '--test-concurrency=2',
+    '--test-timeout=420000',
+    ...files,
+  ],
   {
     cwd: root,
     stdio: 'inherit',

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { isAlive } from '@platform/kit/node';
+import { isAlive, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { dataFolder, runCli, startUp } from '../src/up-process.ts';
+import { checkout, cleanEnv, dataFolder, runCli, startUp } from '../src/up-process.ts';
 
 const steps = ['release', 'machine', 'dataset', 'train', 'deploy', 'predict'];
 
@@ -134,4 +136,27 @@ test('a used port is refused with its remedy', async () => {
   assert.match(said, new RegExp(`PORT_IN_USE[^]*${url.port}[^]*--port`));
   up.group.signal('SIGTERM');
   await up.group.exited;
+});
+
+test('npm is asked to end, or killed: what it started ends too, and the next start goes on', async () => {
+  await using folder = await dataFolder();
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
+    const npm = await spawnGroup({
+      command: 'npm',
+      args: ['-s', 'start', '--', '--empty', '--json', '--port', '0', '--data-dir', folder.path],
+      env: cleanEnv(),
+      cwd: checkout,
+    });
+    assert.ok(npm.stdout);
+    const [line] = (await once(createInterface({ input: npm.stdout }), 'line')) as [string];
+    assert.equal((JSON.parse(line) as { ready: boolean }).ready, true);
+    process.kill(npm.pid, signal);
+    await npm.exited;
+    // The next start waits for the one that is ending.
+    const next = await startUp(folder.path, '--empty');
+    assert.ok(await next.answer, `after ${signal}: ${await Promise.race([next.stderr, Promise.resolve('')])}`);
+    next.group.signal('SIGTERM');
+    assert.equal((await next.group.exited).code, 0);
+    assert.deepEqual(processesOf(folder.path), [], `after ${signal}`);
+  }
 });

@@ -2,8 +2,16 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createPlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
-import { createLog, errorText } from '@platform/kit';
-import { atomicWrite, FolderLocked, lockFolder, onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { type Clock, createLog, errorText } from '@platform/kit';
+import {
+  atomicWrite,
+  type FolderLock,
+  FolderLocked,
+  lockFolder,
+  onSignals,
+  stderrSink,
+  systemClock,
+} from '@platform/kit/node';
 import { build } from './build.ts';
 import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts';
 import { checkout, type MachineFolder, prepareMachineFolder } from './folders.ts';
@@ -46,11 +54,7 @@ export async function up(options: UpOptions): Promise<number> {
   });
 
   mkdirSync(options.dataDir, { recursive: true });
-  const lock = await lockFolder(path.join(options.dataDir, 'up.lock')).catch((error: unknown) => {
-    if (error instanceof FolderLocked)
-      throw new PlatformError('DATA_DIR_IN_USE', { dataDir: options.dataDir, pid: error.pid }, error);
-    throw error;
-  });
+  const lock = await lockDataDir(options.dataDir, clock);
   const logFolder = path.join(options.dataDir, 'logs');
   const children = new Children({ file: path.join(options.dataDir, 'run.json'), logFolder, clock, log });
   const started: Child[] = [];
@@ -130,6 +134,20 @@ export async function up(options: UpOptions): Promise<number> {
           log.error('a process could not be stopped', { process: child.name, error: errorText(error) }),
         );
     await lock[Symbol.asyncDispose]();
+  }
+}
+
+/** An earlier start that is just stopping is waited for. */
+async function lockDataDir(dataDir: string, clock: Clock): Promise<FolderLock> {
+  const end = clock.now() + 5_000;
+  for (;;) {
+    try {
+      return await lockFolder(path.join(dataDir, 'up.lock'));
+    } catch (error) {
+      if (!(error instanceof FolderLocked)) throw error;
+      if (clock.now() > end) throw new PlatformError('DATA_DIR_IN_USE', { path: dataDir, pid: error.pid }, error);
+      await clock.sleep(100);
+    }
   }
 }
 
