@@ -4,9 +4,9 @@ import type { LogLine, Sink } from '../log.ts';
 export function formatLine(line: LogLine, format: 'text' | 'json'): string {
   const time = new Date(line.time).toISOString();
   if (format === 'json') return JSON.stringify({ ...line, time });
-  const fields = Object.entries(line.fields).map(
-    ([k, v]) => `${k}=${typeof v === 'string' ? quoted(v) : JSON.stringify(v)}`,
-  );
+  const fields = Object.entries(line.fields)
+    .filter(([, v]) => v !== undefined)
+    .map(([k, v]) => `${k}=${typeof v === 'string' ? quoted(v) : JSON.stringify(v)}`);
   return [time, line.level.toUpperCase().padEnd(5), line.logger, line.message, ...fields].join(' ');
 }
 
