@@ -1,10 +1,10 @@
 /** What the arguments of a job may say, and the numbers of the recipe. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
+import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
 
 export interface Recipe {
-  /** probe: the linear head alone. auto: probe, then fine-tuning, and the better of the two. */
-  recipe: 'auto' | 'probe';
+  recipe: RecipeName;
   epochs: number;
   /** Pixels. */
   side: number;
@@ -21,8 +21,6 @@ export interface Recipe {
   probeViews: number;
 }
 
-export const limits = { epochs: { min: 1, max: 200 }, side: { min: 96, max: 320, multipleOf: 32 } } as const;
-
 const standard: Recipe = {
   recipe: 'auto',
   epochs: 12,
@@ -36,20 +34,6 @@ const standard: Recipe = {
   probeViews: 3,
 };
 
-function wholeNumber(
-  field: string,
-  value: string,
-  { min, max, multipleOf = 1 }: { min: number; max: number; multipleOf?: number },
-): number {
-  const number = /^\d{1,6}$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number >= min && number <= max && number % multipleOf === 0)) {
-    const step = multipleOf === 1 ? '' : ` in steps of ${multipleOf}`;
-    const limit = `a whole number from ${min} to ${max}${step} is needed`;
-    throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${field}`, value, limit });
-  }
-  return number;
-}
-
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
 export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
   const unknown: string[] = [];
@@ -57,17 +41,14 @@ export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: 
   const wanted = Object.entries(job.arguments);
   if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
   for (const [key, value] of wanted) {
-    if (key === 'epochs') recipe.epochs = wholeNumber(key, value, limits.epochs);
-    else if (key === 'side') recipe.side = wholeNumber(key, value, limits.side);
-    else if (key !== 'recipe') unknown.push(key);
-    else if (value === 'auto' || value === 'probe') recipe.recipe = value;
-    else {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'arguments.recipe',
-        value,
-        limit: 'auto or probe is needed',
-      });
+    if (!isTrainerSetting(key)) {
+      unknown.push(key);
+      continue;
     }
+    const limit = settingProblem(key, value);
+    if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
+    if (key === 'recipe') recipe.recipe = value === 'probe' ? 'probe' : 'auto';
+    else recipe[key] = Number(value);
   }
   return { recipe, unknown };
 }

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
 
 /** Longest free text in a name or version. */
 const maxName = 128;
@@ -60,19 +61,13 @@ export function scriptArguments(values: Readonly<Record<string, string>>): Recor
   return { ...values };
 }
 
-const trainerSettings: Readonly<Record<string, { pattern: RegExp; limit: string }>> = {
-  epochs: { pattern: /^[1-9]\d{0,2}$/, limit: 'a whole number from 1 to 999' },
-  recipe: { pattern: /^(auto|probe)$/, limit: 'auto or probe' },
-  side: { pattern: /^[1-9]\d{1,3}$/, limit: 'pixels, a whole number from 10 to 9999' },
-};
-
-/** Settings of a built-in trainer; it checks their sense itself. Unknown ones are refused: they would be typing errors. */
+/** Settings of a built-in trainer. Unknown ones are refused: they would be typing errors. */
 export function trainerArguments(values: Readonly<Record<string, string>>): Record<string, string> {
   for (const [key, value] of Object.entries(values)) {
-    const setting = Object.hasOwn(trainerSettings, key) ? trainerSettings[key] : undefined;
-    if (!setting)
+    if (!isTrainerSetting(key))
       throw invalid(`arguments.${key}`, value, `known settings: ${Object.keys(trainerSettings).join(', ')}`);
-    if (!setting.pattern.test(value)) throw invalid(`arguments.${key}`, value, setting.limit);
+    const problem = settingProblem(key, value);
+    if (problem !== undefined) throw invalid(`arguments.${key}`, value, problem);
   }
   return { ...values };
 }

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isTrainerSetting, settingProblem } from '../src/trainer-settings.ts';
+
+const table = [
+  ['recipe', ['auto', 'probe'], ['', 'Auto', 'fast']],
+  ['epochs', ['1', '200'], ['0', '201', '-1', '1.5', '1e2', ' 1', '99999999999']],
+  ['side', ['96', '160', '320'], ['95', '100', '352', '0', 'x']],
+] as const;
+
+for (const [key, good, bad] of table) {
+  test(`setting ${key}`, () => {
+    for (const value of good) assert.equal(settingProblem(key, value), undefined, value);
+    for (const value of bad) assert.match(settingProblem(key, value) ?? '', /needed/, value);
+  });
+}
+
+test('only own names are settings', () => {
+  assert.deepEqual(['epochs', 'toString', 'epoch'].map(isTrainerSetting), [true, false, false]);
+});
