@@ -1,5 +1,4 @@
 import { useEffect, useRef } from 'react';
-// oxlint-disable-next-line import/no-unassigned-import -- it has to run before uPlot is loaded
 import './language.ts';
 import uPlot from 'uplot';
 import { percent } from '../view/quantities.ts';
