@@ -102,9 +102,13 @@ const fontsOf = (folder: string): string => `<?xml version="1.0"?>
 async function untar(archive: string, folder: string): Promise<void> {
   const tar = spawn('tar', ['-x', '-C', folder], { stdio: ['pipe', 'ignore', 'inherit'] });
   const ended = once(tar, 'close');
-  await pipeline(createReadStream(archive), createBrotliDecompress(), tar.stdin);
+  const fed = await pipeline(createReadStream(archive), createBrotliDecompress(), tar.stdin).catch(
+    (error: unknown) => error as { code?: string },
+  );
   const [code] = await ended;
   if (code !== 0) throw new Error(`tar could not unpack ${path.basename(archive)}: exit ${String(code)}`);
+  // tar may leave when it has seen the end mark of the archive, before the padding after it was written.
+  if (fed && fed.code !== 'EPIPE' && fed.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw fed;
 }
 
 const definedEnvironment = (): Record<string, string> => {
