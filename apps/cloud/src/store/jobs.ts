@@ -43,6 +43,19 @@ export function jobOf(row: JobRow): Job {
   }
 }
 
+/** The job, held until the transaction ends. @throws PlatformError TRAINING_JOB_NOT_FOUND */
+async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
+  const row = await trx
+    .selectFrom('trainingJob')
+    .selectAll()
+    .where('orgId', '=', orgId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!row) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: id });
+  return row;
+}
+
 /** The columns that a state decides. `now`: ms since 1970. */
 function columnsOf(job: Job, before: JobRow, now: number): UpdateObject<Tables, 'trainingJob'> {
   const failure = job.at === 'failed' ? job.failure : undefined;
@@ -132,14 +145,7 @@ export const moveOn = (
   also?: (trx: Trx, row: JobRow) => Promise<void>,
 ): Promise<Moved> =>
   db.transaction().execute(async (trx) => {
-    const before = await trx
-      .selectFrom('trainingJob')
-      .selectAll()
-      .where('orgId', '=', key.orgId)
-      .where('id', '=', key.id)
-      .forUpdate()
-      .executeTakeFirst();
-    if (!before) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: key.id });
+    const before = await lockedJob(trx, key);
     const next = step(jobOf(before), event);
     if (!next.ok) {
       const attempt = 'attempt' in event ? { attempt: event.attempt } : {};
@@ -251,14 +257,7 @@ export async function queuePositions(db: Database, orgId: string): Promise<Map<s
 /** @throws PlatformError JOB_NOT_FINISHED. The model version stays claimed, the events stay. */
 export const deleteEnded = (db: Database, key: JobKey, by: By): Promise<void> =>
   db.transaction().execute(async (trx) => {
-    const row = await trx
-      .selectFrom('trainingJob')
-      .selectAll()
-      .where('orgId', '=', key.orgId)
-      .where('id', '=', key.id)
-      .forUpdate()
-      .executeTakeFirst();
-    if (!row) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: key.id });
+    const row = await lockedJob(trx, key);
     if (!isEnded(jobOf(row))) throw new PlatformError('JOB_NOT_FINISHED', { jobId: key.id, status: row.state });
     await trx.deleteFrom('trainingJob').where('orgId', '=', key.orgId).where('id', '=', key.id).execute();
     await writeEvent(trx, row, 'deleted', row.state, by);

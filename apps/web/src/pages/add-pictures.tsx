@@ -1,5 +1,5 @@
 import { useId, useState } from 'react';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { Note } from '../parts/messages.tsx';
 import { ProgressBar } from '../parts/words.tsx';
 import { counted } from '../view/quantities.ts';
@@ -109,14 +109,7 @@ export function AddPictures({ datasetId, name, onClose }: AddPicturesProps) {
           </Note>
         )}
         <Left title="Left out" files={plan.refused} />
-        <div className="dialog-foot">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button button-main" disabled={total === 0}>
-            Upload
-          </button>
-        </div>
+        <FormFoot verb="Upload" isDisabled={total === 0} onClose={onClose} />
       </form>
     </Sheet>
   );

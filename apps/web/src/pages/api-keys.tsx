@@ -3,7 +3,7 @@ import type { AuthorizationDetails, CreateKeyResponse } from '@platform/contract
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useId, useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
-import { Confirm, Sheet } from '../parts/dialogs.tsx';
+import { Confirm, FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { PlusIcon } from '../parts/icons.tsx';
 import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
@@ -157,14 +157,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
           </select>
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <div className="dialog-foot">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
-            Create
-          </button>
-        </div>
+        <FormFoot verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
     </Sheet>
   );

@@ -2,7 +2,7 @@ import { useMutation } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 
@@ -38,14 +38,7 @@ export function CreateDataset({ onClose }: { onClose: () => void }) {
           />
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <div className="dialog-foot">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
-            Create
-          </button>
-        </div>
+        <FormFoot verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
     </Sheet>
   );

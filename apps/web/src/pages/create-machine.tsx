@@ -3,7 +3,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
@@ -74,14 +74,11 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
           <p className="field-hint">It can be any text that tells your machines apart.</p>
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <div className="dialog-foot">
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="button button-main" disabled={name.trim() === '' || creation.isPending}>
-            {creation.isPending ? 'Creating …' : 'Create'}
-          </button>
-        </div>
+        <FormFoot
+          verb={creation.isPending ? 'Creating …' : 'Create'}
+          isDisabled={name.trim() === '' || creation.isPending}
+          onClose={onClose}
+        />
       </form>
     </Sheet>
   );

@@ -36,6 +36,18 @@ export function Sheet({ title, lead, isOpen, onClose, isWide = false, children }
   );
 }
 
+/** The end of a form in a dialog: Cancel, and the verb that submits it. */
+export const FormFoot = ({ verb, isDisabled, onClose }: { verb: string; isDisabled: boolean; onClose: () => void }) => (
+  <div className="dialog-foot">
+    <button type="button" className="button" onClick={onClose}>
+      Cancel
+    </button>
+    <button type="submit" className="button button-main" disabled={isDisabled}>
+      {verb}
+    </button>
+  </div>
+);
+
 interface ConfirmProps {
   title: string;
   text: string;
