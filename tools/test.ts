@@ -1,14 +1,19 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs them with node's own runner, whose summary comes last.
+// npm run test:full runs the files named *.full.test.ts instead: they need Debian's packages or PyPI, which are installed first.
 import { spawnSync } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { installForFull } from './full-needs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const wanted = process.argv.slice(2);
+const isFull = process.argv[2] === '--full';
+const wanted = process.argv.slice(isFull ? 3 : 2);
 const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
   (folder) => `${folder}/**/*.test.ts`,
 );
-const all = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') }).toSorted();
+const all = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') })
+  .filter((file) => file.endsWith('.full.test.ts') === isFull)
+  .toSorted();
 const inside = (file: string, place: string): boolean => {
   const relative = path.relative(root, path.resolve(place));
   return (
@@ -22,6 +27,7 @@ if (files.length === 0) {
   process.stderr.write(`No test file in ${wanted.join(', ')}.\n`);
   process.exit(1);
 }
+const fullEnv = isFull ? installForFull(root) : {};
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   cwd: root,
   stdio: ['ignore', 'ignore', 'inherit'],
@@ -40,6 +46,7 @@ const done = spawnSync(
   {
     cwd: root,
     stdio: 'inherit',
+    env: { ...process.env, ...fullEnv },
   },
 );
 process.exit(done.status ?? 1);

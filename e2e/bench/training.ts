@@ -9,7 +9,8 @@ import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import type { DatasetLine, Evaluation, JobFile } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/evaluation';
+import type { DatasetLine, JobFile } from '@platform/contract/job';
 import { jobFiles, modelFiles, picturePath } from '@platform/contract/job';
 import { composeObjects10 } from '@platform/objects-10';
 

@@ -20,7 +20,8 @@ export type JobKind = (typeof jobKinds)[number];
 export const splits = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splits)[number];
 
-export const jobPhases = ['preparing', 'training', 'evaluating', 'exporting', 'uploading'] as const;
+/** `queued`: leased, but an engine such as Slurm has not started it yet; clients see PENDING. */
+export const jobPhases = ['queued', 'preparing', 'training', 'evaluating', 'exporting', 'uploading'] as const;
 export type JobPhase = (typeof jobPhases)[number];
 
 /** Files of the job folder, relative to it. */
@@ -52,6 +53,21 @@ export interface JobLimits {
   wall_seconds: number;
   memory_mib: number;
   disk_mib: number;
+  /** GPUs that the job needs. 0 or absent: none; it may use what is there. */
+  gpus?: number;
+}
+
+export const modelFrameworks = ['tflite', 'onnx'] as const;
+/** What built-in trainers make. `tflite` brings the ONNX file, too. */
+export type MadeFramework = (typeof modelFrameworks)[number];
+
+/** The training script of a custom job, as the registry holds it. */
+export interface JobScript {
+  /** `<namespace or organization id>:<name>`, as asked for. */
+  registry_item_id: string;
+  version: string;
+  /** Of the .tar.gz, in hex; the runner fetches it as a blob. */
+  package_sha256: string;
 }
 
 /** job.json without local paths: what the queue hands to a runner. */
@@ -74,6 +90,12 @@ export interface JobSpec {
   deadline: string;
   /** `probe`: only the linear head, in seconds. Absent: the trainer's own choice. Wins over arguments.recipe. */
   recipe?: string;
+  /** Of built-in trainers. Absent: tflite. */
+  framework?: MadeFramework;
+  /** Of kind `custom` only. */
+  script?: JobScript;
+  /** Of kind `custom`: the environment, for example `py:3.11`. Absent: the runner's default. */
+  container_version?: string;
   dataset_id?: string;
   dataset_version_id?: string;
 }
@@ -148,76 +170,6 @@ export interface JobExit {
   message?: string;
   started: string;
   ended: string;
-}
-
-export interface ClassReport {
-  label: string;
-  precision: number;
-  recall: number;
-  f1: number;
-  /** Held-out pictures of this class. */
-  support: number;
-}
-export interface Score {
-  accuracy: number;
-  macro_f1: number;
-}
-export interface CurvePoint {
-  /** 0 is the probe. */
-  epoch: number;
-  stage: 'probe' | 'fine-tune';
-  /** Mean training loss of the epoch. */
-  loss: number;
-  /** Null where no validation pictures were set apart. */
-  validation_loss: number | null;
-  validation_accuracy: number | null;
-  seconds: number;
-}
-export interface Prediction {
-  image_path: string;
-  file_name: string;
-  sha256: string;
-  binary_data_id?: string;
-  label: string;
-  predicted: string;
-  probability: number;
-}
-
-/** evaluation.json of a classifier, measured with the exported file on pictures that training never saw. */
-export interface Evaluation {
-  format: 1;
-  task: 'single_label_classification';
-  labels: string[];
-  /** `validation` only where the dataset has no test pictures: then the choice of weights has seen them. */
-  evaluated_on: 'test' | 'validation';
-  /** Held-out pictures. */
-  count: number;
-  accuracy: number;
-  macro_f1: number;
-  per_class: ClassReport[];
-  /** Rows: true class, columns: predicted class, both in the order of `labels`. */
-  confusion: number[][];
-  /** The better of the two on validation. */
-  chosen: 'probe' | 'fine-tune';
-  /** Both measured on the held-out pictures; null where it was not trained. */
-  probe: Score | null;
-  fine_tuned: Score | null;
-  curve: CurvePoint[];
-  /** The held-out pictures that went most wrong, worst first; at most 20. */
-  worst: Prediction[];
-  pictures: { train: number; validation: number; test: number; skipped: number };
-  /** At most 100 of them. */
-  skipped: { image_path: string; file_name: string; reason: string }[];
-  seed: number;
-  /** Pictures are scaled to side × side px. */
-  side: number;
-  seconds: { total: number; probe: number; fine_tune: number; evaluation: number };
-  model: { file: string; size_bytes: number; sha256: string; latency_ms: number; max_difference: number };
-  pretrained: { name: string; sha256: string };
-  versions: Record<string, string>;
-  machine: { cpu: string; cores: number; peak_rss_mib: number };
-  /** What would help: classes with few pictures, imbalance … */
-  advice: string[];
 }
 
 const extensions: Record<string, string> = { '.jpeg': '.jpg' };
@@ -335,9 +287,21 @@ export function parseJobSpec(value: unknown): JobSpec {
       wall_seconds: integer(limits, 'wall_seconds', 1),
       memory_mib: integer(limits, 'memory_mib', 1),
       disk_mib: integer(limits, 'disk_mib', 1),
+      ...(limits['gpus'] === undefined ? {} : { gpus: integer(limits, 'gpus', 0, 1024) }),
     },
     deadline: instant(from, 'deadline'),
-    ...optional(from, ['recipe', 'dataset_id', 'dataset_version_id']),
+    ...(from['framework'] === undefined ? {} : { framework: choice(from, 'framework', modelFrameworks) }),
+    ...(from['script'] === undefined ? {} : { script: jobScript(from['script']) }),
+    ...optional(from, ['recipe', 'container_version', 'dataset_id', 'dataset_version_id']),
+  };
+}
+
+function jobScript(value: unknown): JobScript {
+  const from = fields(value, 'script');
+  return {
+    registry_item_id: text(from, 'registry_item_id'),
+    version: text(from, 'version'),
+    package_sha256: sha256(from, 'package_sha256'),
   };
 }
 

@@ -2,7 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
-import { seeded, shuffled } from './random.ts';
+import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 export interface Example {
   line: DatasetLine;

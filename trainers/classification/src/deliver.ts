@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from './clock.ts';
+import type { Clock } from '@platform/trainer-engine/clock';
 import { best } from './score.ts';
-import type { Session } from './runtime.ts';
+import type { Session } from '@platform/trainer-engine/runtime';
 
 export interface Delivered {
   file: string;

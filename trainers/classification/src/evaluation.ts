@@ -1,15 +1,16 @@
-import type { Evaluation, JobSpec, Prediction } from '@platform/contract/job';
+import type { Evaluation, Prediction } from '@platform/contract/evaluation';
+import type { JobSpec } from '@platform/contract/job';
 import type { Delivered } from './deliver.ts';
 import type { Sample } from './intake.ts';
 import type { Learned } from './learn.ts';
 import type { Prepared } from './prepare.ts';
-import type { Backbone } from './pretrained/mobilenet.ts';
-import { round } from './progress.ts';
+import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
+import { round } from '@platform/trainer-engine/progress';
 import type { Recipe } from './recipe.ts';
 import { best, classReports, confusionOf, scoreOf } from './score.ts';
 import type { Judged } from './score.ts';
 import type { Measured } from './train.ts';
-import { machine, versions } from './versions.ts';
+import { machine, versions } from '@platform/trainer-engine/versions';
 
 export interface Findings extends Measured {
   job: JobSpec;
@@ -31,6 +32,7 @@ export function evaluationOf(findings: Findings): Evaluation {
   const { labels, train, validation, test, skipped } = prepared;
   const judged = heldOut.map(({ label }, i) => ({ label, probabilities: probabilities[i] ?? new Float32Array() }));
   const confusion = confusionOf(judged, labels.length);
+  const model = { ...delivered, latency_ms: round(findings.medianMs), max_difference: findings.maxDifference };
   return {
     format: 1,
     task: 'single_label_classification',
@@ -56,10 +58,12 @@ export function evaluationOf(findings: Findings): Evaluation {
       ...learned.seconds,
       evaluation: round(findings.evaluationSeconds),
     },
-    model: { ...delivered, latency_ms: round(findings.medianMs), max_difference: findings.maxDifference },
+    model,
+    files: [model],
     pretrained: { name: backbone.name, sha256: backbone.sha256 },
     versions: versions(),
     machine: machine(),
+    device: { name: 'cpu', reason: 'No other was asked for.' },
     advice: findings.advice,
   };
 }

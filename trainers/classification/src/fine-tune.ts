@@ -1,11 +1,11 @@
 /** Gradient descent on augmented views, best weights kept by validation. */
-import { Adam } from './autodiff/adam.ts';
-import type { Tape } from './autodiff/tape.ts';
+import { Adam } from '@platform/trainer-engine/autodiff/adam';
+import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import { parameterFeeds } from './looks.ts';
-import type { Random } from './random.ts';
-import { shuffled } from './random.ts';
+import type { Random } from '@platform/trainer-engine/random';
+import { shuffled } from '@platform/trainer-engine/random';
 import type { Recipe } from './recipe.ts';
-import type { Session } from './runtime.ts';
+import type { Session } from '@platform/trainer-engine/runtime';
 
 export interface Validation {
   loss: number;

@@ -6,8 +6,8 @@ import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
 import type { Example, Skipped } from './dataset.ts';
-import { decode } from './pictures.ts';
-import type { PixelFile } from './pictures.ts';
+import { decode } from '@platform/trainer-engine/pictures';
+import type { PixelFile } from '@platform/trainer-engine/pictures';
 
 /** Throws INVALID_ARGUMENT naming the line. */
 export async function readLines(file: string): Promise<DatasetLine[]> {

@@ -1,6 +1,6 @@
 /** Runs pictures forward through the network, in batches. */
-import type { Parameter } from './autodiff/tape.ts';
-import type { Feed, Session } from './runtime.ts';
+import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
+import type { Feed, Session } from '@platform/trainer-engine/runtime';
 
 export interface Looks {
   pooled: Float32Array[];

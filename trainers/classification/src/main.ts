@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseJobSpec, trainerExit } from '@platform/contract/job';
-import { systemClock } from './clock.ts';
-import { eventFile } from './events.ts';
-import type { Events } from './events.ts';
-import { flagsOf } from './flags.ts';
+import { systemClock } from '@platform/trainer-engine/clock';
+import { eventFile } from '@platform/trainer-engine/events';
+import type { Events } from '@platform/trainer-engine/events';
+import { flagsOf } from '@platform/trainer-engine/flags';
 import { train } from './train.ts';
 
 /** More threads than this do not make steps of eight small pictures faster. */

@@ -1,5 +1,6 @@
 /** model_card.json and model_card.md: what the model is, how it is used and how good it is. */
-import type { Evaluation, JobSpec } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/evaluation';
+import type { JobSpec } from '@platform/contract/job';
 
 export interface ModelCard {
   name: string;

@@ -1,9 +1,9 @@
 /** The graphs made of the pretrained network: one that learns, one that only looks, one that is delivered. */
-import type { Value } from './autodiff/tape.ts';
-import { Tape } from './autodiff/tape.ts';
-import { FLOAT, UINT8 } from './onnx/graph.ts';
-import type { Graph } from './onnx/graph.ts';
-import type { Backbone } from './pretrained/mobilenet.ts';
+import type { Value } from '@platform/trainer-engine/autodiff/tape';
+import { Tape } from '@platform/trainer-engine/autodiff/tape';
+import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
+import type { Graph } from '@platform/trainer-engine/onnx/graph';
+import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
 
 export interface Geometry {
   /** Pictures per run; the graphs have fixed shapes. */

@@ -4,9 +4,9 @@ import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example, Skipped } from './dataset.ts';
 import { readLines, takeIn } from './intake.ts';
 import type { PixelFiles, Sample } from './intake.ts';
-import { PixelFile, renderView, wholeView } from './pictures.ts';
-import type { View } from './pictures.ts';
-import type { Progress } from './progress.ts';
+import { PixelFile, renderView, wholeView } from '@platform/trainer-engine/pictures';
+import type { View } from '@platform/trainer-engine/pictures';
+import type { Progress } from '@platform/trainer-engine/progress';
 import type { Recipe } from './recipe.ts';
 import type { Training } from './training.ts';
 

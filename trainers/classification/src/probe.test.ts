@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { predict, trainProbe } from './probe.ts';
-import { seeded } from './random.ts';
+import { seeded } from '@platform/trainer-engine/random';
 import { best } from './score.ts';
 
 /** Three clouds in 20 dimensions, far from the origin and of very different spread, as pooled features are. */

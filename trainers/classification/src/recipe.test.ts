@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flagsOf } from './flags.ts';
+import { flagsOf } from '@platform/trainer-engine/flags';
 import { recipeOf } from './recipe.ts';
 
 test('arguments of a job change the recipe; unknown ones are named', () => {

@@ -1,5 +1,5 @@
 /** Figures of a classifier, from its probabilities. */
-import type { ClassReport, Score } from '@platform/contract/job';
+import type { ClassReport, Score } from '@platform/contract/evaluation';
 
 export interface Judged {
   /** Index of the true class. */

@@ -2,7 +2,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { modelFiles } from '@platform/contract/job';
-import type { Evaluation } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/evaluation';
 import { advice } from './dataset.ts';
 import { compare, runDelivered, tolerance, writeModel } from './deliver.ts';
 import { evaluationOf } from './evaluation.ts';
@@ -12,11 +12,11 @@ import { modelCard, modelCardText } from './model-card.ts';
 import { deliveredGraph } from './network.ts';
 import { prepare } from './prepare.ts';
 import type { Prepared } from './prepare.ts';
-import { readMobilenet } from './pretrained/mobilenet.ts';
-import { Progress } from './progress.ts';
+import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
+import { Progress } from '@platform/trainer-engine/progress';
 import { recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import { openSession } from './runtime.ts';
+import { openSession } from '@platform/trainer-engine/runtime';
 import { scoreOf } from './score.ts';
 import type { Training } from './training.ts';
 

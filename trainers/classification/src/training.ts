@@ -1,6 +1,6 @@
 import type { JobSpec } from '@platform/contract/job';
-import type { Clock } from './clock.ts';
-import type { Events } from './events.ts';
+import type { Clock } from '@platform/trainer-engine/clock';
+import type { Events } from '@platform/trainer-engine/events';
 
 /** What one training is given. */
 export interface Training {

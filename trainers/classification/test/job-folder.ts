@@ -5,8 +5,8 @@ import path from 'node:path';
 import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
 import type { DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
 import sharp from 'sharp';
-import { seeded } from '../src/random.ts';
-import type { Random } from '../src/random.ts';
+import { seeded } from '@platform/trainer-engine/random';
+import type { Random } from '@platform/trainer-engine/random';
 
 const shapes: Record<string, (fill: string) => string> = {
   circle: (fill) => `<circle cx="50" cy="50" r="30" fill="${fill}"/>`,

@@ -9,9 +9,9 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { jobFiles, modelFiles } from '@platform/contract/job';
-import type { Evaluation } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
-import { decode } from '../src/pictures.ts';
+import { decode } from '@platform/trainer-engine/pictures';
 import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
 import { tempFolder } from './temp-folder.ts';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { ClassReport, CurvePoint, Evaluation } from '@platform/contract/job';
+import type { ClassReport, CurvePoint, Evaluation } from '@platform/contract/evaluation';
 
 /** What a page reads of an evaluation. Trainers of other versions may leave things out: then the page does too. */
 export interface EvaluationView {

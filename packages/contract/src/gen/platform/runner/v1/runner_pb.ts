@@ -15,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file platform/runner/v1/runner.proto.
  */
 export const file_platform_runner_v1_runner: GenFile = /*@__PURE__*/
-  fileDesc("Ch9wbGF0Zm9ybS9ydW5uZXIvdjEvcnVubmVyLnByb3RvEhJwbGF0Zm9ybS5ydW5uZXIudjEiXAoPTGVhc2VKb2JSZXF1ZXN0EhEKCXJ1bm5lcl9pZBgBIAEoCRINCgVraW5kcxgCIAMoCRInCgR3YWl0GAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uItoBCgNKb2ISCgoCaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSJQoEc3BlYxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFwoPbWFuaWZlc3Rfc2hhMjU2GAUgASgJEi8KC2xlYXNlX3VudGlsGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghkZWFkbGluZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiOAoQTGVhc2VKb2JSZXNwb25zZRIkCgNqb2IYASABKAsyFy5wbGF0Zm9ybS5ydW5uZXIudjEuSm9iImQKBkpvYkxvZxIQCghzZXF1ZW5jZRgBIAEoBBIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgDIAEoCRIPCgdtZXNzYWdlGAQgASgJInAKCUpvYk1ldHJpYxIQCghzZXF1ZW5jZRgBIAEoBBIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZ2YWx1ZXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpICChBSZXBvcnRKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCRINCgVwaGFzZRgEIAEoCRIQCghwcm9ncmVzcxgFIAEoARImCgNldGEYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKAoEbG9ncxgHIAMoCzIaLnBsYXRmb3JtLnJ1bm5lci52MS5Kb2JMb2cSLgoHbWV0cmljcxgIIAMoCzIdLnBsYXRmb3JtLnJ1bm5lci52MS5Kb2JNZXRyaWMSJwoEaG9sZBgJIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJSChFSZXBvcnRKb2JSZXNwb25zZRIMCgRzdG9wGAEgASgIEi8KC2xlYXNlX3VudGlsGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI7CgdKb2JGaWxlEgwKBHBhdGgYASABKAkSDgoGc2hhMjU2GAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAQioQEKEkNvbXBsZXRlSm9iUmVxdWVzdBIOCgZqb2JfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIRCglydW5uZXJfaWQYAyABKAkSKgoFZmlsZXMYBCADKAsyGy5wbGF0Zm9ybS5ydW5uZXIudjEuSm9iRmlsZRIrCgpldmFsdWF0aW9uGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCInChNDb21wbGV0ZUpvYlJlc3BvbnNlEhAKCG1vZGVsX2lkGAEgASgJInIKDkZhaWxKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCRINCgVjYXVzZRgEIAEoCRIMCgRjb2RlGAUgASgJEg8KB21lc3NhZ2UYBiABKAkiJQoPRmFpbEpvYlJlc3BvbnNlEhIKCndpbGxfcmV0cnkYASABKAgiSAoSQ29uZmlybVN0b3BSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCSIVChNDb25maXJtU3RvcFJlc3BvbnNlMtQDCg1SdW5uZXJTZXJ2aWNlElUKCExlYXNlSm9iEiMucGxhdGZvcm0ucnVubmVyLnYxLkxlYXNlSm9iUmVxdWVzdBokLnBsYXRmb3JtLnJ1bm5lci52MS5MZWFzZUpvYlJlc3BvbnNlElgKCVJlcG9ydEpvYhIkLnBsYXRmb3JtLnJ1bm5lci52MS5SZXBvcnRKb2JSZXF1ZXN0GiUucGxhdGZvcm0ucnVubmVyLnYxLlJlcG9ydEpvYlJlc3BvbnNlEl4KC0NvbXBsZXRlSm9iEiYucGxhdGZvcm0ucnVubmVyLnYxLkNvbXBsZXRlSm9iUmVxdWVzdBonLnBsYXRmb3JtLnJ1bm5lci52MS5Db21wbGV0ZUpvYlJlc3BvbnNlElIKB0ZhaWxKb2ISIi5wbGF0Zm9ybS5ydW5uZXIudjEuRmFpbEpvYlJlcXVlc3QaIy5wbGF0Zm9ybS5ydW5uZXIudjEuRmFpbEpvYlJlc3BvbnNlEl4KC0NvbmZpcm1TdG9wEiYucGxhdGZvcm0ucnVubmVyLnYxLkNvbmZpcm1TdG9wUmVxdWVzdBonLnBsYXRmb3JtLnJ1bm5lci52MS5Db25maXJtU3RvcFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch9wbGF0Zm9ybS9ydW5uZXIvdjEvcnVubmVyLnByb3RvEhJwbGF0Zm9ybS5ydW5uZXIudjEi8AEKD0xlYXNlSm9iUmVxdWVzdBIRCglydW5uZXJfaWQYASABKAkSDQoFa2luZHMYAiADKAkSJwoEd2FpdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIMCgRob3N0GAQgASgJEg8KB3ZlcnNpb24YBSABKAkSDAoEZ3B1cxgGIAEoDRI3Cgpjb250YWluZXJzGAcgAygLMiMucGxhdGZvcm0ucnVubmVyLnYxLlJ1bm5lckNvbnRhaW5lchIaChJub19zY3JpcHRzX2JlY2F1c2UYCCABKAkSEAoIZXhlY3V0b3IYCSABKAkifAoPUnVubmVyQ29udGFpbmVyEgsKA2tleRgBIAEoCRILCgN1cmkYAiABKAkSEQoJZnJhbWV3b3JrGAMgASgJEhMKC2Rlc2NyaXB0aW9uGAQgASgJEicKA2VvbBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAijQIKBlJ1bm5lchIRCglydW5uZXJfaWQYASABKAkSDAoEaG9zdBgCIAEoCRIPCgd2ZXJzaW9uGAMgASgJEhAKCGV4ZWN1dG9yGAQgASgJEg0KBWtpbmRzGAUgAygJEgwKBGdwdXMYBiABKA0SNwoKY29udGFpbmVycxgHIAMoCzIjLnBsYXRmb3JtLnJ1bm5lci52MS5SdW5uZXJDb250YWluZXISGgoSbm9fc2NyaXB0c19iZWNhdXNlGAggASgJEi0KCWxhc3Rfc2VlbhgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGb25saW5lGAogASgIEg4KBmpvYl9pZBgLIAEoCSItChJMaXN0UnVubmVyc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJIkIKE0xpc3RSdW5uZXJzUmVzcG9uc2USKwoHcnVubmVycxgBIAMoCzIaLnBsYXRmb3JtLnJ1bm5lci52MS5SdW5uZXIitAIKA0pvYhIKCgJpZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRIlCgRzcGVjGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIXCg9tYW5pZmVzdF9zaGEyNTYYBSABKAkSLwoLbGVhc2VfdW50aWwYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGRlYWRsaW5lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBJBChJzY3JpcHRfY3JlZGVudGlhbHMYCCABKAsyJS5wbGF0Zm9ybS5ydW5uZXIudjEuU2NyaXB0Q3JlZGVudGlhbHMSFQoNYXR0ZW1wdF90b2tlbhgJIAEoCSI4ChFTY3JpcHRDcmVkZW50aWFscxISCgphcGlfa2V5X2lkGAEgASgJEg8KB2FwaV9rZXkYAiABKAkiOAoQTGVhc2VKb2JSZXNwb25zZRIkCgNqb2IYASABKAsyFy5wbGF0Zm9ybS5ydW5uZXIudjEuSm9iImQKBkpvYkxvZxIQCghzZXF1ZW5jZRgBIAEoBBIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVsZXZlbBgDIAEoCRIPCgdtZXNzYWdlGAQgASgJInAKCUpvYk1ldHJpYxIQCghzZXF1ZW5jZRgBIAEoBBIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBInCgZ2YWx1ZXMYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IpICChBSZXBvcnRKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCRINCgVwaGFzZRgEIAEoCRIQCghwcm9ncmVzcxgFIAEoARImCgNldGEYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKAoEbG9ncxgHIAMoCzIaLnBsYXRmb3JtLnJ1bm5lci52MS5Kb2JMb2cSLgoHbWV0cmljcxgIIAMoCzIdLnBsYXRmb3JtLnJ1bm5lci52MS5Kb2JNZXRyaWMSJwoEaG9sZBgJIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJSChFSZXBvcnRKb2JSZXNwb25zZRIMCgRzdG9wGAEgASgIEi8KC2xlYXNlX3VudGlsGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI7CgdKb2JGaWxlEgwKBHBhdGgYASABKAkSDgoGc2hhMjU2GAIgASgJEhIKCnNpemVfYnl0ZXMYAyABKAQioQEKEkNvbXBsZXRlSm9iUmVxdWVzdBIOCgZqb2JfaWQYASABKAkSDwoHYXR0ZW1wdBgCIAEoDRIRCglydW5uZXJfaWQYAyABKAkSKgoFZmlsZXMYBCADKAsyGy5wbGF0Zm9ybS5ydW5uZXIudjEuSm9iRmlsZRIrCgpldmFsdWF0aW9uGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCInChNDb21wbGV0ZUpvYlJlc3BvbnNlEhAKCG1vZGVsX2lkGAEgASgJInIKDkZhaWxKb2JSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCRINCgVjYXVzZRgEIAEoCRIMCgRjb2RlGAUgASgJEg8KB21lc3NhZ2UYBiABKAkiJQoPRmFpbEpvYlJlc3BvbnNlEhIKCndpbGxfcmV0cnkYASABKAgiSAoSQ29uZmlybVN0b3BSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCRIPCgdhdHRlbXB0GAIgASgNEhEKCXJ1bm5lcl9pZBgDIAEoCSIVChNDb25maXJtU3RvcFJlc3BvbnNlMrQECg1SdW5uZXJTZXJ2aWNlElUKCExlYXNlSm9iEiMucGxhdGZvcm0ucnVubmVyLnYxLkxlYXNlSm9iUmVxdWVzdBokLnBsYXRmb3JtLnJ1bm5lci52MS5MZWFzZUpvYlJlc3BvbnNlElgKCVJlcG9ydEpvYhIkLnBsYXRmb3JtLnJ1bm5lci52MS5SZXBvcnRKb2JSZXF1ZXN0GiUucGxhdGZvcm0ucnVubmVyLnYxLlJlcG9ydEpvYlJlc3BvbnNlEl4KC0NvbXBsZXRlSm9iEiYucGxhdGZvcm0ucnVubmVyLnYxLkNvbXBsZXRlSm9iUmVxdWVzdBonLnBsYXRmb3JtLnJ1bm5lci52MS5Db21wbGV0ZUpvYlJlc3BvbnNlElIKB0ZhaWxKb2ISIi5wbGF0Zm9ybS5ydW5uZXIudjEuRmFpbEpvYlJlcXVlc3QaIy5wbGF0Zm9ybS5ydW5uZXIudjEuRmFpbEpvYlJlc3BvbnNlEl4KC0NvbmZpcm1TdG9wEiYucGxhdGZvcm0ucnVubmVyLnYxLkNvbmZpcm1TdG9wUmVxdWVzdBonLnBsYXRmb3JtLnJ1bm5lci52MS5Db25maXJtU3RvcFJlc3BvbnNlEl4KC0xpc3RSdW5uZXJzEiYucGxhdGZvcm0ucnVubmVyLnYxLkxpc3RSdW5uZXJzUmVxdWVzdBonLnBsYXRmb3JtLnJ1bm5lci52MS5MaXN0UnVubmVyc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message platform.runner.v1.LeaseJobRequest
@@ -39,6 +39,46 @@ export type LeaseJobRequest = Message<"platform.runner.v1.LeaseJobRequest"> & {
    * @generated from field: google.protobuf.Duration wait = 3;
    */
   wait?: Duration | undefined;
+
+  /**
+   * For people: host name of the computer.
+   *
+   * @generated from field: string host = 4;
+   */
+  host: string;
+
+  /**
+   * @generated from field: string version = 5;
+   */
+  version: string;
+
+  /**
+   * GPUs that a job may use here.
+   *
+   * @generated from field: uint32 gpus = 6;
+   */
+  gpus: number;
+
+  /**
+   * Environments for scripts, when kinds has custom; the first one is the default.
+   *
+   * @generated from field: repeated platform.runner.v1.RunnerContainer containers = 7;
+   */
+  containers: RunnerContainer[];
+
+  /**
+   * Why kinds lacks custom, for example that bubblewrap is missing, with the remedy.
+   *
+   * @generated from field: string no_scripts_because = 8;
+   */
+  noScriptsBecause: string;
+
+  /**
+   * What runs the jobs: local, slurm, kubernetes.
+   *
+   * @generated from field: string executor = 9;
+   */
+  executor: string;
 };
 
 /**
@@ -47,6 +87,158 @@ export type LeaseJobRequest = Message<"platform.runner.v1.LeaseJobRequest"> & {
  */
 export const LeaseJobRequestSchema: GenMessage<LeaseJobRequest> = /*@__PURE__*/
   messageDesc(file_platform_runner_v1_runner, 0);
+
+/**
+ * @generated from message platform.runner.v1.RunnerContainer
+ */
+export type RunnerContainer = Message<"platform.runner.v1.RunnerContainer"> & {
+  /**
+   * Name that jobs ask for, for example py:3.11.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Where it comes from, for example host:/usr/bin/python3.
+   *
+   * @generated from field: string uri = 2;
+   */
+  uri: string;
+
+  /**
+   * python, tensorflow, pytorch …
+   *
+   * @generated from field: string framework = 3;
+   */
+  framework: string;
+
+  /**
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * End of upstream's support.
+   *
+   * @generated from field: google.protobuf.Timestamp eol = 5;
+   */
+  eol?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message platform.runner.v1.RunnerContainer.
+ * Use `create(RunnerContainerSchema)` to create a new message.
+ */
+export const RunnerContainerSchema: GenMessage<RunnerContainer> = /*@__PURE__*/
+  messageDesc(file_platform_runner_v1_runner, 1);
+
+/**
+ * A runner as the server saw it last.
+ *
+ * @generated from message platform.runner.v1.Runner
+ */
+export type Runner = Message<"platform.runner.v1.Runner"> & {
+  /**
+   * @generated from field: string runner_id = 1;
+   */
+  runnerId: string;
+
+  /**
+   * @generated from field: string host = 2;
+   */
+  host: string;
+
+  /**
+   * @generated from field: string version = 3;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string executor = 4;
+   */
+  executor: string;
+
+  /**
+   * @generated from field: repeated string kinds = 5;
+   */
+  kinds: string[];
+
+  /**
+   * @generated from field: uint32 gpus = 6;
+   */
+  gpus: number;
+
+  /**
+   * @generated from field: repeated platform.runner.v1.RunnerContainer containers = 7;
+   */
+  containers: RunnerContainer[];
+
+  /**
+   * @generated from field: string no_scripts_because = 8;
+   */
+  noScriptsBecause: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp last_seen = 9;
+   */
+  lastSeen?: Timestamp | undefined;
+
+  /**
+   * It asked for work or reported within the last minute.
+   *
+   * @generated from field: bool online = 10;
+   */
+  online: boolean;
+
+  /**
+   * The job it holds.
+   *
+   * @generated from field: string job_id = 11;
+   */
+  jobId: string;
+};
+
+/**
+ * Describes the message platform.runner.v1.Runner.
+ * Use `create(RunnerSchema)` to create a new message.
+ */
+export const RunnerSchema: GenMessage<Runner> = /*@__PURE__*/
+  messageDesc(file_platform_runner_v1_runner, 2);
+
+/**
+ * @generated from message platform.runner.v1.ListRunnersRequest
+ */
+export type ListRunnersRequest = Message<"platform.runner.v1.ListRunnersRequest"> & {
+  /**
+   * @generated from field: string organization_id = 1;
+   */
+  organizationId: string;
+};
+
+/**
+ * Describes the message platform.runner.v1.ListRunnersRequest.
+ * Use `create(ListRunnersRequestSchema)` to create a new message.
+ */
+export const ListRunnersRequestSchema: GenMessage<ListRunnersRequest> = /*@__PURE__*/
+  messageDesc(file_platform_runner_v1_runner, 3);
+
+/**
+ * @generated from message platform.runner.v1.ListRunnersResponse
+ */
+export type ListRunnersResponse = Message<"platform.runner.v1.ListRunnersResponse"> & {
+  /**
+   * @generated from field: repeated platform.runner.v1.Runner runners = 1;
+   */
+  runners: Runner[];
+};
+
+/**
+ * Describes the message platform.runner.v1.ListRunnersResponse.
+ * Use `create(ListRunnersResponseSchema)` to create a new message.
+ */
+export const ListRunnersResponseSchema: GenMessage<ListRunnersResponse> = /*@__PURE__*/
+  messageDesc(file_platform_runner_v1_runner, 4);
 
 /**
  * @generated from message platform.runner.v1.Job
@@ -90,6 +282,21 @@ export type Job = Message<"platform.runner.v1.Job"> & {
    * @generated from field: google.protobuf.Timestamp deadline = 7;
    */
   deadline?: Timestamp | undefined;
+
+  /**
+   * Key for the script of a custom job: it reads data of the organization, and ends with the attempt.
+   *
+   * @generated from field: platform.runner.v1.ScriptCredentials script_credentials = 8;
+   */
+  scriptCredentials?: ScriptCredentials | undefined;
+
+  /**
+   * Access token for this attempt alone: its reports, its pictures, its files. For the program that an engine such as Slurm
+   * starts on another computer.
+   *
+   * @generated from field: string attempt_token = 9;
+   */
+  attemptToken: string;
 };
 
 /**
@@ -97,7 +304,29 @@ export type Job = Message<"platform.runner.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 1);
+  messageDesc(file_platform_runner_v1_runner, 5);
+
+/**
+ * @generated from message platform.runner.v1.ScriptCredentials
+ */
+export type ScriptCredentials = Message<"platform.runner.v1.ScriptCredentials"> & {
+  /**
+   * @generated from field: string api_key_id = 1;
+   */
+  apiKeyId: string;
+
+  /**
+   * @generated from field: string api_key = 2;
+   */
+  apiKey: string;
+};
+
+/**
+ * Describes the message platform.runner.v1.ScriptCredentials.
+ * Use `create(ScriptCredentialsSchema)` to create a new message.
+ */
+export const ScriptCredentialsSchema: GenMessage<ScriptCredentials> = /*@__PURE__*/
+  messageDesc(file_platform_runner_v1_runner, 6);
 
 /**
  * @generated from message platform.runner.v1.LeaseJobResponse
@@ -114,7 +343,7 @@ export type LeaseJobResponse = Message<"platform.runner.v1.LeaseJobResponse"> & 
  * Use `create(LeaseJobResponseSchema)` to create a new message.
  */
 export const LeaseJobResponseSchema: GenMessage<LeaseJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 2);
+  messageDesc(file_platform_runner_v1_runner, 7);
 
 /**
  * @generated from message platform.runner.v1.JobLog
@@ -150,7 +379,7 @@ export type JobLog = Message<"platform.runner.v1.JobLog"> & {
  * Use `create(JobLogSchema)` to create a new message.
  */
 export const JobLogSchema: GenMessage<JobLog> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 3);
+  messageDesc(file_platform_runner_v1_runner, 8);
 
 /**
  * @generated from message platform.runner.v1.JobMetric
@@ -179,7 +408,7 @@ export type JobMetric = Message<"platform.runner.v1.JobMetric"> & {
  * Use `create(JobMetricSchema)` to create a new message.
  */
 export const JobMetricSchema: GenMessage<JobMetric> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 4);
+  messageDesc(file_platform_runner_v1_runner, 9);
 
 /**
  * @generated from message platform.runner.v1.ReportJobRequest
@@ -201,7 +430,7 @@ export type ReportJobRequest = Message<"platform.runner.v1.ReportJobRequest"> & 
   runnerId: string;
 
   /**
-   * preparing, training, evaluating, exporting, uploading.
+   * queued, preparing, training, evaluating, exporting, uploading.
    *
    * @generated from field: string phase = 4;
    */
@@ -240,7 +469,7 @@ export type ReportJobRequest = Message<"platform.runner.v1.ReportJobRequest"> & 
  * Use `create(ReportJobRequestSchema)` to create a new message.
  */
 export const ReportJobRequestSchema: GenMessage<ReportJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 5);
+  messageDesc(file_platform_runner_v1_runner, 10);
 
 /**
  * @generated from message platform.runner.v1.ReportJobResponse
@@ -264,7 +493,7 @@ export type ReportJobResponse = Message<"platform.runner.v1.ReportJobResponse"> 
  * Use `create(ReportJobResponseSchema)` to create a new message.
  */
 export const ReportJobResponseSchema: GenMessage<ReportJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 6);
+  messageDesc(file_platform_runner_v1_runner, 11);
 
 /**
  * @generated from message platform.runner.v1.JobFile
@@ -295,7 +524,7 @@ export type JobFile = Message<"platform.runner.v1.JobFile"> & {
  * Use `create(JobFileSchema)` to create a new message.
  */
 export const JobFileSchema: GenMessage<JobFile> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 7);
+  messageDesc(file_platform_runner_v1_runner, 12);
 
 /**
  * @generated from message platform.runner.v1.CompleteJobRequest
@@ -334,7 +563,7 @@ export type CompleteJobRequest = Message<"platform.runner.v1.CompleteJobRequest"
  * Use `create(CompleteJobRequestSchema)` to create a new message.
  */
 export const CompleteJobRequestSchema: GenMessage<CompleteJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 8);
+  messageDesc(file_platform_runner_v1_runner, 13);
 
 /**
  * @generated from message platform.runner.v1.CompleteJobResponse
@@ -351,7 +580,7 @@ export type CompleteJobResponse = Message<"platform.runner.v1.CompleteJobRespons
  * Use `create(CompleteJobResponseSchema)` to create a new message.
  */
 export const CompleteJobResponseSchema: GenMessage<CompleteJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 9);
+  messageDesc(file_platform_runner_v1_runner, 14);
 
 /**
  * @generated from message platform.runner.v1.FailJobRequest
@@ -397,7 +626,7 @@ export type FailJobRequest = Message<"platform.runner.v1.FailJobRequest"> & {
  * Use `create(FailJobRequestSchema)` to create a new message.
  */
 export const FailJobRequestSchema: GenMessage<FailJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 10);
+  messageDesc(file_platform_runner_v1_runner, 15);
 
 /**
  * @generated from message platform.runner.v1.FailJobResponse
@@ -416,7 +645,7 @@ export type FailJobResponse = Message<"platform.runner.v1.FailJobResponse"> & {
  * Use `create(FailJobResponseSchema)` to create a new message.
  */
 export const FailJobResponseSchema: GenMessage<FailJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 11);
+  messageDesc(file_platform_runner_v1_runner, 16);
 
 /**
  * @generated from message platform.runner.v1.ConfirmStopRequest
@@ -443,7 +672,7 @@ export type ConfirmStopRequest = Message<"platform.runner.v1.ConfirmStopRequest"
  * Use `create(ConfirmStopRequestSchema)` to create a new message.
  */
 export const ConfirmStopRequestSchema: GenMessage<ConfirmStopRequest> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 12);
+  messageDesc(file_platform_runner_v1_runner, 17);
 
 /**
  * @generated from message platform.runner.v1.ConfirmStopResponse
@@ -456,7 +685,7 @@ export type ConfirmStopResponse = Message<"platform.runner.v1.ConfirmStopRespons
  * Use `create(ConfirmStopResponseSchema)` to create a new message.
  */
 export const ConfirmStopResponseSchema: GenMessage<ConfirmStopResponse> = /*@__PURE__*/
-  messageDesc(file_platform_runner_v1_runner, 13);
+  messageDesc(file_platform_runner_v1_runner, 18);
 
 /**
  * @generated from service platform.runner.v1.RunnerService
@@ -510,6 +739,16 @@ export const RunnerService: GenService<{
     methodKind: "unary";
     input: typeof ConfirmStopRequestSchema;
     output: typeof ConfirmStopResponseSchema;
+  },
+  /**
+   * For people: the runners of an organization, those seen last first.
+   *
+   * @generated from rpc platform.runner.v1.RunnerService.ListRunners
+   */
+  listRunners: {
+    methodKind: "unary";
+    input: typeof ListRunnersRequestSchema;
+    output: typeof ListRunnersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_platform_runner_v1_runner, 0);

@@ -20,7 +20,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/app/mltraining/v1/ml_training.proto.
  */
 export const file_platform_app_mltraining_v1_ml_training: GenFile = /*@__PURE__*/
-  fileDesc("CixwbGF0Zm9ybS9hcHAvbWx0cmFpbmluZy92MS9tbF90cmFpbmluZy5wcm90bxIacGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEikQMKGFN1Ym1pdFRyYWluaW5nSm9iUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSEgoKbW9kZWxfbmFtZRgDIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAQgASgJEjkKCm1vZGVsX3R5cGUYBSABKA4yJS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Nb2RlbFR5cGUSDAoEdGFncxgGIAMoCRISCgpkYXRhc2V0X2lkGAcgASgJEkMKD21vZGVsX2ZyYW1ld29yaxgIIAEoDjIqLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLk1vZGVsRnJhbWV3b3JrElcKCWFyZ3VtZW50cxjoByADKAsyQy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5TdWJtaXRUcmFpbmluZ0pvYlJlcXVlc3QuQXJndW1lbnRzRW50cnkaMAoOQXJndW1lbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUoECAEQAiInChlTdWJtaXRUcmFpbmluZ0pvYlJlc3BvbnNlEgoKAmlkGAEgASgJItwCCh5TdWJtaXRDdXN0b21UcmFpbmluZ0pvYlJlcXVlc3QSEgoKZGF0YXNldF9pZBgBIAEoCRIYChByZWdpc3RyeV9pdGVtX2lkGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRISCgptb2RlbF9uYW1lGAQgASgJEhUKDW1vZGVsX3ZlcnNpb24YBSABKAkSHQoVcmVnaXN0cnlfaXRlbV92ZXJzaW9uGAYgASgJElwKCWFyZ3VtZW50cxgHIAMoCzJJLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdEN1c3RvbVRyYWluaW5nSm9iUmVxdWVzdC5Bcmd1bWVudHNFbnRyeRIZChFjb250YWluZXJfdmVyc2lvbhgIIAEoCRowCg5Bcmd1bWVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIi0KH1N1Ym1pdEN1c3RvbVRyYWluaW5nSm9iUmVzcG9uc2USCgoCaWQYASABKAkiIwoVR2V0VHJhaW5pbmdKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIlsKFkdldFRyYWluaW5nSm9iUmVzcG9uc2USQQoIbWV0YWRhdGEYASABKAsyLy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5UcmFpbmluZ0pvYk1ldGFkYXRhIm4KF0xpc3RUcmFpbmluZ0pvYnNSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRI6CgZzdGF0dXMYAiABKA4yKi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5UcmFpbmluZ1N0YXR1cyJZChhMaXN0VHJhaW5pbmdKb2JzUmVzcG9uc2USPQoEam9icxgBIAMoCzIvLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlRyYWluaW5nSm9iTWV0YWRhdGEi0ggKE1RyYWluaW5nSm9iTWV0YWRhdGESOgoGc3RhdHVzGAIgASgOMioucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuVHJhaW5pbmdTdGF0dXMSLgoKY3JlYXRlZF9vbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNbGFzdF9tb2RpZmllZBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPc3luY2VkX21vZGVsX2lkGAUgASgJEgoKAmlkGAcgASgJEigKDGVycm9yX3N0YXR1cxgIIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEjQKEHRyYWluaW5nX3N0YXJ0ZWQYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDnRyYWluaW5nX2VuZGVkGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpkYXRhc2V0X2lkGAsgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgMIAEoCRISCgptb2RlbF9uYW1lGA0gASgJEhUKDW1vZGVsX3ZlcnNpb24YDiABKAkSOQoKbW9kZWxfdHlwZRgPIAEoDjIlLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLk1vZGVsVHlwZRIMCgR0YWdzGBAgAygJEkMKD21vZGVsX2ZyYW1ld29yaxgRIAEoDjIqLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLk1vZGVsRnJhbWV3b3JrEhUKDWlzX2N1c3RvbV9qb2IYEiABKAgSGAoQcmVnaXN0cnlfaXRlbV9pZBgTIAEoCRIdChVyZWdpc3RyeV9pdGVtX3ZlcnNpb24YFCABKAkSUQoJYXJndW1lbnRzGBUgAygLMj4ucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuVHJhaW5pbmdKb2JNZXRhZGF0YS5Bcmd1bWVudHNFbnRyeRIZChFjb250YWluZXJfdmVyc2lvbhgWIAEoCRIRCghwcm9ncmVzcxjoByABKAESJwoDZXRhGOkHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIOCgVwaGFzZRjqByABKAkSEAoHYXR0ZW1wdBjrByABKA0SDgoFY2F1c2UY7AcgASgJEhcKDnF1ZXVlX3Bvc2l0aW9uGO0HIAEoDRIbChJkYXRhc2V0X3ZlcnNpb25faWQY7gcgASgJEiwKCmV2YWx1YXRpb24Y7wcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIvCgdtZXRyaWNzGPAHIAMoCzIdLnBsYXRmb3JtLnJ1bm5lci52MS5Kb2JNZXRyaWMaMAoOQXJndW1lbnRzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUoECAEQAkoECAYQByImChhDYW5jZWxUcmFpbmluZ0pvYlJlcXVlc3QSCgoCaWQYASABKAkiGwoZQ2FuY2VsVHJhaW5pbmdKb2JSZXNwb25zZSIvCiFEZWxldGVDb21wbGV0ZWRUcmFpbmluZ0pvYlJlcXVlc3QSCgoCaWQYASABKAkiJAoiRGVsZXRlQ29tcGxldGVkVHJhaW5pbmdKb2JSZXNwb25zZSJfChNUcmFpbmluZ0pvYkxvZ0VudHJ5Eg0KBWxldmVsGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB21lc3NhZ2UYAyABKAkiTwoZR2V0VHJhaW5pbmdKb2JMb2dzUmVxdWVzdBIKCgJpZBgBIAEoCRIXCgpwYWdlX3Rva2VuGAIgASgJSACIAQFCDQoLX3BhZ2VfdG9rZW4idAoaR2V0VHJhaW5pbmdKb2JMb2dzUmVzcG9uc2USPQoEbG9ncxgBIAMoCzIvLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlRyYWluaW5nSm9iTG9nRW50cnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiAKHkxpc3RTdXBwb3J0ZWRDb250YWluZXJzUmVxdWVzdCLjAQofTGlzdFN1cHBvcnRlZENvbnRhaW5lcnNSZXNwb25zZRJkCg1jb250YWluZXJfbWFwGAEgAygLMk0ucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuTGlzdFN1cHBvcnRlZENvbnRhaW5lcnNSZXNwb25zZS5Db250YWluZXJNYXBFbnRyeRpaChFDb250YWluZXJNYXBFbnRyeRILCgNrZXkYASABKAkSNAoFdmFsdWUYAiABKAsyJS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Db250YWluZXI6AjgBInYKCUNvbnRhaW5lchILCgNrZXkYASABKAkSCwoDdXJpGAIgASgJEhEKCWZyYW1ld29yaxgDIAEoCRITCgtkZXNjcmlwdGlvbhgEIAEoCRInCgNlb2wYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKp8BCglNb2RlbFR5cGUSGgoWTU9ERUxfVFlQRV9VTlNQRUNJRklFRBAAEioKJk1PREVMX1RZUEVfU0lOR0xFX0xBQkVMX0NMQVNTSUZJQ0FUSU9OEAESKQolTU9ERUxfVFlQRV9NVUxUSV9MQUJFTF9DTEFTU0lGSUNBVElPThACEh8KG01PREVMX1RZUEVfT0JKRUNUX0RFVEVDVElPThADKqQBCg5Nb2RlbEZyYW1ld29yaxIfChtNT0RFTF9GUkFNRVdPUktfVU5TUEVDSUZJRUQQABIaChZNT0RFTF9GUkFNRVdPUktfVEZMSVRFEAESHgoaTU9ERUxfRlJBTUVXT1JLX1RFTlNPUkZMT1cQAhIbChdNT0RFTF9GUkFNRVdPUktfUFlUT1JDSBADEhgKFE1PREVMX0ZSQU1FV09SS19PTk5YEAQqiAIKDlRyYWluaW5nU3RhdHVzEh8KG1RSQUlOSU5HX1NUQVRVU19VTlNQRUNJRklFRBAAEhsKF1RSQUlOSU5HX1NUQVRVU19QRU5ESU5HEAESHwobVFJBSU5JTkdfU1RBVFVTX0lOX1BST0dSRVNTEAISGwoXVFJBSU5JTkdfU1RBVFVTX1JVTk5JTkcQAhIdChlUUkFJTklOR19TVEFUVVNfQ09NUExFVEVEEAMSGgoWVFJBSU5JTkdfU1RBVFVTX0ZBSUxFRBAEEhwKGFRSQUlOSU5HX1NUQVRVU19DQU5DRUxFRBAFEh0KGVRSQUlOSU5HX1NUQVRVU19DQU5DRUxJTkcQBhoCEAEy3wgKEU1MVHJhaW5pbmdTZXJ2aWNlEoABChFTdWJtaXRUcmFpbmluZ0pvYhI0LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdFRyYWluaW5nSm9iUmVxdWVzdBo1LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdFRyYWluaW5nSm9iUmVzcG9uc2USkgEKF1N1Ym1pdEN1c3RvbVRyYWluaW5nSm9iEjoucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuU3VibWl0Q3VzdG9tVHJhaW5pbmdKb2JSZXF1ZXN0GjsucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuU3VibWl0Q3VzdG9tVHJhaW5pbmdKb2JSZXNwb25zZRJ3Cg5HZXRUcmFpbmluZ0pvYhIxLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkdldFRyYWluaW5nSm9iUmVxdWVzdBoyLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkdldFRyYWluaW5nSm9iUmVzcG9uc2USfQoQTGlzdFRyYWluaW5nSm9icxIzLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkxpc3RUcmFpbmluZ0pvYnNSZXF1ZXN0GjQucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuTGlzdFRyYWluaW5nSm9ic1Jlc3BvbnNlEoABChFDYW5jZWxUcmFpbmluZ0pvYhI0LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkNhbmNlbFRyYWluaW5nSm9iUmVxdWVzdBo1LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkNhbmNlbFRyYWluaW5nSm9iUmVzcG9uc2USmwEKGkRlbGV0ZUNvbXBsZXRlZFRyYWluaW5nSm9iEj0ucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuRGVsZXRlQ29tcGxldGVkVHJhaW5pbmdKb2JSZXF1ZXN0Gj4ucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuRGVsZXRlQ29tcGxldGVkVHJhaW5pbmdKb2JSZXNwb25zZRKDAQoSR2V0VHJhaW5pbmdKb2JMb2dzEjUucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuR2V0VHJhaW5pbmdKb2JMb2dzUmVxdWVzdBo2LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkdldFRyYWluaW5nSm9iTG9nc1Jlc3BvbnNlEpIBChdMaXN0U3VwcG9ydGVkQ29udGFpbmVycxI6LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkxpc3RTdXBwb3J0ZWRDb250YWluZXJzUmVxdWVzdBo7LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkxpc3RTdXBwb3J0ZWRDb250YWluZXJzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status, file_platform_runner_v1_runner]);
+  fileDesc("CixwbGF0Zm9ybS9hcHAvbWx0cmFpbmluZy92MS9tbF90cmFpbmluZy5wcm90bxIacGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEizwMKGFN1Ym1pdFRyYWluaW5nSm9iUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYAiABKAkSEgoKbW9kZWxfbmFtZRgDIAEoCRIVCg1tb2RlbF92ZXJzaW9uGAQgASgJEjkKCm1vZGVsX3R5cGUYBSABKA4yJS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Nb2RlbFR5cGUSDAoEdGFncxgGIAMoCRISCgpkYXRhc2V0X2lkGAcgASgJEkMKD21vZGVsX2ZyYW1ld29yaxgIIAEoDjIqLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLk1vZGVsRnJhbWV3b3JrElcKCWFyZ3VtZW50cxjoByADKAsyQy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5TdWJtaXRUcmFpbmluZ0pvYlJlcXVlc3QuQXJndW1lbnRzRW50cnkSPAoJcmVzb3VyY2VzGOkHIAEoCzIoLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkpvYlJlc291cmNlcxowCg5Bcmd1bWVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBSgQIARACInEKDEpvYlJlc291cmNlcxIMCgRncHVzGAEgASgNEi0KCnRpbWVfbGltaXQYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKbWVtb3J5X21pYhgDIAEoDRIQCghkaXNrX21pYhgEIAEoDSInChlTdWJtaXRUcmFpbmluZ0pvYlJlc3BvbnNlEgoKAmlkGAEgASgJIpoDCh5TdWJtaXRDdXN0b21UcmFpbmluZ0pvYlJlcXVlc3QSEgoKZGF0YXNldF9pZBgBIAEoCRIYChByZWdpc3RyeV9pdGVtX2lkGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRISCgptb2RlbF9uYW1lGAQgASgJEhUKDW1vZGVsX3ZlcnNpb24YBSABKAkSHQoVcmVnaXN0cnlfaXRlbV92ZXJzaW9uGAYgASgJElwKCWFyZ3VtZW50cxgHIAMoCzJJLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdEN1c3RvbVRyYWluaW5nSm9iUmVxdWVzdC5Bcmd1bWVudHNFbnRyeRIZChFjb250YWluZXJfdmVyc2lvbhgIIAEoCRI8CglyZXNvdXJjZXMY6QcgASgLMigucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuSm9iUmVzb3VyY2VzGjAKDkFyZ3VtZW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiLQofU3VibWl0Q3VzdG9tVHJhaW5pbmdKb2JSZXNwb25zZRIKCgJpZBgBIAEoCSIjChVHZXRUcmFpbmluZ0pvYlJlcXVlc3QSCgoCaWQYASABKAkiWwoWR2V0VHJhaW5pbmdKb2JSZXNwb25zZRJBCghtZXRhZGF0YRgBIAEoCzIvLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlRyYWluaW5nSm9iTWV0YWRhdGEilwEKF0xpc3RUcmFpbmluZ0pvYnNSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRI6CgZzdGF0dXMYAiABKA4yKi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5UcmFpbmluZ1N0YXR1cxISCglwYWdlX3NpemUY6AcgASgNEhMKCnBhZ2VfdG9rZW4Y6QcgASgJInMKGExpc3RUcmFpbmluZ0pvYnNSZXNwb25zZRI9CgRqb2JzGAEgAygLMi8ucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuVHJhaW5pbmdKb2JNZXRhZGF0YRIYCg9uZXh0X3BhZ2VfdG9rZW4Y6AcgASgJIp8KChNUcmFpbmluZ0pvYk1ldGFkYXRhEjoKBnN0YXR1cxgCIAEoDjIqLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlRyYWluaW5nU3RhdHVzEi4KCmNyZWF0ZWRfb24YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjEKDWxhc3RfbW9kaWZpZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3N5bmNlZF9tb2RlbF9pZBgFIAEoCRIKCgJpZBgHIAEoCRIoCgxlcnJvcl9zdGF0dXMYCCABKAsyEi5nb29nbGUucnBjLlN0YXR1cxI0ChB0cmFpbmluZ19zdGFydGVkGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg50cmFpbmluZ19lbmRlZBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKZGF0YXNldF9pZBgLIAEoCRIXCg9vcmdhbml6YXRpb25faWQYDCABKAkSEgoKbW9kZWxfbmFtZRgNIAEoCRIVCg1tb2RlbF92ZXJzaW9uGA4gASgJEjkKCm1vZGVsX3R5cGUYDyABKA4yJS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Nb2RlbFR5cGUSDAoEdGFncxgQIAMoCRJDCg9tb2RlbF9mcmFtZXdvcmsYESABKA4yKi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Nb2RlbEZyYW1ld29yaxIVCg1pc19jdXN0b21fam9iGBIgASgIEhgKEHJlZ2lzdHJ5X2l0ZW1faWQYEyABKAkSHQoVcmVnaXN0cnlfaXRlbV92ZXJzaW9uGBQgASgJElEKCWFyZ3VtZW50cxgVIAMoCzI+LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlRyYWluaW5nSm9iTWV0YWRhdGEuQXJndW1lbnRzRW50cnkSGQoRY29udGFpbmVyX3ZlcnNpb24YFiABKAkSEQoIcHJvZ3Jlc3MY6AcgASgBEicKA2V0YRjpByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SDgoFcGhhc2UY6gcgASgJEhAKB2F0dGVtcHQY6wcgASgNEg4KBWNhdXNlGOwHIAEoCRIXCg5xdWV1ZV9wb3NpdGlvbhjtByABKA0SGwoSZGF0YXNldF92ZXJzaW9uX2lkGO4HIAEoCRIsCgpldmFsdWF0aW9uGO8HIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLwoHbWV0cmljcxjwByADKAsyHS5wbGF0Zm9ybS5ydW5uZXIudjEuSm9iTWV0cmljEjQKBXNjb3JlGPEHIAEoCzIkLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkpvYlNjb3JlEjwKCXJlc291cmNlcxjyByABKAsyKC5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5Kb2JSZXNvdXJjZXMSLQoIZGVhZGxpbmUY8wcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCglydW5uZXJfaWQY9AcgASgJEhQKC3dhaXRpbmdfZm9yGPUHIAEoCRowCg5Bcmd1bWVudHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBSgQIARACSgQIBhAHIicKCEpvYlNjb3JlEgwKBG5hbWUYASABKAkSDQoFdmFsdWUYAiABKAEiJgoYQ2FuY2VsVHJhaW5pbmdKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIhsKGUNhbmNlbFRyYWluaW5nSm9iUmVzcG9uc2UiLwohRGVsZXRlQ29tcGxldGVkVHJhaW5pbmdKb2JSZXF1ZXN0EgoKAmlkGAEgASgJIiQKIkRlbGV0ZUNvbXBsZXRlZFRyYWluaW5nSm9iUmVzcG9uc2UiXwoTVHJhaW5pbmdKb2JMb2dFbnRyeRINCgVsZXZlbBgBIAEoCRIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgdtZXNzYWdlGAMgASgJInkKGUdldFRyYWluaW5nSm9iTG9nc1JlcXVlc3QSCgoCaWQYASABKAkSFwoKcGFnZV90b2tlbhgCIAEoCUgAiAEBEigKBHdhaXQY6AcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQg0KC19wYWdlX3Rva2VuInQKGkdldFRyYWluaW5nSm9iTG9nc1Jlc3BvbnNlEj0KBGxvZ3MYASADKAsyLy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5UcmFpbmluZ0pvYkxvZ0VudHJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIgCh5MaXN0U3VwcG9ydGVkQ29udGFpbmVyc1JlcXVlc3Qi4wEKH0xpc3RTdXBwb3J0ZWRDb250YWluZXJzUmVzcG9uc2USZAoNY29udGFpbmVyX21hcBgBIAMoCzJNLnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkxpc3RTdXBwb3J0ZWRDb250YWluZXJzUmVzcG9uc2UuQ29udGFpbmVyTWFwRW50cnkaWgoRQ29udGFpbmVyTWFwRW50cnkSCwoDa2V5GAEgASgJEjQKBXZhbHVlGAIgASgLMiUucGxhdGZvcm0uYXBwLm1sdHJhaW5pbmcudjEuQ29udGFpbmVyOgI4ASJ2CglDb250YWluZXISCwoDa2V5GAEgASgJEgsKA3VyaRgCIAEoCRIRCglmcmFtZXdvcmsYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkSJwoDZW9sGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCqfAQoJTW9kZWxUeXBlEhoKFk1PREVMX1RZUEVfVU5TUEVDSUZJRUQQABIqCiZNT0RFTF9UWVBFX1NJTkdMRV9MQUJFTF9DTEFTU0lGSUNBVElPThABEikKJU1PREVMX1RZUEVfTVVMVElfTEFCRUxfQ0xBU1NJRklDQVRJT04QAhIfChtNT0RFTF9UWVBFX09CSkVDVF9ERVRFQ1RJT04QAyqkAQoOTW9kZWxGcmFtZXdvcmsSHwobTU9ERUxfRlJBTUVXT1JLX1VOU1BFQ0lGSUVEEAASGgoWTU9ERUxfRlJBTUVXT1JLX1RGTElURRABEh4KGk1PREVMX0ZSQU1FV09SS19URU5TT1JGTE9XEAISGwoXTU9ERUxfRlJBTUVXT1JLX1BZVE9SQ0gQAxIYChRNT0RFTF9GUkFNRVdPUktfT05OWBAEKogCCg5UcmFpbmluZ1N0YXR1cxIfChtUUkFJTklOR19TVEFUVVNfVU5TUEVDSUZJRUQQABIbChdUUkFJTklOR19TVEFUVVNfUEVORElORxABEh8KG1RSQUlOSU5HX1NUQVRVU19JTl9QUk9HUkVTUxACEhsKF1RSQUlOSU5HX1NUQVRVU19SVU5OSU5HEAISHQoZVFJBSU5JTkdfU1RBVFVTX0NPTVBMRVRFRBADEhoKFlRSQUlOSU5HX1NUQVRVU19GQUlMRUQQBBIcChhUUkFJTklOR19TVEFUVVNfQ0FOQ0VMRUQQBRIdChlUUkFJTklOR19TVEFUVVNfQ0FOQ0VMSU5HEAYaAhABMt8IChFNTFRyYWluaW5nU2VydmljZRKAAQoRU3VibWl0VHJhaW5pbmdKb2ISNC5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5TdWJtaXRUcmFpbmluZ0pvYlJlcXVlc3QaNS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5TdWJtaXRUcmFpbmluZ0pvYlJlc3BvbnNlEpIBChdTdWJtaXRDdXN0b21UcmFpbmluZ0pvYhI6LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdEN1c3RvbVRyYWluaW5nSm9iUmVxdWVzdBo7LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLlN1Ym1pdEN1c3RvbVRyYWluaW5nSm9iUmVzcG9uc2USdwoOR2V0VHJhaW5pbmdKb2ISMS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5HZXRUcmFpbmluZ0pvYlJlcXVlc3QaMi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5HZXRUcmFpbmluZ0pvYlJlc3BvbnNlEn0KEExpc3RUcmFpbmluZ0pvYnMSMy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5MaXN0VHJhaW5pbmdKb2JzUmVxdWVzdBo0LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkxpc3RUcmFpbmluZ0pvYnNSZXNwb25zZRKAAQoRQ2FuY2VsVHJhaW5pbmdKb2ISNC5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5DYW5jZWxUcmFpbmluZ0pvYlJlcXVlc3QaNS5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5DYW5jZWxUcmFpbmluZ0pvYlJlc3BvbnNlEpsBChpEZWxldGVDb21wbGV0ZWRUcmFpbmluZ0pvYhI9LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkRlbGV0ZUNvbXBsZXRlZFRyYWluaW5nSm9iUmVxdWVzdBo+LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkRlbGV0ZUNvbXBsZXRlZFRyYWluaW5nSm9iUmVzcG9uc2USgwEKEkdldFRyYWluaW5nSm9iTG9ncxI1LnBsYXRmb3JtLmFwcC5tbHRyYWluaW5nLnYxLkdldFRyYWluaW5nSm9iTG9nc1JlcXVlc3QaNi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5HZXRUcmFpbmluZ0pvYkxvZ3NSZXNwb25zZRKSAQoXTGlzdFN1cHBvcnRlZENvbnRhaW5lcnMSOi5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5MaXN0U3VwcG9ydGVkQ29udGFpbmVyc1JlcXVlc3QaOy5wbGF0Zm9ybS5hcHAubWx0cmFpbmluZy52MS5MaXN0U3VwcG9ydGVkQ29udGFpbmVyc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_rpc_status, file_platform_runner_v1_runner]);
 
 /**
  * @generated from message platform.app.mltraining.v1.SubmitTrainingJobRequest
@@ -74,6 +74,11 @@ export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.Submi
    * @generated from field: map<string, string> arguments = 1000;
    */
   arguments: { [key: string]: string };
+
+  /**
+   * @generated from field: platform.app.mltraining.v1.JobResources resources = 1001;
+   */
+  resources?: JobResources | undefined;
 };
 
 /**
@@ -82,6 +87,44 @@ export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.Submi
  */
 export const SubmitTrainingJobRequestSchema: GenMessage<SubmitTrainingJobRequest> = /*@__PURE__*/
   messageDesc(file_platform_app_mltraining_v1_ml_training, 0);
+
+/**
+ * What a job may use. 0 or absent: the default of the server.
+ *
+ * @generated from message platform.app.mltraining.v1.JobResources
+ */
+export type JobResources = Message<"platform.app.mltraining.v1.JobResources"> & {
+  /**
+   * The job waits for a runner that has so many.
+   *
+   * @generated from field: uint32 gpus = 1;
+   */
+  gpus: number;
+
+  /**
+   * Longest time of one run.
+   *
+   * @generated from field: google.protobuf.Duration time_limit = 2;
+   */
+  timeLimit?: Duration | undefined;
+
+  /**
+   * @generated from field: uint32 memory_mib = 3;
+   */
+  memoryMib: number;
+
+  /**
+   * @generated from field: uint32 disk_mib = 4;
+   */
+  diskMib: number;
+};
+
+/**
+ * Describes the message platform.app.mltraining.v1.JobResources.
+ * Use `create(JobResourcesSchema)` to create a new message.
+ */
+export const JobResourcesSchema: GenMessage<JobResources> = /*@__PURE__*/
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 1);
 
 /**
  * @generated from message platform.app.mltraining.v1.SubmitTrainingJobResponse
@@ -98,7 +141,7 @@ export type SubmitTrainingJobResponse = Message<"platform.app.mltraining.v1.Subm
  * Use `create(SubmitTrainingJobResponseSchema)` to create a new message.
  */
 export const SubmitTrainingJobResponseSchema: GenMessage<SubmitTrainingJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 1);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 2);
 
 /**
  * @generated from message platform.app.mltraining.v1.SubmitCustomTrainingJobRequest
@@ -142,9 +185,18 @@ export type SubmitCustomTrainingJobRequest = Message<"platform.app.mltraining.v1
   arguments: { [key: string]: string };
 
   /**
+   * Key of ListSupportedContainers. Empty: the default of the runner.
+   *
    * @generated from field: string container_version = 8;
    */
   containerVersion: string;
+
+  /**
+   * Ours: numbers from 1000 on.
+   *
+   * @generated from field: platform.app.mltraining.v1.JobResources resources = 1001;
+   */
+  resources?: JobResources | undefined;
 };
 
 /**
@@ -152,7 +204,7 @@ export type SubmitCustomTrainingJobRequest = Message<"platform.app.mltraining.v1
  * Use `create(SubmitCustomTrainingJobRequestSchema)` to create a new message.
  */
 export const SubmitCustomTrainingJobRequestSchema: GenMessage<SubmitCustomTrainingJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 2);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 3);
 
 /**
  * @generated from message platform.app.mltraining.v1.SubmitCustomTrainingJobResponse
@@ -169,7 +221,7 @@ export type SubmitCustomTrainingJobResponse = Message<"platform.app.mltraining.v
  * Use `create(SubmitCustomTrainingJobResponseSchema)` to create a new message.
  */
 export const SubmitCustomTrainingJobResponseSchema: GenMessage<SubmitCustomTrainingJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 3);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 4);
 
 /**
  * @generated from message platform.app.mltraining.v1.GetTrainingJobRequest
@@ -186,7 +238,7 @@ export type GetTrainingJobRequest = Message<"platform.app.mltraining.v1.GetTrain
  * Use `create(GetTrainingJobRequestSchema)` to create a new message.
  */
 export const GetTrainingJobRequestSchema: GenMessage<GetTrainingJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 4);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 5);
 
 /**
  * @generated from message platform.app.mltraining.v1.GetTrainingJobResponse
@@ -203,7 +255,7 @@ export type GetTrainingJobResponse = Message<"platform.app.mltraining.v1.GetTrai
  * Use `create(GetTrainingJobResponseSchema)` to create a new message.
  */
 export const GetTrainingJobResponseSchema: GenMessage<GetTrainingJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 5);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 6);
 
 /**
  * @generated from message platform.app.mltraining.v1.ListTrainingJobsRequest
@@ -218,6 +270,21 @@ export type ListTrainingJobsRequest = Message<"platform.app.mltraining.v1.ListTr
    * @generated from field: platform.app.mltraining.v1.TrainingStatus status = 2;
    */
   status: TrainingStatus;
+
+  /**
+   * Ours: numbers from 1000 on.
+   * At most so many jobs (1 to 1000); 0: all, without pages.
+   *
+   * @generated from field: uint32 page_size = 1000;
+   */
+  pageSize: number;
+
+  /**
+   * next_page_token of the page before.
+   *
+   * @generated from field: string page_token = 1001;
+   */
+  pageToken: string;
 };
 
 /**
@@ -225,16 +292,26 @@ export type ListTrainingJobsRequest = Message<"platform.app.mltraining.v1.ListTr
  * Use `create(ListTrainingJobsRequestSchema)` to create a new message.
  */
 export const ListTrainingJobsRequestSchema: GenMessage<ListTrainingJobsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 6);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 7);
 
 /**
  * @generated from message platform.app.mltraining.v1.ListTrainingJobsResponse
  */
 export type ListTrainingJobsResponse = Message<"platform.app.mltraining.v1.ListTrainingJobsResponse"> & {
   /**
+   * Without evaluation and metrics, which GetTrainingJob has; `score` says how well it went.
+   *
    * @generated from field: repeated platform.app.mltraining.v1.TrainingJobMetadata jobs = 1;
    */
   jobs: TrainingJobMetadata[];
+
+  /**
+   * Ours: numbers from 1000 on.
+   * Empty: this is the last page.
+   *
+   * @generated from field: string next_page_token = 1000;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -242,7 +319,7 @@ export type ListTrainingJobsResponse = Message<"platform.app.mltraining.v1.ListT
  * Use `create(ListTrainingJobsResponseSchema)` to create a new message.
  */
 export const ListTrainingJobsResponseSchema: GenMessage<ListTrainingJobsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 7);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 8);
 
 /**
  * @generated from message platform.app.mltraining.v1.TrainingJobMetadata
@@ -368,7 +445,7 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   eta?: Duration | undefined;
 
   /**
-   * preparing, training, evaluating, exporting, uploading.
+   * queued, preparing, training, evaluating, exporting, uploading.
    *
    * @generated from field: string phase = 1002;
    */
@@ -403,7 +480,7 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   datasetVersionId: string;
 
   /**
-   * evaluation.json of the trainer.
+   * evaluation.json of the trainer; in GetTrainingJob only.
    *
    * @generated from field: google.protobuf.Struct evaluation = 1007;
    */
@@ -415,6 +492,39 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
    * @generated from field: repeated platform.runner.v1.JobMetric metrics = 1008;
    */
   metrics: JobMetric[];
+
+  /**
+   * The main figure of the evaluation once COMPLETED: accuracy, micro_f1 or map50.
+   *
+   * @generated from field: platform.app.mltraining.v1.JobScore score = 1009;
+   */
+  score?: JobScore | undefined;
+
+  /**
+   * @generated from field: platform.app.mltraining.v1.JobResources resources = 1010;
+   */
+  resources?: JobResources | undefined;
+
+  /**
+   * When the current run must be over.
+   *
+   * @generated from field: google.protobuf.Timestamp deadline = 1011;
+   */
+  deadline?: Timestamp | undefined;
+
+  /**
+   * Runner that has the job, or had it last.
+   *
+   * @generated from field: string runner_id = 1012;
+   */
+  runnerId: string;
+
+  /**
+   * Why a waiting job does not start, for example that no runner offers its container.
+   *
+   * @generated from field: string waiting_for = 1013;
+   */
+  waitingFor: string;
 };
 
 /**
@@ -422,7 +532,31 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
  * Use `create(TrainingJobMetadataSchema)` to create a new message.
  */
 export const TrainingJobMetadataSchema: GenMessage<TrainingJobMetadata> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 8);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 9);
+
+/**
+ * @generated from message platform.app.mltraining.v1.JobScore
+ */
+export type JobScore = Message<"platform.app.mltraining.v1.JobScore"> & {
+  /**
+   * accuracy, micro_f1, map50.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: double value = 2;
+   */
+  value: number;
+};
+
+/**
+ * Describes the message platform.app.mltraining.v1.JobScore.
+ * Use `create(JobScoreSchema)` to create a new message.
+ */
+export const JobScoreSchema: GenMessage<JobScore> = /*@__PURE__*/
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 10);
 
 /**
  * @generated from message platform.app.mltraining.v1.CancelTrainingJobRequest
@@ -439,7 +573,7 @@ export type CancelTrainingJobRequest = Message<"platform.app.mltraining.v1.Cance
  * Use `create(CancelTrainingJobRequestSchema)` to create a new message.
  */
 export const CancelTrainingJobRequestSchema: GenMessage<CancelTrainingJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 9);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 11);
 
 /**
  * @generated from message platform.app.mltraining.v1.CancelTrainingJobResponse
@@ -452,7 +586,7 @@ export type CancelTrainingJobResponse = Message<"platform.app.mltraining.v1.Canc
  * Use `create(CancelTrainingJobResponseSchema)` to create a new message.
  */
 export const CancelTrainingJobResponseSchema: GenMessage<CancelTrainingJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 10);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 12);
 
 /**
  * @generated from message platform.app.mltraining.v1.DeleteCompletedTrainingJobRequest
@@ -469,7 +603,7 @@ export type DeleteCompletedTrainingJobRequest = Message<"platform.app.mltraining
  * Use `create(DeleteCompletedTrainingJobRequestSchema)` to create a new message.
  */
 export const DeleteCompletedTrainingJobRequestSchema: GenMessage<DeleteCompletedTrainingJobRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 11);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 13);
 
 /**
  * @generated from message platform.app.mltraining.v1.DeleteCompletedTrainingJobResponse
@@ -482,7 +616,7 @@ export type DeleteCompletedTrainingJobResponse = Message<"platform.app.mltrainin
  * Use `create(DeleteCompletedTrainingJobResponseSchema)` to create a new message.
  */
 export const DeleteCompletedTrainingJobResponseSchema: GenMessage<DeleteCompletedTrainingJobResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 12);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 14);
 
 /**
  * @generated from message platform.app.mltraining.v1.TrainingJobLogEntry
@@ -509,7 +643,7 @@ export type TrainingJobLogEntry = Message<"platform.app.mltraining.v1.TrainingJo
  * Use `create(TrainingJobLogEntrySchema)` to create a new message.
  */
 export const TrainingJobLogEntrySchema: GenMessage<TrainingJobLogEntry> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 13);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 15);
 
 /**
  * @generated from message platform.app.mltraining.v1.GetTrainingJobLogsRequest
@@ -524,6 +658,15 @@ export type GetTrainingJobLogsRequest = Message<"platform.app.mltraining.v1.GetT
    * @generated from field: optional string page_token = 2;
    */
   pageToken?: string | undefined;
+
+  /**
+   * Ours: numbers from 1000 on.
+   * To follow: where there is no line yet and the job lives, the answer is held so long. Then an empty page of a living job
+   * carries a token, too; the page without one is the end of the log.
+   *
+   * @generated from field: google.protobuf.Duration wait = 1000;
+   */
+  wait?: Duration | undefined;
 };
 
 /**
@@ -531,7 +674,7 @@ export type GetTrainingJobLogsRequest = Message<"platform.app.mltraining.v1.GetT
  * Use `create(GetTrainingJobLogsRequestSchema)` to create a new message.
  */
 export const GetTrainingJobLogsRequestSchema: GenMessage<GetTrainingJobLogsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 14);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 16);
 
 /**
  * @generated from message platform.app.mltraining.v1.GetTrainingJobLogsResponse
@@ -553,7 +696,7 @@ export type GetTrainingJobLogsResponse = Message<"platform.app.mltraining.v1.Get
  * Use `create(GetTrainingJobLogsResponseSchema)` to create a new message.
  */
 export const GetTrainingJobLogsResponseSchema: GenMessage<GetTrainingJobLogsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 15);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 17);
 
 /**
  * @generated from message platform.app.mltraining.v1.ListSupportedContainersRequest
@@ -566,7 +709,7 @@ export type ListSupportedContainersRequest = Message<"platform.app.mltraining.v1
  * Use `create(ListSupportedContainersRequestSchema)` to create a new message.
  */
 export const ListSupportedContainersRequestSchema: GenMessage<ListSupportedContainersRequest> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 16);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 18);
 
 /**
  * @generated from message platform.app.mltraining.v1.ListSupportedContainersResponse
@@ -583,7 +726,7 @@ export type ListSupportedContainersResponse = Message<"platform.app.mltraining.v
  * Use `create(ListSupportedContainersResponseSchema)` to create a new message.
  */
 export const ListSupportedContainersResponseSchema: GenMessage<ListSupportedContainersResponse> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 17);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 19);
 
 /**
  * @generated from message platform.app.mltraining.v1.Container
@@ -620,7 +763,7 @@ export type Container = Message<"platform.app.mltraining.v1.Container"> & {
  * Use `create(ContainerSchema)` to create a new message.
  */
 export const ContainerSchema: GenMessage<Container> = /*@__PURE__*/
-  messageDesc(file_platform_app_mltraining_v1_ml_training, 18);
+  messageDesc(file_platform_app_mltraining_v1_ml_training, 20);
 
 /**
  * @generated from enum platform.app.mltraining.v1.ModelType

@@ -1,0 +1,68 @@
+// What the full tests need beyond the npm registry: Debian's packages and a Python environment of pinned packages.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Debian package by the file it brings. */
+const programs: Readonly<Record<string, string>> = {
+  '/usr/bin/bwrap': 'bubblewrap',
+  '/usr/bin/python3': 'python3',
+  '/usr/sbin/slurmctld': 'slurm-wlm',
+  '/usr/sbin/slurmrestd': 'slurmrestd',
+  '/usr/sbin/munged': 'munge',
+  '/usr/lib/x86_64-linux-gnu/slurm-wlm/auth_jwt.so': 'slurm-wlm-jwt-plugin',
+  '/usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so': 'slurm-wlm-basic-plugins',
+  '/usr/lib/python3.11/ensurepip/__init__.py': 'python3-venv',
+};
+
+function must(command: string, args: readonly string[], env: Record<string, string> = {}): void {
+  const done = spawnSync(command, args, {
+    encoding: 'utf8',
+    env: { ...process.env, ...env },
+    maxBuffer: 1 << 26,
+  });
+  if (done.status === 0) return;
+  const said = `${done.stdout ?? ''}${done.stderr ?? ''}`.trim().split('\n').slice(-20).join('\n');
+  process.stderr.write(`"${command} ${args.join(' ')}" failed: ${done.error?.message ?? said}\n`);
+  process.exit(1);
+}
+
+function installPackages(): void {
+  const missing = Object.entries(programs).flatMap(([file, name]) => (existsSync(file) ? [] : [name]));
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+    process.stderr.write(
+      `The full tests need Debian 12 with these packages: ${missing.join(', ')}. Install them with\n` +
+        `  sudo apt-get install --no-install-recommends ${missing.join(' ')}\n`,
+    );
+    process.exit(1);
+  }
+  process.stderr.write(`Installing ${missing.join(', ')} …\n`);
+  const env = { DEBIAN_FRONTEND: 'noninteractive' };
+  must('apt-get', ['-qq', 'update'], env);
+  must('apt-get', ['-qq', 'install', '-y', '--no-install-recommends', ...missing], env);
+}
+
+/** Made anew when the pins change. @returns its python. */
+function pythonEnvironment(root: string): string {
+  const folder = path.join(root, '.cache', 'python');
+  const python = path.join(folder, 'bin', 'python');
+  const pins = path.join(root, 'tools', 'python', 'requirements.txt');
+  const wanted = createHash('sha256').update(readFileSync(pins)).digest('hex');
+  const stamp = path.join(folder, '.platform-stamp');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return python;
+  process.stderr.write('Making a Python environment (once, about a minute) …\n');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(path.dirname(folder), { recursive: true });
+  must('/usr/bin/python3', ['-m', 'venv', folder]);
+  must(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--requirement', pins]);
+  writeFileSync(stamp, wanted);
+  return python;
+}
+
+/** @returns variables for the tests. Ends the process, and says what to do, when something cannot be had. */
+export function installForFull(root: string): Record<string, string> {
+  installPackages();
+  return { PLATFORM_TEST_PYTHON: pythonEnvironment(root) };
+}

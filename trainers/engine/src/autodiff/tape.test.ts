@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { seeded } from '../random.ts';
+import { openSession } from '../runtime.ts';
+import type { Feed } from '../runtime.ts';
+import { Adam } from './adam.ts';
+import { samePadding, Tape } from './tape.ts';
+import type { Value } from './tape.ts';
+
+const batch = 2;
+const classes = 3;
+
+/** A small network around the operation under test, with a trained 1×1 convolution before it. */
+type Build = (tape: Tape, x: Value, random: (n: number) => Float32Array) => Value;
+const operations: [string, Build][] = [
+  ['1×1 convolution', (t, x, r) => t.conv(x, t.parameter('w', r(20), [5, 4, 1, 1]), t.parameter('b', r(5), [5]))],
+  ['3×3 convolution', (t, x, r) => t.conv(x, t.parameter('w', r(180), [5, 4, 3, 3]), t.parameter('b', r(5), [5]))],
+  [
+    '3×3 convolution, stride 2',
+    (t, x, r) => t.conv(x, t.parameter('w', r(180), [5, 4, 3, 3]), t.parameter('b', r(5), [5]), { stride: 2 }),
+  ],
+  [
+    'depthwise 3×3',
+    (t, x, r) => t.conv(x, t.parameter('w', r(36), [4, 1, 3, 3]), t.parameter('b', r(4), [4]), { depthwise: true }),
+  ],
+  [
+    'depthwise 3×3, stride 2',
+    (t, x, r) =>
+      t.conv(x, t.parameter('w', r(36), [4, 1, 3, 3]), t.parameter('b', r(4), [4]), { depthwise: true, stride: 2 }),
+  ],
+  [
+    'frozen depthwise 3×3, stride 2',
+    (t, x, r) => t.conv(x, t.frozen(r(36), [4, 1, 3, 3]), t.frozen(r(4), [4]), { depthwise: true, stride: 2 }),
+  ],
+  ['frozen 3×3', (t, x, r) => t.conv(x, t.frozen(r(144), [4, 4, 3, 3]), t.frozen(r(4), [4]))],
+  ['relu6', (t, x) => t.relu6(x)],
+  ['add', (t, x) => t.add(x, t.relu6(x))],
+];
+
+const given = (of: string, shape: number[]): Value => ({ name: of, shape, trained: false });
+
+for (const [name, build] of operations) {
+  for (const size of [6, 7]) {
+    test(`gradients agree with finite differences: ${name}, ${size} × ${size}`, async () => {
+      const next = seeded('gradient check', name, size);
+      const random = (n: number): Float32Array => Float32Array.from({ length: n }, () => next() * 1.6 - 0.8);
+      const tape = new Tape();
+      const image = tape.input('image', [batch, 3, size, size]);
+      tape.input('targets', [batch, classes]);
+      tape.input('weights', [batch, 1]);
+      const before = tape.conv(image, tape.parameter('before', random(12), [4, 3, 1, 1]), tape.frozen(random(4), [4]));
+      const pooled = tape.averagePool(build(tape, before, random));
+      const width = pooled.shape[1] ?? 0;
+      const head = tape.parameter('head', random(classes * width), [classes, width]);
+      const logits = tape.dense(pooled, head, tape.parameter('bias', random(classes), [classes]));
+      tape.softmaxCrossEntropy(logits, given('targets', [batch, classes]), given('weights', [batch, 1]));
+      const session = await openSession(tape.finish(['loss']), 1);
+
+      const feeds: Record<string, Feed> = {
+        image: { data: random(batch * 3 * size * size), dims: [batch, 3, size, size] },
+        targets: { data: Float32Array.of(0.8, 0.1, 0.1, 0.2, 0.2, 0.6), dims: [batch, classes] },
+        weights: { data: Float32Array.of(1.5, 0.5), dims: [batch, 1] },
+      };
+      for (const [key, { values, shape }] of tape.parameters) feeds[key] = { data: values, dims: shape };
+      const results = await session.run(feeds);
+      const lossAt = async (): Promise<number> => (await session.run(feeds))('loss')[0] ?? Number.NaN;
+
+      for (const [key, { values }] of tape.parameters) {
+        // Along a random direction: one number stands for all values, large beside the noise of float32.
+        const analytic = Float32Array.from(results(`d_${key}`));
+        const length = Math.sqrt(analytic.reduce((sum, d) => sum + d * d, 0));
+        assert.ok(length > 1e-4, `${key} has no gradient`);
+        const direction = analytic.map((d) => d / length);
+        const kept = Float32Array.from(values);
+        const step = 1e-2;
+        values.set(kept.map((v, i) => v + step * (direction[i] ?? 0)));
+        const up = await lossAt();
+        values.set(kept.map((v, i) => v - step * (direction[i] ?? 0)));
+        const down = await lossAt();
+        values.set(kept);
+        const numeric = (up - down) / (2 * step);
+        assert.ok(Math.abs(numeric - length) < 0.02 * length + 2e-4, `${key}: ${length} against ${numeric}`);
+      }
+      await session.release();
+    });
+  }
+}
+
+test('SAME padding puts the odd pixel at the end', () => {
+  const cases: [number, number, number, readonly [number, number]][] = [
+    [160, 3, 2, [0, 1]],
+    [5, 3, 2, [1, 1]],
+    [80, 3, 1, [1, 1]],
+    [80, 1, 1, [0, 0]],
+  ];
+  for (const [size, kernel, stride, padding] of cases) assert.deepEqual(samePadding(size, kernel, stride), padding);
+});
+
+test('Adam finds the minimum of a parabola', () => {
+  const values = Float32Array.of(5, -3);
+  const parameters = new Map([['p', { shape: [2], values }]]);
+  const adam = new Adam();
+  for (let i = 0; i < 600; i++) adam.step(parameters, () => values.map((v, k) => 2 * (v - k)), 0.05);
+  assert.ok(Math.abs(values[0] ?? 9) < 0.01 && Math.abs((values[1] ?? 9) - 1) < 0.01, String(values));
+});

@@ -1,0 +1,23 @@
+import { closeSync, openSync, writeSync } from 'node:fs';
+import type { JobEvent, JobEventBody } from '@platform/contract/job';
+import type { Clock } from './clock.ts';
+
+/** Where the trainer tells what happens. */
+export interface Events {
+  tell(event: JobEventBody): void;
+  close(): void;
+}
+
+/** Appends one JSON object per line; each line is written whole, before `tell` returns. */
+export function eventFile(path: string, clock: Clock): Events {
+  const file = openSync(path, 'a');
+  let sequence = 0;
+  return {
+    tell: (event) => {
+      sequence++;
+      const line: JobEvent = { sequence, time: clock.instant(), ...event };
+      writeSync(file, `${JSON.stringify(line)}\n`);
+    },
+    close: () => closeSync(file),
+  };
+}

@@ -1,0 +1,120 @@
+/** Builds an ONNX graph node by node and writes it as a model file (opset 13, IR 8: runtimes since 1.9 read it). */
+import { ProtoWriter } from './proto.ts';
+
+export type TensorData = Float32Array | Uint8Array | BigInt64Array;
+/** Numbers of onnx.proto3's TensorProto.DataType. */
+export type DataType = 1 | 2 | 7;
+export const FLOAT: DataType = 1;
+export const UINT8: DataType = 2;
+const INT64: DataType = 7;
+
+/** A plain number is written as INT, number[] as INTS; a float needs the object form. */
+export type Attribute = number | string | readonly number[] | { float: number };
+export type Attributes = Readonly<Record<string, Attribute>>;
+
+export interface Port {
+  name: string;
+  type: DataType;
+  /** Absent: unknown. ONNX Runtime warns about each output shape that it cannot prove. */
+  dims?: readonly number[];
+}
+interface Constant {
+  name: string;
+  dims: readonly number[];
+  data: TensorData;
+}
+interface GraphNode {
+  op: string;
+  inputs: readonly string[];
+  output: string;
+  attributes: Attributes;
+}
+
+const dataType = (data: TensorData): DataType =>
+  data instanceof Float32Array ? FLOAT : data instanceof Uint8Array ? UINT8 : INT64;
+
+function encodeConstant({ name, dims, data }: Constant): Buffer {
+  const out = new ProtoWriter();
+  for (const dim of dims) out.int(1, dim);
+  const raw = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  return out.int(2, dataType(data)).bytes(8, name).bytes(9, raw).done();
+}
+function encodeAttribute(name: string, value: Attribute): Buffer {
+  const out = new ProtoWriter().bytes(1, name);
+  if (typeof value === 'number') return out.int(3, value).int(20, 2).done();
+  if (typeof value === 'string') return out.bytes(4, value).int(20, 3).done();
+  if ('float' in value) return out.float(2, value.float).int(20, 1).done();
+  for (const one of value) out.int(8, one);
+  return out.int(20, 7).done();
+}
+function encodeNode({ op, inputs, output, attributes }: GraphNode, name: string): Buffer {
+  const out = new ProtoWriter();
+  for (const input of inputs) out.bytes(1, input);
+  out.bytes(2, output).bytes(3, name).bytes(4, op);
+  for (const [key, value] of Object.entries(attributes)) out.bytes(5, encodeAttribute(key, value));
+  return out.done();
+}
+function encodePort({ name, type, dims }: Port): Buffer {
+  const tensor = new ProtoWriter().int(1, type);
+  if (dims) {
+    const shape = new ProtoWriter();
+    for (const dim of dims) shape.bytes(1, new ProtoWriter().int(1, dim).done());
+    tensor.bytes(2, shape.done());
+  }
+  const wrapped = new ProtoWriter().bytes(1, tensor.done()).done();
+  return new ProtoWriter().bytes(1, name).bytes(2, wrapped).done();
+}
+
+/** Nodes are added in topological order: every input is there before the node that reads it. */
+export class Graph {
+  readonly inputs: Port[] = [];
+  readonly outputs: Port[] = [];
+  readonly metadata: Record<string, string> = {};
+  #nodes: GraphNode[] = [];
+  readonly #constants = new Map<string, Constant>();
+  #made = 0;
+
+  /** Adds a constant and returns its name. */
+  constant(data: TensorData, dims: readonly number[]): string {
+    const name = `c${this.#made++}`;
+    this.#constants.set(name, { name, dims, data });
+    return name;
+  }
+  scalar(value: number): string {
+    return this.constant(Float32Array.of(value), []);
+  }
+  ints(values: readonly number[]): string {
+    return this.constant(BigInt64Array.from(values, BigInt), [values.length]);
+  }
+  /** Adds a node and returns the name of its output. */
+  op(
+    op: string,
+    inputs: readonly string[],
+    attributes: Attributes = {},
+    output = `${op.toLowerCase()}${this.#made++}`,
+  ): string {
+    this.#nodes.push({ op, inputs, output, attributes });
+    return output;
+  }
+  /** Drops what the declared outputs do not need, and encodes. */
+  encode(): Buffer {
+    const needed = new Set(this.outputs.map(({ name }) => name));
+    for (const node of this.#nodes.toReversed()) {
+      if (needed.has(node.output)) for (const input of node.inputs) needed.add(input);
+    }
+    const graph = new ProtoWriter();
+    for (const [at, node] of this.#nodes.entries()) {
+      if (needed.has(node.output)) graph.bytes(1, encodeNode(node, `n${at}`));
+    }
+    graph.bytes(2, 'graph');
+    for (const one of this.#constants.values()) if (needed.has(one.name)) graph.bytes(5, encodeConstant(one));
+    for (const port of this.inputs) graph.bytes(11, encodePort(port));
+    for (const port of this.outputs) graph.bytes(12, encodePort(port));
+    const opset = new ProtoWriter().bytes(1, '').int(2, 13).done();
+    const model = new ProtoWriter().int(1, 8).bytes(2, 'platform').bytes(7, graph.done()).bytes(8, opset);
+    for (const [key, value] of Object.entries(this.metadata)) {
+      model.bytes(14, new ProtoWriter().bytes(1, key).bytes(2, value).done());
+    }
+    return model.done();
+  }
+}
