@@ -9,7 +9,6 @@ import { actorOf } from '../store/audit.ts';
 import { readLogs, readMetrics } from '../store/job-reports.ts';
 import { deleteEnded, findJob, type JobRow, listJobs, moveOn, queuePositions } from '../store/jobs.ts';
 import { timeOf } from './protobuf-times.ts';
-import type { Deps } from './routes.ts';
 import { metadataOf, stateOf } from './training-metadata.ts';
 import { submit, submitCustom, type TrainingDeps } from './training-submit.ts';
 
