@@ -3,6 +3,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { agentFieldTable } from './gen/agent-fields.ts';
+import { apiDocs, descriptors } from './gen/api-docs.ts';
 import { configDocs } from './gen/config-docs.ts';
 import { configJsonSchema } from './gen/config-json-schema.ts';
 import { errorDocs } from './gen/error-docs.ts';
@@ -19,7 +20,9 @@ wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema()
 wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
 wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
 wanted.set('docs/generated/errors.md', errorDocs());
-wanted.set('docs/generated/rpc.md', rpcDocs(path.join(root, 'packages/contract/proto')));
+const protos = descriptors(root);
+for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${file}`, text);
+wanted.set('docs/generated/rpc.md', rpcDocs(protos));
 
 const read = (file: string): string | undefined => {
   try {
