@@ -27,11 +27,15 @@ export const file_platform_app_mltraining_v1_ml_training: GenFile = /*@__PURE__*
  */
 export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.SubmitTrainingJobRequest"> & {
   /**
+   * The organization that gets the model; the caller must be an owner of it.
+   *
    * @generated from field: string organization_id = 2;
    */
   organizationId: string;
 
   /**
+   * At most 128 letters, digits, _ and -; the files of the model carry it.
+   *
    * @generated from field: string model_name = 3;
    */
   modelName: string;
@@ -49,7 +53,7 @@ export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.Submi
   modelType: ModelType;
 
   /**
-   * The labels to learn.
+   * The labels to learn, at most 1000. Other labels of the pictures are ignored.
    *
    * @generated from field: repeated string tags = 6;
    */
@@ -61,7 +65,7 @@ export type SubmitTrainingJobRequest = Message<"platform.app.mltraining.v1.Submi
   datasetId: string;
 
   /**
-   * Unspecified: the default of the server.
+   * Unspecified and TFLITE: <model_name>.tflite and <model_name>.onnx. ONNX: that alone. Others are refused.
    *
    * @generated from field: platform.app.mltraining.v1.ModelFramework model_framework = 8;
    */
@@ -109,11 +113,15 @@ export type JobResources = Message<"platform.app.mltraining.v1.JobResources"> & 
   timeLimit?: Duration | undefined;
 
   /**
+   * Main memory of the trainer; one that takes more is ended.
+   *
    * @generated from field: uint32 memory_mib = 3;
    */
   memoryMib: number;
 
   /**
+   * Files that the trainer leaves, and what it puts aside meanwhile.
+   *
    * @generated from field: uint32 disk_mib = 4;
    */
   diskMib: number;
@@ -148,6 +156,8 @@ export const SubmitTrainingJobResponseSchema: GenMessage<SubmitTrainingJobRespon
  */
 export type SubmitCustomTrainingJobRequest = Message<"platform.app.mltraining.v1.SubmitCustomTrainingJobRequest"> & {
   /**
+   * All its pictures, whatever their labels, are frozen for the job.
+   *
    * @generated from field: string dataset_id = 1;
    */
   datasetId: string;
@@ -175,11 +185,15 @@ export type SubmitCustomTrainingJobRequest = Message<"platform.app.mltraining.v1
   modelVersion: string;
 
   /**
+   * `latest` is resolved at this moment.
+   *
    * @generated from field: string registry_item_version = 6;
    */
   registryItemVersion: string;
 
   /**
+   * Passed to the script as --key=value; keys of letters, digits, _ and -.
+   *
    * @generated from field: map<string, string> arguments = 7;
    */
   arguments: { [key: string]: string };
@@ -336,6 +350,8 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   createdOn?: Timestamp | undefined;
 
   /**
+   * Changes with each transition.
+   *
    * @generated from field: google.protobuf.Timestamp last_modified = 4;
    */
   lastModified?: Timestamp | undefined;
@@ -360,11 +376,15 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   errorStatus?: Status | undefined;
 
   /**
+   * Of the current run.
+   *
    * @generated from field: google.protobuf.Timestamp training_started = 9;
    */
   trainingStarted?: Timestamp | undefined;
 
   /**
+   * Set when COMPLETED, FAILED or CANCELED.
+   *
    * @generated from field: google.protobuf.Timestamp training_ended = 10;
    */
   trainingEnded?: Timestamp | undefined;
@@ -623,6 +643,8 @@ export const DeleteCompletedTrainingJobResponseSchema: GenMessage<DeleteComplete
  */
 export type TrainingJobLogEntry = Message<"platform.app.mltraining.v1.TrainingJobLogEntry"> & {
   /**
+   * debug, info, warn, error. An error line does not mean that the job failed.
+   *
    * @generated from field: string level = 1;
    */
   level: string;
@@ -655,6 +677,8 @@ export type GetTrainingJobLogsRequest = Message<"platform.app.mltraining.v1.GetT
   id: string;
 
   /**
+   * next_page_token of the page before; empty: from the start.
+   *
    * @generated from field: optional string page_token = 2;
    */
   pageToken?: string | undefined;
@@ -733,11 +757,15 @@ export const ListSupportedContainersResponseSchema: GenMessage<ListSupportedCont
  */
 export type Container = Message<"platform.app.mltraining.v1.Container"> & {
   /**
+   * What SubmitCustomTrainingJob names as container_version.
+   *
    * @generated from field: string key = 1;
    */
   key: string;
 
   /**
+   * Where it comes from, for example host:/usr/bin/python3.
+   *
    * @generated from field: string uri = 2;
    */
   uri: string;
@@ -753,6 +781,8 @@ export type Container = Message<"platform.app.mltraining.v1.Container"> & {
   description: string;
 
   /**
+   * End of upstream's support.
+   *
    * @generated from field: google.protobuf.Timestamp eol = 5;
    */
   eol?: Timestamp | undefined;
@@ -929,6 +959,8 @@ export const MLTrainingService: GenService<{
     output: typeof SubmitCustomTrainingJobResponseSchema;
   },
   /**
+   * A job with its progress, metrics and, at its end, evaluation. Unknown id: TRAINING_JOB_NOT_FOUND.
+   *
    * @generated from rpc platform.app.mltraining.v1.MLTrainingService.GetTrainingJob
    */
   getTrainingJob: {
@@ -937,7 +969,7 @@ export const MLTrainingService: GenService<{
     output: typeof GetTrainingJobResponseSchema;
   },
   /**
-   * Newest first. status 0: all jobs.
+   * Newest first. status 0: all jobs. Without page_size everything at once, as existing clients expect.
    *
    * @generated from rpc platform.app.mltraining.v1.MLTrainingService.ListTrainingJobs
    */
@@ -977,6 +1009,8 @@ export const MLTrainingService: GenService<{
     output: typeof GetTrainingJobLogsResponseSchema;
   },
   /**
+   * The environments for scripts that the runners of the caller's organizations offer now.
+   *
    * @generated from rpc platform.app.mltraining.v1.MLTrainingService.ListSupportedContainers
    */
   listSupportedContainers: {
