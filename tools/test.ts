@@ -1,7 +1,8 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs them with node's own runner, whose summary comes last.
 // npm run test:full runs the files named *.full.test.ts instead: they need Debian's packages or PyPI, which are installed first.
 import { spawnSync } from 'node:child_process';
-import { globSync, statSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { installForFull } from './full-needs.ts';
 
@@ -33,12 +34,16 @@ const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')]
   stdio: ['ignore', 'ignore', 'inherit'],
 });
 if (built.status !== 0) process.exit(built.status ?? 1);
+const record = path.join(mkdtempSync(path.join(tmpdir(), 'platform-tests-')), 'tap');
 const done = spawnSync(
   process.execPath,
   [
     '--disable-warning=ExperimentalWarning',
     '--test',
     '--test-reporter=spec',
+    '--test-reporter-destination=stdout',
+    '--test-reporter=tap',
+    `--test-reporter-destination=${record}`,
     '--test-concurrency=2',
     '--test-timeout=420000',
     ...files,
@@ -49,4 +54,11 @@ const done = spawnSync(
     env: { ...process.env, ...fullEnv },
   },
 );
+const skipped = readFileSync(record, 'utf8').match(/^ *ok .*# SKIP.*$/gm) ?? [];
+rmSync(path.dirname(record), { recursive: true, force: true });
+// Where everything is there, as in CI, a test that did not run is a test that failed.
+if (process.env['PLATFORM_NO_SKIPS'] === '1' && skipped.length > 0) {
+  process.stderr.write(`${skipped.length} tests were skipped:\n${skipped.join('\n')}\n`);
+  process.exit(1);
+}
 process.exit(done.status ?? 1);
