@@ -230,7 +230,13 @@ async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: C
       packed,
       files: files.map((file) => ({ path: file.path, sha256: file.sha256, size_bytes: file.sizeBytes })),
       metadata: { model_type: row.kind, model_framework: row.modelFramework },
-      lineage: { jobId: row.id, datasetVersionId: row.datasetVersionId, evaluation },
+      lineage: {
+        jobId: row.id,
+        datasetId: row.datasetId,
+        datasetVersionId: row.datasetVersionId,
+        script: row.registryItemId ? { id: row.registryItemId, version: row.registryItemVersion } : undefined,
+        evaluation,
+      },
       now,
     });
     await trx

@@ -7,6 +7,16 @@ import type { PackageFile, PackageKind } from './training-schema.ts';
 
 export type Version = Selectable<Tables['registryVersion']> & { type: PackageKind };
 
+/** Where a trained model comes from. */
+export type Lineage = {
+  jobId: string;
+  datasetId: string;
+  datasetVersionId: string;
+  /** The training script; built-in trainers: undefined. */
+  script: { id: string; version: string } | undefined;
+  evaluation: { [key: string]: unknown } | null;
+};
+
 /** A version about to be published. Its package lies in the blob store already. */
 export type NewVersion = {
   orgId: string;
@@ -17,7 +27,7 @@ export type NewVersion = {
   files: readonly PackageFile[];
   metadata: { [key: string]: unknown };
   platform?: string | undefined;
-  lineage?: { jobId: string; datasetVersionId: string; evaluation: { [key: string]: unknown } | null };
+  lineage?: Lineage;
   now: number;
 };
 
@@ -48,7 +58,10 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
       metadata,
       platform: of.platform ?? null,
       jobId: of.lineage?.jobId ?? null,
+      datasetId: of.lineage?.datasetId ?? null,
       datasetVersionId: of.lineage?.datasetVersionId ?? null,
+      scriptId: of.lineage?.script?.id ?? null,
+      scriptVersion: of.lineage?.script?.version ?? null,
       evaluation: of.lineage?.evaluation ? JSON.stringify(of.lineage.evaluation) : null,
       createdOn: at(of.now),
     })

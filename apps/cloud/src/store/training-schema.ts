@@ -1,4 +1,5 @@
 import type { Generated, JSONColumnType } from 'kysely';
+import type { JobLimits } from '@platform/contract/job';
 
 /** ms since 1970 in memory; written with `at(ms)` of database.ts. */
 type Time = number;
@@ -95,7 +96,11 @@ export type TrainingJobRow = {
   datasetVersionId: string;
   manifestSha256: string;
   seed: number;
-  limits: JSONColumnType<{ wall_seconds: number; memory_mib: number; disk_mib: number }>;
+  limits: JSONColumnType<JobLimits>;
+  registryItemId: Generated<string>;
+  registryItemVersion: Generated<string>;
+  scriptSha256: string | null;
+  containerVersion: Generated<string>;
   createdBy: string;
   state: 'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled';
   attempt: number;
@@ -147,6 +152,27 @@ type TrainingMetric = {
   time: Time;
   values: JSONColumnType<Json>;
 };
+export type StoredContainer = {
+  key: string;
+  uri: string;
+  framework: string;
+  description: string;
+  /** ms since 1970. */
+  eol_ms: number | null;
+};
+type RunnerRow = {
+  orgId: string;
+  id: string;
+  host: string;
+  version: string;
+  executor: string;
+  kinds: string[];
+  gpus: number;
+  containers: JSONColumnType<StoredContainer[]>;
+  noScriptsBecause: string;
+  lastSeen: Time;
+};
+type AttemptKey = { orgId: string; jobId: string; attempt: number; id: string; keyHash: Buffer };
 export type PackageKind = 'archive' | 'ml_model' | 'module' | 'slam_map' | 'ml_training';
 type RegistryItem = {
   orgId: string;
@@ -173,6 +199,9 @@ type RegistryVersion = {
   platform: string | null;
   jobId: string | null;
   datasetVersionId: string | null;
+  datasetId: string | null;
+  scriptId: string | null;
+  scriptVersion: string | null;
   evaluation: JSONColumnType<Json> | null;
   createdOn: Time;
 };
@@ -191,6 +220,8 @@ export type TrainingTables = {
   trainingEvent: TrainingEvent;
   trainingLog: TrainingLog;
   trainingMetric: TrainingMetric;
+  runner: RunnerRow;
+  attemptKey: AttemptKey;
   registryItem: RegistryItem;
   registryVersion: RegistryVersion;
 };
