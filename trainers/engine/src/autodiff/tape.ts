@@ -69,13 +69,17 @@ export class Tape {
   #sum(x: string, axes: readonly number[]): string {
     return this.graph.op('ReduceSum', [x, this.graph.ints(axes)], { keepdims: 0 });
   }
-  #accumulate(value: Value, gradient: string): void {
+  /** Adds to the gradient of a value; frozen ones take none. */
+  accumulate(value: Value, gradient: string): void {
     if (!value.trained) return;
     const before = this.#gradients.get(value.name);
     this.#gradients.set(value.name, before === undefined ? gradient : this.graph.op('Add', [before, gradient]));
   }
-  /** Remembers what to emit once the gradient of `y` is known. */
-  #backward(y: Value, rule: (dy: string) => void): Value {
+  /**
+   * An operation that is defined elsewhere: `y` names the node with its result, `rule` is called by `finish` with the
+   * gradient of `y` and accumulates those of the operands.
+   */
+  derive(y: Value, rule: (dy: string) => void): Value {
     if (y.trained) {
       this.#rules.push(() => {
         const dy = this.#gradients.get(y.name);
@@ -98,12 +102,12 @@ export class Tape {
     const attributes = { pads, strides: [stride, stride], group, kernel_shape: [k, k] };
     const name = this.graph.op('Conv', [x.name, w.name, bias.name], attributes);
     const trained = x.trained || w.trained || bias.trained;
-    return this.#backward({ name, shape, trained }, (dy) => {
-      if (bias.trained) this.#accumulate(bias, this.#sum(dy, [0, 2, 3]));
-      if (w.trained) this.#accumulate(w, this.#convWeightGradient(x, w, dy, { shape, pads, stride, depthwise }));
+    return this.derive({ name, shape, trained }, (dy) => {
+      if (bias.trained) this.accumulate(bias, this.#sum(dy, [0, 2, 3]));
+      if (w.trained) this.accumulate(w, this.#convWeightGradient(x, w, dy, { shape, pads, stride, depthwise }));
       if (!x.trained) return;
       if (stride === 1) {
-        this.#accumulate(x, this.#sameConvInputGradient(w, dy, { k, group, pads, depthwise }));
+        this.accumulate(x, this.#sameConvInputGradient(w, dy, { k, group, pads, depthwise }));
         return;
       }
       const outputPadding = [
@@ -111,7 +115,7 @@ export class Tape {
         width - ((shape[3] - 1) * stride + k - left - right),
       ];
       const transposed = { ...attributes, output_padding: outputPadding };
-      this.#accumulate(x, this.graph.op('ConvTranspose', [dy, w.name], transposed));
+      this.accumulate(x, this.graph.op('ConvTranspose', [dy, w.name], transposed));
     });
   }
   /** One matrix product per offset of the kernel: windows of the padded input against dY. */
@@ -165,16 +169,16 @@ export class Tape {
   relu6(x: Value): Value {
     const g = this.graph;
     const name = g.op('Clip', [x.name, g.scalar(0), g.scalar(6)]);
-    return this.#backward({ name, shape: x.shape, trained: x.trained }, (dy) => {
+    return this.derive({ name, shape: x.shape, trained: x.trained }, (dy) => {
       const inside = g.op('And', [g.op('Greater', [name, g.scalar(0)]), g.op('Less', [name, g.scalar(6)])]);
-      this.#accumulate(x, g.op('Where', [inside, dy, g.scalar(0)]));
+      this.accumulate(x, g.op('Where', [inside, dy, g.scalar(0)]));
     });
   }
   add(a: Value, b: Value): Value {
     const name = this.graph.op('Add', [a.name, b.name]);
-    return this.#backward({ name, shape: a.shape, trained: a.trained || b.trained }, (dy) => {
-      this.#accumulate(a, dy);
-      this.#accumulate(b, dy);
+    return this.derive({ name, shape: a.shape, trained: a.trained || b.trained }, (dy) => {
+      this.accumulate(a, dy);
+      this.accumulate(b, dy);
     });
   }
   /** [N,C,H,W] → [N,C]. */
@@ -182,9 +186,9 @@ export class Tape {
     const [n, c, h, w] = shape4(x);
     const g = this.graph;
     const name = g.op('ReduceMean', [x.name], { axes: [2, 3], keepdims: 0 });
-    return this.#backward({ name, shape: [n, c], trained: x.trained }, (dy) => {
+    return this.derive({ name, shape: [n, c], trained: x.trained }, (dy) => {
       const share = this.#reshape(g.op('Mul', [dy, g.scalar(1 / (h * w))]), [n, c, 1, 1]);
-      this.#accumulate(x, g.op('Expand', [share, g.ints(x.shape)]));
+      this.accumulate(x, g.op('Expand', [share, g.ints(x.shape)]));
     });
   }
   /** [N,D] · [K,D]ᵀ + [K] → [N,K]. */
@@ -194,10 +198,10 @@ export class Tape {
     const g = this.graph;
     const name = g.op('Gemm', [x.name, w.name, bias.name], { transB: 1 });
     const trained = x.trained || w.trained || bias.trained;
-    return this.#backward({ name, shape: [n, k], trained }, (dy) => {
-      this.#accumulate(w, g.op('MatMul', [g.op('Transpose', [dy], { perm: [1, 0] }), x.name]));
-      this.#accumulate(bias, this.#sum(dy, [0]));
-      this.#accumulate(x, g.op('MatMul', [dy, w.name]));
+    return this.derive({ name, shape: [n, k], trained }, (dy) => {
+      this.accumulate(w, g.op('MatMul', [g.op('Transpose', [dy], { perm: [1, 0] }), x.name]));
+      this.accumulate(bias, this.#sum(dy, [0]));
+      this.accumulate(x, g.op('MatMul', [dy, w.name]));
     });
   }
   /**

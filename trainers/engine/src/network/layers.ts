@@ -1,0 +1,91 @@
+/**
+ * A network as a list of layers, the one description out of which the ONNX and the TensorFlow Lite file are made. Values
+ * are numbered; 0 is the picture, RGB 0..255 as float32. Shapes are given without the batch; layouts are the formats' own.
+ */
+
+export type Dims4 = readonly [number, number, number, number];
+
+export interface ConvLayer {
+  is: 'conv';
+  input: number;
+  depthwise: boolean;
+  stride: 1 | 2;
+  relu: boolean;
+  /** [O,I,k,k]; depthwise [C,1,k,k]. Padding is SAME, the odd pixel at the end. */
+  dims: Dims4;
+  weights: Float32Array;
+  bias: Float32Array;
+}
+export interface UpsampleLayer {
+  is: 'upsample';
+  input: number;
+  factor: number;
+  /** Bilinear; pixels are taken as points at their upper left corner or at their centre. */
+  anchor: 'corner' | 'center';
+}
+export type Layer = { output: number } & (
+  | ConvLayer
+  | UpsampleLayer
+  | { is: 'add'; inputs: readonly [number, number] }
+  /** The second may be one value per channel. */
+  | { is: 'multiply'; inputs: readonly [number, number] }
+  | { is: 'scale'; input: number; factor: number }
+  | { is: 'concat'; inputs: readonly number[] }
+  /** Over height and width, which become 1. */
+  | { is: 'mean'; input: number }
+  | { is: 'relu' | 'sigmoid' | 'hard-sigmoid' | 'hard-swish'; input: number }
+);
+export type LayerOf<K extends Layer['is']> = Extract<Layer, { is: K }>;
+
+export function inputsOf(layer: Layer): readonly number[] {
+  return 'inputs' in layer ? layer.inputs : [layer.input];
+}
+
+/** The layers that `wanted` values need, in their order. */
+export function needed(layers: readonly Layer[], wanted: readonly number[]): Layer[] {
+  const values = new Set(wanted);
+  const kept: Layer[] = [];
+  for (const layer of layers.toReversed()) {
+    if (!values.has(layer.output)) continue;
+    kept.push(layer);
+    for (const input of inputsOf(layer)) values.add(input);
+  }
+  return kept.toReversed();
+}
+
+export interface Size {
+  channels: number;
+  height: number;
+  width: number;
+}
+/** Sizes of all values for a picture of this size. */
+export function sizesOf(layers: readonly Layer[], picture: Size): Map<number, Size> {
+  const sizes = new Map([[0, picture]]);
+  const of = (value: number): Size => {
+    const found = sizes.get(value);
+    if (!found) throw new Error(`value ${value} is used before it is made`);
+    return found;
+  };
+  for (const layer of layers) {
+    const [first = 0] = inputsOf(layer);
+    const from = of(first);
+    sizes.set(layer.output, sizeAfter(layer, from, of));
+  }
+  return sizes;
+}
+function sizeAfter(layer: Layer, from: Size, of: (value: number) => Size): Size {
+  switch (layer.is) {
+    case 'conv': {
+      const { stride, dims } = layer;
+      return { channels: dims[0], height: Math.ceil(from.height / stride), width: Math.ceil(from.width / stride) };
+    }
+    case 'upsample':
+      return { ...from, height: from.height * layer.factor, width: from.width * layer.factor };
+    case 'concat':
+      return { ...from, channels: layer.inputs.reduce((sum, one) => sum + of(one).channels, 0) };
+    case 'mean':
+      return { ...from, height: 1, width: 1 };
+    default:
+      return from;
+  }
+}

@@ -1,0 +1,56 @@
+import type { Graph } from '../onnx/graph.ts';
+import type { Layer, UpsampleLayer } from './layers.ts';
+
+const onnxOps = { relu: 'Relu', sigmoid: 'Sigmoid' } as const;
+
+function upsample(g: Graph, x: string, { factor, anchor }: UpsampleLayer): string {
+  const scales = g.constant(Float32Array.of(1, 1, factor, factor), [4]);
+  const mode = anchor === 'center' ? 'half_pixel' : 'asymmetric';
+  return g.op('Resize', [x, '', scales], { mode: 'linear', coordinate_transformation_mode: mode });
+}
+/** min(1, max(0, x/6 + 1/2)) */
+const hardSigmoid = (g: Graph, x: string): string =>
+  g.op('HardSigmoid', [x], { alpha: { float: 1 / 6 }, beta: { float: 0.5 } });
+
+/** Emits the layers whose inputs are in `values`, NCHW, and puts their outputs there. */
+export function emitOnnx(g: Graph, layers: readonly Layer[], values: Map<number, string>): void {
+  const of = (value: number): string => {
+    const name = values.get(value);
+    if (name === undefined) throw new Error(`value ${value} is used before it is made`);
+    return name;
+  };
+  for (const layer of layers) if (!values.has(layer.output)) values.set(layer.output, emit(g, layer, of));
+}
+function emit(g: Graph, layer: Layer, of: (value: number) => string): string {
+  switch (layer.is) {
+    case 'conv': {
+      const { dims, stride, depthwise, weights, bias } = layer;
+      const y = g.op('Conv', [of(layer.input), g.constant(weights, dims), g.constant(bias, [dims[0]])], {
+        auto_pad: 'SAME_UPPER',
+        strides: [stride, stride],
+        group: depthwise ? dims[0] : 1,
+        kernel_shape: [dims[2], dims[3]],
+      });
+      return layer.relu ? g.op('Relu', [y]) : y;
+    }
+    case 'add':
+      return g.op('Add', layer.inputs.map(of));
+    case 'multiply':
+      return g.op('Mul', layer.inputs.map(of));
+    case 'scale':
+      return g.op('Mul', [of(layer.input), g.scalar(layer.factor)]);
+    case 'concat':
+      return g.op('Concat', layer.inputs.map(of), { axis: 1 });
+    case 'mean':
+      return g.op('ReduceMean', [of(layer.input)], { axes: [2, 3], keepdims: 1 });
+    case 'upsample':
+      return upsample(g, of(layer.input), layer);
+    case 'hard-sigmoid':
+      return hardSigmoid(g, of(layer.input));
+    case 'hard-swish':
+      return g.op('Mul', [of(layer.input), hardSigmoid(g, of(layer.input))]);
+    case 'relu':
+    case 'sigmoid':
+      return g.op(onnxOps[layer.is], [of(layer.input)]);
+  }
+}
