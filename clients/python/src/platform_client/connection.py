@@ -1,0 +1,272 @@
+"""Calls to one server as one caller: addresses, tokens, repetition."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import os
+import random
+import ssl
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from grpclib import GRPCError, Status
+from grpclib.client import Channel
+from grpclib.exceptions import ProtocolError, StreamTerminatedError
+
+from platform_client.errors import PlatformError, http_error, local_error, platform_error, was_not_sent
+from platform_client.gen.platform.auth.v1 import auth_grpc, auth_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+
+    from grpclib.client import StreamUnaryMethod, UnaryUnaryMethod
+
+    from platform_client.credentials import Credentials
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+# What grpclib, the system and the event loop raise; everything else is a mistake in a program and stays what it is.
+_OF_TRANSPORT = (GRPCError, ProtocolError, StreamTerminatedError, OSError, asyncio.TimeoutError)
+
+
+class _SourceFailedError(Exception):
+    """What is to be uploaded cannot be read: no failure of the connection, even where it is an OSError."""
+
+
+class _Attempt(Protocol[Result_co]):
+    def __call__(self, channel: Channel, metadata: Mapping[str, str]) -> Awaitable[Result_co]: ...
+
+
+class _Link:
+    """One connection to the server, with the number of calls that use it."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.calls = 0
+        self.is_current = True
+
+
+class Connection:
+    """Authenticates when needed and again when a token was refused; repeats what is safe when the server is away."""
+
+    def __init__(
+        self, url: str | None, credentials: Credentials, *, timeout: float, retry_time: float, ca_file: str | None
+    ) -> None:
+        self.url = (url or os.environ.get("PLATFORM_URL") or "").rstrip("/")
+        self._credentials = credentials
+        self._timeout = timeout
+        self._retry_time = retry_time
+        self._host, self._port, self._is_tls = _address(self.url)
+        self._ca_file = ca_file
+        self._link: _Link | None = None
+        self._token: str | None = None
+        # Made with the first call, which has the event loop that it belongs to.
+        self._lock: asyncio.Lock | None = None
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Ends the connection; calls that wait for an answer fail."""
+        self._is_closed = True
+        if self._link is not None:
+            self._link.channel.close()
+            self._link = None
+
+    async def unary(
+        self,
+        method: Callable[[Channel], UnaryUnaryMethod[Request, Answer]],
+        request: Request,
+        *,
+        repeat: bool = False,
+        timeout: float | None = None,
+    ) -> Answer:
+        """One question, one answer. ``repeat``: making the call twice is as good as making it once."""
+
+        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> Answer:
+            return await method(channel)(request, metadata=dict(metadata), timeout=timeout or self._timeout)
+
+        return await self._patiently(lambda: self._authorized(attempt), repeat=repeat)
+
+    async def upload(
+        self,
+        method: Callable[[Channel], StreamUnaryMethod[Request, Answer]],
+        messages: Callable[[], AsyncIterable[Request]],
+        *,
+        timeout: float,
+    ) -> Answer:
+        """Many messages, one answer. ``messages`` is asked again when the token was refused."""
+
+        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> Answer:
+            async with method(channel).open(metadata=dict(metadata), timeout=timeout) as stream:
+                async for message in _named(messages()):
+                    await stream.send_message(message)
+                await stream.end()
+                answer = await stream.recv_message()
+            if answer is None:
+                raise local_error("INTERNAL", "The server ended an upload without an answer.", {})
+            return answer
+
+        try:
+            return await self._patiently(lambda: self._authorized(attempt), repeat=False)
+        except _SourceFailedError as error:
+            raise (error.__cause__ or error) from None
+
+    @contextlib.asynccontextmanager
+    async def download(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[http.client.HTTPResponse]:
+        """A plain HTTP GET of a path of the server. Its answer is read in a thread, see `read`."""
+        token = await self._bearer()
+        try:
+            wire, response = await self._get(path, headers, token)
+            if response.status == 401:
+                wire.close()
+                wire, response = await self._get(path, headers, await self._bearer(refused=token))
+        except (OSError, http.client.HTTPException) as error:
+            raise platform_error(error, self.url) from error
+        try:
+            if response.status >= 300:
+                raise http_error(response.status, await self.read(response, 65_536), f"{self.url}{path}")
+            yield response
+        finally:
+            wire.close()
+
+    async def read(self, response: http.client.HTTPResponse, size: int) -> bytes:
+        """At most ``size`` more bytes of a download; none at its end."""
+        try:
+            return await asyncio.to_thread(response.read, size)
+        except (OSError, http.client.HTTPException) as error:
+            raise platform_error(error, self.url) from error
+
+    async def _get(
+        self, path: str, headers: Mapping[str, str], token: str
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        wire = (
+            http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls("http/1.1"))
+            if self._is_tls
+            else http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        )
+
+        def ask() -> http.client.HTTPResponse:
+            wire.request("GET", path, headers={**headers, "authorization": f"Bearer {token}"})
+            return wire.getresponse()
+
+        return wire, await asyncio.to_thread(ask)
+
+    def _tls(self, protocol: str) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self._ca_file)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.set_alpn_protocols([protocol])
+        return context
+
+    @contextlib.asynccontextmanager
+    async def _channel(self) -> AsyncIterator[Channel]:
+        if self._is_closed:
+            raise local_error("INVALID_ARGUMENT", "The client was closed.", {"field": "client"})
+        if self._link is None:
+            tls = self._tls("h2") if self._is_tls else None
+            self._link = _Link(Channel(self._host, self._port, ssl=tls))
+        link = self._link
+        link.calls += 1
+        try:
+            yield link.channel
+        except (asyncio.TimeoutError, TimeoutError):
+            # The connection may be dead without anybody having said so: later calls get another one.
+            link.is_current = False
+            if self._link is link:
+                self._link = None
+            raise
+        finally:
+            link.calls -= 1
+            if link.calls == 0 and not link.is_current:
+                link.channel.close()
+
+    async def _once(self, attempt: _Attempt[Result], metadata: Mapping[str, str]) -> Result:
+        try:
+            async with self._channel() as channel:
+                return await attempt(channel, metadata)
+        except _OF_TRANSPORT as error:
+            raise platform_error(error, self.url) from error
+
+    async def _authorized(self, attempt: _Attempt[Result]) -> Result:
+        token = await self._bearer()
+        try:
+            return await self._once(attempt, {"authorization": f"Bearer {token}"})
+        except PlatformError as error:
+            if error.grpc_status is not Status.UNAUTHENTICATED:
+                raise
+        again = await self._bearer(refused=token)
+        return await self._once(attempt, {"authorization": f"Bearer {again}"})
+
+    async def _bearer(self, *, refused: str | None = None) -> str:
+        """The token, fetched once for all calls that wait for it; another one than ``refused``."""
+        self._lock = self._lock or asyncio.Lock()
+        async with self._lock:
+            if self._token is None or self._token == refused:
+                self._token = None
+                self._token = await self._patiently(self._authenticate, repeat=True)
+            return self._token
+
+    async def _authenticate(self) -> str:
+        given = self._credentials
+        request = auth_pb2.AuthenticateRequest(
+            entity=given.auth_entity, credentials=auth_pb2.Credentials(type=given.type, payload=given.payload)
+        )
+
+        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> str:
+            call = auth_grpc.AuthServiceStub(channel).Authenticate
+            answer = await call(request, metadata=dict(metadata), timeout=self._timeout)
+            return answer.access_token
+
+        return await self._once(attempt, {})
+
+    async def _patiently(self, once: Callable[[], Awaitable[Result]], *, repeat: bool) -> Result:
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._retry_time
+        longest = 0.1
+        while True:
+            try:
+                return await once()
+            except PlatformError as error:
+                is_away = error.retry == "later" and error.grpc_status is Status.UNAVAILABLE
+                pause = random.uniform(0, longest)
+                if not (is_away and (repeat or was_not_sent(error))) or clock() + pause >= until:
+                    raise
+            await asyncio.sleep(pause)
+            longest = min(longest * 2, 2.0)
+
+
+async def _named(messages: AsyncIterable[Request]) -> AsyncIterator[Request]:
+    try:
+        async for message in messages:
+            yield message
+    except OSError as error:
+        raise _SourceFailedError from error
+
+
+def _address(url: str) -> tuple[str, int, bool]:
+    """Host, port and whether the connection is encrypted."""
+    if url == "":
+        what = "The address of the server is not known: give url or set PLATFORM_URL."
+        raise local_error("INVALID_ARGUMENT", what, {"field": "url"})
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise _bad_address(url, str(error)) from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise _bad_address(url, "it begins with http:// or https:// and names a host")
+    if parts.path or parts.query or parts.fragment or parts.username:
+        raise _bad_address(url, "nothing follows host and port")
+    is_tls = parts.scheme == "https"
+    return parts.hostname, port or (443 if is_tls else 80), is_tls
+
+
+def _bad_address(url: str, limit: str) -> PlatformError:
+    data = {"field": "url", "value": url, "limit": limit}
+    return local_error(
+        "INVALID_ARGUMENT", f"url is not valid: {url}; {limit}, for example http://127.0.0.1:8080.", data
+    )

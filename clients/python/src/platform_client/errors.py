@@ -1,0 +1,145 @@
+"""What calls fail with."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from typing import TYPE_CHECKING, Literal, cast
+
+from google.rpc import error_details_pb2
+from grpclib import GRPCError, Status
+from grpclib.exceptions import ProtocolError, StreamTerminatedError
+
+from platform_client.gen.error_table import ERROR_TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Retry = Literal["never", "later", "now"]
+
+# Tells our google.rpc.ErrorInfo from those of proxies in between.
+_DOMAIN = "platform"
+_PASSING = {Status.UNAVAILABLE, Status.DEADLINE_EXCEEDED, Status.ABORTED}
+
+
+class PlatformError(Exception):
+    """Everything that a call can fail with. ``code`` is stable: branch on it, never on the message.
+
+    Attributes:
+        code: Row of the error table (docs/generated/errors.md), for example ``DATASET_NOT_FOUND``; the name of the
+            gRPC status where the server named no row.
+        what: What happened, one sentence.
+        remedy: What to do about it; empty when nobody knows.
+        data: What the error is about, for example ``{"datasetId": "…"}``.
+        retry: Whether the same call may be made again: ``never``, ``later`` (with back-off), ``now`` (once, at once).
+        grpc_status: For example ``grpclib.Status.NOT_FOUND``.
+
+    Example::
+
+        try:
+            await client.ml_training_client.cancel_training_job(job_id)
+        except PlatformError as error:
+            if error.code != "JOB_FINISHED":
+                raise
+    """
+
+    def __init__(
+        self, code: str, what: str, remedy: str, data: Mapping[str, str], retry: Retry, grpc_status: Status
+    ) -> None:
+        # All of them, so that the error survives being sent to another process.
+        super().__init__(code, what, remedy, data, retry, grpc_status)
+        self.code = code
+        self.what = what
+        self.remedy = remedy
+        self.data = data
+        self.retry: Retry = retry
+        self.grpc_status = grpc_status
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.what} {self.remedy}".rstrip()
+
+
+def _row(code: str) -> tuple[Status, Retry, str] | None:
+    row = ERROR_TABLE.get(code)
+    if row is None:
+        return None
+    name, retry, remedy = row
+    # gRPC spells CANCELLED with two l.
+    status = Status["CANCELLED" if name == "canceled" else name.upper()]
+    return status, cast("Retry", retry), remedy
+
+
+def local_error(code: str, what: str, data: Mapping[str, str]) -> PlatformError:
+    """The error of a row of the table, made on this side of the wire."""
+    row = _row(code)
+    if row is None:
+        raise KeyError(code)
+    status, retry, remedy = row
+    return PlatformError(code, what, remedy, data, retry, status)
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the server is away or busy, so that the same may work in a moment."""
+    return isinstance(error, PlatformError) and error.retry == "later"
+
+
+def was_not_sent(error: PlatformError) -> bool:
+    """Whether the call certainly never reached the server: it may be made again whatever it does."""
+    return isinstance(error.__cause__, ConnectionRefusedError)
+
+
+def platform_error(error: Exception, url: str) -> PlatformError:
+    """What a failure of the transport means."""
+    if isinstance(error, GRPCError):
+        return _of_status(error)
+    if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
+        what = f"The server {url} did not answer in time."
+        remedy = "Try again, with a longer timeout where much has to be done."
+        return PlatformError("DEADLINE_EXCEEDED", what, remedy, {"url": url}, "later", Status.DEADLINE_EXCEEDED)
+    if isinstance(error, ProtocolError):
+        problem = f"it does not speak gRPC ({error})"
+    elif isinstance(error, ssl.SSLCertVerificationError):
+        problem = f"its certificate is not trusted ({error.verify_message})"
+    elif isinstance(error, StreamTerminatedError):
+        problem = "the connection was lost"
+    else:
+        problem = str(error) or type(error).__name__
+    return local_error("OFFLINE", f"The server {url} cannot be reached: {problem}.", {"url": url, "problem": problem})
+
+
+def _of_status(error: GRPCError) -> PlatformError:
+    message = error.message or ""
+    info = next(
+        (
+            detail
+            for detail in error.details or ()
+            if isinstance(detail, error_details_pb2.ErrorInfo) and detail.domain == _DOMAIN
+        ),
+        None,
+    )
+    if info is None:
+        retry: Retry = "later" if error.status in _PASSING else "never"
+        return PlatformError(error.status.name, message, "", {}, retry, error.status)
+    row = _row(info.reason)
+    data = dict(info.metadata)
+    what = data.pop("what", message.removeprefix(f"{info.reason}: "))
+    remedy = data.pop("remedy", row[2] if row else "")
+    retry = row[1] if row else ("later" if error.status in _PASSING else "never")
+    return PlatformError(info.reason, what, remedy, data, retry, error.status)
+
+
+def http_error(status: int, body: bytes, url: str) -> PlatformError:
+    """The error of a plain HTTP answer; the server sends JSON with code, message and remedy."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        said = None
+    fields = said if isinstance(said, dict) else {}
+    code = str(fields.get("code", f"HTTP_{status}"))
+    row = _row(code)
+    text = body[:200].decode("utf8", "replace")
+    what = str(fields.get("message", f"{url} answered {status}{text and ': '}{text}"))
+    remedy = str(fields.get("remedy", row[2] if row else ""))
+    retry: Retry = row[1] if row else ("later" if status >= 500 else "never")
+    return PlatformError(code, what, remedy, {"url": url}, retry, row[0] if row else Status.UNKNOWN)
