@@ -71,6 +71,12 @@ export const errorTable = {
     message: 'The configuration was changed meanwhile: it is at revision {revision}[, not {expectedRevision}].',
     remedy: 'Load the newest revision, make your change again and save.',
   },
+  CONTAINER_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'No runner of the organization offers the container "{container}"[; there are: {known}].',
+    remedy: 'Choose one of ListSupportedContainers, or leave container_version empty for the default of the runner.',
+  },
   DATABASE_UNAVAILABLE: {
     rpc: 'unavailable',
     retry: 'later',
@@ -94,6 +100,18 @@ export const errorTable = {
     retry: 'never',
     message: 'There is no dataset[ {datasetId}].',
     remedy: 'Check dataset_id; datasets of other organizations are not visible.',
+  },
+  DATASET_TOO_LARGE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The dataset[ {datasetId}] holds {count} pictures; one job takes at most {limit}.',
+    remedy: 'Train on a part of it: make a dataset with fewer pictures.',
+  },
+  DATASET_TOO_SMALL: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The dataset[ {datasetId}] holds {count} pictures; an object detector needs at least {limit}.',
+    remedy: 'Add pictures with bounding boxes to the dataset.',
   },
   DATASET_TYPE_MISMATCH: {
     rpc: 'failed_precondition',
@@ -141,8 +159,8 @@ export const errorTable = {
   FRAMEWORK_NOT_SUPPORTED: {
     rpc: 'invalid_argument',
     retry: 'never',
-    message: 'Built-in training does not make {framework} models.',
-    remedy: 'Choose MODEL_FRAMEWORK_ONNX or leave model_framework unset, or submit a custom training script.',
+    message: 'Built-in training does not make {framework} models[ of type {modelType}]; it makes {made}.',
+    remedy: 'Choose one of these or leave model_framework unset, or submit a custom training script.',
   },
   HASH_MISMATCH: {
     rpc: 'data_loss',
@@ -242,12 +260,6 @@ export const errorTable = {
     message: 'The message is larger than the limit of {limitBytes} bytes.',
     remedy: 'Send less at once, or upload the file as a stream.',
   },
-  MODEL_TYPE_NOT_SUPPORTED: {
-    rpc: 'unimplemented',
-    retry: 'never',
-    message: 'There is no built-in trainer for {modelType} yet.',
-    remedy: 'Use MODEL_TYPE_SINGLE_LABEL_CLASSIFICATION.',
-  },
   MODEL_UNUSABLE: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -301,6 +313,13 @@ export const errorTable = {
     retry: 'never',
     message: 'The package {packageId} in version {version} cannot be used[: {problem}].',
     remedy: 'Publish it again under a new version; the version used before stays in place.',
+  },
+  PACKAGE_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Version {version} of package {packageId} is in the configuration of {count} machine(s)[, for example {machine}].',
+    remedy: 'Take it out of these configurations, or put another version there, and delete it then.',
   },
   PACKAGE_NOT_FOUND: {
     rpc: 'not_found',
@@ -362,11 +381,49 @@ export const errorTable = {
     message: 'The runner was shut down while it ran the job.',
     remedy: 'Nothing: the job goes back to the queue and is tried again.',
   },
+  SANDBOX_UNAVAILABLE: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'This computer cannot run training scripts in a sandbox: {problem}.',
+    remedy: 'Install bubblewrap (Debian: apt-get install bubblewrap), allow it to make its sandbox, and start again.',
+  },
+  SCRIPT_ARCHIVE_INVALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The archive of the training script cannot be used: {problem}[ (entry "{entry}")].',
+    remedy:
+      'Pack a .tar.gz of regular files with setup.py (or pyproject.toml) and model/training.py, at the top or in one top folder.',
+  },
+  SCRIPT_BUILD_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The packages that the training script depends on could not be installed[: {problem}].',
+    remedy:
+      'See the log of the job for the words of pip. Choose a container that has them, or ask who runs the runner for --wheelhouse or --pip-index-url.',
+  },
+  SCRIPT_DISK_LIMIT: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The training script wrote more than it may: {used}; the limit is {limit}.',
+    remedy: 'Write less to the output folder and to /tmp, or raise the disk limit of the job.',
+  },
+  SCRIPT_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The training script failed: {problem}.',
+    remedy: 'See the log of the job for the cause, correct the script and upload it as a new version.',
+  },
   SCRIPT_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
     message: 'There is no training script[ {registryItemId}][ in version {version}].',
     remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
+  },
+  SCRIPTS_NOT_OFFERED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'No runner of the organization can run training scripts[: {problem}].',
+    remedy: 'Start a runner that can, or mend what keeps the runner from it; the list of runners says what that is.',
   },
   SIGN_IN_LINK_INVALID: {
     rpc: 'unauthenticated',
@@ -380,10 +437,16 @@ export const errorTable = {
     message: 'The token is no longer valid.',
     remedy: 'Authenticate again; clients of ours do that by themselves.',
   },
+  TOO_FEW_BOXES: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Label "{label}" has {count} bounding boxes; at least {limit} are needed[. Boxes per label: {counts}].',
+    remedy: 'Draw more boxes with this label, or leave the label out.',
+  },
   TOO_FEW_LABELS: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Classification needs at least {limit} labels that occur[; there are {count}][: {counts}].',
+    message: 'This model type needs at least {limit} label(s) that occur[; there are {count}][: {counts}].',
     remedy: 'Name more labels in tags and label pictures with them.',
   },
   TOO_FEW_PICTURES: {
@@ -401,7 +464,7 @@ export const errorTable = {
   TOO_MANY_UNLABELED: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: '{count} of {total} pictures carry none of the requested labels; at most {limit} may.',
+    message: '{count} pictures carry none of the requested labels; with {total} labels in all at most {limit} may.',
     remedy: 'Label them, name their labels in tags, or take them out of the dataset.',
   },
   TRAINER_FAILED: {
