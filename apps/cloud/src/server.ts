@@ -28,6 +28,7 @@ import { migrate } from './store/migrate.ts';
 import { openNotifications } from './store/notifications.ts';
 import { latestVersion } from './store/registry.ts';
 import { insertSignInLink } from './store/sessions.ts';
+import { steadyTime } from './steady-time.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { rpcListener } from './wire/listener.ts';
 import { openPort } from './wire/mux.ts';
@@ -92,7 +93,8 @@ export async function startServer(
   const stop = new AbortController();
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop: stop.signal });
   const { done: flushed, ...present } = presence({ db, clock, log, stop: stop.signal });
-  const reaped = reapJobs({ db, clock, log: log.child('jobs') }, stop.signal);
+  const steady = steadyTime(clock);
+  const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
   started.defer(async () => {
     stop.abort();
     await Promise.all([followed, flushed, reaped]);
@@ -108,6 +110,7 @@ export async function startServer(
     notifications,
     changes,
     clock,
+    steady,
     log,
     stop: stop.signal,
     secrets,

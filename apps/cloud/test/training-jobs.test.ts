@@ -13,10 +13,11 @@ import {
 import { type Job, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
 import { expireLogs } from '../src/store/job-reports.ts';
-import { expireLeases, leaseMs, renewLeases } from '../src/store/jobs.ts';
+import { expireLeases, leaseMs, renewLeases } from '../src/store/job-queue.ts';
 import { logLifeMs, reapJobs } from '../src/store/job-reaper.ts';
 import { publish } from '../src/store/registry.ts';
 import { writeUpload } from '../src/store/uploads.ts';
+import { steadyTime } from '../src/steady-time.ts';
 import { testLog } from './database.ts';
 import { outcome, trainingServer, type TrainingServer, type Who } from './training-server.ts';
 
@@ -365,7 +366,10 @@ test('a silent runner is noticed, and the third loss is the end', async () => {
   await using world = await setUp(clock);
   const { server, submit, lease, training } = world;
   const stop = new AbortController();
-  const reaper = reapJobs({ db: server.db, clock, log: { ...testLog, warn: () => {} } }, stop.signal);
+  const reaper = reapJobs(
+    { db: server.db, clock, steady: steadyTime(clock), log: { ...testLog, warn: () => {} } },
+    stop.signal,
+  );
   /** Lets the reaper's queries, which take real time, happen. */
   const until = async (id: string, wanted: TrainingStatus, attempt: number) => {
     for (;;) {

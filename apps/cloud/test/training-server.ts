@@ -20,6 +20,7 @@ import type { Caller, Role } from '../src/rules/permissions.ts';
 import type { Database } from '../src/store/database.ts';
 import { openNotifications } from '../src/store/notifications.ts';
 import { noteBlob } from '../src/store/owned-blobs.ts';
+import { steadyTime } from '../src/steady-time.ts';
 import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testDatabase, testLog } from './database.ts';
@@ -101,6 +102,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     blobs,
     notifications,
     clock,
+    steady: steadyTime(clock),
     log: testLog,
     stop: stop.signal,
     publicUrl: undefined,

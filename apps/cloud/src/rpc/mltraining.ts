@@ -2,17 +2,19 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { callerOf } from '../auth/caller.ts';
-import { logToken, readLogToken } from '../rules/page-tokens.ts';
+import { jobToken, logToken, readJobToken, readLogToken } from '../rules/page-tokens.ts';
 import { type Caller, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { actorOf } from '../store/audit.ts';
+import { listJobs, queuePosition, queuePositions } from '../store/job-lists.ts';
 import { readLogs, readMetrics } from '../store/job-reports.ts';
-import { deleteEnded, findJob, type JobRow, listJobs, moveOn, queuePositions } from '../store/jobs.ts';
+import { deleteEnded, findJob, type JobRow, moveOn } from '../store/jobs.ts';
 import { timeOf } from './protobuf-times.ts';
 import { metadataOf, stateOf } from './training-metadata.ts';
 import { submit, submitCustom, type TrainingDeps } from './training-submit.ts';
 
 const logPage = 500;
+const mostJobs = 1000;
 
 export const mlTrainingRoutes =
   (deps: TrainingDeps) =>
@@ -35,17 +37,24 @@ export const mlTrainingRoutes =
 
       async getTrainingJob({ id }, context) {
         const row = await ownJob(id, callerOf(context));
-        const positions = row.state === 'pending' ? await queuePositions(db, row.orgId) : undefined;
-        return { metadata: metadataOf(row, positions?.get(row.id), await readMetrics(db, row)) };
+        const position = row.state === 'pending' ? await queuePosition(db, row) : undefined;
+        return { metadata: metadataOf(row, position, await readMetrics(db, row)) };
       },
 
-      async listTrainingJobs({ organizationId, status }, context) {
-        requireOwner(callerOf(context), check.filled('organization_id', organizationId));
-        const rows = await listJobs(db, organizationId, stateOf(status));
-        const positions = rows.some((row) => row.state === 'pending')
-          ? await queuePositions(db, organizationId)
-          : undefined;
-        return { jobs: rows.map((row) => metadataOf(row, positions?.get(row.id))) };
+      async listTrainingJobs({ organizationId: orgId, status, pageSize, pageToken }, context) {
+        requireOwner(callerOf(context), check.filled('organization_id', orgId));
+        if (pageSize > mostJobs) {
+          const limit = `1 to ${mostJobs}, or 0 for all`;
+          throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
+        }
+        const after = readJobToken(pageToken);
+        const size = pageSize === 0 ? undefined : pageSize;
+        const { rows, next } = await listJobs(db, { orgId, status: stateOf(status), after, size });
+        const positions = await queuePositions(db, rows);
+        return {
+          jobs: rows.map((row) => metadataOf(row, positions.get(row.id))),
+          nextPageToken: next === undefined ? '' : jobToken(next),
+        };
       },
 
       async cancelTrainingJob({ id }, context) {

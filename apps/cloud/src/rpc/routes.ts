@@ -4,6 +4,7 @@ import type { AgentAnswers } from '../agent-answers.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import type { SteadyTime } from '../steady-time.ts';
 import type { LogWriter } from '../log-writer.ts';
 import type { Presence } from '../presence.ts';
 import type { ReportedHosts } from '../reported-hosts.ts';
@@ -26,6 +27,7 @@ export type Deps = {
   notifications: Notifications;
   changes: Changes;
   clock: Clock;
+  steady: SteadyTime;
   log: Log;
   /** Ends held calls and streams when the server stops. */
   stop: AbortSignal;

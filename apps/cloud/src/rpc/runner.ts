@@ -4,6 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import {
   type CompleteJobRequest,
   type JobFile,
+  type LeaseJobRequest,
   type ReportJobRequest,
   RunnerService,
 } from '@platform/contract/gen/platform/runner/v1/runner_pb';
@@ -16,14 +17,16 @@ import { type Caller, memberships, requireRunner } from '../rules/permissions.ts
 import * as check from '../rules/submission.ts';
 import { at } from '../store/database.ts';
 import { type Report, writeReport } from '../store/job-reports.ts';
-import { held, watchJobs } from '../store/job-watch.ts';
-import { findJob, jobOf, type JobRow, leaseMs, leaseNext, moveOn } from '../store/jobs.ts';
+import { leaseMs, leaseNext, type Offer, takeBack } from '../store/job-queue.ts';
+import { type Awaited, held, watchJobs } from '../store/job-watch.ts';
+import { findJob, jobOf, type JobRow, moveOn } from '../store/jobs.ts';
 import { noteBlob, ownedBlobs } from '../store/owned-blobs.ts';
 import { publish } from '../store/registry.ts';
+import { newestCalls } from './newest-calls.ts';
 import { durationMs, msOf, timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 
-type RunnerDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'stop' | 'notifications'>;
+type RunnerDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'steady' | 'stop' | 'notifications'>;
 
 const longestWaitMs = 60_000;
 /** Shorter than a lease, so that a held report never lets it run out. */
@@ -38,12 +41,14 @@ type Attempt = { jobId: string; attempt: number; runnerId: string };
 export const runnerRoutes =
   (deps: RunnerDeps) =>
   (router: ConnectRouter): void => {
-    const { db, clock, stop } = deps;
-    const { turns, close } = watchJobs(deps.notifications);
-    stop.addEventListener('abort', close, { once: true });
+    const { db, clock, steady, stop } = deps;
+    const watch = watchJobs(deps.notifications);
+    stop.addEventListener('abort', watch.close, { once: true });
+    const newest = newestCalls();
     const by = (runner: string) => ({ actor: `runner:${runner}`, now: clock.wall() });
-    const watching = (signal: AbortSignal) => ({
-      turns,
+    const watching = (awaited: Awaited, signal: AbortSignal) => ({
+      watch,
+      awaited,
       clock,
       signal: AbortSignal.any([signal, stop]),
     });
@@ -52,18 +57,14 @@ export const runnerRoutes =
       async leaseJob(request, context) {
         const orgIds = runnerOrgs(callerOf(context));
         const runner = check.shortText('runner_id', request.runnerId);
-        const kinds = request.kinds.filter((kind) => (jobKinds as readonly string[]).includes(kind));
-        if (kinds.length === 0) {
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'kinds',
-            value: request.kinds.join(', '),
-            limit: jobKinds.join(', '),
-          });
-        }
+        const offer = offerOf(request);
         const waitMs = clamp(durationMs(request.wait), 0, longestWaitMs);
-        const row = await held(watching(context.signal), waitMs, () =>
-          leaseNext(db, { orgIds, runner, kinds, now: clock.wall() }),
-        );
+        const want = () => ({ orgIds, runner, offer, now: clock.wall(), steadyNow: steady.now() });
+        // A call that its runner gave up must not take a job that nobody would run, nor one that a later call got.
+        const row = await newest(`${orgIds.join()} ${runner}`, context.signal, async (signal) => {
+          const unheard = await takeBack(db, want(), request.runningJobIds);
+          return unheard ?? held(watching({ orgIds }, signal), waitMs, () => leaseNext(db, want()));
+        });
         return row ? { job: leased(row) } : {};
       },
 
@@ -74,16 +75,16 @@ export const runnerRoutes =
           is: 'reported',
           attempt: request.attempt,
           runner: request.runnerId,
-          leaseUntil: now + leaseMs,
+          leaseUntil: steady.now() + leaseMs,
         };
         const report = reportOf(request, now);
         const { row } = await moveOn(db, before, event, by(request.runnerId), (trx, job) =>
-          writeReport(trx, job, report),
+          writeReport(trx, job, report, now),
         );
         const holdMs = row.state === 'in_progress' ? clamp(durationMs(request.hold), 0, longestHoldMs) : 0;
         const ordered =
           holdMs > 0
-            ? await held(watching(context.signal), holdMs, async () => {
+            ? await held(watching({ jobId: row.id }, context.signal), holdMs, async () => {
                 const job = await findJob(db, row.id);
                 return job?.state === 'in_progress' && job.attempt === row.attempt ? undefined : (job ?? 'gone');
               })
@@ -107,7 +108,7 @@ export const runnerRoutes =
           message: request.message.replaceAll('\0', '\uFFFD').slice(0, 4000),
         };
         const { attempt, runnerId: runner } = request;
-        const event: JobEvent = { is: 'failed', attempt, runner, failure, now: clock.wall() };
+        const event: JobEvent = { is: 'failed', attempt, runner, failure, now: steady.now() };
         const moved = await moveOn(db, row, event, by(request.runnerId));
         return { willRetry: moved.row.state === 'pending' };
       },
@@ -124,6 +125,19 @@ export const runnerRoutes =
 const causes: readonly Cause[] = ['script', 'data', 'infrastructure'];
 const clamp = (value: number, min: number, max: number): number => (value >= min ? Math.min(value, max) : min);
 const leaseLost = ({ jobId, attempt }: Attempt): PlatformError => new PlatformError('LEASE_LOST', { jobId, attempt });
+
+function offerOf({ kinds, gpus, containers, executor }: LeaseJobRequest): Offer {
+  const known = kinds.filter((kind) => (jobKinds as readonly string[]).includes(kind));
+  if (known.length === 0) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'kinds',
+      value: kinds.join(', '),
+      limit: jobKinds.join(', '),
+    });
+  }
+  const hasQueue = executor !== '' && executor !== 'local';
+  return { kinds: known, gpus, containers: containers.map(({ key }) => key), hasQueue };
+}
 
 /** The organizations whose queue the caller serves. */
 function runnerOrgs(caller: Caller): string[] {
@@ -203,7 +217,7 @@ function reportOf(request: ReportJobRequest, now: number): Report {
  * same; an attempt that is over, or unknown, is a lost lease.
  */
 async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: Caller): Promise<string> {
-  const { db, blobs, clock } = deps;
+  const { db, blobs, clock, steady } = deps;
   const row = await ownAttempt(deps, request, caller);
   const { attempt, runnerId: runner } = request;
   const event: JobEvent = { is: 'completed', attempt, runner };
@@ -214,7 +228,7 @@ async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: C
   if (!first.changed) return modelId;
   const files = await storedFiles(deps, row.orgId, request.files);
   const renew = async (): Promise<void> => {
-    await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: clock.wall() + leaseMs }, by());
+    await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: steady.now() + leaseMs }, by());
   };
   const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files));
   const evaluation = request.evaluation ?? null;

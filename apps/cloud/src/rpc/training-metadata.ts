@@ -7,6 +7,7 @@ import {
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { Metric } from '../store/job-reports.ts';
+import type { JobLine } from '../store/job-lists.ts';
 import type { JobRow } from '../store/jobs.ts';
 import { durationOf, timeOf } from './protobuf-times.ts';
 
@@ -38,7 +39,7 @@ const frameworkOf = (name: string): ModelFramework =>
   Object.values(ModelFramework).find((framework) => frameworkName(framework) === name) ?? ModelFramework.UNSPECIFIED;
 
 /** google.rpc.Status of a failed job; its details stay empty. */
-function errorStatus(row: JobRow): { code: number; message: string } | undefined {
+function errorStatus(row: JobLine): { code: number; message: string } | undefined {
   if (row.state !== 'failed') return undefined;
   const code = row.errorCode ?? '';
   return {
@@ -47,16 +48,16 @@ function errorStatus(row: JobRow): { code: number; message: string } | undefined
   };
 }
 
-/** What clients see of a job. `queuePosition` undefined: not queued. */
+/** What clients see of a job. `queuePosition` undefined: not queued. A line of a list has no evaluation. */
 export function metadataOf(
-  row: JobRow,
+  row: JobLine & { evaluation?: JobRow['evaluation'] },
   queuePosition: number | undefined,
   metrics: readonly Metric[] = [],
 ): MessageInitShape<typeof TrainingJobMetadataSchema> {
   const status = errorStatus(row);
   return {
     id: row.id,
-    status: statuses[row.state],
+    status: statuses[row.status],
     createdOn: timeOf(row.createdOn),
     lastModified: timeOf(row.changedOn),
     syncedModelId: row.modelId ?? '',
@@ -79,6 +80,17 @@ export function metadataOf(
     queuePosition: queuePosition ?? 0,
     datasetVersionId: row.datasetVersionId,
     ...(row.evaluation ? { evaluation: row.evaluation as JsonObject } : {}),
+    ...(row.scoreName !== null && row.scoreValue !== null
+      ? { score: { name: row.scoreName, value: row.scoreValue } }
+      : {}),
+    resources: {
+      gpus: row.gpus,
+      timeLimit: durationOf(row.limits.wall_seconds * 1000),
+      memoryMib: row.limits.memory_mib,
+      diskMib: row.limits.disk_mib,
+    },
+    ...(row.deadline === null || row.startedOn === null ? {} : { deadline: timeOf(row.deadline) }),
+    runnerId: row.runnerId ?? '',
     metrics: metrics.map(({ sequence, time, values }) => ({
       sequence: BigInt(sequence),
       time: timeOf(time),

@@ -18,10 +18,30 @@ const stopped = { cause: 'infrastructure', code: 'RUNNER_STOPPED', message: '' }
 const data = { cause: 'data', code: 'DATASET_EMPTY', message: 'nothing decodes' } as const;
 
 const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
-  ['a new job is leased', submitted, { is: 'leased', runner: 'r1', leaseUntil: 9 }, 'in_progress 1/0 r1'],
-  ['a requeued job is leased by another', pending, { is: 'leased', runner: 'r2', leaseUntil: 9 }, 'in_progress 3/1 r2'],
-  ['a running job is not leased twice', running, { is: 'leased', runner: 'r2', leaseUntil: 9 }, 'LEASE_LOST'],
-  ['a canceled job is not leased', canceled, { is: 'leased', runner: 'r2', leaseUntil: 9 }, 'LEASE_LOST'],
+  [
+    'a new job is leased',
+    submitted,
+    { is: 'leased', runner: 'r1', leaseUntil: 9, isQueued: false },
+    'in_progress 1/0 r1',
+  ],
+  [
+    'a requeued job is leased by another',
+    pending,
+    { is: 'leased', runner: 'r2', leaseUntil: 9, isQueued: false },
+    'in_progress 3/1 r2',
+  ],
+  [
+    'a running job is not leased twice',
+    running,
+    { is: 'leased', runner: 'r2', leaseUntil: 9, isQueued: false },
+    'LEASE_LOST',
+  ],
+  [
+    'a canceled job is not leased',
+    canceled,
+    { is: 'leased', runner: 'r2', leaseUntil: 9, isQueued: false },
+    'LEASE_LOST',
+  ],
 
   ['cancel in the queue ends at once', pending, { is: 'canceled' }, 'canceled 2/1 r1'],
   ['cancel while it runs asks the runner', running, { is: 'canceled' }, 'canceling 2/1 r1'],
@@ -121,7 +141,7 @@ test('whatever happens: an end is final, attempts only grow, losses stay below t
       const runner = pick(['r1', 'r2']);
       const attempt = pick([job.attempt, job.attempt, job.attempt, job.attempt - 1]);
       const event = pick<JobEvent>([
-        { is: 'leased', runner, leaseUntil: now + 15 },
+        { is: 'leased', runner, leaseUntil: now + 15, isQueued: false },
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'reported', runner, attempt, leaseUntil: now + 15 },
         { is: 'completed', runner, attempt },

@@ -35,8 +35,8 @@ export type Job =
   | (Attempt & { readonly at: 'canceled' });
 
 export type JobEvent =
-  /** A runner takes the job. */
-  | { readonly is: 'leased'; readonly runner: string; readonly leaseUntil: number }
+  /** A runner takes the job. `isQueued`: into the queue of an engine such as Slurm, where it may wait further. */
+  | { readonly is: 'leased'; readonly runner: string; readonly leaseUntil: number; readonly isQueued: boolean }
   /** The runner lives and says so. */
   | { readonly is: 'reported'; readonly attempt: number; readonly runner: string; readonly leaseUntil: number }
   /** All files are stored. */
@@ -54,7 +54,7 @@ export type JobEvent =
   | { readonly is: 'stopped'; readonly attempt: number; readonly runner: string }
   /** `leaseUntil` has passed. */
   | { readonly is: 'due'; readonly now: number }
-  /** The runner asks for work, so it no longer runs what it had. */
+  /** The runner asks for work and does not name this job among those it runs. */
   | { readonly is: 'returned'; readonly runner: string };
 
 /** `changed` false: the same event came before, nothing is to be written. */

@@ -25,6 +25,16 @@ export function readLogToken(token: string): LogPlace {
   return { attempt: Number(attempt), sequence: Number(sequence) };
 }
 
+/** Of the last job on the page before, its place in the order of submission. */
+export const jobToken = (ordinal: number): string => encode(['jobs', ordinal]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readJobToken(token: string): number | undefined {
+  if (token === '') return undefined;
+  const [ordinal] = decode('page_token', token, /^jobs (\d{1,15})$/);
+  return Number(ordinal);
+}
+
 /** Place in the order by time, ties broken by id. */
 export interface DataPlace {
   readonly us: number;

@@ -1,26 +1,29 @@
 import { errorText, type Clock, type Log } from '@platform/kit';
+import type { SteadyTime } from '../steady-time.ts';
 import type { Database } from './database.ts';
+import { expireLeases, renewLeases } from './job-queue.ts';
 import { expireLogs } from './job-reports.ts';
-import { expireLeases, renewLeases } from './jobs.ts';
 
 const everyMs = 1_000;
 const logsEveryMs = 60 * 60_000;
+/** Nobody could report to a server that was away for so long: stopped, starved, or without its database. */
+const awayMs = 5_000;
 /** Logs of a job are kept so long after its end. */
 export const logLifeMs = 7 * 24 * 60 * 60_000;
 
 /** Takes back leases whose runner fell silent, and removes old logs. Ends with `signal`. */
 export async function reapJobs(
-  { db, clock, log }: { db: Database; clock: Clock; log: Log },
+  { db, clock, steady, log }: { db: Database; clock: Clock; steady: SteadyTime; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
-  let isFirst = true;
+  let lookedAt = -Infinity;
   let logsDue = 0;
   while (!signal.aborted) {
     try {
-      // Runners could not report while this server was down: that is not their loss.
-      if (isFirst) await renewLeases(db, clock.wall());
-      isFirst = false;
-      const lost = await expireLeases(db, clock.wall());
+      // What runners could not report because of us is not their loss.
+      if (clock.now() - lookedAt > awayMs) await renewLeases(db, steady.now());
+      const lost = await expireLeases(db, steady.now(), clock.wall());
+      lookedAt = clock.now();
       if (lost > 0) log.warn('runners fell silent', { jobs: lost });
       if (clock.now() >= logsDue) {
         await expireLogs(db, clock.wall() - logLifeMs);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { LogPlace } from '../rules/page-tokens.ts';
 import { at, type Database } from './database.ts';
-import { type JobKey, type JobRow, type Trx } from './jobs.ts';
+import { type JobKey, type JobRow, notifyOf, type Trx } from './jobs.ts';
 
 /** What a runner tells of its attempt. Sequences start at 1; a repeated one is stored once. Times in ms since 1970. */
 export type Report = {
@@ -17,11 +17,20 @@ export type Metric = { sequence: number; time: number; values: { [key: string]: 
 /** Longer lines are cut. */
 const maxMessage = 8192;
 
-export async function writeReport(trx: Trx, row: JobRow, report: Report): Promise<void> {
+/** @param now - ms since 1970. */
+export async function writeReport(trx: Trx, row: JobRow, report: Report, now: number): Promise<void> {
+  const hasBegun = row.phase === 'queued' && report.phase !== '' && report.phase !== 'queued';
+  // Two may report of one attempt, who hands it to an engine and who runs it there: what has begun is not queued again.
+  const isLate = report.phase === 'queued' && row.phase !== '' && row.phase !== 'queued';
+  const isQueuedFirst = report.phase === 'queued' && row.phase === '';
   await trx
     .updateTable('trainingJob')
     .set({
-      ...(report.phase ? { phase: report.phase } : {}),
+      ...(report.phase === '' || isLate ? {} : { phase: report.phase }),
+      ...(hasBegun
+        ? { startedOn: at(now), deadline: at(now + row.limits.wall_seconds * 1000), changedOn: at(now) }
+        : {}),
+      ...(isQueuedFirst ? { startedOn: null } : {}),
       // A report that arrives late does not turn the bar back.
       progress: sql<number>`greatest(progress, ${report.progress}::double precision)`,
       etaMs: report.etaMs,
@@ -29,6 +38,7 @@ export async function writeReport(trx: Trx, row: JobRow, report: Report): Promis
     .where('orgId', '=', row.orgId)
     .where('id', '=', row.id)
     .execute();
+  if (hasBegun || isQueuedFirst) await notifyOf(trx, row);
   await writeLogs(trx, row, row.attempt, report.logs);
   await writeMetrics(trx, row, report.metrics);
 }

@@ -12,11 +12,8 @@ export type JobKey = { orgId: string; id: string };
 export type By = { actor: string; now: number };
 export type Trx = Transaction<Tables>;
 
-/** Notified with the job's id at each transition, when its transaction commits. */
+/** Notified at each transition, when its transaction commits: `<job id> <organization id> <state>`. */
 export const jobChannel = 'training_job';
-
-/** How long a runner may be silent. */
-export const leaseMs = 15_000;
 
 export function jobOf(row: JobRow): Job {
   const { attempt, losses, reported } = row;
@@ -57,7 +54,7 @@ async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
 }
 
 /** The columns that a state decides. `now`: ms since 1970. */
-function columnsOf(job: Job, before: JobRow, now: number): UpdateObject<Tables, 'trainingJob'> {
+function columnsOf(job: Job, before: JobRow, event: JobEvent, now: number): UpdateObject<Tables, 'trainingJob'> {
   const failure = job.at === 'failed' ? job.failure : undefined;
   const isLeased = job.at === 'in_progress' || job.at === 'canceling';
   const isNewRun = job.attempt !== before.attempt;
@@ -74,16 +71,24 @@ function columnsOf(job: Job, before: JobRow, now: number): UpdateObject<Tables, 
     errorMessage: failure?.message ?? null,
     ...(job.at === before.state && !isNewRun ? {} : { changedOn: at(now) }),
     ...(job.at === 'pending' ? { phase: '', progress: 0, etaMs: null, deadline: null } : {}),
-    ...(isNewRun ? { startedOn: at(now), deadline: at(now + before.limits.wall_seconds * 1000) } : {}),
+    ...(event.is === 'leased' ? beginning(event.isQueued, before, now) : {}),
     ...(isEnded(job) ? { endedOn: at(now), etaMs: null } : {}),
     ...(job.at === 'completed' ? { progress: 1 } : {}),
   };
 }
 
-async function writeStep(trx: Trx, row: JobRow, job: Job, event: JobEvent, by: By): Promise<JobRow> {
+/** A run begins with its lease, or, in the queue of an engine, when it leaves that (writeReport). */
+const beginning = (isQueued: boolean, { limits }: JobRow, now: number): UpdateObject<Tables, 'trainingJob'> => ({
+  phase: isQueued ? 'queued' : '',
+  startedOn: isQueued ? null : at(now),
+  deadline: at(now + limits.wall_seconds * 1000),
+});
+
+/** Writes the state after `event`, and its event row. The row must be locked. */
+export async function writeStep(trx: Trx, row: JobRow, job: Job, event: JobEvent, by: By): Promise<JobRow> {
   const next = await trx
     .updateTable('trainingJob')
-    .set(columnsOf(job, row, by.now))
+    .set(columnsOf(job, row, event, by.now))
     .where('orgId', '=', row.orgId)
     .where('id', '=', row.id)
     // The row is locked; the guard says in SQL, too, what this step starts from.
@@ -120,8 +125,13 @@ async function writeEvent(
       details: details ? JSON.stringify(details) : null,
     })
     .execute();
-  await sql`select pg_notify(${jobChannel}, ${row.id})`.execute(trx);
+  await notifyOf(trx, row);
 }
+
+/** Wakes who waits for this job, or for one to run. */
+export const notifyOf = async (trx: Trx, { id, orgId, state }: JobRow): Promise<void> => {
+  await sql`select pg_notify(${jobChannel}, ${`${id} ${orgId} ${state}`})`.execute(trx);
+};
 
 export async function insertJob(trx: Trx, values: InsertObject<Tables, 'trainingJob'>, by: By): Promise<JobRow> {
   const row = await trx.insertInto('trainingJob').values(values).returningAll().executeTakeFirstOrThrow();
@@ -157,102 +167,9 @@ export const moveOn = (
     return { before, row, changed: true };
   });
 
-/**
- * Gives the runner one job: the attempt whose lease never reached it, else the oldest that waits.
- * What the runner held before is over: it would not ask for work otherwise.
- */
-export const leaseNext = (
-  db: Database,
-  want: { orgIds: readonly string[]; runner: string; kinds: readonly string[]; now: number },
-): Promise<JobRow | undefined> =>
-  db.transaction().execute(async (trx) => {
-    const by: By = { actor: `runner:${want.runner}`, now: want.now };
-    const leaseUntil = want.now + leaseMs;
-    const held = await trx
-      .selectFrom('trainingJob')
-      .selectAll()
-      .where('orgId', 'in', want.orgIds)
-      .where('runnerId', '=', want.runner)
-      .where('leaseUntil', 'is not', null)
-      .orderBy('createdOn')
-      .forUpdate()
-      .execute();
-    for (const row of held) {
-      const event: JobEvent = { is: 'returned', runner: want.runner };
-      const next = step(jobOf(row), event);
-      if (!next.ok) continue;
-      if (next.changed) await writeStep(trx, row, next.job, event, by);
-      else return extend(trx, row, leaseUntil);
-    }
-    const row = await trx
-      .selectFrom('trainingJob')
-      .selectAll()
-      .where('orgId', 'in', want.orgIds)
-      .where('state', '=', 'pending')
-      .where('kind', 'in', want.kinds)
-      .where((eb) => eb.or([eb('notBefore', 'is', null), eb('notBefore', '<=', at(want.now))]))
-      .orderBy('createdOn')
-      .orderBy('id')
-      .limit(1)
-      .forUpdate()
-      .skipLocked()
-      .executeTakeFirst();
-    if (!row) return undefined;
-    const event: JobEvent = { is: 'leased', runner: want.runner, leaseUntil };
-    const next = step(jobOf(row), event);
-    return next.ok ? writeStep(trx, row, next.job, event, by) : undefined;
-  });
-
-const extend = (trx: Trx, row: JobRow, leaseUntil: number): Promise<JobRow> =>
-  trx
-    .updateTable('trainingJob')
-    .set({ leaseUntil: at(leaseUntil) })
-    .where('orgId', '=', row.orgId)
-    .where('id', '=', row.id)
-    .returningAll()
-    .executeTakeFirstOrThrow();
-
-/** Takes back every lease that has run out. @returns how many. */
-export async function expireLeases(db: Database, now: number): Promise<number> {
-  const due = await db.selectFrom('trainingJob').select(['orgId', 'id']).where('leaseUntil', '<=', at(now)).execute();
-  let expired = 0;
-  for (const key of due) {
-    const { changed } = await moveOn(db, key, { is: 'due', now }, { actor: 'server', now });
-    if (changed) expired++;
-  }
-  return expired;
-}
-
-/** While the server was away nobody could report: every lease gets a fresh start. */
-export async function renewLeases(db: Database, now: number): Promise<void> {
-  await db
-    .updateTable('trainingJob')
-    .set({ leaseUntil: at(now + leaseMs) })
-    .where('leaseUntil', 'is not', null)
-    .execute();
-}
-
 /** The job with this id in whatever organization; the caller's rights are looked at by who calls this. */
 export const findJob = async (db: Database, id: string): Promise<JobRow | undefined> =>
   isUuid(id) ? db.selectFrom('trainingJob').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
-
-export const listJobs = (db: Database, orgId: string, state: JobRow['state'] | undefined): Promise<JobRow[]> => {
-  const all = db.selectFrom('trainingJob').selectAll().where('orgId', '=', orgId);
-  return (state ? all.where('state', '=', state) : all).orderBy('createdOn', 'desc').orderBy('id').execute();
-};
-
-/** 1: next in line. Over all organizations, because they share nothing but their own runners: within the own one. */
-export async function queuePositions(db: Database, orgId: string): Promise<Map<string, number>> {
-  const rows = await db
-    .selectFrom('trainingJob')
-    .select('id')
-    .where('orgId', '=', orgId)
-    .where('state', '=', 'pending')
-    .orderBy('createdOn')
-    .orderBy('id')
-    .execute();
-  return new Map(rows.map((row, index) => [row.id, index + 1]));
-}
 
 /** @throws PlatformError JOB_NOT_FINISHED. The model version stays claimed, the events stay. */
 export const deleteEnded = (db: Database, key: JobKey, by: By): Promise<void> =>
@@ -274,23 +191,30 @@ export async function claimVersion(
     .values({ ...values, claimedOn: at(now) })
     .onConflict((conflict) => conflict.columns(['orgId', 'modelName', 'modelVersion']).doNothing())
     .executeTakeFirst();
-  if (done.numInsertedOrUpdatedRows !== 1n) throw versionTaken(claim);
+  if (done.numInsertedOrUpdatedRows === 1n) return;
+  // Who had it first is there: the insert waited for that transaction.
+  await refuseTakenVersion(trx, claim);
+  throw new Error('a claim was refused and is not there');
 }
 
-const versionTaken = ({ modelName, modelVersion }: { modelName: string; modelVersion: string }): PlatformError =>
-  new PlatformError('MODEL_VERSION_TAKEN', { modelName, modelVersion });
-
-/** A look before the work of freezing; the claim itself decides. @throws PlatformError MODEL_VERSION_TAKEN */
+/**
+ * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
+ * client whose answer got lost finds the job that it submitted.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN
+ */
 export async function refuseTakenVersion(
-  db: Database,
-  claim: { orgId: string; modelName: string; modelVersion: string },
+  db: Database | Trx,
+  { orgId, modelName, modelVersion }: { orgId: string; modelName: string; modelVersion: string },
 ): Promise<void> {
   const taken = await db
     .selectFrom('modelVersionClaim')
-    .select('orgId')
-    .where('orgId', '=', claim.orgId)
-    .where('modelName', '=', claim.modelName)
-    .where('modelVersion', '=', claim.modelVersion)
+    .select('claimedBy')
+    .where('orgId', '=', orgId)
+    .where('modelName', '=', modelName)
+    .where('modelVersion', '=', modelVersion)
     .executeTakeFirst();
-  if (taken) throw versionTaken(claim);
+  if (!taken) return;
+  const jobId = taken.claimedBy === null ? {} : { jobId: taken.claimedBy };
+  throw new PlatformError('MODEL_VERSION_TAKEN', { modelName, modelVersion, ...jobId });
 }

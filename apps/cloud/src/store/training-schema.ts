@@ -1,4 +1,4 @@
-import type { Generated, JSONColumnType } from 'kysely';
+import type { Generated, GeneratedAlways, JSONColumnType } from 'kysely';
 import type { JobLimits } from '@platform/contract/job';
 
 /** ms since 1970 in memory; written with `at(ms)` of database.ts. */
@@ -100,6 +100,7 @@ export type TrainingJobRow = {
   registryItemId: Generated<string>;
   registryItemVersion: Generated<string>;
   scriptSha256: string | null;
+  modelType: Generated<string>;
   containerVersion: Generated<string>;
   createdBy: string;
   state: 'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled';
@@ -122,6 +123,13 @@ export type TrainingJobRow = {
   changedOn: Time;
   startedOn: Time | null;
   endedOn: Time | null;
+  /** Order of submission, over all organizations. */
+  ordinal: GeneratedAlways<number>;
+  gpus: GeneratedAlways<number>;
+  /** The state as clients see it: in progress, but queued in an engine, is pending. */
+  status: GeneratedAlways<'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled'>;
+  scoreName: GeneratedAlways<string | null>;
+  scoreValue: GeneratedAlways<number | null>;
 };
 type TrainingEvent = {
   id: Generated<number>;
