@@ -1,5 +1,4 @@
 /** Leases one job after the other, until the signal. */
-import type { JobKind } from '@platform/contract/job';
 import { errorText, retry } from '@platform/kit';
 import { isPassing } from './cloud/queue.ts';
 import { runAttempt } from './attempt.ts';
@@ -9,8 +8,7 @@ const waitMs = 25_000;
 
 /** Throws what the server refuses for good, such as a wrong key. */
 export async function runRunner(workshop: Workshop, signal: AbortSignal): Promise<void> {
-  const { queue, trainers, clock, log } = workshop;
-  const kinds = Object.keys(trainers) as JobKind[];
+  const { queue, offer, clock, log } = workshop;
   let isAway = false;
   const isRetryable = (error: unknown): boolean => {
     const again = isPassing(error);
@@ -19,7 +17,7 @@ export async function runRunner(workshop: Workshop, signal: AbortSignal): Promis
     return again;
   };
   while (!signal.aborted) {
-    const lease = (_: number, inner: AbortSignal) => queue.lease(kinds, waitMs, inner);
+    const lease = (_: number, inner: AbortSignal) => queue.lease(offer, waitMs, inner);
     const options = { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 3_000, isRetryable };
     const asked = clock.now();
     const job = await retry(lease, options).catch((error: unknown) => {

@@ -9,7 +9,9 @@ import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
 import { pictureCache } from './job/cache.ts';
 import { removeJobFolders } from './job/folder.ts';
+import { localOffer } from './offer.ts';
 import type { RunnerOptions } from './options.ts';
+import { version } from './version.ts';
 import { runRunner } from './run-runner.ts';
 import type { Trainers } from './trainer/command.ts';
 import { trainerEnv } from './trainer/environment.ts';
@@ -35,6 +37,7 @@ export async function startRunner(given: RunnerOptions, trainers: Trainers, sign
       blobs: connectBlobs(given.url, session),
       cache: pictureCache(path.join(given.folder, 'cache'), given.cacheBytes, () => clock.wall()),
       trainers,
+      offer: localOffer(trainers, version),
       graceMs: given.graceMs,
       keepJobs: given.keepJobs,
       env: trainerEnv(process.env),

@@ -2,6 +2,7 @@ import type { Clock, Log } from '@platform/kit';
 import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { PictureCache } from './job/cache.ts';
+import type { Offer } from './offer.ts';
 import type { Trainers } from './trainer/command.ts';
 
 /** What every attempt needs. */
@@ -12,6 +13,7 @@ export interface Workshop {
   blobs: Blobs;
   cache: PictureCache;
   trainers: Trainers;
+  offer: Offer;
   /** Time that a trainer gets to end. */
   graceMs: number;
   keepJobs: boolean;

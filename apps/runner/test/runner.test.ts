@@ -12,11 +12,13 @@ import { connectBlobs } from '../src/cloud/blobs.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
 import { pictureCache } from '../src/job/cache.ts';
+import { localOffer } from '../src/offer.ts';
 import { runRunner } from '../src/run-runner.ts';
 import { trainerEnv } from '../src/trainer/environment.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
 const fakeTrainer = fileURLToPath(new URL('fake-trainer.mjs', import.meta.url));
+const trainers = { single_label_classification: fakeTrainer };
 
 interface Stage extends AsyncDisposable {
   server: QueueServer;
@@ -42,7 +44,8 @@ async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
       queue: connectQueue(transport, session, 'runner-1', clock),
       blobs: connectBlobs(url, session),
       cache: pictureCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
-      trainers: { single_label_classification: fakeTrainer },
+      trainers,
+      offer: localOffer(trainers, '0.0.0'),
       graceMs,
       keepJobs: false,
       env: trainerEnv(process.env),

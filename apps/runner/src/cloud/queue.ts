@@ -10,15 +10,15 @@ import {
   ReportJobRequestSchema,
   RunnerService,
 } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import type { JobKind } from '@platform/contract/job';
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { JobFiles } from '../job/outputs.ts';
+import type { Offer } from '../offer.ts';
 import type { Session } from './session.ts';
 
 /** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */
 export interface Queue {
-  lease(kinds: readonly JobKind[], waitMs: number, signal: AbortSignal): Promise<Job | undefined>;
+  lease(offer: Offer, waitMs: number, signal: AbortSignal): Promise<Job | undefined>;
   /** @returns whether the job is to be stopped. */
   report(attempt: AttemptId, news: News, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
   complete(attempt: AttemptId, files: JobFiles, signal: AbortSignal): Promise<void>;
@@ -65,8 +65,17 @@ export function connectQueue(transport: Transport, session: Session, runnerId: s
   ): Promise<T> =>
     session.call(signal, (headers) => within(ms, { what, clock, signal }, (inner) => f({ signal: inner, headers })));
   return {
-    lease: async (kinds, waitMs, signal) => {
-      const request = { runnerId, kinds: [...kinds], wait: durationFromMs(waitMs) };
+    lease: async ({ kinds, containers, ...offer }, waitMs, signal) => {
+      const request = {
+        ...offer,
+        runnerId,
+        kinds: [...kinds],
+        containers: containers.map(({ endOfLife, ...container }) => ({
+          ...container,
+          ...(endOfLife === undefined ? {} : { eol: timestampFromMs(endOfLife) }),
+        })),
+        wait: durationFromMs(waitMs),
+      };
       return (await call('LeaseJob', deadlineMs + waitMs, signal, (o) => client.leaseJob(request, o))).job;
     },
     report: async ({ jobId, attempt }, news, holdMs, signal) => {

@@ -1,0 +1,47 @@
+/** What this runner can run: it says so each time that it asks for work. */
+import { readdirSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { JobKind } from '@platform/contract/job';
+import type { Trainers } from './trainer/command.ts';
+
+/** An environment for scripts, as ListSupportedContainers shows it. */
+export interface OfferedContainer {
+  /** Name that jobs ask for, for example `py:3.11`. */
+  readonly key: string;
+  readonly uri: string;
+  readonly framework: string;
+  readonly description: string;
+  /** ms since 1970. */
+  readonly endOfLife: number | undefined;
+}
+export interface Offer {
+  readonly kinds: readonly JobKind[];
+  /** For kind `custom`; the first one is the default. */
+  readonly containers: readonly OfferedContainer[];
+  /** Why `custom` is missing, with the remedy; empty when it is not. */
+  readonly noScriptsBecause: string;
+  readonly gpus: number;
+  readonly executor: 'local' | 'slurm' | 'kubernetes';
+  readonly host: string;
+  readonly version: string;
+}
+
+export function localOffer(trainers: Trainers, version: string): Offer {
+  return {
+    kinds: Object.keys(trainers) as JobKind[],
+    containers: [],
+    noScriptsBecause: '',
+    gpus: gpusHere(),
+    executor: 'local',
+    host: hostname(),
+    version,
+  };
+}
+
+function gpusHere(): number {
+  try {
+    return readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name)).length;
+  } catch {
+    return 0; // no such folder on this system
+  }
+}
