@@ -1,20 +1,35 @@
-/** Writes the model file, and measures that very file on held-out pictures. */
+/** Writes the model files, and measures those very files on held-out pictures. */
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/trainer-engine/clock';
 import { best } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
+import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 
 export interface Delivered {
   file: string;
   size_bytes: number;
   sha256: string;
 }
-export async function writeModel(folder: string, name: string, model: Uint8Array): Promise<Delivered> {
-  const file = `${name}.onnx`;
-  await writeFile(path.join(folder, file), model);
-  return { file, size_bytes: model.byteLength, sha256: createHash('sha256').update(model).digest('hex') };
+export interface ModelBytes {
+  onnx: Uint8Array;
+  tflite: Uint8Array | undefined;
+}
+/** The ONNX file comes first; it is always made, because it is what this computer measures. */
+export async function writeModels(
+  folder: string,
+  name: string,
+  { onnx, tflite }: ModelBytes,
+): Promise<{ onnx: Delivered; tflite: Delivered | undefined }> {
+  const write = async (file: string, bytes: Uint8Array): Promise<Delivered> => {
+    await writeFile(path.join(folder, file), bytes);
+    return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
+  };
+  return {
+    onnx: await write(`${name}.onnx`, onnx),
+    tflite: tflite && (await write(`${name}.tflite`, tflite)),
+  };
 }
 
 /** Probabilities and milliseconds of each picture, one at a time, as a machine asks for them. */
@@ -38,6 +53,24 @@ export async function runDelivered(
   }
   const medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
   return { probabilities, medianMs };
+}
+
+/** Runs each picture through the .tflite file. Gives way to other events between pictures. */
+export async function runDeliveredTflite(
+  model: Uint8Array,
+  count: number,
+  pixels: (i: number) => Uint8Array,
+  signal: AbortSignal,
+): Promise<Float32Array[]> {
+  const probabilities: Float32Array[] = [];
+  for (let i = 0; i < count; i++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    signal.throwIfAborted();
+    const found = runTflite(model, pixels(i))['probability'];
+    if (!found) throw new Error('the delivered .tflite file has no output "probability"');
+    probabilities.push(found);
+  }
+  return probabilities;
 }
 
 /** The largest allowed difference of a probability between the trained and the delivered network. */

@@ -17,7 +17,7 @@ export interface Findings extends Measured {
   recipe: Recipe;
   prepared: Prepared;
   learned: Learned;
-  delivered: Delivered;
+  delivered: { onnx: Delivered; tflite: Delivered | undefined };
   backbone: Backbone;
   advice: string[];
   /** From the start of the trainer. */
@@ -32,7 +32,10 @@ export function evaluationOf(findings: Findings): Evaluation {
   const { labels, train, validation, test, skipped } = prepared;
   const judged = heldOut.map(({ label }, i) => ({ label, probabilities: probabilities[i] ?? new Float32Array() }));
   const confusion = confusionOf(judged, labels.length);
-  const model = { ...delivered, latency_ms: round(findings.medianMs), max_difference: findings.maxDifference };
+  const model = { ...delivered.onnx, latency_ms: round(findings.medianMs), max_difference: findings.maxDifference };
+  const tflite = delivered.tflite
+    ? [{ ...delivered.tflite, latency_ms: null, max_difference: findings.tfliteDifference ?? null }]
+    : [];
   return {
     format: 1,
     task: 'single_label_classification',
@@ -59,7 +62,7 @@ export function evaluationOf(findings: Findings): Evaluation {
       evaluation: round(findings.evaluationSeconds),
     },
     model,
-    files: [model],
+    files: [model, ...tflite],
     pretrained: { name: backbone.name, sha256: backbone.sha256 },
     versions: versions(),
     machine: machine(),

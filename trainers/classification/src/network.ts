@@ -1,7 +1,7 @@
-/** The graphs made of the pretrained network: one that learns, one that only looks, one that is delivered. */
+/** The graphs made of the pretrained network: one that learns, one that only looks. */
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
-import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
+import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
 
@@ -12,13 +12,19 @@ export interface Geometry {
   side: number;
   classes: number;
 }
+/** softmax: one label is right. sigmoid: each label is there or not. */
+export type OutputKind = 'softmax' | 'sigmoid';
 /** Name → values, for example w31, b31, W, B. */
 export type Weights = ReadonlyMap<string, Float32Array>;
 
+/** The network sees x · scale + offset, x = 0..255. */
+export const inputScale = 1 / 127.5;
+export const inputOffset = -1;
+
 /** RGB 0..255 NHWC → −1..1 NCHW. */
-function normalised(graph: Graph, image: string): string {
+export function normalised(graph: Graph, image: string): string {
   const planes = graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
-  return graph.op('Add', [graph.op('Mul', [planes, graph.scalar(1 / 127.5)]), graph.scalar(-1)]);
+  return graph.op('Add', [graph.op('Mul', [planes, graph.scalar(inputScale)]), graph.scalar(inputOffset)]);
 }
 
 interface Body {
@@ -28,10 +34,9 @@ interface Body {
   /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 3 % of the
    * weights and cost most of the backward pass. */
   freezeUntil: number;
-  /** Instead of the pretrained weights, as constants. */
-  trained?: Weights;
 }
-function features({ tape, backbone, image, freezeUntil, trained }: Body): Value {
+/** → [N,features], the mean over all places. */
+export function features({ tape, backbone, image, freezeUntil }: Body): Value {
   const values: Value[] = [image];
   const at = (index: number): Value => {
     const value = values[index];
@@ -46,10 +51,8 @@ function features({ tape, backbone, image, freezeUntil, trained }: Body): Value 
     }
     const { dims, stride, depthwise } = layer;
     const learns = number >= freezeUntil && !depthwise;
-    const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value => {
-      if (learns && !trained) return tape.parameter(key, Float32Array.from(pretrained), shape);
-      return tape.frozen((learns ? trained?.get(key) : undefined) ?? pretrained, shape);
-    };
+    const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value =>
+      learns ? tape.parameter(key, Float32Array.from(pretrained), shape) : tape.frozen(pretrained, shape);
     const w = parameter(`w${number}`, layer.weights, dims);
     const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
     const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
@@ -92,27 +95,5 @@ export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geomet
   graph.op('Identity', [pooled.name], {}, 'pooled');
   graph.op('Identity', [logits.name], {}, 'logits');
   for (const name of ['pooled', 'logits']) graph.outputs.push({ name, type: FLOAT });
-  return graph.encode();
-}
-
-/** The delivered model. In: image [1,S,S,3] uint8 RGB. Out: probability [1,K]. Scaling of values is inside. */
-export function deliveredGraph(
-  backbone: Backbone,
-  { side, classes }: Pick<Geometry, 'side' | 'classes'>,
-  freezeUntil: number,
-  trained: Weights,
-  metadata: Readonly<Record<string, string>>,
-): Buffer {
-  const tape = new Tape();
-  const { graph } = tape;
-  graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
-  const float = graph.op('Cast', ['image'], { to: FLOAT });
-  const image = { name: normalised(graph, float), shape: [1, 3, side, side], trained: false };
-  const pooled = features({ tape, backbone, image, freezeUntil, trained });
-  const w = tape.frozen(trained.get('W') ?? new Float32Array(), [classes, backbone.features]);
-  const b = tape.frozen(trained.get('B') ?? new Float32Array(), [classes]);
-  graph.op('Softmax', [tape.dense(pooled, w, b).name], { axis: 1 }, 'probability');
-  graph.outputs.push({ name: 'probability', type: FLOAT, dims: [1, classes] });
-  Object.assign(graph.metadata, metadata);
   return graph.encode();
 }

@@ -4,12 +4,13 @@ import path from 'node:path';
 import { modelFiles } from '@platform/contract/job';
 import type { Evaluation } from '@platform/contract/evaluation';
 import { advice } from './dataset.ts';
-import { compare, runDelivered, tolerance, writeModel } from './deliver.ts';
+import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
+import { compare, runDelivered, runDeliveredTflite, tolerance, writeModels } from './deliver.ts';
+import type { ModelBytes } from './deliver.ts';
 import { evaluationOf } from './evaluation.ts';
 import { learn } from './learn.ts';
 import type { Learned, Stage } from './learn.ts';
 import { modelCard, modelCardText } from './model-card.ts';
-import { deliveredGraph } from './network.ts';
 import { prepare } from './prepare.ts';
 import type { Prepared } from './prepare.ts';
 import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
@@ -52,7 +53,6 @@ async function trainIn(tmp: string, training: Training, recipe: Recipe): Promise
     const learned = await learn(training, recipe, backbone, prepared, progress);
     try {
       const weights = learned.weights.get(learned.chosen) ?? new Map<string, Float32Array>();
-      const geometry = { side: recipe.side, classes: prepared.labels.length };
       const metadata = {
         labels: prepared.labels.join('\n'),
         task: 'single_label_classification',
@@ -60,9 +60,11 @@ async function trainIn(tmp: string, training: Training, recipe: Recipe): Promise
         model_version: job.model_version,
         ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
       };
-      const model = deliveredGraph(backbone, geometry, recipe.freezeUntil, weights, metadata);
-      const delivered = await writeModel(training.outFolder, job.model_name, model);
-      const measured = await measure(training, recipe, prepared, learned, model, progress);
+      const classifier = classifierOf(backbone, weights, { side: recipe.side, output: 'softmax', metadata });
+      const tflite = job.framework === 'onnx' ? undefined : tfliteOf(classifier);
+      const models = { onnx: onnxOf(classifier), tflite };
+      const delivered = await writeModels(training.outFolder, job.model_name, models);
+      const measured = await measure(training, recipe, prepared, learned, models, progress);
       const evaluation = evaluationOf({
         job,
         recipe,
@@ -89,6 +91,8 @@ export interface Measured {
   probabilities: readonly Float32Array[];
   medianMs: number;
   maxDifference: number;
+  /** Absent: no .tflite file was asked for. */
+  tfliteDifference: number | undefined;
   scores: ReadonlyMap<Stage, { accuracy: number; macro_f1: number }>;
   evaluationSeconds: number;
 }
@@ -99,13 +103,13 @@ async function measure(
   recipe: Recipe,
   prepared: Prepared,
   learned: Learned,
-  model: Uint8Array,
+  models: ModelBytes,
   progress: Progress,
 ): Promise<Measured> {
   const started = clock.now();
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
   const checked = prepared.validation.length > 0 ? prepared.validation : heldOut;
-  const session = await openSession(model, threads);
+  const session = await openSession(models.onnx, threads);
   const pixelsOf = (samples: Prepared['test']) => (i: number) => {
     const sample = samples[i];
     return sample ? prepared.pixels(sample) : new Uint8Array();
@@ -119,6 +123,8 @@ async function measure(
   if (differs || !(maxDifference <= tolerance)) {
     throw new Error(`the delivered model differs from the trained one by ${maxDifference}, more than ${tolerance}`);
   }
+  const tfliteDifference =
+    models.tflite && (await differenceOfTflite(models.tflite, same.probabilities, pixelsOf(checked), signal));
   const onDone = (share: number): void => progress.at('evaluate', share * 0.6);
   const results =
     checked === heldOut
@@ -135,8 +141,25 @@ async function measure(
   }
   progress.at('evaluate', 1);
   const evaluationSeconds = (clock.now() - started) / 1000;
-  return { heldOut, ...results, maxDifference, scores, evaluationSeconds };
+  return { heldOut, ...results, maxDifference, tfliteDifference, scores, evaluationSeconds };
 }
+
+/** Of the .tflite file to the ONNX file, on a few pictures: it runs slowly here. */
+async function differenceOfTflite(
+  model: Uint8Array,
+  probabilities: readonly Float32Array[],
+  pixels: (i: number) => Uint8Array,
+  signal: AbortSignal,
+): Promise<number> {
+  const expected = probabilities.slice(0, tflitePictures).map((one) => Float64Array.from(one));
+  const found = await runDeliveredTflite(model, expected.length, pixels, signal);
+  const { maxDifference, differs } = compare(expected, found);
+  if (differs || !(maxDifference <= tolerance)) {
+    throw new Error(`the .tflite file differs from the ONNX file by ${maxDifference}, more than ${tolerance}`);
+  }
+  return maxDifference;
+}
+const tflitePictures = 3;
 
 async function writeReports({ job, outFolder }: Training, evaluation: Evaluation): Promise<void> {
   const card = modelCard(job, evaluation);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
-import type { DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
+import type { DatasetLine, JobEvent, JobFile, JobKind, MadeFramework, Split } from '@platform/contract/job';
 import sharp from 'sharp';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
@@ -25,6 +25,8 @@ async function draw(label: string, random: Random): Promise<Buffer> {
 }
 
 export interface Change {
+  kind?: JobKind;
+  framework?: MadeFramework;
   arguments?: Record<string, string>;
   labels?: string[];
   /** Pictures per class and split. */
@@ -65,7 +67,8 @@ export async function writeJob(folder: string, change: Change = {}): Promise<voi
     id: 'job-1',
     attempt: 1,
     org_id: 'org-1',
-    kind: 'single_label_classification',
+    kind: change.kind ?? 'single_label_classification',
+    ...(change.framework === undefined ? {} : { framework: change.framework }),
     model_name: 'shapes',
     model_version: 'v1',
     labels: change.labels ?? [],

@@ -1,42 +1,18 @@
 /** The trainer as a process, on small real pictures. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { watch } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/pictures';
 import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
 import { tempFolder } from './temp-folder.ts';
+import { startTrainer } from './trainer-process.ts';
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-
-interface Ended {
-  code: number | null;
-  signal: string | null;
-  stderr: string;
-}
-function start(folder: string): { child: ChildProcess; ended: Promise<Ended> } {
-  const flags = [
-    `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
-    `--model_output_directory=${path.join(folder, jobFiles.out)}`,
-    `--job_file=${path.join(folder, jobFiles.job)}`,
-    `--events_file=${path.join(folder, jobFiles.events)}`,
-  ];
-  const child = spawn(process.execPath, [program, ...flags], { stdio: ['ignore', 'inherit', 'pipe'] });
-  let stderr = '';
-  child.stderr.on('data', (text: Buffer) => (stderr += text.toString()));
-  const ended = new Promise<Ended>((resolve) => {
-    child.once('close', (code, signal) => resolve({ code, signal, stderr }));
-  });
-  return { child, ended };
-}
 const evaluationIn = async (folder: string): Promise<Evaluation> =>
   JSON.parse(await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8')) as Evaluation;
 const sha256Of = async (file: string): Promise<string> =>
@@ -49,7 +25,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   await using two = await tempFolder();
   for (const folder of [one.path, two.path]) {
     await writeJob(folder, { arguments: { epochs: '1' } });
-    assert.deepEqual(await start(folder).ended, { code: 0, signal: null, stderr: '' });
+    assert.deepEqual(await startTrainer(folder).ended, { code: 0, signal: null, stderr: '' });
   }
   const out = path.join(one.path, jobFiles.out);
   assert.deepEqual((await readdir(out)).toSorted(), [
@@ -58,6 +34,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
     'model_card.json',
     'model_card.md',
     'shapes.onnx',
+    'shapes.tflite',
   ]);
   assert.equal(await readFile(path.join(out, 'labels.txt'), 'utf8'), 'circle\ncross\nstripes\n');
   assert.match(await readFile(path.join(out, 'model_card.md'), 'utf8'), /^# shapes v1\n/);
@@ -75,7 +52,14 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(evaluation.accuracy >= 0.8, `accuracy ${evaluation.accuracy}`);
   assert.ok(evaluation.probe && evaluation.fine_tuned);
   assert.ok(evaluation.model.max_difference <= 1e-4);
-  assert.equal(await sha256Of(path.join(out, 'shapes.onnx')), evaluation.model.sha256);
+  assert.deepEqual(
+    evaluation.files.map(({ file }) => file),
+    ['shapes.onnx', 'shapes.tflite'],
+  );
+  for (const { file, sha256, max_difference: difference } of evaluation.files) {
+    assert.equal(await sha256Of(path.join(out, file)), sha256);
+    assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
+  }
 
   // Same seed and pictures: the same weights, to the byte.
   assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
@@ -120,7 +104,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, c
       return lines;
     },
   });
-  assert.deepEqual(await start(folder.path).ended, { code: 0, signal: null, stderr: '' });
+  assert.deepEqual(await startTrainer(folder.path).ended, { code: 0, signal: null, stderr: '' });
   const { pictures, skipped, chosen, fine_tuned: fineTuned, labels } = await evaluationIn(folder.path);
   assert.deepEqual(pictures, { train: 20, validation: 0, test: 6, skipped: 4 });
   assert.deepEqual([chosen, fineTuned, labels], ['probe', null, shapeLabels]);
@@ -144,7 +128,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, c
 test('without test pictures the figures are those of validation, and say so', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 6, validation: 2, test: 0 } });
-  assert.equal((await start(folder.path).ended).code, 0);
+  assert.equal((await startTrainer(folder.path).ended).code, 0);
   const { evaluated_on: on, count, pictures } = await evaluationIn(folder.path);
   assert.deepEqual([on, count, pictures], ['validation', 6, { train: 18, validation: 6, test: 0, skipped: 0 }]);
 });
@@ -154,10 +138,10 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
     [
       'one label',
       { labels: ['cross'], lines: (l) => l.filter(({ file_name: n }) => n.startsWith('cross')) },
-      /at least 2 labels/,
+      /at least 2 label/,
       'TOO_FEW_LABELS',
     ],
-    ['a thin label', { count: { train: 2 } }, /Label "circle" has 2 pictures; at least 3/, 'TOO_FEW_PICTURES'],
+    ['a thin label', { count: { train: 2 } }, /circle.* 2 pictures; at least 3/, 'TOO_FEW_PICTURES'],
     ['nothing at all', { lines: () => [] }, /holds no picture/, 'DATASET_EMPTY'],
     ['an argument', { arguments: { epochs: 'many' } }, /arguments\.epochs is not valid: many/, 'INVALID_ARGUMENT'],
     [
@@ -170,7 +154,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   for (const [name, change, message, code] of cases) {
     await using folder = await tempFolder();
     await writeJob(folder.path, change);
-    const { code: exit, stderr } = await start(folder.path).ended;
+    const { code: exit, stderr } = await startTrainer(folder.path).ended;
     assert.equal(exit, 65, name);
     assert.match(stderr, message, name);
     const errors = (await readEvents(folder.path)).flatMap((event) => (event.is === 'error' ? [event.code] : []));
@@ -182,7 +166,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
 test('a picture that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
-  const { code, stderr } = await start(folder.path).ended;
+  const { code, stderr } = await startTrainer(folder.path).ended;
   assert.equal(code, 1);
   assert.match(stderr, /absent\.jpg/);
 });
@@ -190,7 +174,7 @@ test('a picture that is not there is not the fault of the data', async () => {
 test('SIGTERM in the middle of an epoch ends with 143 and leaves no temporary file', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { epochs: '200' } });
-  const { child, ended } = start(folder.path);
+  const { child, ended } = startTrainer(folder.path);
   const watcher = watch(folder.path, async () => {
     const text = await readFile(path.join(folder.path, jobFiles.events), 'utf8').catch(() => '');
     if (!text.includes('"stage":"fine-tune"')) return;

@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { halfToFloat, permute4 } from './half.ts';
-import { readTflite } from './tflite.ts';
-import type { TfliteModel } from './tflite.ts';
+import { readTflite } from '../tflite/reader.ts';
+import type { TfliteModel } from '../tflite/reader.ts';
+import { activations, padding } from '../tflite/schema.ts';
 
 const packageName = '@mediapipe/objectron';
 const assetFile = 'objectron_solution_packed_assets.data';
@@ -56,7 +57,7 @@ function weightsOf(model: TfliteModel): (tensor: number) => { values: Float32Arr
     const tensor = model.tensors[packed.get(index) ?? index];
     if (!tensor) throw new WeightsError(`tensor ${index} is missing`);
     const bytes = Uint8Array.from(tensor.data).buffer;
-    const values = tensor.type === 1 ? halfToFloat(new Uint16Array(bytes)) : new Float32Array(bytes);
+    const values = tensor.type === 'float16' ? halfToFloat(new Uint16Array(bytes)) : new Float32Array(bytes);
     return { values, shape: tensor.shape };
   };
 }
@@ -80,7 +81,7 @@ export function readMobilenet(path?: string): Backbone {
   const weights = weightsOf(model);
   const values = new Map([[required(model.inputs[0]), 0]]);
   const layers: (ConvLayer | AddLayer)[] = [];
-  for (const { op, inputs, outputs, stride, relu6, same } of model.operators) {
+  for (const { op, inputs, outputs, options } of model.operators) {
     const input = values.get(required(inputs[0]));
     if (input === undefined) continue;
     const target = required(outputs[0]);
@@ -92,7 +93,9 @@ export function readMobilenet(path?: string): Backbone {
       layers.push({ is: 'add', inputs: [input, other], output });
     } else if (op === 'CONV_2D' || op === 'DEPTHWISE_CONV_2D') {
       if (name.endsWith('biases1')) continue; // side branches of the detector
-      if (!same || (stride !== 1 && stride !== 2))
+      const stride = options['strideWidth'];
+      const relu6 = options['activation'] === activations.relu6;
+      if (options['padding'] !== padding.same || (stride !== 1 && stride !== 2))
         throw new WeightsError(`${name} has an unexpected padding or stride`);
       const depthwise = op === 'DEPTHWISE_CONV_2D';
       const { values: raw, shape } = weights(required(inputs[1]));

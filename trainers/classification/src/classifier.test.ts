@@ -1,0 +1,88 @@
+/** Both files of one classifier: what they hold and what they say of a picture. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
+import { seeded } from '@platform/trainer-engine/random';
+import { openSession } from '@platform/trainer-engine/runtime';
+import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
+import { readTflite } from '@platform/trainer-engine/tflite/reader';
+import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
+import type { Classifier } from './classifier.ts';
+
+const labels = ['ant', 'bee', 'cat'];
+const backbone = readMobilenet();
+
+function example(side: number, output: Classifier['output']): Classifier {
+  const random = seeded('classifier', side);
+  const values = (n: number, scale: number): Float32Array =>
+    Float32Array.from({ length: n }, () => (random() - 0.5) * scale);
+  const layer = backbone.layers.filter((one) => one.is === 'conv').at(50);
+  const weights = new Map([
+    ['W', values(labels.length * backbone.features, 0.5)],
+    ['B', values(labels.length, 1)],
+    ['w50', (layer?.weights ?? new Float32Array()).map((w) => w * (0.9 + 0.2 * random()))],
+    ['b50', (layer?.bias ?? new Float32Array()).map((b) => b + 0.02)],
+  ]);
+  return classifierOf(backbone, weights, { side, output, metadata: { labels: labels.join('\n') } });
+}
+
+// 96 → 3 and 160 → 5 cells at the end: even and odd sizes meet the border differently.
+for (const [side, output] of [
+  [96, 'softmax'],
+  [160, 'sigmoid'],
+] as const) {
+  test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
+    const classifier = example(side, output);
+    const random = seeded('picture', side);
+    const session = await openSession(onnxOf(classifier), 2);
+    const tflite = tfliteOf(classifier);
+    for (let picture = 0; picture < 2; picture++) {
+      const image = Uint8Array.from({ length: side * side * 3 }, () => random() * 256);
+      const expected = (await session.run({ image: { data: image, dims: [1, side, side, 3] } }))('probability');
+      const found = runTflite(tflite, image)['probability'] ?? new Float32Array();
+      assert.equal(found.length, labels.length);
+      for (const [k, p] of expected.entries()) assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-5, `${expected}; ${found}`);
+      const sum = found.reduce((a, b) => a + b, 0);
+      assert.equal(Math.abs(sum - 1) < 1e-5, output === 'softmax');
+    }
+    await session.release();
+  });
+}
+
+test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {
+  const classifier = example(96, 'softmax');
+  const { tensors, operators, inputs, outputs, metadata } = readTflite(tfliteOf(classifier));
+  const ports = [...inputs, ...outputs].map((at) => [tensors[at]?.name, tensors[at]?.type, tensors[at]?.shape]);
+  assert.deepEqual(ports, [
+    ['image', 'uint8', [1, 96, 96, 3]],
+    ['probability', 'float32', [1, 3]],
+  ]);
+  assert.equal(metadata['labels'], 'ant\nbee\ncat');
+  const kinds = Map.groupBy(operators, ({ op }) => op);
+  const counts = Object.fromEntries([...kinds].map(([op, { length }]) => [op, length]));
+  assert.deepEqual(counts, {
+    CAST: 1,
+    MUL: 1,
+    ADD: 11,
+    CONV_2D: 35,
+    DEPTHWISE_CONV_2D: 17,
+    MEAN: 1,
+    FULLY_CONNECTED: 1,
+    SOFTMAX: 1,
+  });
+  const convolutions = classifier.backbone.layers.filter((layer) => layer.is === 'conv');
+  const written = operators.filter(({ op }) => op.endsWith('CONV_2D'));
+  const floats = (at = -1): Float32Array => new Float32Array(Uint8Array.from(tensors[at]?.data ?? []).buffer);
+  for (const [i, { weights, bias, stride, dims, depthwise }] of convolutions.entries()) {
+    const { inputs: [, kernel, added] = [], options = {} } = written[i] ?? {};
+    assert.deepEqual(floats(added), bias);
+    assert.deepEqual([options['strideWidth'], options['padding']], [stride, 0]);
+    const found = floats(kernel);
+    assert.deepEqual(found.toSorted(), weights.toSorted());
+    // One weight by its place: filter 1, second row, last column.
+    const [, depth, height, width] = dims;
+    const own = weights[((1 * depth + 0) * height + Math.min(1, height - 1)) * width + width - 1];
+    const row = Math.min(1, height - 1) * width + width - 1;
+    assert.equal(depthwise ? found[row * bias.length + 1] : found[(1 * height * width + row) * depth], own);
+  }
+});

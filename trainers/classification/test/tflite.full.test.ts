@@ -1,0 +1,75 @@
+/** The delivered .tflite file in the official runtime, picture by picture against the ONNX file. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { jobFiles, modelFiles } from '@platform/contract/job';
+import type { Evaluation } from '@platform/contract/evaluation';
+import { decode } from '@platform/trainer-engine/pictures';
+import { openSession } from '@platform/trainer-engine/runtime';
+import { writeJob } from './job-folder.ts';
+import { tempFolder } from './temp-folder.ts';
+import { startTrainer } from './trainer-process.ts';
+
+const python = process.env['PLATFORM_TEST_PYTHON'] ?? 'python3';
+const program = `
+import json, sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+interpreter = Interpreter(model_path=sys.argv[1])
+interpreter.allocate_tensors()
+(image,) = interpreter.get_input_details()
+(probability,) = interpreter.get_output_details()
+found = []
+for pixels in np.fromfile(sys.argv[2], np.uint8).reshape(-1, *image["shape"]):
+    interpreter.set_tensor(image["index"], pixels)
+    interpreter.invoke()
+    found.append(interpreter.get_tensor(probability["index"])[0].tolist())
+print(json.dumps({
+    "image": [image["name"], image["dtype"].__name__, image["shape"].tolist()],
+    "probability": [probability["name"], probability["dtype"].__name__, probability["shape"].tolist()],
+    "signatures": interpreter.get_signature_list(),
+    "found": found,
+}))
+`;
+interface Said {
+  image: unknown;
+  probability: unknown;
+  signatures: unknown;
+  found: number[][];
+}
+
+for (const kind of ['single_label_classification'] as const) {
+  test(`${kind}: the official interpreter says what ONNX Runtime says, picture by picture`, async () => {
+    await using folder = await tempFolder();
+    await writeJob(folder.path, { kind, arguments: { epochs: '1' } });
+    const { code, stderr } = await startTrainer(folder.path).ended;
+    assert.equal(code, 0, stderr);
+    const out = path.join(folder.path, jobFiles.out);
+    const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
+    const pictures = path.join(folder.path, jobFiles.pictures);
+    const pixels: Uint8Array[] = [];
+    for (const file of await readdir(pictures)) pixels.push(await decode(path.join(pictures, file), side));
+    const raw = path.join(folder.path, 'pixels.rgb');
+    await writeFile(raw, Buffer.concat(pixels));
+
+    const { stdout } = await promisify(execFile)(python, ['-c', program, path.join(out, 'shapes.tflite'), raw]);
+    const said = JSON.parse(stdout) as Said;
+    assert.deepEqual(said.image, ['image', 'uint8', [1, side, side, 3]]);
+    assert.deepEqual(said.probability, ['probability', 'float32', [1, labels.length]]);
+    assert.deepEqual(said.signatures, { serving_default: { inputs: ['image'], outputs: ['probability'] } });
+
+    const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
+    assert.equal(said.found.length, pixels.length);
+    for (const [i, data] of pixels.entries()) {
+      const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
+      const found = said.found[i] ?? [];
+      for (const [k, p] of expected.entries()) {
+        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `picture ${i}: ${expected} against ${found}`);
+      }
+    }
+    await session.release();
+  });
+}

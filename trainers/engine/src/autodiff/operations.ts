@@ -1,0 +1,46 @@
+/** Operations on the tape that not every network needs. */
+import { shape4 } from './tape.ts';
+import type { Tape, Value } from './tape.ts';
+
+export function relu(tape: Tape, x: Value): Value {
+  const g = tape.graph;
+  const name = g.op('Relu', [x.name]);
+  return tape.derive({ name, shape: x.shape, trained: x.trained }, (dy) => {
+    tape.accumulate(x, g.op('Where', [g.op('Greater', [name, g.scalar(0)]), dy, g.scalar(0)]));
+  });
+}
+
+/** Weights of the inputs in each output of a bilinear upsampling along one axis, pixels taken at their centres: [to, from]. */
+function bilinear(from: number, factor: number): Float32Array {
+  const to = from * factor;
+  const weights = new Float32Array(to * from);
+  for (let i = 0; i < to; i++) {
+    const at = Math.min(from - 1, Math.max(0, (i + 0.5) / factor - 0.5));
+    const low = Math.floor(at);
+    const high = Math.min(from - 1, low + 1);
+    const share = at - low;
+    weights[i * from + low] = (weights[i * from + low] ?? 0) + 1 - share;
+    weights[i * from + high] = (weights[i * from + high] ?? 0) + share;
+  }
+  return weights;
+}
+function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
+  return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)] ?? 0);
+}
+
+/** Bilinear, by a whole factor. As two matrix products its gradient is two matrix products, too. */
+export function upsample(tape: Tape, x: Value, factor: number): Value {
+  const g = tape.graph;
+  const [n, c, height, width] = shape4(x);
+  const [tall, wide] = [height * factor, width * factor];
+  const rows = bilinear(height, factor);
+  const columns = bilinear(width, factor);
+  const up = g.constant(rows, [tall, height]);
+  const upTurned = g.constant(transposed(rows, tall, height), [height, tall]);
+  const across = g.constant(columns, [wide, width]);
+  const acrossTurned = g.constant(transposed(columns, wide, width), [width, wide]);
+  const name = g.op('MatMul', [up, g.op('MatMul', [x.name, acrossTurned])]);
+  return tape.derive({ name, shape: [n, c, tall, wide], trained: x.trained }, (dy) => {
+    tape.accumulate(x, g.op('MatMul', [upTurned, g.op('MatMul', [dy, across])]));
+  });
+}

@@ -1,0 +1,197 @@
+/**
+ * Runs a .tflite file as the reference kernels of TensorFlow Lite define it: slowly, plainly, in float64 sums. It reads the
+ * very bytes that are delivered and shares nothing with the writer but the numbers of the schema, so a training can check
+ * its file where no TensorFlow Lite is at hand.
+ */
+import { readTflite } from './reader.ts';
+import type { TfliteModel, TfliteOperator } from './reader.ts';
+import { activations, padding } from './schema.ts';
+
+export interface Array4 {
+  shape: readonly number[];
+  values: Float32Array;
+}
+type Kernel = (inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]) => Float32Array;
+
+const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
+const at = (shape: readonly number[], axis: number): number => shape[axis] ?? 1;
+
+function input(inputs: readonly Array4[], index: number): Array4 {
+  const found = inputs[index];
+  if (!found) throw new Error(`input ${index} of an operator is missing`);
+  return found;
+}
+
+function activated(values: Float32Array, code: number): Float32Array {
+  if (code === activations.none) return values;
+  const top = code === activations.relu6 ? 6 : Infinity;
+  for (let i = 0; i < values.length; i++) values[i] = Math.min(top, Math.max(0, values[i] ?? 0));
+  return values;
+}
+
+/** Output size and the pixels added in front. */
+function placed(size: number, filter: number, stride: number, scheme: number): { out: number; before: number } {
+  if (scheme === padding.valid) return { out: Math.ceil((size - filter + 1) / stride), before: 0 };
+  const out = Math.ceil(size / stride);
+  return { out, before: Math.max((out - 1) * stride + filter - size, 0) >> 1 };
+}
+
+/** Calls `visit` with the position in output, input and filter of every pixel pair that meets. */
+function slide(
+  { shape }: Array4,
+  filter: readonly [number, number],
+  { options }: TfliteOperator,
+  visit: (out: number, from: number, tap: number) => void,
+): void {
+  const [height, width] = [at(shape, 1), at(shape, 2)];
+  const [strideHeight, strideWidth] = [options['strideHeight'] ?? 1, options['strideWidth'] ?? 1];
+  const scheme = options['padding'] ?? padding.same;
+  const rows = placed(height, filter[0], strideHeight, scheme);
+  const columns = placed(width, filter[1], strideWidth, scheme);
+  for (let y = 0; y < rows.out; y++) {
+    for (let i = 0; i < filter[0]; i++) {
+      const row = y * strideHeight - rows.before + i;
+      if (row < 0 || row >= height) continue;
+      for (let x = 0; x < columns.out; x++) {
+        for (let j = 0; j < filter[1]; j++) {
+          const column = x * strideWidth - columns.before + j;
+          if (column < 0 || column >= width) continue;
+          visit(y * columns.out + x, row * width + column, i * filter[1] + j);
+        }
+      }
+    }
+  }
+}
+
+function convolution(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
+  const [x, w, b] = [input(inputs, 0), input(inputs, 1), input(inputs, 2)];
+  const [filters, fh, fw, depth] = [at(w.shape, 0), at(w.shape, 1), at(w.shape, 2), at(w.shape, 3)];
+  const sums = new Float64Array(sizeOf(shape));
+  for (let i = 0; i < sums.length; i++) sums[i] = b.values[i % filters] ?? 0;
+  slide(x, [fh, fw], operator, (out, from, tap) => {
+    for (let o = 0; o < filters; o++) {
+      let sum = 0;
+      const weights = (o * fh * fw + tap) * depth;
+      for (let c = 0; c < depth; c++) sum += (x.values[from * depth + c] ?? 0) * (w.values[weights + c] ?? 0);
+      sums[out * filters + o] = (sums[out * filters + o] ?? 0) + sum;
+    }
+  });
+  return activated(Float32Array.from(sums), operator.options['activation'] ?? 0);
+}
+
+function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
+  const [x, w, b] = [input(inputs, 0), input(inputs, 1), input(inputs, 2)];
+  const [fh, fw, channels] = [at(w.shape, 1), at(w.shape, 2), at(w.shape, 3)];
+  const sums = new Float64Array(sizeOf(shape));
+  for (let i = 0; i < sums.length; i++) sums[i] = b.values[i % channels] ?? 0;
+  slide(x, [fh, fw], operator, (out, from, tap) => {
+    for (let c = 0; c < channels; c++) {
+      const product = (x.values[from * channels + c] ?? 0) * (w.values[tap * channels + c] ?? 0);
+      sums[out * channels + c] = (sums[out * channels + c] ?? 0) + product;
+    }
+  });
+  return activated(Float32Array.from(sums), operator.options['activation'] ?? 0);
+}
+
+/** The second operand may be a single number or one per channel. */
+function elementwise(combine: (a: number, b: number) => number): Kernel {
+  return (inputs, { options }, shape) => {
+    const [a, b] = [input(inputs, 0), input(inputs, 1)];
+    const out = new Float32Array(sizeOf(shape));
+    for (let i = 0; i < out.length; i++) {
+      out[i] = combine(a.values[i % a.values.length] ?? 0, b.values[i % b.values.length] ?? 0);
+    }
+    return activated(out, options['activation'] ?? 0);
+  };
+}
+
+/** Of [1,H,W,C] over H and W. */
+function meanOverPixels(inputs: readonly Array4[], operator: TfliteOperator): Float32Array {
+  const { shape, values } = input(inputs, 0);
+  const axes = [...input(inputs, 1).values];
+  if (axes.join(',') !== '1,2' || at(shape, 0) !== 1) throw new Error(`MEAN over the axes ${axes.join(', ')}`);
+  if (operator.options['keepDims'] === undefined) throw new Error('MEAN without options');
+  const channels = at(shape, 3);
+  const sums = new Float64Array(channels);
+  for (const [i, value] of values.entries()) sums[i % channels] = (sums[i % channels] ?? 0) + value;
+  return Float32Array.from(sums, (sum) => (sum * channels) / values.length);
+}
+
+function fullyConnected(inputs: readonly Array4[], { options }: TfliteOperator): Float32Array {
+  const [x, w, b] = [input(inputs, 0), input(inputs, 1), input(inputs, 2)];
+  const [rows, size] = [at(w.shape, 0), at(w.shape, 1)];
+  const out = Float32Array.from({ length: rows }, (_, row) => {
+    let sum = b.values[row] ?? 0;
+    for (let i = 0; i < size; i++) sum += (x.values[i] ?? 0) * (w.values[row * size + i] ?? 0);
+    return sum;
+  });
+  return activated(out, options['activation'] ?? 0);
+}
+
+function softmax(inputs: readonly Array4[], { options }: TfliteOperator): Float32Array {
+  const { values } = input(inputs, 0);
+  const beta = options['beta'] ?? 1;
+  const max = values.reduce((a, b) => Math.max(a, b), -Infinity);
+  const powers = Float64Array.from(values, (x) => Math.exp(beta * (x - max)));
+  const sum = powers.reduce((a, b) => a + b, 0);
+  return Float32Array.from(powers, (power) => power / sum);
+}
+
+const kernels: Readonly<Partial<Record<TfliteOperator['op'], Kernel>>> = {
+  ADD: elementwise((a, b) => a + b),
+  MUL: elementwise((a, b) => a * b),
+  CAST: (inputs) => Float32Array.from(input(inputs, 0).values),
+  RESHAPE: (inputs) => Float32Array.from(input(inputs, 0).values),
+  CONV_2D: convolution,
+  DEPTHWISE_CONV_2D: depthwise,
+  MEAN: meanOverPixels,
+  FULLY_CONNECTED: fullyConnected,
+  SOFTMAX: softmax,
+  LOGISTIC: (inputs) => input(inputs, 0).values.map((x) => 1 / (1 + Math.exp(-x))),
+};
+
+function constantValues(model: TfliteModel, index: number): Float32Array | undefined {
+  const tensor = model.tensors[index];
+  if (!tensor || tensor.data.byteLength === 0) return undefined;
+  const bytes = Uint8Array.from(tensor.data);
+  switch (tensor.type) {
+    case 'float32':
+      return new Float32Array(bytes.buffer);
+    case 'int32':
+      return Float32Array.from(new Int32Array(bytes.buffer));
+    case 'uint8':
+      return Float32Array.from(bytes);
+    default:
+      throw new Error(`constant ${tensor.name} has the type ${tensor.type}`);
+  }
+}
+
+/** Results by the names of the output tensors. Throws where the file asks for an operator that is not known here. */
+export function runTflite(file: Uint8Array, image: Uint8Array): Record<string, Float32Array> {
+  const model = readTflite(file);
+  const computed = new Map<number, Float32Array>([[model.inputs[0] ?? -1, Float32Array.from(image)]]);
+  const array = (index: number): Array4 => {
+    const values = computed.get(index) ?? constantValues(model, index);
+    if (!values) throw new Error(`tensor ${index} is used before it is computed`);
+    return { shape: model.tensors[index]?.shape ?? [], values };
+  };
+  for (const [step, operator] of model.operators.entries()) {
+    const kernel = kernels[operator.op];
+    const [output = -1] = operator.outputs;
+    const { shape = [] } = model.tensors[output] ?? {};
+    if (!kernel) throw new Error(`operator ${step}, ${operator.op}, is not known here`);
+    const values = kernel(operator.inputs.map(array), operator, shape);
+    if (values.length !== sizeOf(shape)) {
+      throw new Error(
+        `operator ${step}, ${operator.op}, gave ${values.length} values for the shape ${shape.join(' × ')}`,
+      );
+    }
+    computed.set(output, values);
+    for (const index of operator.inputs) {
+      const isNeeded =
+        model.outputs.includes(index) || model.operators.slice(step + 1).some(({ inputs }) => inputs.includes(index));
+      if (!isNeeded) computed.delete(index);
+    }
+  }
+  return Object.fromEntries(model.outputs.map((index) => [model.tensors[index]?.name ?? '', array(index).values]));
+}

@@ -1,0 +1,107 @@
+/**
+ * The numbers of TensorFlow Lite's schema (version 3) that this engine writes and reads: codes of operators, types of
+ * tensors, and where each field of an operator's options lies in its table.
+ */
+
+export const elementTypes = { float32: 0, float16: 1, int32: 2, uint8: 3, int64: 4, bool: 6 } as const;
+export type ElementType = keyof typeof elementTypes;
+
+export const activations = { none: 0, relu: 1, relu6: 3 } as const;
+export type Activation = keyof typeof activations;
+
+type FieldKind = 'byte' | 'int' | 'float' | 'bool';
+export interface OptionField {
+  /** Slot in the table. */
+  slot: number;
+  kind: FieldKind;
+  /** What a reader takes where the field is absent. */
+  absent?: number;
+}
+interface OptionsLayout {
+  /** Number of the table in the union of options; 0: the operator has none. */
+  table: number;
+  fields: Readonly<Record<string, OptionField>>;
+}
+interface OperatorLayout extends OptionsLayout {
+  code: number;
+  /** Of the operator, in the form used here; runtimes refuse versions that they do not know. */
+  version: number;
+}
+
+const byte = (slot: number): OptionField => ({ slot, kind: 'byte' });
+const int = (slot: number, absent = 0): OptionField => ({ slot, kind: 'int', absent });
+const bool = (slot: number): OptionField => ({ slot, kind: 'bool' });
+const none: OptionsLayout = { table: 0, fields: {} };
+const fused: OptionField = byte(0);
+const pool: OptionsLayout = {
+  table: 5,
+  fields: {
+    padding: byte(0),
+    strideWidth: int(1),
+    strideHeight: int(2),
+    filterWidth: int(3),
+    filterHeight: int(4),
+    activation: byte(5),
+  },
+};
+
+export const operators = {
+  ADD: { code: 0, version: 1, table: 11, fields: { activation: fused } },
+  CONCATENATION: { code: 2, version: 1, table: 10, fields: { axis: int(0), activation: byte(1) } },
+  CONV_2D: {
+    code: 3,
+    version: 1,
+    table: 1,
+    fields: {
+      padding: byte(0),
+      strideWidth: int(1),
+      strideHeight: int(2),
+      activation: byte(3),
+      dilationWidth: int(4, 1),
+      dilationHeight: int(5, 1),
+    },
+  },
+  DEPTHWISE_CONV_2D: {
+    code: 4,
+    version: 1,
+    table: 2,
+    fields: {
+      padding: byte(0),
+      strideWidth: int(1),
+      strideHeight: int(2),
+      depthMultiplier: int(3),
+      activation: byte(4),
+      dilationWidth: int(5, 1),
+      dilationHeight: int(6, 1),
+    },
+  },
+  AVERAGE_POOL_2D: { code: 1, version: 1, ...pool },
+  MAX_POOL_2D: { code: 17, version: 1, ...pool },
+  DEQUANTIZE: { code: 6, version: 3, ...none },
+  FULLY_CONNECTED: { code: 9, version: 1, table: 8, fields: { activation: fused } },
+  LOGISTIC: { code: 14, version: 1, ...none },
+  MUL: { code: 18, version: 1, table: 21, fields: { activation: fused } },
+  RESHAPE: { code: 22, version: 1, ...none },
+  SOFTMAX: { code: 25, version: 1, table: 9, fields: { beta: { slot: 0, kind: 'float' } } },
+  MEAN: { code: 40, version: 1, table: 27, fields: { keepDims: bool(0) } },
+  CAST: { code: 53, version: 1, table: 37, fields: { from: byte(0), to: byte(1) } },
+} as const satisfies Readonly<Record<string, OperatorLayout>>;
+export type OperatorName = keyof typeof operators;
+
+/** Options of an operator by name, all as numbers. */
+export type Options<O extends OperatorName> = { [K in keyof (typeof operators)[O]['fields']]?: number };
+
+export const padding = { same: 0, valid: 1 } as const;
+
+/** In the order of Model, SubGraph, Tensor, Operator … in the schema: slot of each field. */
+export const slots = {
+  model: { version: 0, operatorCodes: 1, graphs: 2, description: 3, buffers: 4, metadata: 6, signatures: 7, size: 8 },
+  operatorCode: { oldCode: 0, version: 2, code: 3, size: 4 },
+  graph: { tensors: 0, inputs: 1, outputs: 2, operators: 3, name: 4, size: 5 },
+  tensor: { shape: 0, type: 1, buffer: 2, name: 3, size: 8 },
+  operator: { opcode: 0, inputs: 1, outputs: 2, optionsType: 3, options: 4, size: 9 },
+  buffer: { bytes: 0, size: 3 },
+  metadata: { name: 0, buffer: 1, size: 2 },
+  signature: { inputs: 0, outputs: 1, key: 2, graph: 4, size: 5 },
+  signaturePort: { name: 0, tensor: 1, size: 2 },
+} as const;
