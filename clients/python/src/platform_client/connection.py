@@ -120,19 +120,16 @@ class Connection:
     async def download(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[http.client.HTTPResponse]:
         """A plain HTTP GET of a path of the server. Its answer is read in a thread, see `read`."""
         token = await self._bearer()
-        try:
-            wire, response = await self._get(path, headers, token)
-            if response.status == 401:
-                wire.close()
-                wire, response = await self._get(path, headers, await self._bearer(refused=token))
-        except (OSError, http.client.HTTPException) as error:
-            raise platform_error(error, self.url) from error
-        try:
+        async with contextlib.AsyncExitStack() as open_ones:
+            try:
+                response = await self._get(path, headers, token, open_ones)
+                if response.status == 401:
+                    response = await self._get(path, headers, await self._bearer(refused=token), open_ones)
+            except (OSError, http.client.HTTPException) as error:
+                raise platform_error(error, self.url) from error
             if response.status >= 300:
                 raise http_error(response.status, await self.read(response, 65_536), f"{self.url}{path}")
             yield response
-        finally:
-            wire.close()
 
     async def read(self, response: http.client.HTTPResponse, size: int) -> bytes:
         """At most ``size`` more bytes of a download; none at its end."""
@@ -142,19 +139,23 @@ class Connection:
             raise platform_error(error, self.url) from error
 
     async def _get(
-        self, path: str, headers: Mapping[str, str], token: str
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        self, path: str, headers: Mapping[str, str], token: str, open_ones: contextlib.AsyncExitStack
+    ) -> http.client.HTTPResponse:
         wire = (
             http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls("http/1.1"))
             if self._is_tls
             else http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
         )
+        open_ones.callback(wire.close)
 
         def ask() -> http.client.HTTPResponse:
             wire.request("GET", path, headers={**headers, "authorization": f"Bearer {token}"})
             return wire.getresponse()
 
-        return wire, await asyncio.to_thread(ask)
+        response = await asyncio.to_thread(ask)
+        # An answer after which the server hangs up keeps the socket for itself.
+        open_ones.callback(response.close)
+        return response
 
     def _tls(self, protocol: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._ca_file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterable
+from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from platform_client.picture import BinaryData, Box, Filter, Picture, binary_dat
 from platform_client.times import timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from platform_client.connection import Connection
 
@@ -315,9 +315,13 @@ async def _numbered(
 ) -> AsyncGenerator[tuple[int, Picture]]:
     number = 0
     if isinstance(pictures, AsyncIterable):
-        async for picture in pictures:
-            yield number, picture
-            number += 1
+        try:
+            async for picture in pictures:
+                yield number, picture
+                number += 1
+        finally:
+            if isinstance(pictures, AsyncGenerator):
+                await pictures.aclose()
     else:
         for picture in pictures:
             yield number, picture
