@@ -150,6 +150,37 @@ export const errorTable = {
     message: 'The download[ of {url}] failed[: {problem}].',
     remedy: 'Check that the address can be reached from the machine and leads to a program; it is tried again.',
   },
+  ENGINE_JOB_CANCELED: {
+    rpc: 'aborted',
+    retry: 'never',
+    message: '{engine} job {ref} was canceled by an operator of the cluster[: {problem}].',
+    remedy: 'Ask who runs the cluster, then submit the job again.',
+  },
+  ENGINE_JOB_LOST: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: '{engine} job {ref} ended before the training did[: {problem}].',
+    remedy: 'The job is tried again; should it happen each time, look at that job and its node in the engine.',
+  },
+  ENGINE_JOB_STUCK: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: '{engine} job {ref} did not start within {minutes} minutes[: {problem}].',
+    remedy: 'Mend what the engine names, for example the image or the node selector of the runner, then submit again.',
+  },
+  ENGINE_REFUSED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: '{engine} refuses the job[: {problem}].',
+    remedy:
+      'Check partition, account, GPUs, memory and time limit that the runner asks for, and the rights of its user there.',
+  },
+  ENGINE_UNREACHABLE: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: '{engine} cannot be reached[ at {url}][: {problem}].',
+    remedy: 'Check the address, the token and whether the engine runs; the runner tries again.',
+  },
   FORBIDDEN_CALLER: {
     rpc: 'permission_denied',
     retry: 'never',
@@ -269,8 +300,9 @@ export const errorTable = {
   MODEL_VERSION_TAKEN: {
     rpc: 'already_exists',
     retry: 'never',
-    message: 'Version {modelVersion} of model {modelName} was used before.',
-    remedy: 'Choose a model_version never used for this model; versions of failed and deleted jobs count too.',
+    message: 'Version {modelVersion} of model {modelName} was used before[, by job {jobId}].',
+    remedy:
+      'Choose a model_version never used for this model; versions of failed and deleted jobs count too. If a submit of yours got no answer, look at that job first.',
   },
   NAME_TAKEN: {
     rpc: 'already_exists',
