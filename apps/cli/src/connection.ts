@@ -1,5 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import type { DescService } from '@bufbuild/protobuf';
+import { type Client, createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { Usage } from '@platform/kit/node';
@@ -16,6 +19,8 @@ export interface ConnectionFlags {
 export interface Connection {
   readonly client: PlatformClient;
   readonly url: string;
+  /** Calls that the client has no words of its own for; over Node's HTTP, which can also send streams. */
+  rpc<S extends DescService>(service: S): Client<S>;
   /** The organization named by --org (ID or name), or the only one the key belongs to. */
   organizationId(): Promise<string>;
 }
@@ -52,26 +57,39 @@ export async function connect(
       2,
     );
   }
-  const client = createPlatformClient({ baseUrl, credentials: { type: 'api-key', authEntity, payload } });
+  const options = { baseUrl, credentials: { type: 'api-key', authEntity, payload } } as const;
+  const client = createPlatformClient(options);
+  const opened: { transport?: Transport; organization?: Promise<string> } = {};
+  const streams = (): Transport => {
+    if (opened.transport) return opened.transport;
+    createPlatformClient({
+      ...options,
+      transport: (interceptors) =>
+        (opened.transport = createConnectTransport({ baseUrl: client.url, httpVersion: '1.1', interceptors })),
+    });
+    if (!opened.transport) throw new Error('the client made no transport');
+    return opened.transport;
+  };
   return {
     client,
-    url: baseUrl,
-    async organizationId() {
-      const { organizations } = await client.appClient.listOrganizations({});
-      const [only, ...more] = organizations;
-      if (flags.org !== undefined) {
-        const named = organizations.find((one) => one.id === flags.org || one.name === flags.org);
-        if (!named) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: flags.org });
-        return named.id;
-      }
-      if (!only) throw new PlatformError('ORGANIZATION_NOT_FOUND');
-      if (more.length > 0)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: '--org',
-          value: '',
-          limit: `one of ${organizations.map((one) => one.name).join(', ')}`,
-        });
-      return only.id;
-    },
+    url: client.url,
+    rpc: (service) => createClient(service, streams()),
+    organizationId: () => (opened.organization ??= findOrganization(client, flags.org)),
   };
+}
+
+async function findOrganization(client: PlatformClient, named: string | undefined): Promise<string> {
+  const { organizations } = await client.appClient.listOrganizations({});
+  if (named !== undefined) {
+    const found = organizations.find((one) => one.id === named || one.name === named);
+    if (!found) throw new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: named });
+    return found.id;
+  }
+  const [only, ...more] = organizations;
+  if (!only) throw new PlatformError('ORGANIZATION_NOT_FOUND');
+  if (more.length > 0) {
+    const names = organizations.map((one) => one.name).join(', ');
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--org', value: '', limit: `one of ${names}` });
+  }
+  return only.id;
 }

@@ -1,25 +1,94 @@
 import type { DescEnum } from '@bufbuild/protobuf';
+import { cut, displayWidth, padded, printable } from './terminal-text.ts';
 
-/** Rows as an aligned table with a header, for people. Control characters of names never reach the terminal. */
-export function tableText(header: readonly string[], rows: readonly (readonly string[])[]): string {
+export { printable } from './terminal-text.ts';
+
+/** Columns that hold what a person copies are never shortened. */
+const isWhole = (title: string): boolean => /(^|\s)id$/.test(title) || title === 'version';
+const narrowest = 8;
+
+/**
+ * Rows as an aligned table with a header, for people. Control characters of names never reach the terminal.
+ *
+ * @param width - columns of the terminal. Where the table is wider, long cells are shortened, and where that is not enough
+ * each row becomes a block of lines of its own. Without it the table is as wide as it needs.
+ */
+export function tableText(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  width: number = Number.POSITIVE_INFINITY,
+): string {
+  const titles = header.map((title) => title.toUpperCase());
   const clean = rows.map((row) => row.map(printable));
-  const widths = header.map((title, i) => Math.max(title.length, ...clean.map((row) => (row[i] ?? '').length)));
+  const widths = titles.map((title, i) =>
+    Math.max(displayWidth(title), ...clean.map((row) => displayWidth(row[i] ?? ''))),
+  );
+  const fitted = fit(widths, header, width);
+  if (!fitted) return blocks(titles, clean, width);
   const line = (cells: readonly string[]): string =>
     cells
-      .map((cell, i) => (i === cells.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+      .map((cell, i) => cut(cell, fitted[i] ?? 0))
+      .map((cell, i) => (i === cells.length - 1 ? cell : padded(cell, fitted[i] ?? 0)))
       .join('  ')
       .trimEnd();
-  return [line(header.map((title) => title.toUpperCase())), ...clean.map(line)].join('\n');
+  return [line(titles), ...clean.map(line)].join('\n');
 }
 
-/** Text that can't move the cursor, change colours or forge lines. */
-export function printable(text: string): string {
-  return Array.from(text, (c) => (c < ' ' || (c >= '\u007f' && c <= '\u009f') ? '\ufffd' : c)).join('');
+/** Widths of the columns that fit; undefined: nothing that can be shortened is left. */
+function fit(widths: readonly number[], header: readonly string[], width: number): number[] | undefined {
+  const fitted = [...widths];
+  let excess = fitted.reduce((sum, one) => sum + one, 2 * (fitted.length - 1)) - width;
+  while (excess > 0) {
+    const widest = fitted
+      .map((one, i) => ({ one, i }))
+      .filter(({ one, i }) => one > narrowest && !isWhole(header[i] ?? ''))
+      .toSorted((a, b) => b.one - a.one)[0];
+    if (!widest) return undefined;
+    fitted[widest.i] = widest.one - 1;
+    excess--;
+  }
+  return fitted;
+}
+
+/** One row after the other, a line for each cell that is not empty. */
+function blocks(titles: readonly string[], rows: readonly (readonly string[])[], width: number): string {
+  const label = Math.max(...titles.map(displayWidth));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, i) => ({ cell, title: titles[i] ?? '', isKept: isWhole((titles[i] ?? '').toLowerCase()) }))
+        .filter(({ cell }) => cell !== '')
+        .map(({ cell, title, isKept }) => {
+          const room = Math.max(narrowest, width - label - 2);
+          return `${padded(title, label)}  ${isKept ? cell : cut(cell, room)}`;
+        })
+        .join('\n'),
+    )
+    .join('\n\n');
+}
+
+/** Names and values below each other; empty values are left out. */
+export function listText(entries: readonly (readonly [name: string, value: string])[]): string {
+  const shown = entries.filter(([, value]) => value !== '');
+  const label = Math.max(0, ...shown.map(([name]) => name.length));
+  return shown
+    .map(
+      ([name, value]) =>
+        `${name.padEnd(label)}  ${value
+          .split('\n')
+          .map(printable)
+          .join(`\n${' '.repeat(label + 2)}`)}`,
+    )
+    .join('\n');
 }
 
 /** The value's name in lower-case words: "awaiting setup"; '' for a value of a newer server. */
 export const enumWord = (desc: DescEnum, value: number | undefined): string =>
-  (value === undefined ? '' : (desc.value[value]?.localName ?? '')).toLowerCase().replaceAll('_', ' ');
+  enumName(desc, value).replaceAll('_', ' ');
+
+/** As enumWord, as programs write it: "awaiting_setup". */
+export const enumName = (desc: DescEnum, value: number | undefined): string =>
+  (value === undefined ? '' : (desc.value[value]?.localName ?? '')).toLowerCase();
 
 /** Seconds since 1970 of a protobuf timestamp as ISO 8601; '' when absent. */
 export function isoTime(time: { seconds: bigint; nanos: number } | undefined): string {
@@ -30,26 +99,54 @@ export function isoTime(time: { seconds: bigint; nanos: number } | undefined): s
 /** "3 s", "5 min", "2 h", "9 d" before `nowMs`; '' when absent. */
 export function ago(time: { seconds: bigint } | undefined, nowMs: number): string {
   if (!time) return '';
-  const s = Math.max(0, Math.round(nowMs / 1000 - Number(time.seconds)));
-  if (s < 60) return `${s} s ago`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ago`;
-  return s < 172_800 ? `${Math.floor(s / 3600)} h ago` : `${Math.floor(s / 86_400)} d ago`;
+  return `${spanText(nowMs / 1000 - Number(time.seconds))} ago`;
+}
+
+/** Seconds in the largest unit that fits, for people: "47 h". */
+export function spanText(seconds: number): string {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`;
+}
+
+/** "0 bytes", "12.3 kB", "4.0 MB". */
+export function sizeText(bytes: number): string {
+  if (bytes < 1000) return `${bytes} bytes`;
+  const units = ['kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length, Math.floor(Math.log10(bytes) / 3));
+  return `${(bytes / 1000 ** power).toFixed(1)} ${units[power - 1] ?? ''}`;
+}
+
+export const percentText = (share: number): string => `${(share * 100).toFixed(1)} %`;
+
+interface TextOut {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
 }
 
 export interface Output {
   /** For people: stdout unless --json. */
   text(text: string): void;
+  /** For people: rows that fit the terminal. */
+  table(header: readonly string[], rows: readonly (readonly string[])[]): void;
   /** For programs: one JSON document on stdout, only with --json. */
   json(value: unknown): void;
+  /** For people, beside the result: stderr, also with --json. */
+  note(text: string): void;
 }
 
-export function createOutput(isJson: boolean, stdout: { write(text: string): unknown }): Output {
+export function createOutput(isJson: boolean, stdout: TextOut, stderr: TextOut = process.stderr): Output {
+  const text = (words: string): void => void (isJson || stdout.write(`${words}\n`));
   return {
-    text: (text) => void (isJson || stdout.write(`${text}\n`)),
+    text,
+    table: (header, rows) => text(tableText(header, rows, stdout.isTTY ? stdout.columns : undefined)),
     json: (value) =>
       void (
         isJson &&
         stdout.write(`${JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))}\n`)
       ),
+    note: (words) => void stderr.write(`${words}\n`),
   };
 }

@@ -11,6 +11,7 @@ import {
 import { PlatformError } from '@platform/contract/errors';
 import { enumWord, printable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { wholeNumber } from '../values.ts';
 import { findMachine } from './machine.ts';
 
 const problemJson = (one: Problem): Record<string, string> => ({
@@ -85,11 +86,4 @@ export function configCommands(program: Command, run: Run): void {
         },
       ),
     );
-}
-
-function wholeNumber(field: string, value: string): number {
-  const n = Number(value);
-  if (!/^\d+$/.test(value) || !Number.isSafeInteger(n))
-    throw new PlatformError('INVALID_ARGUMENT', { field, value, limit: 'a whole number' });
-  return n;
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { isoTime, tableText } from '../output.ts';
+import { isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 
 export function keyCommands(program: Command, run: Run): void {
@@ -8,7 +8,7 @@ export function keyCommands(program: Command, run: Run): void {
   key
     .command('create <name>')
     .description('create an API key; its secret is shown once')
-    .option('--role <role>', 'owner or operator', 'owner')
+    .option('--role <role>', 'owner, operator or runner', 'owner')
     .action(
       run(async ({ connection, output }, name: string, options: { role: string }) => {
         const { client, organizationId } = await connection();
@@ -28,7 +28,9 @@ export function keyCommands(program: Command, run: Run): void {
           ],
         });
         output.json({ api_key_id: created.id, api_key: created.key, name });
-        output.text(`Created key ${name} with ID ${created.id}. The key is shown this once:\n\n  ${created.key}`);
+        output.text(
+          `Created key ${printable(name)} with ID ${created.id}. The key is shown this once:\n\n  ${created.key}`,
+        );
       }),
     );
 
@@ -46,11 +48,9 @@ export function keyCommands(program: Command, run: Run): void {
           roles: one.authorizations.map((grant) => grant.authorizationId),
         }));
         output.json(rows);
-        output.text(
-          tableText(
-            ['name', 'roles', 'created', 'id'],
-            rows.map((row) => [row.name, row.roles.join(', '), row.created_on, row.api_key_id]),
-          ),
+        output.table(
+          ['name', 'roles', 'created', 'id'],
+          rows.map((row) => [row.name, row.roles.join(', '), row.created_on, row.api_key_id]),
         );
       }),
     );

@@ -3,6 +3,7 @@ import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_
 import { isAbort } from '@platform/kit';
 import { isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { collect } from '../values.ts';
 import { findMachine } from './machine.ts';
 
 const fieldsOf = (entry: LogEntry): Record<string, unknown> =>
@@ -31,7 +32,7 @@ export function logCommands(program: Command, run: Run): void {
     .description('log lines of a machine, oldest first')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
     .option('-n, --lines <n>', 'how many of the newest lines', '100')
-    .option('--level <level…>', 'only these levels: debug, info, warn, error')
+    .option('--level <level>', 'only this level: debug, info, warn, error; again for more', collect)
     .option('--filter <text>', 'only lines that contain this text')
     .action(
       run(

@@ -8,7 +8,7 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PlatformError } from '@platform/contract/errors';
 import type { Connection } from '../connection.ts';
-import { ago, enumWord, isoTime, printable, tableText } from '../output.ts';
+import { ago, enumWord, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 
 /** A machine by its ID, its part's ID or its name in the organization. */
@@ -90,24 +90,22 @@ export function machineCommands(program: Command, run: Run): void {
         const { machines } = await client.fleetClient.listMachines({ organizationId: await organizationId() });
         output.json(machines.map(machineJson));
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
-        output.text(
-          tableText(
-            ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],
-            machines.map((one) => {
-              const json = machineJson(one);
-              const revision = `${String(json['applied_revision'])}/${String(json['wanted_revision'])}`;
-              return [
-                one.name,
-                json['online_state'],
-                json['server_state'],
-                json['agent_version'],
-                json['server_version'],
-                revision,
-                ago(one.lastSeen, systemClock.wall()),
-                one.id,
-              ].map(String);
-            }),
-          ),
+        output.table(
+          ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],
+          machines.map((one) => {
+            const json = machineJson(one);
+            const revision = `${String(json['applied_revision'])}/${String(json['wanted_revision'])}`;
+            return [
+              one.name,
+              json['online_state'],
+              json['server_state'],
+              json['agent_version'],
+              json['server_version'],
+              revision,
+              ago(one.lastSeen, systemClock.wall()),
+              one.id,
+            ].map(String);
+          }),
         );
       }),
     );

@@ -1,0 +1,166 @@
+import type { Filter } from '@platform/client';
+import { type BinaryMetadata, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { PlatformError } from '@platform/contract/errors';
+import type { Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { findDataset } from '../find/dataset.ts';
+import { isoTime, printable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { collect, wholeNumber } from '../values.ts';
+
+/** Which pictures of a dataset a command means. */
+interface Selection {
+  readonly withLabel?: string[];
+  readonly withBox?: string[];
+  readonly untagged?: boolean;
+  readonly file?: string;
+  readonly all?: boolean;
+}
+const selecting = (command: Command): Command =>
+  command
+    .option('--with-label <label>', 'pictures with this label; again for more', collect)
+    .option('--with-box <label>', 'pictures with a box of this label; again for more', collect)
+    .option('--untagged', 'pictures without any label')
+    .option('--file <text>', 'pictures whose file name contains this')
+    .option('--all', 'all pictures');
+
+const isGiven = (of: Selection): boolean =>
+  of.withLabel !== undefined ||
+  of.withBox !== undefined ||
+  of.file !== undefined ||
+  of.untagged === true ||
+  of.all === true;
+
+const filterOf = (datasetId: string, { withLabel, withBox, untagged }: Selection): Filter => ({
+  datasetId,
+  ...(withBox && { bboxLabels: withBox }),
+  ...(withLabel && { tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: withLabel } }),
+  ...(untagged && { tagsFilter: { type: TagsFilterType.UNTAGGED } }),
+});
+
+async function* selected(open: Connection, datasetId: string, of: Selection): AsyncGenerator<BinaryMetadata> {
+  for await (const { metadata } of open.client.dataClient.allBinaryData(filterOf(datasetId, of)))
+    if (metadata && (of.file === undefined || metadata.fileName.includes(of.file))) yield metadata;
+}
+
+/** The IDs given, or those of the selection. @throws PlatformError INVALID_ARGUMENT when neither names a picture. */
+async function chosen(open: Connection, datasetId: string, ids: readonly string[], of: Selection): Promise<string[]> {
+  if (ids.length > 0 && !isGiven(of)) return [...ids];
+  if (ids.length > 0 || !isGiven(of)) {
+    const limit = 'give picture IDs, or one of --with-label, --with-box, --untagged, --file, --all';
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'pictures', limit });
+  }
+  const found: string[] = [];
+  for await (const one of selected(open, datasetId, of)) found.push(one.binaryDataId);
+  return found;
+}
+
+const portion = 500;
+async function inPortions(ids: readonly string[], send: (ids: readonly string[]) => Promise<unknown>): Promise<void> {
+  for (let at = 0; at < ids.length; at += portion) await send(ids.slice(at, at + portion));
+}
+
+const pictureJson = (one: BinaryMetadata): Record<string, unknown> => ({
+  id: one.binaryDataId,
+  file_name: one.fileName,
+  time_requested: isoTime(one.timeRequested),
+  size_bytes: Number(one.fileSizeBytes),
+  tags: one.captureMetadata?.tags ?? [],
+  boxes: (one.annotations?.bboxes ?? []).map((box) => ({
+    id: box.id,
+    label: box.label,
+    x_min_normalized: box.xMinNormalized,
+    y_min_normalized: box.yMinNormalized,
+    x_max_normalized: box.xMaxNormalized,
+    y_max_normalized: box.yMaxNormalized,
+  })),
+});
+
+export function pictureCommands(dataset: Command, run: Run): void {
+  selecting(dataset.command('pictures <dataset>'))
+    .description('pictures of a dataset with their labels and IDs, newest first')
+    .option('-n, --limit <n>', 'at most so many', '50')
+    .action(
+      run(async ({ connection, output }, name: string, flags: Selection & { limit: string }) => {
+        const limit = wholeNumber('--limit', flags.limit, { min: 1 });
+        const open = await connection();
+        const { id } = await findDataset(open, name);
+        const found: BinaryMetadata[] = [];
+        for await (const one of selected(open, id, flags)) {
+          if (found.push(one) > limit) break;
+        }
+        const shown = found.slice(0, limit);
+        output.json({ pictures: shown.map(pictureJson), has_more: found.length > limit });
+        if (shown.length === 0) return output.text('No picture.');
+        output.table(
+          ['file', 'labels', 'boxes', 'id'],
+          shown.map((one) => [
+            one.fileName,
+            (one.captureMetadata?.tags ?? []).join(', '),
+            String(one.annotations?.bboxes.length || ''),
+            one.binaryDataId,
+          ]),
+        );
+        if (found.length > limit) output.note('\nThere are more: --limit N shows them.');
+      }),
+    );
+
+  selecting(dataset.command('add <dataset> [pictures...]'))
+    .description('add pictures, by ID or from another dataset')
+    .option('--from <dataset>', 'take them from there')
+    .action(
+      run(async ({ connection, output }, name: string, ids: string[], flags: Selection & { from?: string }) => {
+        const open = await connection();
+        const { id } = await findDataset(open, name);
+        if (ids.length === 0 && flags.from === undefined)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'pictures',
+            limit: 'give picture IDs, or --from a dataset',
+          });
+        const source = flags.from === undefined ? id : (await findDataset(open, flags.from)).id;
+        const isWhole = flags.from !== undefined && ids.length === 0 && !isGiven(flags);
+        const wanted = await chosen(open, source, ids, isWhole ? { ...flags, all: true } : flags);
+        await inPortions(wanted, (some) => open.client.dataClient.addBinaryDataToDatasetByIds(some, id));
+        output.json({ dataset_id: id, added: wanted.length });
+        output.text(`Added ${wanted.length} pictures to dataset ${printable(name)}.`);
+      }),
+    );
+
+  selecting(dataset.command('remove <dataset> [pictures...]'))
+    .description('take pictures out of a dataset; they are not deleted')
+    .action(
+      run(async ({ connection, output }, name: string, ids: string[], flags: Selection) => {
+        const open = await connection();
+        const { id } = await findDataset(open, name);
+        const wanted = await chosen(open, id, ids, flags);
+        await inPortions(wanted, (some) => open.client.dataClient.removeBinaryDataFromDatasetByIds(some, id));
+        output.json({ dataset_id: id, removed: wanted.length });
+        output.text(`Took ${wanted.length} pictures out of dataset ${printable(name)}.`);
+      }),
+    );
+
+  for (const verb of ['tag', 'untag'] as const)
+    selecting(dataset.command(`${verb} <dataset> <labels...>`))
+      .description(verb === 'tag' ? 'give pictures labels' : 'take labels from pictures')
+      .option('--id <id>', 'this picture; again for more', collect)
+      .action(
+        run(async ({ connection, output }, name: string, labels: string[], flags: Selection & { id?: string[] }) => {
+          const open = await connection();
+          const { id } = await findDataset(open, name);
+          const { dataClient } = open.client;
+          const wanted = await chosen(open, id, flags.id ?? [], flags);
+          await inPortions(wanted, (some) =>
+            verb === 'tag'
+              ? dataClient.addTagsToBinaryDataByIds(labels, some)
+              : dataClient.removeTagsFromBinaryDataByIds(labels, some),
+          );
+          output.json({ dataset_id: id, pictures: wanted.length, labels });
+          const words = labels.map(printable).join(', ');
+          output.text(
+            verb === 'tag'
+              ? `Tagged ${wanted.length} pictures with ${words}.`
+              : `Took ${words} from ${wanted.length} pictures.`,
+          );
+        }),
+      );
+}

@@ -1,0 +1,204 @@
+import type { Filter } from '@platform/client';
+import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import { confirmed } from '../confirm.ts';
+import type { Connection } from '../connection.ts';
+import { findDataset } from '../find/dataset.ts';
+import { isLabel } from '../find/labels.ts';
+import { ago, isoTime, listText, printable, sizeText } from '../output.ts';
+import type { Run } from '../run.ts';
+import { exportCommand } from './dataset-export.ts';
+import { pictureCommands } from './dataset-pictures.ts';
+import { uploadCommand } from './dataset-upload.ts';
+
+const datasetJson = (one: Dataset): Record<string, unknown> => ({
+  id: one.id,
+  name: one.name,
+  organization_id: one.organizationId,
+  time_created: isoTime(one.timeCreated),
+});
+
+/** Several questions at once, but not all of a thousand. */
+async function inParallel<T, R>(items: readonly T[], ask: (item: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = [];
+  const waiting = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of waiting) answers[index] = await ask(item);
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+  return answers;
+}
+
+interface Contents {
+  readonly pictures: number;
+  readonly sizeBytes: number;
+  readonly unlabelled: number;
+  /** Pictures with the label, pictures with a box of the label. */
+  readonly labels: readonly { label: string; pictures: number; withBoxes: number }[];
+}
+
+async function contentsOf(open: Connection, datasetId: string): Promise<Contents> {
+  const { dataClient } = open.client;
+  const count = async (filter: Filter): Promise<number> =>
+    (await dataClient.countBinaryData({ datasetId, ...filter })).count;
+  const [all, untagged, tags, boxes] = await Promise.all([
+    dataClient.countBinaryData({ datasetId }),
+    count({ tagsFilter: { type: TagsFilterType.UNTAGGED } }),
+    dataClient.tagsByFilter({ datasetId }),
+    open.rpc(DataService).boundingBoxLabelsByFilter({ filter: { datasetId } }),
+  ]);
+  const names = [...new Set([...tags, ...boxes.labels])].toSorted((a, b) => a.localeCompare(b));
+  const labels = await inParallel(names, async (label) => ({
+    label,
+    pictures: tags.includes(label)
+      ? await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [label] } })
+      : 0,
+    withBoxes: boxes.labels.includes(label) ? await count({ bboxLabels: [label] }) : 0,
+  }));
+  return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, labels };
+}
+
+/** What training will miss. */
+function adviceOf({ labels, pictures }: Contents): string[] {
+  if (pictures === 0) return ['It is empty. Add pictures: platform dataset upload --help'];
+  const few = labels.filter((one) => isLabel(one.label) && Math.max(one.pictures, one.withBoxes) < 10);
+  const most = Math.max(0, ...labels.filter((one) => isLabel(one.label)).map((one) => one.pictures));
+  const rare = labels.filter((one) => isLabel(one.label) && one.pictures >= 10 && one.pictures * 3 < most);
+  const names = (of: typeof few): string => of.map((one) => printable(one.label)).join(', ');
+  return [
+    ...(few.length > 0
+      ? [`Fewer than 10 pictures: ${names(few)}. Training refuses such labels; name the others with --labels.`]
+      : []),
+    ...(rare.length > 0 ? [`Less than a third of the most frequent label: ${names(rare)}.`] : []),
+  ];
+}
+
+export function datasetCommands(program: Command, run: Run): void {
+  const dataset = program.command('dataset').description('sets of pictures to train on');
+
+  dataset
+    .command('create <name>')
+    .description('make an empty dataset')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const id = await open.client.datasetClient.createDataset(name, await open.organizationId());
+        output.json({ id, name });
+        output.text(`Created dataset ${printable(name)} with ID ${id}.`);
+      }),
+    );
+
+  dataset
+    .command('list')
+    .description('all datasets with how much they hold')
+    .action(
+      run(async ({ connection, output }) => {
+        const open = await connection();
+        const all = await open.client.datasetClient.listDatasetsByOrganizationId(await open.organizationId());
+        const counts = await inParallel(all, ({ id }) => open.client.dataClient.countBinaryData({ datasetId: id }));
+        output.json(
+          all.map((one, i) => ({ ...datasetJson(one), pictures: counts[i]?.count, size_bytes: counts[i]?.sizeBytes })),
+        );
+        if (all.length === 0) return output.text('No dataset yet. Create one: platform dataset create NAME');
+        output.table(
+          ['name', 'pictures', 'size', 'created', 'id'],
+          all.map((one, i) => [
+            one.name,
+            String(counts[i]?.count ?? ''),
+            sizeText(counts[i]?.sizeBytes ?? 0),
+            ago(one.timeCreated, systemClock.wall()),
+            one.id,
+          ]),
+        );
+      }),
+    );
+
+  dataset
+    .command('show <dataset>')
+    .description('one dataset: pictures per label, and what training would miss')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const found = await findDataset(open, name);
+        const contents = await contentsOf(open, found.id);
+        const { pictures, sizeBytes, unlabelled, labels } = contents;
+        output.json({
+          ...datasetJson(found),
+          pictures,
+          size_bytes: sizeBytes,
+          untagged: unlabelled,
+          labels: labels.map((one) => ({
+            label: one.label,
+            pictures: one.pictures,
+            pictures_with_boxes: one.withBoxes,
+          })),
+        });
+        output.text(
+          listText([
+            ['name', found.name],
+            ['pictures', `${pictures}, ${sizeText(sizeBytes)}`],
+            ['untagged', unlabelled > 0 ? String(unlabelled) : ''],
+            ['created', isoTime(found.timeCreated)],
+            ['id', found.id],
+          ]),
+        );
+        if (labels.length > 0) {
+          const hasBoxes = labels.some((one) => one.withBoxes > 0);
+          output.text('');
+          output.table(
+            ['label', 'pictures', ...(hasBoxes ? ['with boxes'] : [])],
+            labels.map((one) => [one.label, String(one.pictures), ...(hasBoxes ? [String(one.withBoxes)] : [])]),
+          );
+        }
+        for (const line of adviceOf(contents)) output.text(`\n${line}`);
+      }),
+    );
+
+  dataset
+    .command('rename <dataset> <name>')
+    .description('give a dataset another name')
+    .action(
+      run(async ({ connection, output }, name: string, newName: string) => {
+        const open = await connection();
+        const { id } = await findDataset(open, name);
+        await open.client.datasetClient.renameDataset(id, newName);
+        output.json({ id, name: newName });
+        output.text(`Renamed dataset ${printable(name)} to ${printable(newName)}.`);
+      }),
+    );
+
+  dataset
+    .command('delete <dataset>')
+    .description('delete a dataset; its pictures stay')
+    .option('-y, --yes', 'do not ask')
+    .action(
+      run(async ({ connection, output }, name: string, flags: { yes?: boolean }) => {
+        const open = await connection();
+        const found = await findDataset(open, name);
+        if (!(await confirmed(`Delete dataset ${printable(found.name)}? Its pictures stay.`, flags))) return;
+        await open.client.datasetClient.deleteDataset(found.id);
+        output.json({ id: found.id, deleted: true });
+        output.text(`Deleted dataset ${printable(found.name)} with ID ${found.id}.`);
+      }),
+    );
+
+  dataset
+    .command('merge <name> <datasets...>')
+    .description('make a new dataset with the pictures of several')
+    .action(
+      run(async ({ connection, output }, name: string, names: string[]) => {
+        const open = await connection();
+        const found = await Promise.all(names.map((one) => findDataset(open, one)));
+        const ids = found.map((one) => one.id);
+        const id = await open.client.datasetClient.mergeDatasets(ids, name, await open.organizationId());
+        output.json({ id, name, merged: ids });
+        output.text(`Created dataset ${printable(name)} with ID ${id}.`);
+      }),
+    );
+
+  uploadCommand(dataset, run);
+  pictureCommands(dataset, run);
+  exportCommand(dataset, run);
+}

@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { PlatformError } from '@platform/contract/errors';
+import type { Command } from 'commander';
+import tar from 'tar-stream';
+import type { Connection } from '../connection.ts';
+import { Ended, exitCodes } from '../exit-codes.ts';
+import { findModel } from '../find/registry.ts';
+import { printable, sizeText } from '../output.ts';
+import type { CommandWorld, Run } from '../run.ts';
+import { countScreen } from '../views/count-progress.ts';
+
+interface DownloadFlags {
+  readonly version: string;
+  readonly output: string;
+  readonly unpack?: boolean;
+}
+
+export function downloadCommand(model: Command, run: Run): void {
+  model
+    .command('download <model>')
+    .description('fetch a version and check its hash; run again, it goes on where it was')
+    .option('--version <version>', 'which one', 'latest')
+    .option('-o, --output <folder>', 'where to', '.')
+    .option('--unpack', 'unpack the files into a folder NAME-VERSION')
+    .action(run(download));
+}
+
+async function download(
+  { connection, output, signal }: CommandWorld,
+  name: string,
+  flags: DownloadFlags,
+): Promise<void> {
+  const open = await connection();
+  const item = await findModel(open, name);
+  const { package: found } = await open.client.packageClient.getPackage({
+    id: `${item.organizationId}/${item.name}`,
+    version: flags.version,
+    type: PackageType.ML_MODEL,
+  });
+  if (!found) throw new PlatformError('PACKAGE_NOT_FOUND', { packageId: name, version: flags.version });
+  const version = found.info?.version ?? '';
+  // A version is free text; a file name is not.
+  const stem = `${item.name}-${version}`.replace(/[^\p{L}\p{N}._-]/gu, '_');
+  await mkdir(flags.output, { recursive: true });
+  const target = path.join(flags.output, `${stem}.tar.gz`);
+  const place = `/packages/${item.organizationId}/${encodeURIComponent(item.name)}/${encodeURIComponent(version)}.tar.gz`;
+  const size = await fetchArchive(open, { place, target, sha256: found.checksum, signal });
+  const result = { name: item.name, version, sha256: found.checksum, size_bytes: size };
+  if (!flags.unpack) {
+    output.json({ ...result, file: target });
+    return output.text(`Downloaded ${printable(item.name)} ${printable(version)} to ${target} (${sizeText(size)}).`);
+  }
+  const folder = path.join(flags.output, stem);
+  const files = await unpack(target, folder);
+  await rm(target);
+  output.json({ ...result, folder, files });
+  output.text(`Downloaded ${printable(item.name)} ${printable(version)} to ${folder}:`);
+  for (const file of files) output.text(`  ${printable(file)}`);
+}
+
+/** To `<target>.part`, from where an earlier run stopped; it gets its name when its hash is right. @returns bytes. */
+async function fetchArchive(
+  open: Connection,
+  { place, target, sha256, signal }: { place: string; target: string; sha256: string; signal: AbortSignal },
+): Promise<number> {
+  const there = await stat(target).catch(() => undefined);
+  if (there && (await hashOf(target)) === sha256) return there.size;
+  const partial = `${target}.part`;
+  try {
+    for (const isResumed of [true, false]) {
+      const from = isResumed ? ((await stat(partial).catch(() => undefined))?.size ?? 0) : 0;
+      await fetchRest(open, { place, partial, from, signal });
+      if ((await hashOf(partial)) === sha256) {
+        await rename(partial, target);
+        return (await stat(target)).size;
+      }
+      await rm(partial);
+      if (from === 0) break; // what was left of another version has had its chance
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Ended(exitCodes.stopped, 'Stopped. The same command goes on with the rest.');
+  }
+  throw new PlatformError('DOWNLOAD_CORRUPT', { url: `${open.url}${place}`, wantSha256: sha256 });
+}
+
+async function fetchRest(
+  open: Connection,
+  { place, partial, from, signal }: { place: string; partial: string; from: number; signal: AbortSignal },
+): Promise<void> {
+  const headers = from > 0 ? { range: `bytes=${from}-` } : {};
+  const response = await open.client.request(place, { headers, signal }).catch((error: unknown) => {
+    // All of it is there already, and it is checked next.
+    if (from > 0 && error instanceof Error && 'code' in error && error.code === 'RANGE_NOT_SATISFIABLE')
+      return undefined;
+    throw error;
+  });
+  if (!response) return;
+  const start = response.status === 206 ? from : 0;
+  const total = start + Number(response.headers.get('content-length') ?? 0);
+  if (!response.body) throw new PlatformError('DOWNLOAD_FAILED', { url: place, problem: 'the answer was empty' });
+  const screen = countScreen(process.stderr, 'downloaded', total, 'bytes');
+  const state = { done: start };
+  const counting = new Transform({
+    transform(chunk: Uint8Array, _encoding, next) {
+      state.done += chunk.length;
+      screen.show(state.done);
+      next(null, chunk);
+    },
+  });
+  try {
+    await pipeline(
+      Readable.fromWeb(response.body),
+      counting,
+      createWriteStream(partial, { flags: start > 0 ? 'a' : 'w' }),
+      { signal },
+    );
+  } finally {
+    screen.close();
+  }
+}
+
+async function hashOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
+}
+
+/** Regular files only, inside of `folder`, which is made anew. @returns their names. */
+async function unpack(archive: string, folder: string): Promise<string[]> {
+  const partial = `${folder}.part`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(partial, { recursive: true });
+  const names: string[] = [];
+  const reading = tar.extract();
+  const feeding = pipeline(createReadStream(archive), createGunzip(), reading);
+  feeding.catch(() => {}); // awaited below; the loop may fail first
+  for await (const entry of reading) {
+    const { name, type } = entry.header;
+    const inside = path.posix.normalize(name);
+    const isSafe = !inside.startsWith('/') && !inside.split('/').includes('..') && !/[\p{Cc}\\]/u.test(inside);
+    if (type !== 'file' || !isSafe) {
+      entry.resume();
+      continue;
+    }
+    await mkdir(path.dirname(path.join(partial, inside)), { recursive: true });
+    await pipeline(entry, createWriteStream(path.join(partial, inside)));
+    names.push(inside);
+  }
+  await feeding;
+  await rm(folder, { recursive: true, force: true });
+  await rename(partial, folder);
+  return names.toSorted();
+}

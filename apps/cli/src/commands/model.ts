@@ -1,0 +1,149 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type RegistryItem, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
+import {
+  ModelFrameworkSchema,
+  ModelTypeSchema,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { type Package, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { PlatformError } from '@platform/contract/errors';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { findModel, registryItems } from '../find/registry.ts';
+import { ago, enumName, enumWord, isoTime, listText, printable, sizeText } from '../output.ts';
+import type { Run } from '../run.ts';
+import { downloadCommand } from './model-download.ts';
+
+const metadataOf = (item: RegistryItem) => (item.metadata.case === 'mlModelMetadata' ? item.metadata.value : undefined);
+
+const modelJson = (item: RegistryItem, newest: string): Record<string, unknown> => ({
+  item_id: item.itemId,
+  organization_id: item.organizationId,
+  name: item.name,
+  visibility: enumName(VisibilitySchema, item.visibility),
+  description: item.description,
+  url: item.url,
+  model_type: enumName(ModelTypeSchema, metadataOf(item)?.modelType),
+  model_framework: enumName(ModelFrameworkSchema, metadataOf(item)?.modelFramework),
+  latest: newest,
+  versions: metadataOf(item)?.detailedVersions.length ?? 0,
+  updated_on: isoTime(item.updatedAt),
+});
+
+/** Versions of a model, newest first. */
+export async function versionsOf(open: Connection, item: RegistryItem): Promise<Package[]> {
+  const { packages } = await open.client.packageClient.listPackages({
+    organizationId: item.organizationId,
+    name: item.name,
+    type: PackageType.ML_MODEL,
+  });
+  const at = (one: Package): number => Number(one.createdOn?.seconds ?? 0n) * 1e9 + (one.createdOn?.nanos ?? 0);
+  return packages.toSorted((a, b) => at(b) - at(a));
+}
+
+const sizeOf = (one: Package): number => (one.info?.files ?? []).reduce((sum, file) => sum + Number(file.size), 0);
+
+const versionJson = (one: Package): Record<string, unknown> => ({
+  version: one.info?.version ?? '',
+  created_on: isoTime(one.createdOn),
+  sha256: one.checksum,
+  files: (one.info?.files ?? []).map((file) => ({ name: file.name, size_bytes: Number(file.size) })),
+  metadata: one.info?.metadata ?? {},
+});
+
+/** What the registry knows about where a version comes from, as names and values. */
+function lineageText(metadata: JsonObject | undefined): [string, string][] {
+  return Object.entries(metadata ?? {}).flatMap(([key, value]): [string, string][] =>
+    typeof value === 'string' || typeof value === 'number' ? [[key.replaceAll('_', ' '), String(value)]] : [],
+  );
+}
+
+export function modelCommands(program: Command, run: Run): void {
+  const model = program.command('model').description('trained models of the registry');
+
+  model
+    .command('list')
+    .description('models with their newest version')
+    .option('--public', 'also public ones of others')
+    .action(
+      run(async ({ connection, output }, flags: { public?: boolean }) => {
+        const items = await registryItems(await connection(), PackageType.ML_MODEL, { isOwn: flags.public !== true });
+        const newest = (item: RegistryItem): string => metadataOf(item)?.detailedVersions[0]?.version ?? '';
+        output.json(items.map((item) => modelJson(item, newest(item))));
+        if (items.length === 0) return output.text('No model yet. Train one: platform train submit --help');
+        output.table(
+          ['name', 'version', 'versions', 'type', 'framework', 'visibility', 'updated', 'id'],
+          items.map((item) => [
+            item.name,
+            newest(item),
+            String(metadataOf(item)?.detailedVersions.length ?? 0),
+            enumWord(ModelTypeSchema, metadataOf(item)?.modelType).replace('unspecified', ''),
+            enumWord(ModelFrameworkSchema, metadataOf(item)?.modelFramework).replace('unspecified', ''),
+            enumWord(VisibilitySchema, item.visibility),
+            ago(item.updatedAt, systemClock.wall()),
+            item.itemId,
+          ]),
+        );
+      }),
+    );
+
+  model
+    .command('versions <model>')
+    .description('versions of a model, newest first')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const versions = await versionsOf(open, await findModel(open, name));
+        output.json(versions.map(versionJson));
+        output.table(
+          ['version', 'created', 'size', 'files', 'sha256'],
+          versions.map((one) => [
+            one.info?.version ?? '',
+            ago(one.createdOn, systemClock.wall()),
+            sizeText(sizeOf(one)),
+            String(one.info?.files.length ?? 0),
+            one.checksum,
+          ]),
+        );
+      }),
+    );
+
+  model
+    .command('show <model>')
+    .description('one version: files, where it comes from')
+    .option('--version <version>', 'which one', 'latest')
+    .action(
+      run(async ({ connection, output }, name: string, flags: { version: string }) => {
+        const open = await connection();
+        const item = await findModel(open, name);
+        const { package: found } = await open.client.packageClient.getPackage({
+          id: `${item.organizationId}/${item.name}`,
+          version: flags.version,
+          type: PackageType.ML_MODEL,
+        });
+        if (!found) throw new PlatformError('PACKAGE_NOT_FOUND', { packageId: name, version: flags.version });
+        output.json({ item_id: item.itemId, name: item.name, description: item.description, ...versionJson(found) });
+        output.text(
+          listText([
+            ['model', item.name],
+            ['version', found.info?.version ?? ''],
+            ['description', item.description],
+            ['created', isoTime(found.createdOn)],
+            ...lineageText(found.info?.metadata),
+            ['sha256', found.checksum],
+            ['id', item.itemId],
+          ]),
+        );
+        output.text('');
+        output.table(
+          ['file', 'size'],
+          (found.info?.files ?? []).map((file) => [file.name, sizeText(Number(file.size))]),
+        );
+        output.text(
+          `\nDownload it: platform model download ${printable(item.name)} --version ${printable(found.info?.version ?? '')}`,
+        );
+      }),
+    );
+
+  downloadCommand(model, run);
+}

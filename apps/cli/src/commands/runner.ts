@@ -1,0 +1,99 @@
+import { RunnerService, type Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import { ago, isoTime, printable } from '../output.ts';
+import type { Run } from '../run.ts';
+
+const runnerJson = (one: Runner): Record<string, unknown> => ({
+  runner_id: one.runnerId,
+  online: one.online,
+  host: one.host,
+  version: one.version,
+  executor: one.executor,
+  kinds: one.kinds,
+  gpus: one.gpus,
+  containers: one.containers.map(({ key, uri, framework, description, eol }) => ({
+    key,
+    uri,
+    framework,
+    description,
+    eol: isoTime(eol),
+  })),
+  no_scripts_because: one.noScriptsBecause,
+  last_seen: isoTime(one.lastSeen),
+  job_id: one.jobId,
+});
+
+export function runnerCommands(program: Command, run: Run): void {
+  const runner = program.command('runner').description('computers that run training jobs');
+
+  runner
+    .command('list')
+    .description('runners with what they offer, those seen last first')
+    .action(
+      run(async ({ connection, output }) => {
+        const open = await connection();
+        const { runners } = await open.rpc(RunnerService).listRunners({ organizationId: await open.organizationId() });
+        output.json(runners.map(runnerJson));
+        if (runners.length === 0)
+          return output.text('No runner has asked for work yet. Join one: platform runner token');
+        output.table(
+          ['host', 'state', 'seen', 'engine', 'gpus', 'scripts', 'job', 'version', 'id'],
+          runners.map((one) => [
+            one.host,
+            one.online ? (one.jobId ? 'busy' : 'free') : 'offline',
+            ago(one.lastSeen, systemClock.wall()),
+            one.executor,
+            String(one.gpus),
+            one.kinds.includes('custom') ? one.containers.map(({ key }) => key).join(', ') : 'no',
+            one.jobId,
+            one.version,
+            one.runnerId,
+          ]),
+        );
+        for (const one of runners)
+          if (one.noScriptsBecause)
+            output.text(`\n${printable(one.host)} runs no scripts: ${printable(one.noScriptsBecause)}`);
+      }),
+    );
+
+  runner
+    .command('token')
+    .description('make an API key of role runner; prints the one command that joins a computer')
+    .option('--name <name>', 'name of the key', 'runner')
+    .action(
+      run(async ({ connection, output }, flags: { name: string }) => {
+        const open = await connection();
+        const organization = await open.organizationId();
+        const { id, key } = await open.client.appClient.createKey({
+          name: flags.name,
+          authorizations: [
+            {
+              authorizationType: 'role',
+              authorizationId: 'organization_runner',
+              resourceType: 'organization',
+              resourceId: organization,
+              organizationId: organization,
+              identityId: '',
+              identityType: 'api-key',
+            },
+          ],
+        });
+        const command = joinCommand({ url: open.url, id, key });
+        output.json({ api_key_id: id, api_key: key, url: open.url, command });
+        output.text('On the computer that shall train, in a checkout of this repository (Linux, Node 24):\n');
+        output.text(`  ${command}\n`);
+        output.text(
+          'The key is shown this once. It lets that computer take training jobs and read their pictures, nothing else.',
+        );
+        if (/^https?:\/\/(localhost|127\.|\[::1\])/.test(open.url))
+          output.note(
+            `\n${open.url} is reached from this computer only. For others, start the server with --host and a certificate.`,
+          );
+      }),
+    );
+}
+
+/** In the environment, so that the key stands in no list of processes. */
+export const joinCommand = ({ url, id, key }: { url: string; id: string; key: string }): string =>
+  `PLATFORM_URL=${url} PLATFORM_API_KEY_ID=${id} PLATFORM_API_KEY=${key} node apps/runner/src/main.ts`;

@@ -1,0 +1,196 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { ModelFramework, ModelType } from '@platform/client';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type JobResourcesSchema,
+  MLTrainingService,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { findDataset } from '../find/dataset.ts';
+import { findScript } from '../find/registry.ts';
+import { labelsOf } from '../find/labels.ts';
+import { printable } from '../output.ts';
+import type { CommandWorld, Run } from '../run.ts';
+import { choice, collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
+import { scriptFlags, uploadScript, type ScriptFlags } from './training-script-upload.ts';
+import { watchJob } from './train-watch.ts';
+
+export const modelTypes = {
+  'single-label': ModelType.SINGLE_LABEL_CLASSIFICATION,
+  'multi-label': ModelType.MULTI_LABEL_CLASSIFICATION,
+  'object-detection': ModelType.OBJECT_DETECTION,
+  'single-label-classification': ModelType.SINGLE_LABEL_CLASSIFICATION,
+  'multi-label-classification': ModelType.MULTI_LABEL_CLASSIFICATION,
+} as const;
+export const frameworks = {
+  tflite: ModelFramework.TFLITE,
+  tensorflow: ModelFramework.TENSORFLOW,
+  pytorch: ModelFramework.PYTORCH,
+  onnx: ModelFramework.ONNX,
+} as const;
+
+interface JobFlags {
+  readonly dataset: string;
+  readonly modelName: string;
+  readonly modelVersion?: string;
+  readonly arg?: string[];
+  readonly args?: string[];
+  readonly gpus?: string;
+  readonly timeLimit?: string;
+  readonly memoryMib?: string;
+  readonly diskMib?: string;
+  readonly wait?: boolean;
+}
+interface ManagedFlags extends JobFlags {
+  readonly modelType: string;
+  readonly framework?: string;
+  readonly labels?: string[];
+  readonly label?: string[];
+  readonly recipe?: string;
+  readonly epochs?: string;
+  readonly side?: string;
+}
+interface CustomFlags extends JobFlags, ScriptFlags {
+  readonly script: string;
+  readonly scriptVersion: string;
+  readonly container?: string;
+  readonly upload?: string;
+}
+
+/** What every job has, whatever trains it. */
+const jobFlags = (command: Command): Command =>
+  command
+    .requiredOption('--dataset-id, --dataset <name or id>', 'the pictures to train on (required)')
+    .requiredOption('--model-name <name>', 'the model that a version is made of (required)')
+    .option('--model-version <version>', 'default: the time, such as 2026-03-01T12-00-05')
+    .option('--wait', 'wait for the end and show progress; Ctrl-C leaves the job running');
+
+const limitFlags = (command: Command): Command =>
+  command
+    .optionsGroup('What the job may use:')
+    .option('--gpus <n>', 'GPUs that it waits for')
+    .option('--time-limit <time>', 'longest time of one run, such as 90s, 30m, 2h')
+    .option('--memory-mib <n>', 'memory')
+    .option('--disk-mib <n>', 'disk')
+    .optionsGroup('Other:');
+
+const submitExample = `
+Example:
+  platform train submit --dataset parts --model-name parts --model-type single-label --wait`;
+const customExample = `
+Example:
+  platform train submit-custom --dataset parts --model-name parts-2 --script my-script \\
+      --arg epochs=20 --wait`;
+
+export function submitCommands(train: Command, run: Run): void {
+  const managed = jobFlags(train.command('submit'))
+    .description('train a built-in model type on a dataset')
+    .requiredOption('--model-type <type>', 'single-label, multi-label or object-detection (required)')
+    .option('--model-labels, --labels <a,b,…>', 'labels to learn; default: all of the dataset', collectList)
+    .option('--label <label>', 'one label to learn, for labels with a comma; again for more', collect)
+    .option('--model-framework, --framework <name>', 'tflite (with ONNX) or onnx; default: of the server')
+    .option('--recipe <name>', 'auto, or probe: a first model within seconds')
+    .option('--epochs <n>', 'rounds over the pictures at most')
+    .option('--side <px>', 'pixels of the square that the network sees')
+    .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);
+  limitFlags(managed)
+    .addHelpText('after', submitExample)
+    .action(
+      run(async (world: CommandWorld, flags: ManagedFlags) => {
+        const open = await world.connection();
+        const modelType = choice('--model-type', flags.modelType, modelTypes);
+        const framework =
+          flags.framework === undefined ? {} : { modelFramework: choice('--framework', flags.framework, frameworks) };
+        const { recipe, epochs, side } = flags;
+        const settings = Object.entries({ recipe, epochs, side }).filter(
+          (pair): pair is [string, string] => pair[1] !== undefined,
+        );
+        const dataset = await findDataset(open, flags.dataset);
+        const named = [...(flags.labels ?? []), ...(flags.label ?? [])];
+        const tags = named.length > 0 ? named : await labelsOf(open, dataset.id, modelType);
+        const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
+        const { id } = await open.rpc(MLTrainingService).submitTrainingJob({
+          organizationId: await open.organizationId(),
+          datasetId: dataset.id,
+          modelName: flags.modelName,
+          modelVersion,
+          modelType,
+          tags,
+          arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
+          resources: resourcesOf(flags),
+          ...framework,
+        });
+        const about = named.length > 0 ? '' : `Labels: ${tags.map(printable).join(', ')}.`;
+        await submitted(world, open, flags, { id, modelVersion, tags, about });
+      }),
+    );
+
+  const custom = jobFlags(train.command('submit-custom'))
+    .description('run a training script of the registry on a dataset')
+    .requiredOption('--script-name, --script <name>', 'the script: its name, or <namespace>:<name> (required)')
+    .option('--version, --script-version <version>', 'version of the script', 'latest')
+    .option('--upload <folder>', 'upload this folder as a new version of the script first, and run that')
+    .option('--container-version, --container <key>', 'environment, see: platform train containers')
+    .option('--arg <key=value>', 'passed to the script as --key=value; again for more', collect)
+    .option('--args <a=1,b=2>', 'several of them at once', collectList);
+  limitFlags(scriptFlags(custom.optionsGroup('With --upload:')))
+    .addHelpText('after', customExample)
+    .action(
+      run(async (world: CommandWorld, flags: CustomFlags) => {
+        const open = await world.connection();
+        const args = keyValues('--arg', [...(flags.args ?? []), ...(flags.arg ?? [])]);
+        const resources = resourcesOf(flags);
+        if (flags.upload !== undefined && flags.script === flags.modelName) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: '--model-name',
+            value: flags.modelName,
+            limit: 'another name than the script',
+          });
+        }
+        const dataset = await findDataset(open, flags.dataset);
+        const script =
+          flags.upload === undefined
+            ? { itemId: (await findScript(open, flags.script)).itemId, version: flags.scriptVersion }
+            : await uploadScript(world, open, { ...flags, name: flags.script, folder: flags.upload, draft: true });
+        const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
+        const { id } = await open.rpc(MLTrainingService).submitCustomTrainingJob({
+          organizationId: await open.organizationId(),
+          datasetId: dataset.id,
+          registryItemId: script.itemId,
+          registryItemVersion: script.version,
+          modelName: flags.modelName,
+          modelVersion,
+          arguments: args,
+          containerVersion: flags.container ?? '',
+          resources,
+        });
+        await submitted(world, open, flags, { id, modelVersion, tags: [], about: '' });
+      }),
+    );
+}
+
+async function submitted(
+  world: CommandWorld,
+  open: Connection,
+  flags: JobFlags,
+  job: { id: string; modelVersion: string; tags: readonly string[]; about: string },
+): Promise<void> {
+  const name = `${flags.modelName}/${job.modelVersion}`;
+  world.output.text(`Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && ` ${job.about}`}`);
+  if (flags.wait) return watchJob(world, open, job.id);
+  world.output.json({ id: job.id, model_name: flags.modelName, model_version: job.modelVersion, tags: job.tags });
+  world.output.text(`Follow it: platform train wait ${job.id}`);
+}
+
+function resourcesOf(flags: JobFlags): MessageInitShape<typeof JobResourcesSchema> {
+  const { gpus, timeLimit, memoryMib, diskMib } = flags;
+  return {
+    gpus: gpus === undefined ? 0 : wholeNumber('--gpus', gpus, { max: 64 }),
+    memoryMib: memoryMib === undefined ? 0 : wholeNumber('--memory-mib', memoryMib, { min: 1, max: 2 ** 31 }),
+    diskMib: diskMib === undefined ? 0 : wholeNumber('--disk-mib', diskMib, { min: 1, max: 2 ** 31 }),
+    ...(timeLimit !== undefined && { timeLimit: durationFromMs(seconds('--time-limit', timeLimit) * 1000) }),
+  };
+}

@@ -1,0 +1,137 @@
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { isAbort } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import type { Connection } from '../connection.ts';
+import { Ended, exitCodes } from '../exit-codes.ts';
+import { findJob } from '../find/job.ts';
+import { isoTime, printable, spanText } from '../output.ts';
+import type { CommandWorld, Run } from '../run.ts';
+import { wholeNumber } from '../values.ts';
+import { adviceOf, perClassTable } from '../views/evaluation.ts';
+import { jobJson, runSeconds, scoreText } from '../views/job.ts';
+import { progressScreen } from '../views/progress.ts';
+
+export function watchCommands(train: Command, run: Run): void {
+  train
+    .command('wait <job>')
+    .description('show the progress of a job until its end; Ctrl-C leaves it running')
+    .action(
+      run(async (world: CommandWorld, name: string) => {
+        const open = await world.connection();
+        await watchJob(world, open, (await findJob(open, name)).id);
+      }),
+    );
+
+  train
+    .command('logs <job>')
+    .description('log lines of a job, oldest first; --json: one object per line')
+    .option('-f, --follow', 'go on with new lines until the job ends or Ctrl-C')
+    .option('-n, --lines <n>', 'only the newest lines')
+    .action(
+      run(async (world: CommandWorld, name: string, flags: { follow?: boolean; lines?: string }) => {
+        const open = await world.connection();
+        const last = flags.lines === undefined ? Number.POSITIVE_INFINITY : wholeNumber('--lines', flags.lines);
+        const { id } = await findJob(open, name);
+        await printLogs(world, open, { id, last, isFollowed: flags.follow === true });
+      }),
+    );
+}
+
+const logJson = (entry: TrainingJobLogEntry): Record<string, string> => ({
+  time: isoTime(entry.time),
+  level: entry.level,
+  message: entry.message,
+});
+const logText = (entry: TrainingJobLogEntry): string =>
+  `${isoTime(entry.time)} ${entry.level.toUpperCase().padEnd(5)} ${entry.message.split('\n').map(printable).join('\n    ')}`;
+
+async function printLogs(
+  { output, signal }: CommandWorld,
+  open: Connection,
+  { id, last, isFollowed }: { id: string; last: number; isFollowed: boolean },
+): Promise<void> {
+  const training = open.rpc(MLTrainingService);
+  const print = (entry: TrainingJobLogEntry): void => {
+    output.json(logJson(entry));
+    output.text(logText(entry));
+  };
+  const there: TrainingJobLogEntry[] = [];
+  let pageToken = '';
+  for (;;) {
+    const page = await training.getTrainingJobLogs({ id, pageToken }, { signal });
+    there.push(...page.logs);
+    if (there.length > 2 * last) there.splice(0, there.length - last);
+    if (page.nextPageToken === '' || page.logs.length === 0) break;
+    pageToken = page.nextPageToken;
+  }
+  for (const entry of there.slice(-Math.min(last, there.length))) if (last > 0) print(entry);
+  if (there.length === 0 && !isFollowed) output.note('This job has no log lines (they are kept for 7 days).');
+  if (!isFollowed) return;
+  try {
+    for (;;) {
+      const page = await training.getTrainingJobLogs({ id, pageToken, wait: durationFromMs(20_000) }, { signal });
+      for (const entry of page.logs) print(entry);
+      if (page.nextPageToken === '') return;
+      pageToken = page.nextPageToken;
+    }
+  } catch (error) {
+    if (!signal.aborted && !isAbort(error)) throw error;
+  }
+}
+
+/**
+ * Shows the progress until the job has ended, then its result.
+ *
+ * @throws Ended with an exit code of its own when the job failed or was canceled, or when the waiting was stopped.
+ */
+export async function watchJob({ output, signal }: CommandWorld, open: Connection, id: string): Promise<void> {
+  const screen = progressScreen(process.stderr);
+  let job: TrainingJobMetadata;
+  try {
+    job = await open.client.mlTrainingClient.waitForTrainingJob(id, {
+      signal,
+      everyMs: 500,
+      onProgress: (now) => screen.show(now),
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    screen.close();
+    throw new Ended(
+      exitCodes.stopped,
+      `The job goes on.\n  follow it: platform train wait ${id}\n  cancel it: platform train cancel ${id}`,
+    );
+  } finally {
+    screen.close();
+  }
+  output.json({ ...jobJson(job), evaluation: job.evaluation ?? null });
+  const name = printable(`${job.modelName}/${job.modelVersion}`);
+  const took = runSeconds(job, systemClock.wall());
+  if (job.status === TrainingStatus.FAILED) {
+    const why = job.errorStatus?.message.split('\n').map(printable).join('\n') ?? 'no reason given';
+    throw new Ended(
+      exitCodes.jobFailed,
+      `${name} failed (${job.cause || 'unknown cause'}): ${why}\nIts log: platform train logs ${id}`,
+    );
+  }
+  if (job.status === TrainingStatus.CANCELED) throw new Ended(exitCodes.jobCanceled, `${name} was canceled.`);
+  output.text(
+    [`Completed ${name}`, scoreText(job), took === undefined ? '' : spanText(took)].filter(Boolean).join(', '),
+  );
+  printEvaluation({ output }, job);
+  output.text(`Download it: platform model download ${job.modelName} --version ${printable(job.modelVersion)}`);
+}
+
+/** Figures per label and what would help, as far as the trainer wrote them. */
+export function printEvaluation({ output }: Pick<CommandWorld, 'output'>, job: TrainingJobMetadata): void {
+  const perClass = perClassTable(job.evaluation);
+  if (perClass) {
+    output.text('');
+    output.table(perClass.header, perClass.rows);
+  }
+  const advice = adviceOf(job.evaluation);
+  if (advice.length > 0) output.text(`\n${advice.map((one) => `- ${printable(one)}`).join('\n')}`);
+  if (perClass || advice.length > 0) output.text('');
+}

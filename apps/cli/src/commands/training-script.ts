@@ -1,0 +1,150 @@
+import { PlatformError } from '@platform/contract/errors';
+import {
+  ModelFrameworkSchema,
+  ModelTypeSchema,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { type RegistryItem, Visibility, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { systemClock } from '@platform/kit/node';
+import type { Command } from 'commander';
+import { findScript, registryItems } from '../find/registry.ts';
+import { ago, enumName, enumWord, isoTime, printable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { choice } from '../values.ts';
+import { type ScriptFlags, scriptFlags, uploadScript } from './training-script-upload.ts';
+
+const visibilities = {
+  private: Visibility.PRIVATE,
+  public: Visibility.PUBLIC,
+  'public-unlisted': Visibility.PUBLIC_UNLISTED,
+} as const;
+
+/** Versions of a script, newest first. */
+const versionsOf = (item: RegistryItem) =>
+  item.metadata.case === 'mlTrainingMetadata' ? item.metadata.value.versions : [];
+
+function scriptJson(item: RegistryItem): Record<string, unknown> {
+  const metadata = item.metadata.case === 'mlTrainingMetadata' ? item.metadata.value : undefined;
+  return {
+    item_id: item.itemId,
+    organization_id: item.organizationId,
+    name: item.name,
+    visibility: enumName(VisibilitySchema, item.visibility),
+    description: item.description,
+    url: item.url,
+    draft: metadata?.draft ?? false,
+    model_type: enumName(ModelTypeSchema, metadata?.modelType),
+    model_framework: enumName(ModelFrameworkSchema, metadata?.modelFramework),
+    versions: versionsOf(item).map((one) => ({ version: one.version, created_on: isoTime(one.createdOn) })),
+    updated_on: isoTime(item.updatedAt),
+  };
+}
+
+export function trainingScriptCommands(program: Command, run: Run): void {
+  const script = program.command('training-script').description('training scripts of the registry');
+
+  scriptFlags(script.command('upload'))
+    .description('upload a folder (or its .tar.gz) as a new version of a script')
+    .requiredOption('--path <folder>', 'with setup.py or pyproject.toml and model/training.py')
+    .requiredOption('--script-name, --name <name>', 'name of the script')
+    .option('--version <version>', 'default: the time in ms')
+    .option('--draft', 'not finished yet')
+    .option('--visibility <who>', 'private or public', 'private')
+    .action(
+      run(
+        async (
+          world,
+          flags: ScriptFlags & { path: string; name: string; version?: string; draft?: boolean; visibility: string },
+        ) => {
+          const open = await world.connection();
+          const uploaded = await uploadScript(world, open, {
+            ...flags,
+            folder: flags.path,
+            draft: flags.draft === true,
+          });
+          world.output.json({ item_id: uploaded.itemId, version: uploaded.version });
+          world.output.text(
+            `Run it: platform train submit-custom --script ${printable(flags.name)} --dataset … --model-name …`,
+          );
+        },
+      ),
+    );
+
+  script
+    .command('list')
+    .description('scripts of the organization')
+    .option('--public', 'also public ones of others')
+    .action(
+      run(async ({ connection, output }, flags: { public?: boolean }) => {
+        const items = await registryItems(await connection(), PackageType.ML_TRAINING, {
+          isOwn: flags.public !== true,
+        });
+        output.json(items.map(scriptJson));
+        if (items.length === 0)
+          return output.text('No training script yet. Upload one: platform training-script upload --help');
+        output.table(
+          ['name', 'version', 'versions', 'visibility', 'framework', 'updated', 'id'],
+          items.map((item) => {
+            const json = scriptJson(item);
+            const versions = versionsOf(item);
+            return [
+              item.name + (json['draft'] === true ? ' (draft)' : ''),
+              versions[0]?.version ?? '',
+              String(versions.length),
+              enumWord(VisibilitySchema, item.visibility),
+              String(json['model_framework']).replace('unspecified', ''),
+              ago(item.updatedAt, systemClock.wall()),
+              item.itemId,
+            ];
+          }),
+        );
+      }),
+    );
+
+  script
+    .command('update <script>')
+    .description('change what the registry says about a script')
+    .option('--visibility <who>', 'private, public or public-unlisted; public ones need a description')
+    .option('--description <text>', 'what it does')
+    .option('--script-url <url>', 'page about it')
+    .option('--draft', 'not finished yet')
+    .option('--no-draft', 'finished')
+    .action(
+      run(
+        async (
+          { connection, output },
+          name: string,
+          flags: { visibility?: string; description?: string; scriptUrl?: string; draft?: boolean },
+        ) => {
+          if (Object.values(flags).every((one) => one === undefined))
+            throw new PlatformError('INVALID_ARGUMENT', {
+              field: 'update',
+              limit: 'give something to change, see --help',
+            });
+          const open = await connection();
+          const item = await findScript(open, name);
+          const metadata = item.metadata.case === 'mlTrainingMetadata' ? item.metadata.value : undefined;
+          const visibility =
+            flags.visibility === undefined ? item.visibility : choice('--visibility', flags.visibility, visibilities);
+          await open.client.appClient.updateRegistryItem({
+            itemId: item.itemId,
+            type: item.type,
+            visibility,
+            description: flags.description ?? item.description,
+            ...(flags.scriptUrl !== undefined && { url: flags.scriptUrl }),
+            metadata: {
+              case: 'updateMlTrainingMetadata',
+              value: {
+                modelType: metadata?.modelType ?? 0,
+                modelFramework: metadata?.modelFramework ?? 0,
+                draft: flags.draft ?? metadata?.draft ?? false,
+              },
+            },
+          });
+          const after = await findScript(open, item.itemId);
+          output.json(scriptJson(after));
+          output.text(`Updated ${printable(item.name)}: ${enumWord(VisibilitySchema, after.visibility)}.`);
+        },
+      ),
+    );
+}

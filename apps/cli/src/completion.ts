@@ -1,0 +1,112 @@
+import tab from '@bomb.sh/tab/commander';
+import type { Command } from 'commander';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { systemClock } from '@platform/kit/node';
+import { connect } from './connection.ts';
+import { registryItems } from './find/registry.ts';
+import { printable } from './terminal-text.ts';
+
+/** What a name on the command line can stand for. */
+export type Kind = 'dataset' | 'job' | 'model' | 'script' | 'machine' | 'container';
+export type NamesOf = (kind: Kind) => Promise<readonly string[]>;
+
+const kindOfWord: Readonly<Record<string, Kind>> = {
+  dataset: 'dataset',
+  datasets: 'dataset',
+  from: 'dataset',
+  job: 'job',
+  model: 'model',
+  'model-name': 'model',
+  script: 'script',
+  machine: 'machine',
+  container: 'container',
+};
+
+/** A shell must not wait for a server that is far away. */
+const patienceMs = 1200;
+
+/** Words that a shell cannot take as one, or that would say something else to it, are left out. */
+const isWord = (name: string): boolean => /^[\p{L}\p{N}._:/@+-]+$/u.test(name) && printable(name) === name;
+
+/**
+ * `platform completion bash|zsh|fish` prints a script for the shell, which then asks `platform complete -- …` for words:
+ * commands, flags and, when the server answers quickly, names.
+ */
+export function addCompletion(program: Command, namesOf: NamesOf): void {
+  const root = tab(program, { completionCommandName: 'completion' });
+  const asked = new Map<Kind, readonly string[]>();
+  const offer =
+    (kind: Kind) =>
+    (complete: (value: string, description: string) => void): void => {
+      for (const name of asked.get(kind) ?? []) if (isWord(name)) complete(name, '');
+    };
+  for (const command of root.commands.values()) {
+    for (const [name, argument] of command.arguments) {
+      const kind = kindOfWord[name];
+      if (kind && !command.value.endsWith(' create')) argument.handler = offer(kind);
+    }
+    for (const [name, option] of command.options) {
+      const kind = kindOfWord[name];
+      if (kind && !option.isBoolean) option.handler = offer(kind);
+    }
+  }
+  program.commands
+    .find((command) => command.name() === 'complete')
+    ?.hook('preAction', async (_, command) => {
+      const kinds = kindsFor(root.commands, command.args);
+      await Promise.all(kinds.map(async (kind) => asked.set(kind, await namesOf(kind))));
+    });
+}
+
+interface Known {
+  readonly value: string;
+  readonly arguments: ReadonlyMap<string, unknown>;
+}
+
+/** What the word at the cursor can be the name of. */
+export function kindsFor(commands: ReadonlyMap<string, Known>, words: readonly string[]): Kind[] {
+  const [last = '', before = ''] = [words.at(-1), words.at(-2)];
+  const flag = /^--(.+?)(?:=|$)/.exec(last.includes('=') ? last : before)?.[1];
+  const ofFlag = flag === undefined ? undefined : kindOfWord[flag];
+  if (ofFlag) return [ofFlag];
+  if (last.startsWith('-')) return [];
+  const plain = words.filter((word) => !word.startsWith('-'));
+  const command = [2, 1].map((n) => commands.get(plain.slice(0, n).join(' '))).find((one) => one !== undefined);
+  if (!command) return [];
+  return [...command.arguments.keys()].flatMap((name) => kindOfWord[name] ?? []);
+}
+
+/** Names of the server that the environment names; none when it does not answer in time. */
+export const completionNames: NamesOf = async (kind) => {
+  const stop = new AbortController();
+  const late = systemClock.sleep(patienceMs, stop.signal).then((): readonly string[] => []);
+  try {
+    return await Promise.race([late, namesFromServer(kind)]);
+  } catch {
+    return []; // a shell shows no errors of completions
+  } finally {
+    stop.abort();
+  }
+};
+
+async function namesFromServer(kind: Kind): Promise<readonly string[]> {
+  const open = await connect({});
+  const organizationId = await open.organizationId();
+  switch (kind) {
+    case 'dataset':
+      return (await open.client.datasetClient.listDatasetsByOrganizationId(organizationId)).map((one) => one.name);
+    case 'machine':
+      return (await open.client.fleetClient.listMachines({ organizationId })).machines.map((one) => one.name);
+    case 'model':
+      return (await registryItems(open, PackageType.ML_MODEL)).map((one) => one.name);
+    case 'script':
+      return (await registryItems(open, PackageType.ML_TRAINING)).map((one) => one.name);
+    case 'container':
+      return Object.keys((await open.rpc(MLTrainingService).listSupportedContainers({})).containerMap);
+    case 'job': {
+      const { jobs } = await open.rpc(MLTrainingService).listTrainingJobs({ organizationId, pageSize: 50 });
+      return jobs.map((job) => `${job.modelName}/${job.modelVersion}`);
+    }
+  }
+}

@@ -1,0 +1,117 @@
+import path from 'node:path';
+import type { Box } from '@platform/client';
+import { printable } from '../output.ts';
+
+/** What is known about a picture from a file of annotations. */
+export interface Annotated {
+  readonly labels: readonly string[];
+  readonly boxes: readonly Box[];
+}
+/** A file below the chosen folder. */
+export interface FoundFile {
+  /** Relative, with slashes. */
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly isLink?: boolean;
+}
+export interface PlannedPicture {
+  readonly path: string;
+  readonly fileName: string;
+  /** Without a dot. */
+  readonly extension: string;
+  readonly tags: readonly string[];
+  readonly boxes: readonly Box[];
+}
+export interface UploadPlan {
+  readonly pictures: readonly PlannedPicture[];
+  /** How many pictures each label gets, and how many boxes. */
+  readonly counts: ReadonlyMap<string, { pictures: number; boxes: number }>;
+  readonly refused: readonly { path: string; reason: string }[];
+  /** Annotated, but not in the folder. */
+  readonly missing: readonly string[];
+}
+
+const kinds: Readonly<Record<string, string>> = { '.jpg': 'jpg', '.jpeg': 'jpg', '.png': 'png', '.webp': 'webp' };
+const splits: Readonly<Record<string, string>> = {
+  train: 'split:train',
+  test: 'split:test',
+  val: 'split:validation',
+  validation: 'split:validation',
+};
+/** One message of the server holds up to 64 MiB. */
+const mostBytes = 60_000_000;
+
+/**
+ * Which files are sent, with which labels: those given with --label, else those of the annotations, else the name of the
+ * folder that a file lies in. A folder called train, validation, val or test anywhere above says what the picture is for.
+ */
+export function uploadPlan(
+  files: readonly FoundFile[],
+  of: { labels?: readonly string[]; annotations?: ReadonlyMap<string, Annotated> } = {},
+): UploadPlan {
+  const pictures: PlannedPicture[] = [];
+  const refused: { path: string; reason: string }[] = [];
+  const counts = new Map<string, { pictures: number; boxes: number }>();
+  const count = (label: string, kind: 'pictures' | 'boxes'): void => {
+    const sum = counts.get(label) ?? { pictures: 0, boxes: 0 };
+    sum[kind]++;
+    counts.set(label, sum);
+  };
+  const used = new Set<string>();
+  for (const file of files) {
+    const extension = kinds[path.posix.extname(file.path).toLowerCase()];
+    const reason = refusal(file, extension);
+    if (extension === undefined || reason !== undefined) {
+      if (reason !== '') refused.push({ path: file.path, reason: reason ?? '' });
+      continue;
+    }
+    const key = keyOf(file.path, of.annotations);
+    const annotated = key === undefined ? undefined : of.annotations?.get(key);
+    if (key !== undefined) used.add(key);
+    const folders = file.path.split('/').slice(0, -1);
+    const split = folders.map((name) => splits[name.toLowerCase()]).findLast((one) => one !== undefined);
+    const folder = folders.findLast((name) => splits[name.toLowerCase()] === undefined);
+    const own = annotated?.labels ?? (of.annotations || folder === undefined ? [] : [folder]);
+    const labels = [...new Set(of.labels && of.labels.length > 0 ? of.labels : own)];
+    const boxes = annotated?.boxes ?? [];
+    for (const label of labels) count(label, 'pictures');
+    for (const box of boxes) count(box.label, 'boxes');
+    const tags = split === undefined ? labels : [...labels, split];
+    pictures.push({ path: file.path, fileName: path.posix.basename(file.path), extension, tags, boxes });
+  }
+  const missing = [...(of.annotations?.keys() ?? [])].filter((key) => !used.has(key));
+  return { pictures, counts: new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b))), refused, missing };
+}
+
+/** Why a file is left out; '' for files that nobody means; undefined: it is sent. */
+function refusal({ path: place, sizeBytes, isLink }: FoundFile, extension: string | undefined): string | undefined {
+  if (isLink) return 'is a link';
+  if (/\.(json|jsonl|txt|md|csv|xml|ya?ml)$/i.test(place)) return '';
+  if (extension === undefined) return 'is no JPEG, PNG or WebP file';
+  if (sizeBytes === 0) return 'is empty';
+  return sizeBytes > mostBytes ? 'is larger than 60 MB' : undefined;
+}
+
+/** Annotations name pictures by their path below the folder, by its end, or by the file name alone. */
+function keyOf(place: string, annotations: ReadonlyMap<string, Annotated> | undefined): string | undefined {
+  if (!annotations) return undefined;
+  for (let at = place; at !== ''; at = at.includes('/') ? at.slice(at.indexOf('/') + 1) : '')
+    if (annotations.has(at)) return at;
+  return undefined;
+}
+
+/** The plan for people: counts per label, what is left out. */
+export function planLines({ pictures, counts, refused, missing }: UploadPlan): string[] {
+  const labels = [...counts].map(([label, { pictures: n, boxes }]) =>
+    [printable(label), n > 0 ? String(n) : '', boxes > 0 ? `${boxes} boxes` : ''].filter(Boolean).join(' '),
+  );
+  const without = pictures.filter((one) => one.boxes.length === 0 && one.tags.every((tag) => tag.startsWith('split:')));
+  const few = (names: readonly string[]): string =>
+    `${names.slice(0, 5).map(printable).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+  return [
+    `${pictures.length} pictures${labels.length > 0 ? `: ${labels.join(', ')}` : ''}.`,
+    without.length > 0 && counts.size > 0 ? `${without.length} of them without a label.` : '',
+    refused.length > 0 ? `Left out: ${few(refused.map((one) => `${one.path} (${one.reason})`))}.` : '',
+    missing.length > 0 ? `Annotated, but not in the folder: ${few(missing)}.` : '',
+  ].filter((line) => line !== '');
+}

@@ -1,0 +1,74 @@
+import { ConnectError } from '@connectrpc/connect';
+import { PlatformApiError } from '@platform/client';
+import { errorCodeOf, errorTable, PlatformError } from '@platform/contract/errors';
+import { Usage } from '@platform/kit/node';
+import { CommanderError } from 'commander';
+
+/** What the program ends with; shown by `platform help exit-codes`. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notAllowed: 3,
+  notFound: 4,
+  jobFailed: 5,
+  jobCanceled: 6,
+  later: 7,
+  stopped: 130,
+} as const;
+
+export const exitCodesHelp = `Exit codes of platform
+
+    0  done
+    1  it failed, for a reason that is printed
+    2  the command line cannot be understood
+    3  not signed in, or not allowed
+    4  not found
+    5  the training job that was waited for has failed
+    6  the training job that was waited for was canceled
+    7  the server cannot be reached or is busy: the same command may work later
+  130  stopped by Ctrl-C or a signal
+
+Results go to stdout, everything else to stderr. With --json stdout holds one JSON document
+(with logs: one JSON object per line), and an error is one JSON object on stderr.`;
+
+/** Ends the program with a code of its own; the message goes to stderr. */
+export class Ended extends Error {
+  readonly exitCode: number;
+  constructor(exitCode: number, text: string) {
+    super(text);
+    this.name = 'Ended';
+    this.exitCode = exitCode;
+  }
+}
+
+export interface Complaint {
+  readonly code: string;
+  readonly what: string;
+  readonly remedy: string;
+}
+
+/** What a failure says, when it comes from the table of errors. */
+export function complaintOf(error: unknown): Complaint | undefined {
+  if (error instanceof PlatformError || error instanceof PlatformApiError) {
+    return { code: error.code, what: error.what, remedy: error.remedy };
+  }
+  if (!(error instanceof ConnectError)) return undefined;
+  const code = errorCodeOf(error);
+  if (!code) return undefined;
+  return { code, what: error.rawMessage.slice(code.length + 2), remedy: errorTable[code].remedy };
+}
+
+const mayWorkLater = (error: unknown): boolean => {
+  if (error instanceof PlatformApiError) return error.retry === 'later' && error.code !== 'INTERNAL';
+  return error instanceof PlatformError && errorTable[error.code].retry === 'later';
+};
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof Ended || error instanceof Usage) return error.exitCode;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
+  const code = complaintOf(error)?.code ?? '';
+  if (/AUTHENTICATED|CREDENTIALS|PERMISSION|NOT_OWNER|TOKEN/.test(code)) return exitCodes.notAllowed;
+  if (code.endsWith('NOT_FOUND')) return exitCodes.notFound;
+  return mayWorkLater(error) ? exitCodes.later : exitCodes.failed;
+}

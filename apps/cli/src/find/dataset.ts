@@ -1,0 +1,18 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import type { Connection } from '../connection.ts';
+
+/** A dataset by its ID or its name. @throws PlatformError DATASET_NOT_FOUND. */
+export async function findDataset(connection: Connection, name: string): Promise<Dataset> {
+  const all = await connection.client.datasetClient.listDatasetsByOrganizationId(await connection.organizationId());
+  const found = all.find((one) => one.id === name) ?? all.find((one) => one.name === name);
+  if (!found) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: name });
+  return found;
+}
+
+/** Names of datasets by ID, for tables; an ID without a name stands for itself. */
+export async function datasetNames(connection: Connection): Promise<(id: string) => string> {
+  const all = await connection.client.datasetClient.listDatasetsByOrganizationId(await connection.organizationId());
+  const names = new Map(all.map((one) => [one.id, one.name]));
+  return (id) => names.get(id) ?? id;
+}

@@ -1,0 +1,66 @@
+import type { TrainingJobMetadata } from '@platform/client';
+import { PlatformError } from '@platform/contract/errors';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { Connection } from '../connection.ts';
+
+const pageSize = 500;
+/** Names are looked for among so many of the newest jobs; an ID always finds its job. */
+const lookAt = 5000;
+
+const isId = (name: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name);
+
+/** ID, the beginning of it (8 characters or more), MODEL/VERSION or MODEL. */
+function isNamed(job: TrainingJobMetadata, name: string): boolean {
+  if (job.modelName === name || `${job.modelName}/${job.modelVersion}` === name) return true;
+  return name.length >= 8 && job.id.startsWith(name.toLowerCase());
+}
+
+async function* newestJobs(connection: Connection): AsyncGenerator<TrainingJobMetadata> {
+  const organizationId = await connection.organizationId();
+  const training = connection.rpc(MLTrainingService);
+  let pageToken = '';
+  for (let seen = 0; seen < lookAt; seen += pageSize) {
+    const page = await training.listTrainingJobs({ organizationId, pageSize, pageToken });
+    yield* page.jobs;
+    pageToken = page.nextPageToken;
+    if (pageToken === '') return;
+  }
+}
+
+/**
+ * The newest job that the name fits.
+ *
+ * @throws PlatformError TRAINING_JOB_NOT_FOUND.
+ */
+export async function findJob(connection: Connection, name: string): Promise<TrainingJobMetadata> {
+  if (isId(name)) return connection.client.mlTrainingClient.getTrainingJob(name.toLowerCase());
+  for await (const job of newestJobs(connection)) {
+    if (isNamed(job, name)) return connection.client.mlTrainingClient.getTrainingJob(job.id);
+  }
+  throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: name });
+}
+
+/**
+ * As findJob, for commands that end or delete something: of the jobs that it can be meant for, the name must fit one alone.
+ *
+ * @param isPossible - whether the command can be meant for the job; where none is possible, the newest that fits is it.
+ */
+export async function findOnlyJob(
+  connection: Connection,
+  name: string,
+  isPossible: (job: TrainingJobMetadata) => boolean,
+): Promise<TrainingJobMetadata> {
+  if (isId(name)) return connection.client.mlTrainingClient.getTrainingJob(name.toLowerCase());
+  const fitting: TrainingJobMetadata[] = [];
+  for await (const job of newestJobs(connection)) if (isNamed(job, name)) fitting.push(job);
+  const [newest] = fitting;
+  if (!newest) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: name });
+  const [job, ...more] = fitting.filter(isPossible);
+  if (more.length === 0) return job ?? newest;
+  const names = [job, ...more].slice(0, 5).map((one) => `${one?.modelName}/${one?.modelVersion}`);
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'job',
+    value: name,
+    limit: `one job; ${1 + more.length} fit: ${names.join(', ')}${more.length > 4 ? ' …' : ''}`,
+  });
+}

@@ -1,0 +1,77 @@
+import { Command, Option } from 'commander';
+import { addCompletion, type NamesOf } from './completion.ts';
+import { configCommands } from './commands/config.ts';
+import { datasetCommands } from './commands/dataset.ts';
+import { keyCommands } from './commands/key.ts';
+import { logCommands } from './commands/logs.ts';
+import { machineCommands } from './commands/machine.ts';
+import { modelCommands } from './commands/model.ts';
+import { runnerCommands } from './commands/runner.ts';
+import { trainCommands } from './commands/train.ts';
+import { trainingScriptCommands } from './commands/training-script.ts';
+import { exitCodesHelp } from './exit-codes.ts';
+import { upOptions } from './up/options.ts';
+import { up, version } from './up/up.ts';
+import { run } from './world.ts';
+
+const globalOptions = [
+  ['--url <url>', 'management server (PLATFORM_URL)'],
+  ['--api-key-id <id>', 'API key ID (PLATFORM_API_KEY_ID)'],
+  ['--api-key <key>', 'API key (PLATFORM_API_KEY)'],
+  ['--org <id or name>', 'organization, when the key belongs to several'],
+  ['--json', 'one JSON document on stdout'],
+] as const;
+
+/** Commands that act, not those that only hold others. */
+const leaves = (command: Command): Command[] =>
+  command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+
+/** The whole command line; `namesOf` gives the names that a shell offers for arguments. */
+export function createProgram(namesOf: NamesOf): Command {
+  const program = new Command('platform')
+    .description('Machines, training and models of a Platform.')
+    .version(version)
+    .enablePositionalOptions()
+    .showSuggestionAfterError()
+    .addHelpText('after', '\nSee also: platform help exit-codes')
+    .exitOverride();
+  trainCommands(program, run);
+  datasetCommands(program, run);
+  trainingScriptCommands(program, run);
+  modelCommands(program, run);
+  runnerCommands(program, run);
+  machineCommands(program, run);
+  configCommands(program, run);
+  logCommands(program, run);
+  keyCommands(program, run);
+  const upCommand = program
+    .command('up')
+    .description('start management server, demo machine and runner here, and show them working (npm start)')
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .action(async () => {
+      process.exitCode = await up(upOptions(process.argv.slice(process.argv.indexOf('up') + 1), process.env));
+    });
+  for (const command of leaves(program)) {
+    if (command === upCommand) continue;
+    for (const [flags, words] of globalOptions) {
+      const option = new Option(flags, words);
+      command.addOption(flags === '--json' ? option : option.hideHelp());
+    }
+  }
+  for (const [flags, words] of globalOptions) program.option(flags, words);
+  program
+    .command('help [command...]')
+    .description('help for a command; exit-codes: what the program ends with')
+    .action((names: string[]) => {
+      if (names[0] === 'exit-codes') return void process.stdout.write(`${exitCodesHelp}\n`);
+      const found = names.reduce<Command | undefined>(
+        (at, name) => at?.commands.find((one) => one.name() === name),
+        program,
+      );
+      (found ?? program).outputHelp();
+    });
+  addCompletion(program, namesOf);
+  return program;
+}

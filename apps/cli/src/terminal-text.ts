@@ -1,0 +1,39 @@
+/** Controls, marks that turn the direction of text, invisible and line-breaking characters, halves of characters. */
+const unprintable =
+  /[\p{Cc}\p{Cs}\p{Co}\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0001}|[\u{e0020}-\u{e007f}]/gu;
+
+/** Text that can't move the cursor, change colours, turn its neighbours around or forge lines. */
+export const printable = (text: string): string => text.replace(unprintable, '\ufffd');
+
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const none = /\p{Mn}|\p{Me}|\u200c|\u200d/u;
+
+const cells = (character: string): number => {
+  if (none.test(character)) return 0;
+  return wide.test(character) ? 2 : 1;
+};
+
+/** Columns that a terminal needs for the text. */
+export function displayWidth(text: string): number {
+  let width = 0;
+  for (const character of text) width += cells(character);
+  return width;
+}
+
+/** The text, or its beginning with … where it needs more than `width` columns. */
+export function cut(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let kept = '';
+  let used = 0;
+  for (const character of text) {
+    used += cells(character);
+    if (used > width - 1) break;
+    kept += character;
+  }
+  return `${kept}…`;
+}
+
+/** With blanks up to `width` columns. */
+export const padded = (text: string, width: number): string =>
+  text + ' '.repeat(Math.max(0, width - displayWidth(text)));
