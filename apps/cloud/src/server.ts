@@ -102,7 +102,7 @@ export async function startServer(
 
   const known = identities(db, changes, clock);
   const signer = tokens(secrets.signingKey, clock);
-  const authentication = authenticator(known, signer);
+  const authentication = authenticator(db, known, signer, clock);
   const at = { url: '' };
   const deps: Deps = {
     db,

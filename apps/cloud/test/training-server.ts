@@ -89,6 +89,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
   };
   const authenticator: Authenticator = {
     check: () => Promise.reject(new PlatformError('INVALID_CREDENTIALS')),
+    attemptToken: (jobId, attempt) => Promise.resolve(`${jobId} ${attempt}`),
     token: () => Promise.reject(new PlatformError('INVALID_CREDENTIALS')),
     session: () => Promise.resolve(undefined),
     bearer(authorization) {
@@ -105,6 +106,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     steady: steadyTime(clock),
     log: testLog,
     stop: stop.signal,
+    authenticator,
     publicUrl: undefined,
     listensAt: () => port.url,
     secrets: { signingKey: Buffer.from('only for tests') },

@@ -1,6 +1,18 @@
 // Settings of the built-in classification trainer, as the arguments of a job give them. Checked when a job is submitted and
 // again by the trainer.
 
+import type { JobKind, MadeFramework } from './job.ts';
+
+/**
+ * What the built-in trainer of a model type makes; the first is what a job gets that names no framework. `tflite` stands here
+ * once its packages hold the .tflite file, never before.
+ */
+export const madeFrameworks: Readonly<Record<Exclude<JobKind, 'custom'>, readonly MadeFramework[]>> = {
+  single_label_classification: ['onnx'],
+  multi_label_classification: ['onnx'],
+  object_detection: ['onnx'],
+};
+
 /** probe: the linear head alone, within seconds. auto: the probe, then fine-tuning, and the better of the two. */
 export const recipes = ['auto', 'probe'] as const;
 export type RecipeName = (typeof recipes)[number];

@@ -1,29 +1,43 @@
 import { timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
 import type { Caller } from '../rules/permissions.ts';
+import type { Database } from '../store/database.ts';
+import { findAttempt } from '../store/attempts.ts';
 import { type Identities, type Identity, proofOf } from './identities.ts';
 import { hashSecret } from './secrets.ts';
 import type { Claims, CredentialsType, Tokens } from './tokens.ts';
+
+/** Credentials that a caller proves itself with. */
+export type SecretType = Exclude<CredentialsType, 'attempt'>;
 
 export const sessionCookie = 'platform_session';
 
 /** Proofs of who is calling → the caller. */
 export type Authenticator = {
   /** @throws PlatformError INVALID_CREDENTIALS */
-  check(type: CredentialsType, entity: string, secret: string): Promise<{ caller: Caller; claims: Claims }>;
+  check(type: SecretType, entity: string, secret: string): Promise<{ caller: Caller; claims: Claims }>;
   /** Credentials → access token. @throws PlatformError INVALID_CREDENTIALS */
-  token(type: CredentialsType, entity: string, secret: string): Promise<string>;
-  /** The value of an `authorization` header. @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED */
+  token(type: SecretType, entity: string, secret: string): Promise<string>;
+  /** A token for one run of a job. */
+  attemptToken(jobId: string, attempt: number): Promise<string>;
+  /** The value of an `authorization` header. @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED, LEASE_LOST */
   bearer(authorization: string): Promise<Caller>;
   /** The value of a `cookie` header; undefined: no session in it, or none that lives. */
   session(cookies: string): Promise<Caller | undefined>;
 };
 
-export function authenticator(identities: Identities, tokens: Tokens): Authenticator {
-  const identityOf = (type: CredentialsType, id: string): Promise<Identity | undefined> =>
+export function authenticator(db: Database, identities: Identities, tokens: Tokens, clock: Clock): Authenticator {
+  const identityOf = (type: SecretType, id: string): Promise<Identity | undefined> =>
     type === 'api-key' ? identities.apiKey(id) : identities.part(id);
+  /** A run is looked up each time: it may end at any moment. */
+  const attemptOf = async ({ subject: jobId, proof }: Claims): Promise<Caller> => {
+    const caller = await findAttempt(db, jobId, Number(proof), clock.wall());
+    if (!caller) throw new PlatformError('LEASE_LOST', { jobId, attempt: proof });
+    return caller;
+  };
 
-  const check = async (type: CredentialsType, entity: string, secret: string) => {
+  const check = async (type: SecretType, entity: string, secret: string) => {
     const identity = await identityOf(type, entity);
     const hash = hashSecret(secret);
     const known = identity?.proofs.get(proofOf(hash));
@@ -35,6 +49,7 @@ export function authenticator(identities: Identities, tokens: Tokens): Authentic
   };
   return {
     check,
+    attemptToken: (jobId, attempt) => tokens.issue({ subject: jobId, credentials: 'attempt', proof: String(attempt) }),
     token: async (type, entity, secret) => tokens.issue((await check(type, entity, secret)).claims),
     async bearer(authorization) {
       if (!authorization.startsWith('Bearer ')) {
@@ -43,6 +58,7 @@ export function authenticator(identities: Identities, tokens: Tokens): Authentic
         });
       }
       const claims = await tokens.read(authorization.slice('Bearer '.length));
+      if (claims.credentials === 'attempt') return attemptOf(claims);
       const identity = await identityOf(claims.credentials, claims.subject);
       if (!identity?.proofs.has(claims.proof)) throw new PlatformError('TOKEN_EXPIRED');
       return identity.caller;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Caller, Grant } from '../rules/permissions.ts';
+import { findScriptKey } from '../store/attempts.ts';
 import type { Changes } from '../store/changes.ts';
 import { type Database, at } from '../store/database.ts';
 import type { Clock } from '@platform/kit';
@@ -50,11 +51,17 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
     }));
   };
 
+  /** Looked up each time: it ends with a run of a job, at any moment. */
+  const scriptKey = async (id: string): Promise<Identity | undefined> => {
+    const found = await findScriptKey(db, id);
+    return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
+  };
+
   return {
     known: (kind, id) => cache.get(`${kind} ${id}`),
     async apiKey(id) {
       if (!isUuid(id)) return undefined;
-      return cached(`api_key ${id.toLowerCase()}`, async () => {
+      const known = await cached(`api_key ${id.toLowerCase()}`, async () => {
         const key = await db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst();
         if (!key) return undefined;
         const caller: Caller = {
@@ -65,6 +72,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
         };
         return { caller, proofs: new Map([[proofOf(key.keyHash), key.keyHash]]) };
       });
+      return known ?? scriptKey(id);
     },
     async part(id) {
       if (!isUuid(id)) return undefined;

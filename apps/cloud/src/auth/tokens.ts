@@ -4,7 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 
-export type CredentialsType = 'api-key' | 'robot-secret';
+/** `attempt` is given with a lease, never asked for: its subject is the job, its proof the number of the run. */
+export type CredentialsType = 'api-key' | 'robot-secret' | 'attempt';
 
 /** What a token says. `proof` names the very secret it was given for, so that it dies with it. */
 export type Claims = { subject: string; credentials: CredentialsType; proof: string };
@@ -53,7 +54,7 @@ export function tokens(signingKey: Buffer, clock: Clock): Tokens {
       if (
         typeof payload.sub !== 'string' ||
         typeof proof !== 'string' ||
-        (credentials !== 'api-key' && credentials !== 'robot-secret')
+        (credentials !== 'api-key' && credentials !== 'robot-secret' && credentials !== 'attempt')
       ) {
         throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token has no subject' });
       }

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import { isSha256 } from '../blobs/store.ts';
 import type { Deps } from '../rpc/routes.ts';
 import type { Caller } from '../rules/permissions.ts';
@@ -6,13 +7,18 @@ import { noteBlob, ownedBlobs } from '../store/owned-blobs.ts';
 import { type Route, sendBlob, sendJson } from './exchange.ts';
 
 /** The organizations whose files a caller may store and read: those where it has a right on the whole. */
-const organizationsOf = (caller: Caller): string[] => [
-  ...new Set(caller.grants.flatMap((grant) => (grant.resource === 'organization' ? [grant.resourceId] : []))),
-];
+function organizationsOf(caller: Caller): string[] {
+  if (caller.kind === 'attempt') return caller.isOver ? [] : [caller.orgId];
+  const orgIds = caller.grants.flatMap(({ resource, resourceId, role }) =>
+    resource === 'organization' && role !== 'reader' ? [resourceId] : [],
+  );
+  return [...new Set(orgIds)];
+}
 
 /** PUT, GET and HEAD /blobs/<sha256>: files for releases, training and registry, by content. */
 export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes: number): Route[] => {
   const path = /^\/blobs\/([^/]+)$/;
+  const inputs = attemptInputs(blobs);
   const known = async (caller: Caller, sha256: string): Promise<number | undefined> => {
     for (const orgId of organizationsOf(caller)) {
       const size = (await ownedBlobs(db, orgId, [sha256])).get(sha256);
@@ -24,7 +30,7 @@ export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes
     {
       methods: ['PUT'],
       path,
-      async answer({ request, response, caller: authenticated }, [sha256 = '']) {
+      async answer({ request, response, callerOrAttempt: authenticated }, [sha256 = '']) {
         const caller = await authenticated();
         if (!isSha256(sha256))
           throw new PlatformError('INVALID_ARGUMENT', {
@@ -51,8 +57,10 @@ export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes
       methods: ['GET', 'HEAD'],
       path,
       async answer(exchange, [sha256 = '']) {
-        const caller = await exchange.caller();
-        const sizeBytes = isSha256(sha256) ? await known(caller, sha256) : undefined;
+        const caller = await exchange.callerOrAttempt();
+        // A run of a job reads what it trains on, and nothing else.
+        const isVisible = isSha256(sha256) && (caller.kind !== 'attempt' || (await inputs.has(caller, sha256)));
+        const sizeBytes = isVisible ? await known(caller, sha256) : undefined;
         if (sizeBytes === undefined) throw new PlatformError('BLOB_NOT_FOUND', { sha256: sha256.slice(0, 80) });
         await sendBlob(exchange, blobs, {
           sha256,

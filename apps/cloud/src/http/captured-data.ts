@@ -4,7 +4,7 @@ import { isSigned } from '../auth/signed-urls.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import { isShown } from '../rules/file-kind.ts';
 import { parseBinaryDataId } from '../rules/manifest.ts';
-import { requireMember } from '../rules/permissions.ts';
+import { requireReader } from '../rules/permissions.ts';
 import { findData } from '../store/binary-data.ts';
 import type { Database } from '../store/database.ts';
 import { type Route, sendBlob } from './exchange.ts';
@@ -32,7 +32,7 @@ export const dataDownloads = ({
     const key = parseBinaryDataId(binaryDataId);
     const caller = isSigned(secrets.signingKey, exchange.url, clock.wall()) ? undefined : await exchange.caller();
     if (!key) throw absent();
-    if (caller) requireMember(caller, key.orgId, absent);
+    if (caller) requireReader(caller, key.orgId, absent);
     const [datum] = await findData(db, [key]);
     if (datum?.locationId !== key.locationId) throw absent();
     const isPicture = isShown(datum.mimeType);

@@ -3,7 +3,7 @@ import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { BlobStore, Range } from '../blobs/store.ts';
-import type { Caller } from '../rules/permissions.ts';
+import type { AttemptCaller, Caller } from '../rules/permissions.ts';
 import { isSameOrigin } from '../wire/authentication.ts';
 import { publicError } from '../wire/errors.ts';
 import type { Listener, Request, Response } from '../wire/mux.ts';
@@ -13,8 +13,10 @@ export type Exchange = {
   request: Request;
   response: Response;
   url: URL;
-  /** @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED */
-  caller(): Promise<Caller>;
+  /** Not a run of a job. @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED, PERMISSION_DENIED */
+  caller(): Promise<Exclude<Caller, AttemptCaller>>;
+  /** Anybody, as `caller`. */
+  callerOrAttempt(): Promise<Caller>;
 };
 
 export type Route = {
@@ -53,7 +55,13 @@ export function httpListener(routes: readonly Route[], authenticator: Authentica
         );
       }
       await chosen.route.answer(
-        { request, response, url, caller: () => callerOfRequest(authenticator, request) },
+        {
+          request,
+          response,
+          url,
+          caller: async () => notAttempt(await callerOfRequest(authenticator, request)),
+          callerOrAttempt: () => callerOfRequest(authenticator, request),
+        },
         chosen.groups,
       );
     } catch (error) {
@@ -61,6 +69,11 @@ export function httpListener(routes: readonly Route[], authenticator: Authentica
     }
   };
   return (request, response) => void answer(request, response);
+}
+
+function notAttempt(caller: Caller): Exclude<Caller, AttemptCaller> {
+  if (caller.kind === 'attempt') throw new PlatformError('PERMISSION_DENIED', { resource: 'more than its own files' });
+  return caller;
 }
 
 function decode(text: string): string {

@@ -1,7 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { crcHeader } from '../blobs/package-archive.ts';
 import type { BlobStore } from '../blobs/store.ts';
-import { requireMemberOrPart } from '../rules/permissions.ts';
+import { requireReaderOrPart } from '../rules/permissions.ts';
 import type { Database } from '../store/database.ts';
 import { findPackage } from '../store/registry.ts';
 import { type Route, sendBlob } from './exchange.ts';
@@ -14,7 +14,7 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
   path: /^\/packages\/([^/]+)\/([^/]+)\/([^/]+)\.tar\.gz$/,
   async answer(exchange, [orgId = '', name = '', version = '']) {
     const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: `${orgId}/${name}`, version });
-    requireMemberOrPart(await exchange.caller(), orgId, absent);
+    requireReaderOrPart(await exchange.caller(), orgId, absent);
     const found = await findPackage(db, { orgId, name, version });
     if (!found) throw absent();
     await sendBlob(exchange, blobs, {

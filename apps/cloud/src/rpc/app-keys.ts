@@ -35,7 +35,7 @@ const keyMessage = (key: KeyWithGrants) => ({
 });
 
 /** The right that is asked for, if the caller may give it: owners give what they have. */
-async function grantFrom(db: Database, caller: Caller, asked: Authorization): Promise<Grant & { orgId: string }> {
+async function grantFrom(db: Database, caller: Caller, asked: Authorization): Promise<Grant<Role> & { orgId: string }> {
   const [resource, role] = asked.authorizationId.split('_') as [string, Role | undefined];
   const isKnown = role === 'owner' || role === 'operator' || (role === 'runner' && resource === 'organization');
   if (!isKnown || resource !== asked.resourceType || !['organization', 'location', 'robot'].includes(resource)) {
@@ -68,7 +68,7 @@ async function ownedKey(db: Database, caller: Caller, id: string): Promise<KeyRo
 }
 
 export const keyCalls = ({ db, changes, clock }: Deps) => {
-  const create = async (caller: Caller, name: string, grants: readonly (Grant & { orgId: string })[]) => {
+  const create = async (caller: Caller, name: string, grants: readonly (Grant<Role> & { orgId: string })[]) => {
     const [first] = grants;
     if (!first)
       throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });

@@ -4,7 +4,7 @@ import { type AppService, Visibility } from '@platform/contract/gen/platform/app
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
-import { type Caller, isMember, memberships, requireMemberOrPart, requireOwner } from '../rules/permissions.ts';
+import { type Caller, isReader, memberships, requireOwner, requireReaderOrPart } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
 import { orgOfNamespace } from '../store/registry.ts';
@@ -30,7 +30,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
     const orgId = await orgOfNamespace(db, owner);
     const item = orgId === undefined ? undefined : await findItem(db, { orgId, name });
     if (!item) throw absent();
-    if (item.visibility === 'private') requireMemberOrPart(caller, item.orgId, absent);
+    if (item.visibility === 'private') requireReaderOrPart(caller, item.orgId, absent);
     return item;
   };
   const owned = async (itemId: string, caller: Caller): Promise<Item> => {
@@ -47,7 +47,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
     async listRegistryItems(request, context) {
       const caller = callerOf(context);
       const all = [...new Set(memberships(caller).map(({ orgId }) => orgId))].filter((orgId) =>
-        isMember(caller, orgId),
+        isReader(caller, orgId),
       );
       const items = await listItems(db, {
         memberOf: caller.kind === 'part' ? [caller.orgId] : all,

@@ -6,20 +6,25 @@ import {
   TagsFilterType,
 } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { binaryDataId, parseBinaryDataId } from '../rules/manifest.ts';
-import { type Caller, isMember, memberships, requireMember } from '../rules/permissions.ts';
+import { type Caller, isMember, isReader, memberships, requireMember, requireReader } from '../rules/permissions.ts';
 import type { DatumKey, Filter } from '../store/binary-data.ts';
 import { usOf } from './protobuf-times.ts';
+
+/** What the data are named for. */
+export type Purpose = 'look' | 'change';
+const requireFor = { look: requireReader, change: requireMember } as const;
+const mayFor = { look: isReader, change: isMember } as const;
 
 /**
  * What a filter means, within the organizations that the caller sees.
  *
  * @throws PlatformError ORGANIZATION_NOT_FOUND, PERMISSION_DENIED
  */
-export function readFilter(sent: SentFilter | undefined, caller: Caller): Filter {
+export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Purpose): Filter {
   const named = sent?.organizationIds ?? [];
-  for (const orgId of named) requireMember(caller, orgId);
+  for (const orgId of named) requireFor[to](caller, orgId);
   const all = memberships(caller).map(({ orgId }) => orgId);
-  const orgIds = named.length > 0 ? named : [...new Set(all)].filter((orgId) => isMember(caller, orgId));
+  const orgIds = named.length > 0 ? named : [...new Set(all)].filter((orgId) => mayFor[to](caller, orgId));
   if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'captured data' });
   return {
     orgIds,
@@ -61,7 +66,12 @@ const absent = (id: string) => (): PlatformError => new PlatformError('BINARY_DA
  *
  * @throws PlatformError BINARY_DATA_NOT_FOUND for a malformed or foreign id; PERMISSION_DENIED
  */
-export function namedData(ids: readonly string[], older: readonly BinaryID[], caller: Caller): NamedDatum[] {
+export function namedData(
+  ids: readonly string[],
+  older: readonly BinaryID[],
+  caller: Caller,
+  to: Purpose,
+): NamedDatum[] {
   const all = [
     ...ids,
     ...older.map((id) => binaryDataId({ orgId: id.organizationId, locationId: id.locationId, id: id.fileId })),
@@ -69,14 +79,14 @@ export function namedData(ids: readonly string[], older: readonly BinaryID[], ca
   return all.map((id) => {
     const key = parseBinaryDataId(id);
     if (!key) throw absent(id)();
-    requireMember(caller, key.orgId, absent(id));
+    requireFor[to](caller, key.orgId, absent(id));
     return { orgId: key.orgId.toLowerCase(), id: key.id.toLowerCase(), binaryDataId: id };
   });
 }
 
 /** As namedData, of one. */
 export function namedDatum(id: string, older: BinaryID | undefined, caller: Caller): NamedDatum {
-  const [datum] = namedData(id === '' ? [] : [id], id === '' && older ? [older] : [], caller);
+  const [datum] = namedData(id === '' ? [] : [id], id === '' && older ? [older] : [], caller, 'change');
   if (!datum)
     throw new PlatformError('INVALID_ARGUMENT', { field: 'binary_data_id', value: '', limit: 'it must not be empty' });
   return datum;

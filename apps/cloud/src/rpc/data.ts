@@ -67,7 +67,7 @@ export const dataRoutes =
 
     router.service(DataService, {
       async binaryDataByFilter({ dataRequest, includeBinary, countOnly }, context) {
-        const filter = readFilter(dataRequest?.filter, callerOf(context));
+        const filter = readFilter(dataRequest?.filter, callerOf(context), 'look');
         if (countOnly) {
           const { count, sizeBytes } = await countData(db, filter);
           return { count: BigInt(count), totalSizeBytes: BigInt(sizeBytes) };
@@ -88,51 +88,51 @@ export const dataRoutes =
       },
 
       async binaryDataByIDs({ binaryDataIds, binaryIds, includeBinary }, context) {
-        const data = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        const data = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'look'));
         if (includeBinary) refuseTooLarge(totalBytes(data));
         return { data: await answered(data, includeBinary, context), count: BigInt(data.length) };
       },
 
       async tagsByFilter({ filter }, context) {
-        return { tags: await tagsOf(db, readFilter(filter, callerOf(context))) };
+        return { tags: await tagsOf(db, readFilter(filter, callerOf(context), 'look')) };
       },
       async boundingBoxLabelsByFilter({ filter }, context) {
-        return { labels: await boxLabelsOf(db, readFilter(filter, callerOf(context))) };
+        return { labels: await boxLabelsOf(db, readFilter(filter, callerOf(context), 'look')) };
       },
 
       async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
-        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
         await addTags(db, keys, checkedTags(tags));
         return {};
       },
       async addTagsToBinaryDataByFilter({ filter, tags }, context) {
-        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context), 'change'));
         await addTags(db, keys, checkedTags(tags));
         return {};
       },
       async removeTagsFromBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
-        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context)));
+        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
         return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
       },
       async removeTagsFromBinaryDataByFilter({ filter, tags }, context) {
-        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context), 'change'));
         return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
       },
 
       // What is gone already is no failure: the call may be repeated.
       async deleteBinaryDataByIDs({ binaryDataIds, binaryIds }, context) {
-        const keys = namedData(binaryDataIds, binaryIds, callerOf(context));
+        const keys = namedData(binaryDataIds, binaryIds, callerOf(context), 'change');
         return { deletedCount: BigInt(await deleteData(db, keys)) };
       },
       async deleteBinaryDataByFilter({ filter }, context) {
-        const keys = await matchingKeys(db, readFilter(filter, callerOf(context)));
+        const keys = await matchingKeys(db, readFilter(filter, callerOf(context), 'change'));
         return { deletedCount: BigInt(await deleteData(db, keys)) };
       },
 
       async addBinaryDataToDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {
         const caller = callerOf(context);
         const dataset = await pictureDataset(datasetId, caller);
-        const keys = await existing(namedData(binaryDataIds, binaryIds, caller));
+        const keys = await existing(namedData(binaryDataIds, binaryIds, caller, 'change'));
         const other = keys.find((key) => key.orgId !== dataset.orgId);
         if (other) throw new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: other.id });
         await addMembers(db, dataset, keys);
@@ -141,7 +141,7 @@ export const dataRoutes =
       async removeBinaryDataFromDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {
         const caller = callerOf(context);
         const dataset = await pictureDataset(datasetId, caller);
-        await removeMembers(db, dataset, namedData(binaryDataIds, binaryIds, caller));
+        await removeMembers(db, dataset, namedData(binaryDataIds, binaryIds, caller, 'change'));
         return {};
       },
 

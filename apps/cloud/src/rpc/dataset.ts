@@ -3,7 +3,7 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { callerOf } from '../auth/caller.ts';
-import { type Caller, isMember, memberships, requireMember } from '../rules/permissions.ts';
+import { type Caller, isReader, memberships, requireMember, requireReader } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -72,7 +72,7 @@ export const datasetRoutes =
       },
 
       async listDatasetsByOrganizationID({ organizationId, type }, context) {
-        requireMember(callerOf(context), check.filled('organization_id', organizationId));
+        requireReader(callerOf(context), check.filled('organization_id', organizationId));
         const rows = await datasetsOf(db, [organizationId], type === undefined ? undefined : typeName(type));
         return { datasets: rows.map(message) };
       },
@@ -84,7 +84,7 @@ export const datasetRoutes =
           ids.length > 0
             ? await findDatasets(db, ids)
             : await datasetsOf(db, [...new Set(memberships(caller).map(({ orgId }) => orgId))]);
-        return { datasets: rows.filter((row) => isMember(caller, row.orgId)).map(message) };
+        return { datasets: rows.filter((row) => isReader(caller, row.orgId)).map(message) };
       },
 
       async mergeDatasets({ datasetIds, name, organizationId }, context) {

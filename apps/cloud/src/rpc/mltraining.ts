@@ -2,30 +2,38 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { callerOf } from '../auth/caller.ts';
+import type { FollowedLogs } from '../followed-logs.ts';
+import { isEnded } from '../rules/job-life.ts';
 import { jobToken, logToken, readJobToken, readLogToken } from '../rules/page-tokens.ts';
-import { type Caller, requireOwner } from '../rules/permissions.ts';
+import { type Caller, isOwner, memberships, requireOwner } from '../rules/permissions.ts';
+import { containersOf, offerLifeMs, waitingFor } from '../rules/runner-offers.ts';
 import * as check from '../rules/submission.ts';
 import { actorOf } from '../store/audit.ts';
-import { listJobs, queuePosition, queuePositions } from '../store/job-lists.ts';
-import { readLogs, readMetrics } from '../store/job-reports.ts';
+import { type JobLine, listJobs, queuePosition, queuePositions } from '../store/job-lists.ts';
+import { readMetrics } from '../store/job-reports.ts';
 import { deleteEnded, findJob, type JobRow, moveOn } from '../store/jobs.ts';
-import { timeOf } from './protobuf-times.ts';
+import { runnersSince } from '../store/runners.ts';
+import { durationMs, timeOf } from './protobuf-times.ts';
+import { containerMessage } from './runner-messages.ts';
 import { metadataOf, stateOf } from './training-metadata.ts';
-import { submit, submitCustom, type TrainingDeps } from './training-submit.ts';
+import { submitCustom } from './custom-submit.ts';
+import { submit, type TrainingDeps } from './training-submit.ts';
 
-const logPage = 500;
+/** Shorter than the time that clients give a call. */
+const longestWaitMs = 50_000;
 const mostJobs = 1000;
 
 export const mlTrainingRoutes =
-  (deps: TrainingDeps) =>
+  (deps: TrainingDeps & { jobLogs: FollowedLogs }) =>
   (router: ConnectRouter): void => {
-    const { db, clock } = deps;
-    const ownJob = async (id: string, caller: Caller): Promise<JobRow> => {
-      const absent = () => new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: id });
-      const row = await findJob(db, id);
-      if (!row) throw absent();
-      requireOwner(caller, row.orgId, absent);
-      return row;
+    const { db, clock, jobLogs } = deps;
+    const ownJob = async (id: string, caller: Caller): Promise<JobRow> => owned(await findJob(db, id), id, caller);
+    /** Says why a job does not start; '': it runs, or only waits for its turn. */
+    const whyWaiting = async (orgId: string, rows: readonly JobLine[]): Promise<(row: JobLine) => string> => {
+      if (!rows.some(({ state }) => state === 'pending')) return () => '';
+      const offers = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+      return ({ state, kind, gpus, containerVersion: container }) =>
+        state === 'pending' ? waitingFor({ kind, gpus, container }, offers) : '';
     };
     const byCaller = (caller: Caller) => ({ actor: actorOf(caller), now: clock.wall() });
 
@@ -38,7 +46,8 @@ export const mlTrainingRoutes =
       async getTrainingJob({ id }, context) {
         const row = await ownJob(id, callerOf(context));
         const position = row.state === 'pending' ? await queuePosition(db, row) : undefined;
-        return { metadata: metadataOf(row, position, await readMetrics(db, row)) };
+        const metadata = metadataOf(row, position, await readMetrics(db, row));
+        return { metadata: { ...metadata, waitingFor: (await whyWaiting(row.orgId, [row]))(row) } };
       },
 
       async listTrainingJobs({ organizationId: orgId, status, pageSize, pageToken }, context) {
@@ -51,8 +60,9 @@ export const mlTrainingRoutes =
         const size = pageSize === 0 ? undefined : pageSize;
         const { rows, next } = await listJobs(db, { orgId, status: stateOf(status), after, size });
         const positions = await queuePositions(db, rows);
+        const why = await whyWaiting(orgId, rows);
         return {
-          jobs: rows.map((row) => metadataOf(row, positions.get(row.id))),
+          jobs: rows.map((row) => ({ ...metadataOf(row, positions.get(row.id)), waitingFor: why(row) })),
           nextPageToken: next === undefined ? '' : jobToken(next),
         };
       },
@@ -69,17 +79,39 @@ export const mlTrainingRoutes =
         return {};
       },
 
-      async getTrainingJobLogs({ id, pageToken }, context) {
-        const row = await ownJob(id, callerOf(context));
-        const lines = await readLogs(db, row, readLogToken(pageToken ?? ''), logPage);
-        const last = lines.at(-1);
-        return {
-          logs: lines.map((line) => ({ level: line.level, time: timeOf(line.time), message: line.message })),
-          nextPageToken: last ? logToken(last) : '',
-        };
+      async getTrainingJobLogs({ id, pageToken, wait }, context) {
+        const caller = callerOf(context);
+        const after = readLogToken(pageToken ?? '');
+        const waitMs = Math.min(Math.max(durationMs(wait), 0), longestWaitMs);
+        const signal = AbortSignal.any([context.signal, deps.stop]);
+        const page = await jobLogs.read({ jobId: id, after, waitMs, signal }, ({ row, lines }, isLast) => {
+          const { state } = owned(row, id, caller);
+          const isOver = isEnded({ at: state });
+          if (lines.length === 0 && !isOver && !isLast) return undefined;
+          const last = lines.at(-1) ?? (waitMs > 0 && !isOver ? after : undefined);
+          return {
+            logs: lines.map((line) => ({ level: line.level, time: timeOf(line.time), message: line.message })),
+            nextPageToken: last ? logToken(last) : '',
+          };
+        });
+        return page ?? {};
       },
 
-      // Custom scripts cannot run yet, so there is nothing that they could choose.
-      listSupportedContainers: () => ({ containerMap: {} }),
+      async listSupportedContainers(_, context) {
+        const caller = callerOf(context);
+        const orgIds = memberships(caller).flatMap(({ orgId }) => (isOwner(caller, orgId) ? [orgId] : []));
+        if (orgIds.length === 0) throw new PlatformError('NOT_OWNER');
+        const containers = containersOf(await runnersSince(db, orgIds, clock.wall() - offerLifeMs));
+        const map = [...containers].map(([key, container]) => [key, containerMessage(container)]);
+        return { containerMap: Object.fromEntries(map) as Record<string, ReturnType<typeof containerMessage>> };
+      },
     });
   };
+
+/** @throws PlatformError TRAINING_JOB_NOT_FOUND, NOT_OWNER */
+function owned(row: JobRow | undefined, id: string, caller: Caller): JobRow {
+  const absent = () => new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: id });
+  if (!row) throw absent();
+  requireOwner(caller, row.orgId, absent);
+  return row;
+}

@@ -9,7 +9,7 @@ import {
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
 import { putWithCrc } from '../blobs/package-archive.ts';
-import { belongsTo, type Caller, requireMemberOrPart, requireOwner } from '../rules/permissions.ts';
+import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
 import { claimVersion } from '../store/jobs.ts';
@@ -56,7 +56,7 @@ export const packageRoutes =
         const { owner, name } = check.packageId('id', id);
         const orgId = await orgOfNamespace(db, owner);
         if (orgId === undefined) throw absent();
-        requireMemberOrPart(callerOf(context), orgId, absent);
+        requireReaderOrPart(callerOf(context), orgId, absent);
         const kind = type ? kindOfType.get(type) : undefined;
         const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
         if (!row) throw absent();
@@ -64,7 +64,7 @@ export const packageRoutes =
       },
 
       async listPackages({ organizationId, name, version, type, includeUrl }, context) {
-        requireMemberOrPart(callerOf(context), check.filled('organization_id', organizationId));
+        requireReaderOrPart(callerOf(context), check.filled('organization_id', organizationId));
         const kind = type ? kindOfType.get(type) : undefined;
         const rows = await listPackages(db, { orgId: organizationId, name, version, type: kind });
         return { packages: rows.map((row) => message(row, context, includeUrl ?? false)) };

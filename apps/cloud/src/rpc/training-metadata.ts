@@ -6,6 +6,7 @@ import {
   type TrainingJobMetadataSchema,
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { madeFrameworks } from '@platform/contract/trainer-settings';
 import type { Metric } from '../store/job-reports.ts';
 import type { JobLine } from '../store/job-lists.ts';
 import type { JobRow } from '../store/jobs.ts';
@@ -24,12 +25,12 @@ const statuses: Readonly<Record<JobRow['state'], TrainingStatus>> = {
 export const stateOf = (status: TrainingStatus): JobRow['state'] | undefined =>
   (Object.keys(statuses) as JobRow['state'][]).find((state) => statuses[state] === status);
 
-export const kindOf: ReadonlyMap<ModelType, string> = new Map([
+export const kindOf: ReadonlyMap<ModelType, keyof typeof madeFrameworks> = new Map([
   [ModelType.SINGLE_LABEL_CLASSIFICATION, 'single_label_classification'],
   [ModelType.MULTI_LABEL_CLASSIFICATION, 'multi_label_classification'],
   [ModelType.OBJECT_DETECTION, 'object_detection'],
 ]);
-const typeOf = new Map([...kindOf].map(([type, kind]) => [kind, type]));
+const typeOf = new Map<string, ModelType>([...kindOf].map(([type, kind]) => [kind, type]));
 
 const frameworks: ReadonlyMap<number, string> = new Map(
   Object.entries(ModelFramework).map(([name, framework]) => [framework, name.toLowerCase()]),
@@ -55,6 +56,7 @@ export function metadataOf(
   metrics: readonly Metric[] = [],
 ): MessageInitShape<typeof TrainingJobMetadataSchema> {
   const status = errorStatus(row);
+  const isCustom = row.kind === 'custom';
   return {
     id: row.id,
     status: statuses[row.status],
@@ -68,9 +70,13 @@ export function metadataOf(
     organizationId: row.orgId,
     modelName: row.modelName,
     modelVersion: row.modelVersion,
-    modelType: typeOf.get(row.kind) ?? ModelType.UNSPECIFIED,
+    modelType: typeOf.get(isCustom ? row.modelType : row.kind) ?? ModelType.UNSPECIFIED,
     tags: row.labels,
     modelFramework: frameworkOf(row.modelFramework),
+    isCustomJob: isCustom,
+    registryItemId: row.registryItemId,
+    registryItemVersion: row.registryItemVersion,
+    containerVersion: row.containerVersion,
     arguments: row.arguments,
     progress: row.progress,
     ...(row.etaMs === null ? {} : { eta: durationOf(row.etaMs) }),

@@ -1,4 +1,5 @@
 import type { ConnectRouter } from '@connectrpc/connect';
+import { followedLogs } from '../followed-logs.ts';
 import { dataRoutes } from './data.ts';
 import { datasetRoutes } from './dataset.ts';
 import { dataSyncRoutes } from './datasync.ts';
@@ -11,10 +12,12 @@ import { runnerRoutes } from './runner.ts';
 export const trainingRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
+    const jobLogs = followedLogs(deps);
+    deps.stop.addEventListener('abort', jobLogs.close, { once: true });
     datasetRoutes(deps)(router);
     dataRoutes(deps)(router);
     dataSyncRoutes(deps)(router);
-    mlTrainingRoutes(deps)(router);
+    mlTrainingRoutes({ ...deps, jobLogs })(router);
     packageRoutes(deps)(router);
-    runnerRoutes(deps)(router);
+    runnerRoutes({ ...deps, jobLogs })(router);
   };

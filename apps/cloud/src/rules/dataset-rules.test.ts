@@ -1,13 +1,53 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseDatasetLine } from '@platform/contract/job';
-import { advice, checkSingleLabel, chosenSplit, type Labelled, labelsOf } from './dataset-rules.ts';
+import { type JobKind, parseDatasetLine, type Split } from '@platform/contract/job';
+import { seededRandom } from '@platform/kit/testing';
+import { advice, chosenSplit, type Labelled, labelsOf, tally, type Verdict } from './dataset-rules.ts';
 import { assignSplits } from './dataset-split.ts';
-import { goTime, manifestLines, parseBinaryDataId, type Picture } from './manifest.ts';
+import { goTime, manifestLine, parseBinaryDataId, type Picture } from './manifest.ts';
 
 const sha = (n: number): string => n.toString(16).padStart(64, '0').split('').toReversed().join('');
 const some = (count: number, tags: string[], from = 0): Labelled[] =>
-  Array.from({ length: count }, (_, n) => ({ sha256: sha(from + n), tags, classifications: [] }));
+  Array.from({ length: count }, (_, n) => ({ sha256: sha(from + n), tags, classifications: [], boxes: [] }));
+/** Pictures with these boxes each. */
+const boxed = (count: number, labels: string[], from = 0): Labelled[] =>
+  some(count, [], from).map((picture) => ({ ...picture, boxes: labels.map((label) => ({ label })) }));
+
+const single = 'single_label_classification';
+const multi = 'multi_label_classification';
+const detection = 'object_detection';
+
+function verdictOf(kind: JobKind, pictures: readonly Labelled[], labels: readonly string[]): Verdict {
+  const counted = tally(kind, labels);
+  for (const picture of pictures) counted.add(picture);
+  return counted.verdict();
+}
+const splitsOf = (kind: JobKind, pictures: readonly Labelled[], labels: readonly string[], seed = 1): Split[] => {
+  const counted = tally(kind, labels);
+  return assignSplits(
+    kind,
+    pictures.map((picture) => counted.add(picture)),
+    seed,
+  );
+};
+
+/** What was counted, or the code with what it tells. */
+function told(verdict: Verdict): string {
+  if (verdict.ok) return Object.entries(verdict.counts.labels).flat().join(' ');
+  const { code, data } = verdict;
+  const of = (name: string): string => String(data[name] ?? '');
+  switch (code) {
+    case 'TOO_FEW_PICTURES':
+    case 'TOO_FEW_BOXES':
+      return `${code} ${of('label')} ${of('count')}/${of('limit')}: ${of('counts')}`;
+    case 'TOO_MANY_UNLABELED':
+      return `${code} ${of('count')} of ${of('total')}, limit ${of('limit')}`;
+    case 'DATASET_EMPTY':
+      return code;
+    default:
+      return `${code} ${of('count')}`;
+  }
+}
 
 const rows: [name: string, pictures: Labelled[], labels: string[], expected: string][] = [
   ['two labels, ten each', [...some(10, ['a']), ...some(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
@@ -35,23 +75,40 @@ const rows: [name: string, pictures: Labelled[], labels: string[], expected: str
   ['split tags are no labels', [...some(10, ['a', 'split:test']), ...some(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
 ];
 for (const [name, pictures, labels, expected] of rows) {
-  test(`single label: ${name}`, () => {
-    const verdict = checkSingleLabel(pictures, labels);
-    const { data } = verdict.ok ? { data: {} as Record<string, string | number> } : verdict;
-    const said = verdict.ok
-      ? Object.entries(verdict.counts.labels).flat().join(' ')
-      : [
-          verdict.code,
-          ...(verdict.code === 'TOO_FEW_PICTURES'
-            ? [`${data['label']} ${data['count']}/${data['limit']}: ${data['counts']}`]
-            : []),
-          ...(verdict.code === 'TOO_FEW_LABELS' || verdict.code === 'LABELS_AMBIGUOUS' ? [data['count']] : []),
-          ...(verdict.code === 'TOO_MANY_UNLABELED'
-            ? [`${data['count']} of ${data['total']}, limit ${data['limit']}`]
-            : []),
-        ].join(' ');
-    assert.equal(said, expected);
-  });
+  test(`single label: ${name}`, () => assert.equal(told(verdictOf(single, pictures, labels)), expected));
+}
+
+const otherKinds: [kind: JobKind, name: string, pictures: Labelled[], labels: string[], expected: string][] = [
+  [multi, 'a picture counts for each of its labels', some(10, ['a', 'b']), ['a', 'b'], 'a 10 b 10'],
+  [multi, 'nine of one', [...some(10, ['a', 'b']), ...some(5, ['a'])], ['a', 'b', 'c'], 'a 15 b 10 c 0'],
+  [
+    multi,
+    'too few of one',
+    [...some(9, ['a', 'b']), ...some(5, ['a'])],
+    ['a', 'b'],
+    'TOO_FEW_PICTURES b 9/10: a 14, b 9',
+  ],
+  [multi, 'one label asked for', some(20, ['a', 'b']), ['a'], 'TOO_FEW_LABELS 1'],
+  [multi, 'only one of the labels occurs', some(20, ['a']), ['a', 'b'], 'TOO_FEW_LABELS 1'],
+  [multi, 'nothing matches', some(20, ['c']), ['a', 'b'], 'DATASET_EMPTY'],
+  [multi, 'a fifth of all labels is: none', [...some(10, ['a', 'b']), ...some(5, [])], ['a', 'b'], 'a 10 b 10'],
+  [multi, 'one more', [...some(10, ['a', 'b']), ...some(6, [])], ['a', 'b'], 'TOO_MANY_UNLABELED 6 of 26, limit 5'],
+  [detection, 'one label is enough', boxed(15, ['a']), ['a'], 'a 15'],
+  [detection, 'boxes count, not pictures', [...boxed(5, ['a', 'a']), ...boxed(10, ['b'])], ['a', 'b'], 'a 10 b 10'],
+  [detection, 'nine boxes', [...boxed(9, ['a']), ...boxed(10, ['b'])], ['a', 'b'], 'TOO_FEW_BOXES a 9/10: a 9, b 10'],
+  [detection, 'fourteen pictures', boxed(14, ['a', 'b']), ['a', 'b'], 'DATASET_TOO_SMALL 14'],
+  [detection, 'no label asked for', boxed(20, ['a']), [], 'TOO_FEW_LABELS 0'],
+  [detection, 'tags are no boxes', some(20, ['a']), ['a'], 'DATASET_EMPTY'],
+  [detection, 'boxes with other labels alone', boxed(20, ['b']), ['a'], 'DATASET_EMPTY'],
+  [detection, 'no pictures', [], ['a'], 'DATASET_EMPTY'],
+  [detection, 'background up to a fifth', [...boxed(16, ['a']), ...some(4, [])], ['a'], 'a 16'],
+  [detection, 'more background', [...boxed(16, ['a']), ...some(5, [])], ['a'], 'TOO_MANY_UNLABELED 5 of 21, limit 4'],
+  ['custom', 'one picture without any label', some(1, []), [], ''],
+  ['custom', 'all labels that occur', [...some(2, ['a']), ...boxed(1, ['b'])], ['x'], 'a 2 b 1'],
+  ['custom', 'no pictures', [], [], 'DATASET_EMPTY'],
+];
+for (const [kind, name, pictures, labels, expected] of otherKinds) {
+  test(`${kind}: ${name}`, () => assert.equal(told(verdictOf(kind, pictures, labels)), expected));
 }
 
 test('tags and classifications are labels alike', () => {
@@ -64,13 +121,14 @@ test('tags and classifications are labels alike', () => {
 });
 
 test('advice names what would help', () => {
-  const verdict = checkSingleLabel(
+  const verdict = verdictOf(
+    single,
     [...some(31, ['a']), ...some(10, ['b']), ...some(2, ['a', 'b']), ...some(1, [])],
     ['a', 'b', 'c'],
   );
   assert.ok(verdict.ok);
   assert.deepEqual(
-    advice(verdict.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
+    advice(single, verdict.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
     ['No picture carries the', '2 pictures carry several', 'The most frequent label', '1 pictures carry none'],
   );
 });
@@ -80,14 +138,15 @@ const count = (splits: readonly string[]): string =>
 
 test('split: 70/15/15 of every label', () => {
   const pictures = [...some(100, ['a']), ...some(20, ['b'], 100)];
-  const splits = assignSplits(pictures, ['a', 'b'], 1);
+  const splits = splitsOf(single, pictures, ['a', 'b'], 1);
   assert.equal(count(splits.slice(0, 100)), '70/15/15');
   assert.equal(count(splits.slice(100)), '14/3/3');
-  assert.deepEqual(assignSplits(pictures, ['a', 'b'], 1), splits, 'the same every time');
-  assert.notDeepEqual(assignSplits(pictures, ['a', 'b'], 2), splits, 'another seed, another split');
+  assert.deepEqual(splitsOf(single, pictures, ['a', 'b'], 1), splits, 'the same every time');
+  assert.notDeepEqual(splitsOf(single, pictures, ['a', 'b'], 2), splits, 'another seed, another split');
   const back = pictures.map((picture, at) => [picture, splits[at]] as const).toReversed();
   assert.deepEqual(
-    assignSplits(
+    splitsOf(
+      single,
       back.map(([picture]) => picture),
       ['a', 'b'],
       1,
@@ -99,7 +158,7 @@ test('split: 70/15/15 of every label', () => {
 
 test('split: what the owner chose stays, and nothing is added to a part that the owner chose', () => {
   const pictures = [...some(12, ['a']), ...some(20, ['a', 'split:test'], 50), ...some(3, ['a', 'split:train'], 90)];
-  const splits = assignSplits(pictures, ['a'], 1);
+  const splits = splitsOf(single, pictures, ['a'], 1);
   assert.equal(count(splits.slice(0, 12)), '10/2/0');
   assert.equal(count(splits.slice(12, 32)), '0/0/20');
   assert.equal(count(splits.slice(32)), '3/0/0');
@@ -107,15 +166,69 @@ test('split: what the owner chose stays, and nothing is added to a part that the
 
 test('split: equal files stay together, also against their tags', () => {
   const twins = [...some(40, ['a']), ...some(40, ['a'])];
-  const splits = assignSplits(twins, ['a'], 1);
+  const splits = splitsOf(single, twins, ['a'], 1);
   assert.deepEqual(splits.slice(0, 40), splits.slice(40));
   const torn = [...some(1, ['a', 'split:train']), ...some(1, ['a', 'split:test']), ...some(1, ['a'])];
-  assert.deepEqual(assignSplits(torn, ['a'], 1), ['train', 'train', 'train']);
+  assert.deepEqual(splitsOf(single, torn, ['a'], 1), ['train', 'train', 'train']);
 });
 
 test('split: one or two of a label are for training', () => {
-  assert.equal(count(assignSplits(some(2, ['a']), ['a'], 1)), '2/0/0');
-  assert.equal(count(assignSplits(some(3, ['a']), ['a'], 1)), '1/1/1');
+  assert.equal(count(splitsOf(single, some(2, ['a']), ['a'], 1)), '2/0/0');
+  assert.equal(count(splitsOf(single, some(3, ['a']), ['a'], 1)), '1/1/1');
+});
+
+test('split: with several labels per picture every label is held out in its share, the rarest first', () => {
+  const random = seededRandom(3);
+  const labels = ['common', 'usual', 'rare'];
+  const shares = [0.9, 0.4, 0.05];
+  const pictures = Array.from({ length: 400 }, (_, n): Labelled => {
+    const tags = labels.filter((_label, at) => random() < (shares[at] ?? 0));
+    return { sha256: sha(n), tags, classifications: [], boxes: tags.map((label) => ({ label })) };
+  });
+  for (const kind of [multi, detection] as const) {
+    const splits = splitsOf(kind, pictures, labels);
+    for (const label of labels) {
+      const own = splits.filter((_split, at) => pictures[at]?.tags.includes(label));
+      for (const part of ['validation', 'test']) {
+        const share = own.filter((split) => split === part).length / own.length;
+        assert.ok(share > 0.1 && share < 0.2, `${kind} ${label}: ${count(own)}`);
+      }
+    }
+    const shuffled = pictures.map((picture, at) => [picture, splits[at]] as const).toReversed();
+    assert.deepEqual(
+      splitsOf(
+        kind,
+        shuffled.map(([picture]) => picture),
+        labels,
+      ),
+      shuffled.map(([, split]) => split),
+      'order does not matter',
+    );
+  }
+});
+
+test('split: three pictures of a label, all its pictures with others: one for each part', () => {
+  const pictures = [...boxed(3, ['common', 'rare']), ...boxed(60, ['common'], 10)];
+  assert.equal(count(splitsOf(detection, pictures, ['common', 'rare']).slice(0, 3)), '1/1/1');
+});
+
+test('split: pictures without any label are divided, too', () => {
+  const pictures = [...boxed(20, ['a']), ...boxed(20, [], 40)];
+  assert.equal(count(splitsOf(detection, pictures, ['a']).slice(20)), '14/3/3');
+});
+
+test('split: boxes, what the owner chose stays, and nothing is added to it', () => {
+  const pictures = [
+    ...boxed(20, ['a']),
+    ...boxed(5, ['a'], 40).map((picture) => ({ ...picture, tags: ['split:validation'] })),
+  ];
+  const splits = splitsOf(detection, pictures, ['a']);
+  assert.deepEqual([count(splits.slice(0, 20)), count(splits.slice(20))], ['17/0/3', '0/5/0']);
+});
+
+test('a hundred thousand different labels are divided in a moment, for a script', () => {
+  const pictures = Array.from({ length: 100_000 }, (_, n) => some(1, [`unique ${n}`, 'all'], n)[0] as Labelled);
+  assert.equal(count(splitsOf('custom', pictures, [])), '70000/15000/15000');
 });
 
 const org = '11111111-1111-4111-8111-111111111111';
@@ -136,12 +249,14 @@ const picture = (n: number, more: Partial<Picture> = {}): Picture => ({
   ...more,
 });
 
-test('manifest: lines as the job contract reads them, in an order that the content decides', () => {
-  const pictures = [picture(2), picture(1), picture(3, { fileName: 'a/b.jpg' })];
-  const text = [...manifestLines(pictures, ['test', 'test', 'train'])];
-  assert.equal(text.join(''), [...manifestLines(pictures.toReversed(), ['train', 'test', 'test'])].join(''));
-  const lines = text.map((line) => parseDatasetLine(JSON.parse(line)));
-  assert.deepEqual(lines.map((line) => line.split).toSorted(), ['test', 'test', 'train']);
+test('manifest: lines as the job contract reads them', () => {
+  const lines = [manifestLine(picture(1), 'test'), manifestLine(picture(2, { fileName: 'a/b.jpg' }), 'train')].map(
+    (line) => parseDatasetLine(JSON.parse(line)),
+  );
+  assert.deepEqual(
+    lines.map((line) => line.split),
+    ['test', 'train'],
+  );
   const first = lines.find((line) => line.file_name.endsWith('1.jpg'));
   assert.deepEqual(first?.classification_annotations, [
     { annotation_label: 'cup', confidence: 0.5 },

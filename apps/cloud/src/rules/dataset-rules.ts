@@ -1,19 +1,25 @@
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
-import { type Split, splits } from '@platform/contract/job';
+import { type JobKind, type Split, splits } from '@platform/contract/job';
 
 /** What the rules need to know of a picture. */
 export interface Labelled {
   readonly sha256: string;
   readonly tags: readonly string[];
   readonly classifications: readonly { readonly label: string }[];
+  readonly boxes: readonly { readonly label: string }[];
 }
 
 export const rules = {
-  /** Pictures of each label that occurs. */
+  /** Pictures, or boxes, of each label that occurs. */
   minPerLabel: 10,
+  /** Labels of a classifier that are asked for, and that occur. */
   minLabels: 2,
-  /** At most this share of the pictures may carry none of the labels. */
+  /** Pictures of an object detector in all. */
+  minForDetection: 15,
+  /** Pictures without any of the labels, as a share of all labels given (such a picture counts as one label). */
   maxUnlabelledShare: 0.2,
+  /** Pictures in one dataset that is trained on. */
+  maxPictures: 500_000,
 } as const;
 
 export type Verdict =
@@ -21,13 +27,24 @@ export type Verdict =
   | { readonly ok: false; readonly code: ErrorCode; readonly data: ErrorData };
 
 export interface LabelCounts {
+  readonly pictures: number;
+  /** Pictures of each label; for object detection its boxes. */
   readonly labels: Readonly<Record<string, number>>;
-  /** Pictures without any of the requested labels: they become the class `VIAM_UNKNOWN`. */
+  /** Pictures without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
   readonly unlabelled: number;
   /** Pictures with several of the requested labels: left out of single-label training. */
   readonly ambiguous: number;
   /** Requested labels that no picture carries. */
   readonly absent: readonly string[];
+}
+
+/** What stays of a picture while a dataset is looked at: few bytes, because there may be very many. */
+export interface Example {
+  readonly sha256: string;
+  /** Of those asked for, sorted, each once. */
+  readonly labels: readonly string[];
+  /** The part of the data that its owner chose for it. */
+  readonly chosen: Split | undefined;
 }
 
 const splitTags = new Map<string, Split>(splits.map((split) => [`split:${split}`, split]));
@@ -41,71 +58,120 @@ export function chosenSplit(tags: readonly string[]): Split | undefined {
   return undefined;
 }
 
+const sortedOnce = (labels: readonly string[]): string[] =>
+  labels.length < 2 ? [...labels] : [...new Set(labels)].toSorted();
+
 /** Tags and classifications both count as labels; the `split:` tags do not. Sorted, each once. */
 export const labelsOf = ({ tags, classifications }: Pick<Labelled, 'tags' | 'classifications'>): string[] =>
-  [...new Set([...tags, ...classifications.map(({ label }) => label)])]
-    .filter((label) => !splitTags.has(label))
-    .toSorted();
+  sortedOnce([...tags, ...classifications.map(({ label }) => label)].filter((label) => !splitTags.has(label)));
 
-/** Those labels of a picture that were asked for. */
-export const matching = (picture: Pick<Labelled, 'tags' | 'classifications'>, wanted: ReadonlySet<string>): string[] =>
-  labelsOf(picture).filter((label) => wanted.has(label));
+/** Labels of a picture as a kind of job sees them; scripts see all. */
+function labelsFor(kind: JobKind, picture: Labelled): string[] {
+  const boxes = (): string[] => sortedOnce(picture.boxes.map(({ label }) => label));
+  if (kind === 'object_detection') return boxes();
+  return kind === 'custom' ? sortedOnce([...labelsOf(picture), ...boxes()]) : labelsOf(picture);
+}
+
+/** Counts pictures one by one, so that a dataset need not be in memory. */
+export interface Tally {
+  add(picture: Labelled): Example;
+  /** Whether a model of this kind can be trained on what was added. */
+  verdict(): Verdict;
+}
+
+/** @param requested - the labels to learn; scripts get all, whatever stands here. */
+export function tally(kind: JobKind, requested: readonly string[]): Tally {
+  const wanted = kind === 'custom' ? undefined : new Set(requested);
+  const perLabel = new Map([...(wanted ?? [])].toSorted().map((label) => [label, 0]));
+  const seen = { pictures: 0, unlabelled: 0, ambiguous: 0 };
+  // Most pictures share their set of labels with many others.
+  const sets = new Map<string, readonly string[]>();
+  const shared = (labels: readonly string[]): readonly string[] => {
+    const key = labels.join('\0');
+    const known = sets.get(key);
+    if (!known) sets.set(key, labels);
+    return known ?? labels;
+  };
+  const count = (label: string, by: number): void => void perLabel.set(label, (perLabel.get(label) ?? 0) + by);
+  return {
+    add(picture) {
+      const labels = labelsFor(kind, picture).filter((label) => wanted?.has(label) ?? true);
+      seen.pictures++;
+      if (labels.length === 0) seen.unlabelled++;
+      else if (kind === 'object_detection') {
+        for (const { label } of picture.boxes) if (wanted?.has(label)) count(label, 1);
+      } else if (kind === 'single_label_classification' && labels.length > 1) seen.ambiguous++;
+      else for (const label of labels) count(label, 1);
+      return { sha256: picture.sha256, labels: shared(labels), chosen: chosenSplit(picture.tags) };
+    },
+    verdict() {
+      const absent = [...perLabel.keys()].filter((label) => perLabel.get(label) === 0);
+      const counts: LabelCounts = { ...seen, labels: Object.fromEntries(perLabel), absent };
+      return problem(kind, counts) ?? { ok: true, counts };
+    },
+  };
+}
 
 const no = (code: ErrorCode, data: ErrorData): Verdict => ({ ok: false, code, data });
 
-/** Whether a classifier for exactly one label per picture can be trained on these pictures. */
-export function checkSingleLabel(pictures: readonly Labelled[], requested: readonly string[]): Verdict {
-  const wanted = new Set(requested);
-  if (wanted.size < rules.minLabels) return no('TOO_FEW_LABELS', { limit: rules.minLabels, count: wanted.size });
-  if (pictures.length === 0) return no('DATASET_EMPTY', {});
-
-  const perLabel = new Map([...wanted].toSorted().map((label) => [label, 0]));
-  let unlabelled = 0;
-  let ambiguous = 0;
-  for (const picture of pictures) {
-    const found = matching(picture, wanted);
-    const [label] = found;
-    if (label === undefined) unlabelled++;
-    else if (found.length > 1) ambiguous++;
-    else perLabel.set(label, (perLabel.get(label) ?? 0) + 1);
+/** The first rule that is broken. */
+function problem(kind: JobKind, counts: LabelCounts): Verdict | undefined {
+  if (kind === 'custom') return counts.pictures === 0 ? no('DATASET_EMPTY', {}) : undefined;
+  const isDetection = kind === 'object_detection';
+  const limit = isDetection ? 1 : rules.minLabels;
+  const requested = Object.keys(counts.labels);
+  if (requested.length < limit) return no('TOO_FEW_LABELS', { limit, count: requested.length });
+  if (counts.pictures === 0) return no('DATASET_EMPTY', {});
+  if (counts.unlabelled === counts.pictures) return no('DATASET_EMPTY', { labels: requested.join(', ') });
+  const occurring = Object.entries(counts.labels).filter(([, count]) => count > 0);
+  if (occurring.length === 0) return no('LABELS_AMBIGUOUS', { count: counts.ambiguous });
+  if (occurring.length < limit) {
+    return no('TOO_FEW_LABELS', { limit, count: occurring.length, counts: shown(counts) });
   }
-  const occurring = [...perLabel].filter(([, count]) => count > 0);
-  const counts = shown(perLabel);
-  if (unlabelled === pictures.length) return no('DATASET_EMPTY', { labels: [...perLabel.keys()].join(', ') });
-  if (occurring.length === 0) return no('LABELS_AMBIGUOUS', { count: ambiguous });
-  if (occurring.length < rules.minLabels) {
-    return no('TOO_FEW_LABELS', { limit: rules.minLabels, count: occurring.length, counts });
+  if (isDetection && counts.pictures < rules.minForDetection) {
+    return no('DATASET_TOO_SMALL', { count: counts.pictures, limit: rules.minForDetection });
   }
-  const few = occurring.filter(([, count]) => count < rules.minPerLabel);
-  if (few.length > 0) {
-    const [label, count] = few[0] as [string, number];
-    return no('TOO_FEW_PICTURES', { label, count, limit: rules.minPerLabel, counts });
+  const few = occurring.find(([, count]) => count < rules.minPerLabel);
+  if (few) {
+    const [label, count] = few;
+    const code = isDetection ? 'TOO_FEW_BOXES' : 'TOO_FEW_PICTURES';
+    return no(code, { label, count, limit: rules.minPerLabel, counts: shown(counts) });
   }
-  const total = unlabelled + occurring.reduce((sum, [, count]) => sum + count, 0);
+  const total = counts.unlabelled + occurring.reduce((sum, [, count]) => sum + count, 0);
   const most = Math.floor(rules.maxUnlabelledShare * total);
-  if (unlabelled > most) return no('TOO_MANY_UNLABELED', { count: unlabelled, total, limit: most });
-  const absent = [...perLabel.keys()].filter((label) => perLabel.get(label) === 0);
-  return { ok: true, counts: { labels: Object.fromEntries(perLabel), unlabelled, ambiguous, absent } };
+  if (counts.unlabelled > most) return no('TOO_MANY_UNLABELED', { count: counts.unlabelled, total, limit: most });
+  return undefined;
 }
 
 /** `cup 12, mug 3`, short enough for an error. */
-function shown(perLabel: ReadonlyMap<string, number>): string {
-  const all = [...perLabel].map(([label, count]) => `${label} ${count}`);
+function shown(counts: LabelCounts): string {
+  const all = Object.entries(counts.labels).map(([label, count]) => `${label} ${count}`);
   return all.length > 20 ? `${all.slice(0, 20).join(', ')}, …` : all.join(', ');
 }
 
 /** Things that do not stop a training but that its owner should know; one sentence each. */
-export function advice(counts: LabelCounts): string[] {
-  const lines: string[] = [];
-  for (const label of counts.absent) lines.push(`No picture carries the label "${label}": the model will not know it.`);
+export function advice(kind: JobKind, counts: LabelCounts): string[] {
+  if (kind === 'custom') return [];
+  const isDetection = kind === 'object_detection';
+  const [one, many] = isDetection ? ['box', 'boxes'] : ['picture', 'pictures'];
+  const lines = counts.absent.map((label) => `No ${one} carries the label "${label}": the model will not know it.`);
+  if (counts.pictures < rules.minForDetection) {
+    lines.push(
+      `There are ${counts.pictures} pictures; from ${rules.minForDetection} on a model can be relied on more.`,
+    );
+  }
   if (counts.ambiguous > 0) {
     lines.push(`${counts.ambiguous} pictures carry several of the labels and are left out.`);
   }
   const sizes = Object.values(counts.labels).filter((count) => count > 0);
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
   if (most > 3 * least)
-    lines.push(`The most frequent label has ${most} pictures, the rarest ${least}: more of the rare ones would help.`);
+    lines.push(`The most frequent label has ${most} ${many}, the rarest ${least}: more of the rare ones would help.`);
   if (counts.unlabelled > 0)
-    lines.push(`${counts.unlabelled} pictures carry none of the labels and make a class of their own.`);
+    lines.push(
+      isDetection
+        ? `${counts.unlabelled} pictures have no box with these labels and serve as background.`
+        : `${counts.unlabelled} pictures carry none of the labels and make a class of their own.`,
+    );
   return lines;
 }

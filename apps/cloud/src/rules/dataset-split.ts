@@ -1,50 +1,111 @@
-import type { Split } from '@platform/contract/job';
-import { chosenSplit, type Labelled, matching } from './dataset-rules.ts';
+import type { JobKind, Split } from '@platform/contract/job';
+import type { Example } from './dataset-rules.ts';
 
 /** Shares of validation and test; the rest is for training. */
 export const shares = { validation: 0.15, test: 0.15 } as const;
 
 /**
- * Divides pictures into train, validation and test, stratified by label.
+ * Divides pictures into train, validation and test so that every label is divided alike.
  *
  * Pictures tagged `split:…` stay where their owner put them; once any is tagged `split:test` (or `split:validation`) the owner
  * has chosen that part and nothing is added to it. Files of equal content always stay together. The same pictures with the
  * same labels and seed are divided in the same way every time, so that jobs on one dataset can be compared.
  *
- * @returns the split of each picture, in the order of `pictures`.
+ * @returns the split of each picture, in the order of `examples`.
  */
-export function assignSplits(pictures: readonly Labelled[], labels: readonly string[], seed: number): Split[] {
-  const wanted = new Set(labels);
+export function assignSplits(kind: JobKind, examples: readonly Example[], seed: number): Split[] {
   const bySha = new Map<string, Split>();
-  const chosen = new Set<Split>();
-  for (const picture of pictures) {
-    const split = chosenSplit(picture.tags);
-    if (!split) continue;
-    chosen.add(split);
+  const owner = new Set<Split>();
+  for (const { sha256, chosen } of examples) {
+    if (!chosen) continue;
+    owner.add(chosen);
     // Equal files with different tags: the first tag counts, or what was tested would have been learnt.
-    if (!bySha.has(picture.sha256)) bySha.set(picture.sha256, split);
+    if (!bySha.has(sha256)) bySha.set(sha256, chosen);
   }
-  const strata = new Map<string, string[]>();
-  const seen = new Set<string>(bySha.keys());
-  for (const picture of pictures) {
-    if (seen.has(picture.sha256)) continue;
-    seen.add(picture.sha256);
-    const stratum = matching(picture, wanted).join('\0');
-    strata.set(stratum, [...(strata.get(stratum) ?? []), picture.sha256]);
+  const free = new Map<string, Placed>();
+  for (const { sha256, labels } of examples) {
+    if (bySha.has(sha256) || free.has(sha256)) continue;
+    free.set(sha256, { sha256, labels, place: mix(sha256, seed) });
   }
-  for (const [, shas] of strata) {
-    const order = shas.toSorted((a, b) => mix(a, seed) - mix(b, seed) || (a < b ? -1 : 1));
-    const test = chosen.has('test') ? 0 : size(order.length, shares.test);
-    const validation = chosen.has('validation') ? 0 : size(order.length, shares.validation);
-    order.forEach((sha256, at) =>
-      bySha.set(sha256, at < test ? 'test' : at < test + validation ? 'validation' : 'train'),
-    );
-  }
-  return pictures.map(({ sha256 }) => bySha.get(sha256) ?? 'train');
+  const held = (['test', 'validation'] as const).filter((split) => !owner.has(split));
+  const order = [...free.values()].toSorted((a, b) => a.place - b.place || (a.sha256 < b.sha256 ? -1 : 1));
+  if (kind === 'single_label_classification') divideStrata(order, held, bySha);
+  else divideRareFirst(order, held, bySha);
+  return examples.map(({ sha256 }) => bySha.get(sha256) ?? 'train');
 }
 
-/** At least one of three; of fewer, all are for training. */
-const size = (count: number, share: number): number => (count < 3 ? 0 : Math.max(1, Math.round(count * share)));
+/** A picture with its place in the shuffled order. */
+type Placed = { readonly sha256: string; readonly labels: readonly string[]; readonly place: number };
+type HeldOut = readonly (keyof typeof shares)[];
+
+/** Each set of labels by itself. */
+function divideStrata(order: readonly Placed[], held: HeldOut, bySha: Map<string, Split>): void {
+  for (const same of Map.groupBy(order, ({ labels }) => labels.join('\0')).values()) {
+    let from = 0;
+    for (const split of held) {
+      const until = from + size(same.length, shares[split]);
+      for (const { sha256 } of same.slice(from, until)) bySha.set(sha256, split);
+      from = until;
+    }
+    for (const { sha256 } of same.slice(from)) bySha.set(sha256, 'train');
+  }
+}
+
+/**
+ * Where pictures carry several labels: label by label, the rarest first, because it has the fewest pictures to choose from.
+ * A picture goes to the first part that lacks pictures of that label; it then counts for all of its labels. Labels with too
+ * few pictures to be held out decide nothing.
+ */
+function divideRareFirst(order: readonly Placed[], held: HeldOut, bySha: Map<string, Split>): void {
+  const counts = new Map<string, number>();
+  for (const { labels } of order) for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
+  const groupsOf = ({ labels }: Placed): readonly string[] => {
+    const divisible = labels.filter((label) => (counts.get(label) ?? 0) >= minHeldOut);
+    return divisible.length > 0 ? divisible : [rest];
+  };
+  const groups = new Map<string, Placed[]>();
+  for (const one of order) {
+    for (const group of groupsOf(one)) {
+      const some = groups.get(group);
+      if (some) some.push(one);
+      else groups.set(group, [one]);
+    }
+  }
+  const wanted = new Map([...groups].map(([group, { length }]) => [group, wantedOf(length, held)]));
+  const rareFirst = [...groups].toSorted(([a, x], [b, y]) => x.length - y.length || (a < b ? -1 : 1));
+  for (const [group, some] of rareFirst) {
+    for (const one of some) {
+      if (bySha.has(one.sha256)) continue;
+      const missing = wanted.get(group);
+      const split: Split =
+        missing && missing.test > 0 ? 'test' : missing && missing.validation > 0 ? 'validation' : 'train';
+      bySha.set(one.sha256, split);
+      for (const each of groupsOf(one)) {
+        const of = wanted.get(each);
+        if (of) of[split]--;
+      }
+    }
+  }
+}
+
+/** Pictures without any label that could be divided. */
+const rest = '';
+
+/** How many pictures of a label each part should get. */
+function wantedOf(count: number, held: HeldOut): Record<Split, number> {
+  const wanted = { train: count, validation: 0, test: 0 };
+  for (const split of held) {
+    wanted[split] = size(count, shares[split]);
+    wanted.train -= wanted[split];
+  }
+  return wanted;
+}
+
+/** Of fewer, all are for training. */
+const minHeldOut = 3;
+/** At least one of three. */
+const size = (count: number, share: number): number =>
+  count < minHeldOut ? 0 : Math.max(1, Math.round(count * share));
 
 /** A place in a shuffled order: FNV-1a over the seed and the content's hash. */
 function mix(sha256: string, seed: number): number {

@@ -41,17 +41,8 @@ export function parseBinaryDataId(text: string): { orgId: string; locationId: st
 export const isUuid = (text: string | undefined): text is string =>
   text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 
-/**
- * The frozen dataset: one line per picture, ordered by content, so that the same pictures always make the same bytes.
- * `splits` are in the order of `pictures`.
- */
-export function* manifestLines(pictures: readonly Picture[], splits: readonly Split[]): Generator<string> {
-  const lines = pictures.map((picture, at) => ({ picture, split: splits[at] ?? 'train' }));
-  lines.sort(({ picture: a }, { picture: b }) =>
-    a.sha256 < b.sha256 ? -1 : a.sha256 > b.sha256 ? 1 : a.id < b.id ? -1 : 1,
-  );
-  for (const { picture, split } of lines) yield `${JSON.stringify(lineOf(picture, split))}\n`;
-}
+/** One line of the frozen dataset. Lines are ordered by content, then id: the same pictures always make the same bytes. */
+export const manifestLine = (picture: Picture, split: Split): string => `${JSON.stringify(lineOf(picture, split))}\n`;
 
 function lineOf(picture: Picture, split: Split): DatasetLine {
   const fileName = picture.fileName || `${picture.id}${picture.fileExt}`;

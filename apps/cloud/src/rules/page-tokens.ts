@@ -21,7 +21,7 @@ export const logToken = ({ attempt, sequence }: LogPlace): string => encode(['lo
 /** The empty token means the start. @throws PlatformError INVALID_ARGUMENT */
 export function readLogToken(token: string): LogPlace {
   if (token === '') return { attempt: -1, sequence: 0 };
-  const [attempt, sequence] = decode('page_token', token, /^log (\d{1,9}) (\d{1,15})$/);
+  const [attempt, sequence] = decode('page_token', token, /^log (-1|\d{1,9}) (\d{1,15})$/);
   return { attempt: Number(attempt), sequence: Number(sequence) };
 }
 

@@ -2,9 +2,12 @@ import { PlatformError } from '@platform/contract/errors';
 
 export type Role = 'owner' | 'operator' | 'runner';
 
+/** `reader` is never stored: the key of a training script has it while its job runs. */
+export type HeldRole = Role | 'reader';
+
 /** One right. `orgId` is the organization of the resource; undefined for the installation. */
-export type Grant = {
-  role: Role;
+export type Grant<R extends HeldRole = HeldRole> = {
+  role: R;
   resource: 'installation' | 'organization' | 'location' | 'robot';
   resourceId: string;
   orgId: string | undefined;
@@ -22,7 +25,27 @@ export type Caller =
       machineId: string;
       locationId: string;
       grants: readonly [];
-    };
+    }
+  | AttemptCaller
+  | ScriptCaller;
+
+/** A run of a job, alone: it reports, fetches its pictures and stores its files. */
+export type AttemptCaller = {
+  kind: 'attempt';
+  /** Of the job. */
+  id: string;
+  name: string;
+  orgId: string;
+  attempt: number;
+  runnerId: string;
+  manifestSha256: string;
+  scriptSha256: string | undefined;
+  /** It has ended: only its last word may be repeated. */
+  isOver: boolean;
+  grants: readonly [];
+};
+/** The script of a custom job: it reads data of the organization. `id`: of its key. */
+export type ScriptCaller = { kind: 'script'; id: string; name: string; orgId: string; grants: readonly Grant[] };
 
 /** What a foreign caller is told: that the thing does not exist. */
 export type Absent = () => PlatformError;
@@ -32,7 +55,7 @@ const noOrganization =
   () =>
     new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
 
-const hasRole = (caller: Caller, orgId: string, roles: readonly Role[]): boolean =>
+const hasRole = (caller: Caller, orgId: string, roles: readonly HeldRole[]): boolean =>
   caller.grants.some(
     (grant) => grant.resource === 'organization' && grant.resourceId === orgId && roles.includes(grant.role),
   );
@@ -42,10 +65,13 @@ export const belongsTo = (caller: Caller, orgId: string): boolean =>
   caller.kind === 'part' ? caller.orgId === orgId : caller.grants.some((grant) => grant.orgId === orgId);
 
 export const isMember = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner', 'operator']);
+/** May look, at least: also the script of a job. */
+export const isReader = (caller: Caller, orgId: string): boolean =>
+  hasRole(caller, orgId, ['owner', 'operator', 'reader']);
 export const isOwner = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner']);
 
 /** Ids of the organizations that the caller sees as a whole, for lists without a filter. */
-export const memberships = (caller: Caller): { orgId: string; role: Role }[] =>
+export const memberships = (caller: Caller): { orgId: string; role: HeldRole }[] =>
   caller.grants.flatMap((grant) =>
     grant.resource === 'organization' ? [{ orgId: grant.resourceId, role: grant.role }] : [],
   );
@@ -60,6 +86,11 @@ export function requireMember(caller: Caller, orgId: string, absent: Absent = no
   if (isMember(caller, orgId)) return;
   if (!belongsTo(caller, orgId)) throw absent();
   throw new PlatformError('PERMISSION_DENIED', { resource: `organization ${orgId}` });
+}
+
+/** As requireMember, but looking alone: also the script of a job. */
+export function requireReader(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (!isReader(caller, orgId)) requireMember(caller, orgId, absent);
 }
 
 /** As requireMember, but owners only: NOT_OWNER within the own organization. */
@@ -82,6 +113,11 @@ export function requireMemberOrPart(caller: Caller, orgId: string, absent: Absen
   requireMember(caller, orgId, absent);
 }
 
+/** Whoever may look, or a machine of the organization. */
+export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (!isReader(caller, orgId)) requireMemberOrPart(caller, orgId, absent);
+}
+
 /** Owner of the installation: publishes releases. */
 export function requireInstallationOwner(caller: Caller): void {
   if (caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner')) return;
@@ -91,7 +127,7 @@ export function requireInstallationOwner(caller: Caller): void {
 /** Where a machine stands, as far as rights go. */
 export type Place = { orgId: string; locationId: string; machineId: string };
 
-const covers = (grant: Grant, place: Place, roles: readonly Role[]): boolean =>
+const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean =>
   roles.includes(grant.role) &&
   ((grant.resource === 'organization' && grant.resourceId === place.orgId) ||
     (grant.resource === 'location' && grant.resourceId === place.locationId) ||

@@ -1,11 +1,12 @@
 import { PlatformError } from '@platform/contract/errors';
+import { UNKNOWN_LABEL } from '@platform/contract/job';
 import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
 
 /** Longest free text in a name or version. */
 const maxName = 128;
 
 function invalid(field: string, value: string, limit: string): PlatformError {
-  return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80), limit });
+  return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80).toWellFormed(), limit });
 }
 
 /** @throws PlatformError INVALID_ARGUMENT when it is empty. */
@@ -53,10 +54,20 @@ export function packageId(field: string, value: string): { owner: string; name: 
   return { owner, name };
 }
 
+const maxArguments = 100;
+const maxArgument = 4096;
+
 /** Arguments of a custom script become command line flags. */
 export function scriptArguments(values: Readonly<Record<string, string>>): Record<string, string> {
-  for (const key of Object.keys(values)) {
-    if (!/^[A-Za-z0-9_-]+$/.test(key)) throw invalid(`arguments.${key}`, key, 'keys have letters, digits, _ and -');
+  const entries = Object.entries(values);
+  if (entries.length > maxArguments)
+    throw invalid('arguments', `${entries.length} arguments`, `at most ${maxArguments}`);
+  for (const [key, value] of entries) {
+    if (!/^[A-Za-z0-9_-]{1,128}$/.test(key)) {
+      throw invalid(`arguments.${key.slice(0, 80)}`, key, 'keys have 1 to 128 letters, digits, _ and -');
+    }
+    if (value.length > maxArgument) throw invalid(`arguments.${key}`, value, `at most ${maxArgument} characters`);
+    if (value.includes('\0')) throw invalid(`arguments.${key}`, JSON.stringify(value), 'no NUL characters');
   }
   return { ...values };
 }
@@ -75,7 +86,15 @@ export function trainerArguments(values: Readonly<Record<string, string>>): Reco
 /** The labels to learn, each once, in the order asked for. */
 export function labels(values: readonly string[]): string[] {
   if (values.length > 1000) throw invalid('tags', `${values.length} labels`, 'at most 1000');
-  return [...new Set(values.map((value, index) => shortText(`tags[${index}]`, value)))];
+  const found = [...new Set(values.map((value, index) => shortText(`tags[${index}]`, value)))];
+  if (found.includes(UNKNOWN_LABEL)) {
+    throw invalid(
+      'tags',
+      UNKNOWN_LABEL,
+      'this is the class of pictures without any of the labels; name the others alone',
+    );
+  }
+  return found;
 }
 
 /** The same name and version make the same model from the same pictures: FNV-1a, 32 bits. */

@@ -64,7 +64,8 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
       from dataset_member m where m.org_id = binary_data.org_id and m.binary_id = binary_data.id)`.as('datasetIds'),
   ] as const;
 
-const data = (db: Database) => db.selectFrom('binaryData').select(columns);
+/** Everything that is known of data, one row each. */
+export const data = (db: Database) => db.selectFrom('binaryData').select(columns);
 
 /** In no particular order; unknown ones are left out. */
 export const findData = async (db: Database, keys: readonly DatumKey[]): Promise<FullDatum[]> => {
@@ -76,16 +77,6 @@ export const findData = async (db: Database, keys: readonly DatumKey[]): Promise
     )
     .execute();
 };
-
-/** Everything in a dataset. */
-export const membersOf = (db: Database, orgId: string, datasetId: string): Promise<FullDatum[]> =>
-  data(db)
-    .innerJoin('datasetMember', (join) =>
-      join.onRef('datasetMember.orgId', '=', 'binaryData.orgId').onRef('datasetMember.binaryId', '=', 'binaryData.id'),
-    )
-    .where('datasetMember.orgId', '=', orgId)
-    .where('datasetMember.datasetId', '=', datasetId)
-    .execute();
 
 /** AND of what is given, OR inside of a list. An empty list does not restrict. */
 export type Filter = {

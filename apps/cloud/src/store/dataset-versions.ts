@@ -1,43 +1,64 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { PlatformError } from '@platform/contract/errors';
+import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../blobs/store.ts';
-import type { LabelCounts } from '../rules/dataset-rules.ts';
+import { type Example, type LabelCounts, rules, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
-import { manifestLines, type Picture } from '../rules/manifest.ts';
-import { at } from './database.ts';
-import { noteBlob } from './owned-blobs.ts';
+import { manifestLine } from '../rules/manifest.ts';
+import { at, type Database } from './database.ts';
+import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 import type { Trx } from './jobs.ts';
+import { noteBlob } from './owned-blobs.ts';
 
 /** One for all jobs: what is held out does not depend on who asks, so that models on one dataset can be compared. */
 const splitSeed = 1;
 
 /** What a job trains on, as bytes in the blob store; no row names them yet. */
-export type Frozen = { manifest: StoredBlob; pictures: number; counts: { [key: string]: unknown } };
+export type Frozen = { manifest: StoredBlob; counts: LabelCounts; splits: Readonly<Record<Split, number>> };
 
-/** Writes the manifest: the pictures of this moment with their labels and their split. */
+/**
+ * Writes the manifest: the pictures of this moment with their labels and their split. The dataset is read twice in one
+ * snapshot, so that neither it nor the manifest is ever in memory as a whole.
+ *
+ * @param labels - to learn; for scripts none: they get all.
+ * @throws PlatformError DATASET_TOO_LARGE, or the rule of training that the dataset breaks.
+ */
 export async function freeze(
+  db: Database,
   blobs: BlobStore,
-  pictures: readonly Picture[],
-  labels: readonly string[],
-  counts: LabelCounts,
+  of: { dataset: DatasetKey; kind: JobKind; labels: readonly string[] },
 ): Promise<Frozen> {
-  const splits = assignSplits(pictures, labels, splitSeed);
-  const perSplit: Record<string, number> = { train: 0, validation: 0, test: 0 };
-  for (const split of splits) perSplit[split] = (perSplit[split] ?? 0) + 1;
-  const manifest = await blobs.put(Readable.from(chunks(manifestLines(pictures, splits))));
-  return { manifest, pictures: pictures.length, counts: { ...counts, splits: perSplit } };
+  const datasetId = of.dataset.id;
+  const pictures = await countMembers(db, of.dataset);
+  if (pictures > rules.maxPictures) {
+    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: rules.maxPictures });
+  }
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      const counted = tally(of.kind, of.labels);
+      const examples: Example[] = [];
+      for await (const page of memberLabels(trx, of.dataset)) {
+        for (const picture of page) examples.push(counted.add(picture));
+      }
+      const verdict = counted.verdict();
+      if (!verdict.ok) throw new PlatformError(verdict.code, { datasetId, ...verdict.data });
+      const splits = assignSplits(of.kind, examples, splitSeed);
+      const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
+      for (const split of splits) perSplit[split]++;
+      const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
+      return { manifest, counts: verdict.counts, splits: perSplit };
+    });
 }
 
-const chunkLines = 500;
-function* chunks(lines: Iterable<string>): Generator<Uint8Array> {
-  let some: string[] = [];
-  for (const line of lines) {
-    some.push(line);
-    if (some.length < chunkLines) continue;
-    yield Buffer.from(some.join(''));
-    some = [];
+/** Splits are in the order of the members. */
+async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
+  let place = 0;
+  for await (const page of members(trx, dataset)) {
+    yield Buffer.from(page.map((picture) => manifestLine(picture, splits[place++] ?? 'train')).join(''));
   }
-  if (some.length > 0) yield Buffer.from(some.join(''));
 }
 
 /** The row of a frozen dataset; the same pictures with the same labels again are the same version. @returns its id. */
@@ -46,6 +67,7 @@ export async function writeVersion(
   of: { orgId: string; datasetId: string; frozen: Frozen; now: number },
 ): Promise<string> {
   const { orgId, datasetId, frozen, now } = of;
+  const { pictures } = frozen.counts;
   await noteBlob(trx, orgId, frozen.manifest);
   const row = await trx
     .insertInto('datasetVersion')
@@ -54,14 +76,12 @@ export async function writeVersion(
       id: randomUUID(),
       datasetId,
       manifestSha256: frozen.manifest.sha256,
-      pictures: frozen.pictures,
-      counts: JSON.stringify(frozen.counts),
+      pictures,
+      counts: JSON.stringify({ ...frozen.counts, splits: frozen.splits }),
       createdOn: at(now),
     })
     // An update that changes nothing, so that the row of before is returned.
-    .onConflict((conflict) =>
-      conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures: frozen.pictures }),
-    )
+    .onConflict((conflict) => conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures }))
     .returning('id')
     .executeTakeFirstOrThrow();
   return row.id;

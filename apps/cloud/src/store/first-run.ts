@@ -1,6 +1,6 @@
 import type { Secrets } from '../auth/secrets.ts';
 import { PlatformError } from '@platform/contract/errors';
-import type { Grant } from '../rules/permissions.ts';
+import type { Grant, Role } from '../rules/permissions.ts';
 import type { Database } from './database.ts';
 import { insertGrants, insertKey } from './keys.ts';
 
@@ -35,7 +35,7 @@ export async function createFirstRun(db: Database, secrets: Secrets, orgName: st
       .values({ id: first.locationId, orgId: first.orgId, name: 'My location', parentLocationId: null })
       .execute();
     await trx.insertInto('person').values({ id: first.ownerId, name: 'Owner' }).execute();
-    const owner: Grant[] = [
+    const owner: Grant<Role>[] = [
       { role: 'owner', resource: 'organization', resourceId: first.orgId, orgId: first.orgId },
       { role: 'owner', resource: 'installation', resourceId: secrets.installationId, orgId: undefined },
     ];

@@ -17,6 +17,7 @@ const lineColumns = [
   'limits',
   'registryItemId',
   'registryItemVersion',
+  'modelType',
   'containerVersion',
   'state',
   'attempt',

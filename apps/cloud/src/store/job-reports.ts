@@ -44,7 +44,7 @@ export async function writeReport(trx: Trx, row: JobRow, report: Report, now: nu
 }
 
 /** Attempt 0 is the server itself. */
-export async function writeLogs(trx: Trx, key: JobKey, attempt: number, logs: readonly LogLine[]): Promise<void> {
+export async function writeLogs(trx: Database, key: JobKey, attempt: number, logs: readonly LogLine[]): Promise<void> {
   if (logs.length === 0) return;
   await sql`
     insert into training_log (org_id, job_id, attempt, sequence, time, level, message)

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { hashSecret, randomSecret } from '../auth/secrets.ts';
-import type { Grant } from '../rules/permissions.ts';
+import type { Grant, Role } from '../rules/permissions.ts';
 import { recordChange } from './changes.ts';
 import type { Database } from './database.ts';
 import { isUuid } from './machines.ts';
 
 export type KeyRow = { id: string; orgId: string; name: string; createdOn: number };
-export type KeyWithGrants = KeyRow & { grants: Grant[] };
+export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };
 
 export const findKey = async (db: Database, id: string): Promise<KeyRow | undefined> =>
   isUuid(id)
@@ -43,7 +43,7 @@ export async function listKeys(db: Database, orgId: string): Promise<KeyWithGran
 /** Given id and key: exactly that one, if it is not there yet (first start); else a new one. Only its hash is stored. */
 export async function insertKey(
   db: Database,
-  of: { orgId: string; name: string; grants: readonly Grant[]; id?: string; key?: string },
+  of: { orgId: string; name: string; grants: readonly Grant<Role>[]; id?: string; key?: string },
 ): Promise<{ id: string; key: string }> {
   const { id = randomUUID(), key = randomSecret() } = of;
   await db
@@ -58,7 +58,7 @@ export async function insertGrants(
   db: Database,
   type: 'person' | 'api_key',
   identityId: string,
-  grants: readonly Grant[],
+  grants: readonly Grant<Role>[],
 ): Promise<void> {
   for (const grant of grants) {
     await db

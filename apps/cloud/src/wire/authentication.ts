@@ -4,6 +4,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { setCaller } from '../auth/caller.ts';
 import type { Caller } from '../rules/permissions.ts';
+import { mayCall } from '../rules/scopes.ts';
 
 /**
  * A page of another site cannot make a browser send these headers without asking us first (CORS), and our answer to that
@@ -26,7 +27,10 @@ export const authenticationInterceptor =
   (next) =>
   async (request) => {
     if (request.service.typeName !== AuthService.typeName) {
-      setCaller(request.contextValues, await callerFrom(authenticator, request.header));
+      const caller = await callerFrom(authenticator, request.header);
+      const call = `${request.service.typeName}/${request.method.name}`;
+      if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
+      setCaller(request.contextValues, caller);
     }
     return next(request);
   };

@@ -5,6 +5,8 @@ alter table training_job
   add column registry_item_id text not null default '',
   add column registry_item_version text not null default '',
   add column script_sha256 text,
+  -- What kind of model a script makes, as the registry says.
+  add column model_type text not null default '',
   add column container_version text not null default '';
 
 -- A runner as it offered itself last, once for each organization whose queue it serves.

@@ -1,0 +1,39 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { JobLimits } from '@platform/contract/job';
+
+/** What a client asks for; 0: the default. */
+export interface AskedResources {
+  readonly gpus: number;
+  readonly timeLimitMs: number;
+  readonly memoryMib: number;
+  readonly diskMib: number;
+}
+
+/** What a job may use when it asks for nothing; the runner enforces it. */
+export const defaultLimits: JobLimits = { wall_seconds: 3600, memory_mib: 2048, disk_mib: 4096, gpus: 0 };
+
+const most = { gpus: 16, seconds: 7 * 86_400, memoryMib: 1024 * 1024, diskMib: 1024 * 1024 } as const;
+const least = { seconds: 10, memoryMib: 128, diskMib: 64 } as const;
+
+/** @throws PlatformError INVALID_ARGUMENT with the field and its limits. */
+export function limitsOf(asked: AskedResources | undefined): JobLimits {
+  if (!asked) return defaultLimits;
+  const seconds = Math.ceil(asked.timeLimitMs / 1000);
+  return {
+    wall_seconds: within('time_limit', seconds, least.seconds, most.seconds, 's') || defaultLimits.wall_seconds,
+    memory_mib:
+      within('memory_mib', asked.memoryMib, least.memoryMib, most.memoryMib, 'MiB') || defaultLimits.memory_mib,
+    disk_mib: within('disk_mib', asked.diskMib, least.diskMib, most.diskMib, 'MiB') || defaultLimits.disk_mib,
+    gpus: within('gpus', asked.gpus, 0, most.gpus, 'GPUs'),
+  };
+}
+
+/** The value; 0 when it was not given. */
+function within(name: string, value: number, min: number, max: number, unit: string): number {
+  if (value === 0 || (value >= min && value <= max)) return value;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: `resources.${name}`,
+    value: `${value} ${unit}`,
+    limit: `${min} to ${max} ${unit}, or nothing for the default`,
+  });
+}
