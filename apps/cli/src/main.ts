@@ -29,10 +29,14 @@ function complain(error: unknown): void {
   process.stderr.write(`${text}\n`);
 }
 
+// A reader that has seen enough, such as head, ends the program without a word.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
   await createProgram(completionNames).parseAsync();
   if (isStopped()) process.exitCode = exitCodes.stopped;
 } catch (error) {
   if (!isStopped() || error instanceof Ended) complain(error);
   process.exitCode = isStopped() ? exitCodes.stopped : exitCodeOf(error);
+  // What does not listen to the signal would go on.
+  if (isStopped()) process.exit();
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ago, createOutput, isoTime, printable, tableText } from './output.ts';
+import { ago, createOutput, isoTime, listText, printable, sizeText, tableText } from './output.ts';
+import { cut, displayWidth } from './terminal-text.ts';
 
 test('a table is aligned, without trailing blanks', () => {
   assert.equal(
@@ -15,10 +16,74 @@ test('a table is aligned, without trailing blanks', () => {
   );
 });
 
-test('a name can not draw on the terminal', () => {
-  assert.equal(printable('a\x1b[2Jb\nc\u009bd'), 'a\ufffd[2Jb\ufffdc\ufffdd');
-  assert.ok(!tableText(['name'], [['x\r\nFORGED']]).includes('\r'));
+const jobs = [
+  ['parts', 'completed', 'accuracy 91.5 %', '0b5ea1de-9c0c-4ab0-b8cc-a6c1d5a9d0f1'],
+  ['a model with a name that goes on and on', 'in progress', '', '1b5ea1de-9c0c-4ab0-b8cc-a6c1d5a9d0f1'],
+];
+const header = ['model', 'status', 'score', 'id'];
+
+test('a table wider than the terminal shortens the widest cells, never an ID', () => {
+  const lines = tableText(header, jobs, 80).split('\n');
+  for (const line of lines) assert.ok(displayWidth(line) <= 80, line);
+  assert.match(lines[2] ?? '', /^a model .*…  in prog/);
+  assert.ok(lines.slice(1).every((line) => /[0-9a-f-]{36}$/.test(line)));
 });
+
+test('on a terminal that is too narrow for a table each row is a block', () => {
+  assert.equal(
+    tableText(header, jobs, 44),
+    [
+      'MODEL   parts',
+      'STATUS  completed',
+      'SCORE   accuracy 91.5 %',
+      'ID      0b5ea1de-9c0c-4ab0-b8cc-a6c1d5a9d0f1',
+      '',
+      'MODEL   a model with a name that goes on an…',
+      'STATUS  in progress',
+      'ID      1b5ea1de-9c0c-4ab0-b8cc-a6c1d5a9d0f1',
+    ].join('\n'),
+  );
+});
+
+test('wide and combining letters keep the columns straight', () => {
+  const lines = tableText(
+    ['name', 'n'],
+    [
+      ['模型', '1'],
+      ['e\u0301te\u0301', '2'],
+      ['🤖', '3'],
+    ],
+  ).split('\n');
+  assert.deepEqual(lines, ['NAME  N', '模型  1', 'e\u0301te\u0301   2', '🤖    3']);
+  assert.equal(displayWidth('模型'), 4);
+  assert.equal(cut('模型模型', 6), '模型…');
+});
+
+test('names and values below each other, without those that are empty', () => {
+  assert.equal(
+    listText([
+      ['model', 'a'],
+      ['nothing', ''],
+      ['why', 'line 1\nline \u001b[31m2'],
+    ]),
+    ['model  a', 'why    line 1', '       line \ufffd[31m2'].join('\n'),
+  );
+});
+
+const hostile: readonly [string, string, string][] = [
+  ['escape sequences', 'a\x1b[2Jb\nc\u009bd', 'a\ufffd[2Jb\ufffdc\ufffdd'],
+  ['a carriage return', 'x\r\nFORGED', 'x\ufffd\ufffdFORGED'],
+  ['text turned around', 'gpj.\u202Eexe\u2066', 'gpj.\ufffdexe\ufffd'],
+  ['line separators', 'a\u2028b\u2029', 'a\ufffdb\ufffd'],
+  ['invisible characters', 'a\u200bb\ufeffc\u2060', 'a\ufffdb\ufffdc\ufffd'],
+  ['half a character', 'a\ud800', 'a\ufffd'],
+  ['hidden tags', `a${String.fromCodePoint(0xe0041)}`, 'a\ufffd'],
+];
+for (const [name, from, to] of hostile)
+  test(`a name can not draw on the terminal: ${name}`, () => {
+    assert.equal(printable(from), to);
+    assert.ok(tableText(['name'], [[from]]).endsWith(`\n${to}`));
+  });
 
 const rows: readonly [number, string][] = [
   [0, '0 s ago'],
@@ -34,15 +99,26 @@ for (const [seconds, text] of rows)
   test(`${seconds} s: ${text}`, () =>
     assert.equal(ago({ seconds: 1_000_000n - BigInt(seconds) }, 1_000_000_000), text));
 
-test('times', () => {
+test('times and sizes', () => {
   assert.equal(isoTime({ seconds: 1n, nanos: 500_000_000 }), '1970-01-01T00:00:01.500Z');
   assert.equal(isoTime(undefined), '');
+  assert.deepEqual([0, 999, 1000, 8_900_000, 5e12].map(sizeText), [
+    '0 bytes',
+    '999 bytes',
+    '1.0 kB',
+    '8.9 MB',
+    '5.0 TB',
+  ]);
 });
 
-test('with --json stdout holds JSON alone', () => {
+test('with --json stdout holds JSON alone, and notes go elsewhere', () => {
   let out = '';
-  const output = createOutput(true, { write: (t: string) => (out += t) });
+  let beside = '';
+  const output = createOutput(true, { write: (t: string) => (out += t) }, { write: (t: string) => (beside += t) });
   output.text('for people');
+  output.table(['a'], [['b']]);
   output.json({ n: 3n });
+  output.note('more');
   assert.equal(out, '{"n":3}\n');
+  assert.equal(beside, 'more\n');
 });

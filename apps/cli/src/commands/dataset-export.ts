@@ -11,7 +11,7 @@ import type { Connection } from '../connection.ts';
 import { datasetLine, fileNames, metadataJson } from '../datasets/export-lines.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
-import { printable } from '../output.ts';
+import { counted, printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { countScreen } from '../views/count-progress.ts';
@@ -72,7 +72,7 @@ async function exportDataset(
   await atomicWrite(file, lines.map((line) => `${line}\n`).join(''));
   if (flags.onlyJsonl) await rm(path.join(folder, 'data'), { recursive: true, force: true });
   output.json({ dataset_id: datasetId, pictures: lines.length, folder, dataset_file: file });
-  output.text(`Exported ${lines.length} pictures of dataset ${printable(name)} to ${printable(file)}.`);
+  output.text(`Exported ${counted(lines.length, 'picture')} of dataset ${printable(name)} to ${printable(file)}.`);
 }
 
 /** The picture and what the server knows of it. A file of the right size is there from an earlier run. */

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { findDataset } from '../find/dataset.ts';
-import { isoTime, printable } from '../output.ts';
+import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { collect, wholeNumber } from '../values.ts';
 
@@ -122,7 +122,7 @@ export function pictureCommands(dataset: Command, run: Run): void {
         const wanted = await chosen(open, source, ids, isWhole ? { ...flags, all: true } : flags);
         await inPortions(wanted, (some) => open.client.dataClient.addBinaryDataToDatasetByIds(some, id));
         output.json({ dataset_id: id, added: wanted.length });
-        output.text(`Added ${wanted.length} pictures to dataset ${printable(name)}.`);
+        output.text(`Added ${counted(wanted.length, 'picture')} to dataset ${printable(name)}.`);
       }),
     );
 
@@ -135,7 +135,7 @@ export function pictureCommands(dataset: Command, run: Run): void {
         const wanted = await chosen(open, id, ids, flags);
         await inPortions(wanted, (some) => open.client.dataClient.removeBinaryDataFromDatasetByIds(some, id));
         output.json({ dataset_id: id, removed: wanted.length });
-        output.text(`Took ${wanted.length} pictures out of dataset ${printable(name)}.`);
+        output.text(`Took ${counted(wanted.length, 'picture')} out of dataset ${printable(name)}.`);
       }),
     );
 
@@ -158,8 +158,8 @@ export function pictureCommands(dataset: Command, run: Run): void {
           const words = labels.map(printable).join(', ');
           output.text(
             verb === 'tag'
-              ? `Tagged ${wanted.length} pictures with ${words}.`
-              : `Took ${words} from ${wanted.length} pictures.`,
+              ? `Tagged ${counted(wanted.length, 'picture')} with ${words}.`
+              : `Took ${words} from ${counted(wanted.length, 'picture')}.`,
           );
         }),
       );

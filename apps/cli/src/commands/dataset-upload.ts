@@ -6,10 +6,18 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import type { Command } from 'commander';
 import { readAnnotations } from '../datasets/annotations.ts';
-import { type FoundFile, type PlannedPicture, planLines, uploadPlan } from '../datasets/upload-plan.ts';
+import {
+  type FoundFile,
+  missingPictures,
+  type PlannedPicture,
+  planLines,
+  type PresentPicture,
+  uploadPlan,
+} from '../datasets/upload-plan.ts';
+import type { Connection } from '../connection.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
-import { printable } from '../output.ts';
+import { counted, printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { collect, wholeNumber } from '../values.ts';
 import { countScreen } from '../views/count-progress.ts';
@@ -70,9 +78,10 @@ async function upload(
       return open.client.datasetClient.createDataset(name, await open.organizationId());
     },
   );
-  const screen = countScreen(process.stderr, 'uploaded', plan.pictures.length);
+  const missing = missingPictures(plan.pictures, await presentPictures(open, datasetId));
+  const screen = countScreen(process.stderr, 'uploaded', missing.length);
   try {
-    await open.client.dataClient.uploadPictures(pictures(folder, plan.pictures, datasetId), {
+    await open.client.dataClient.uploadPictures(pictures(folder, missing, datasetId), {
       partId: '',
       datasetIds: [datasetId],
       signal,
@@ -85,8 +94,22 @@ async function upload(
   } finally {
     screen.close();
   }
-  output.json({ dataset_id: datasetId, uploaded: plan.pictures.length, ...summary });
-  output.text(`Uploaded ${plan.pictures.length} pictures to dataset ${printable(name)} with ID ${datasetId}.`);
+  const there = plan.pictures.length - missing.length;
+  output.json({ dataset_id: datasetId, uploaded: missing.length, there_already: there, ...summary });
+  output.text(
+    `Uploaded ${counted(missing.length, 'picture')} to dataset ${printable(name)} with ID ${datasetId}.${there > 0 ? ` ${there} were there already.` : ''}`,
+  );
+}
+
+async function presentPictures(open: Connection, datasetId: string): Promise<PresentPicture[]> {
+  const found: PresentPicture[] = [];
+  for await (const { metadata } of open.client.dataClient.allBinaryData({ datasetId })) {
+    if (!metadata) continue;
+    const { fileName, fileSizeBytes, captureMetadata, annotations } = metadata;
+    const boxes = annotations?.bboxes.length ?? 0;
+    found.push({ fileName, sizeBytes: Number(fileSizeBytes), tags: captureMetadata?.tags ?? [], boxes });
+  }
+  return found;
 }
 
 /** Read one by one as they are sent. Their upload ID makes the same file with the same labels one picture, however often it is sent. */

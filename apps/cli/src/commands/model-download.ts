@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
@@ -58,6 +58,8 @@ async function download(
     return output.text(`Downloaded ${printable(item.name)} ${printable(version)} to ${target} (${sizeText(size)}).`);
   }
   const folder = path.join(flags.output, stem);
+  if (existsSync(folder))
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--output', value: folder, limit: 'it exists already' });
   const files = await unpack(target, folder);
   await rm(target);
   output.json({ ...result, folder, files });
@@ -133,7 +135,7 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Regular files only, inside of `folder`, which is made anew. @returns their names. */
+/** Regular files only, inside of `folder`, which must not exist yet. @returns their names. */
 async function unpack(archive: string, folder: string): Promise<string[]> {
   const partial = `${folder}.part`;
   await rm(partial, { recursive: true, force: true });
@@ -155,7 +157,6 @@ async function unpack(archive: string, folder: string): Promise<string[]> {
     names.push(inside);
   }
   await feeding;
-  await rm(folder, { recursive: true, force: true });
   await rename(partial, folder);
   return names.toSorted();
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Box } from '@platform/client';
-import { printable } from '../output.ts';
+import { counted, printable } from '../output.ts';
 
 /** What is known about a picture from a file of annotations. */
 export interface Annotated {
@@ -17,6 +17,7 @@ export interface FoundFile {
 export interface PlannedPicture {
   readonly path: string;
   readonly fileName: string;
+  readonly sizeBytes: number;
   /** Without a dot. */
   readonly extension: string;
   readonly tags: readonly string[];
@@ -77,7 +78,14 @@ export function uploadPlan(
     for (const label of labels) count(label, 'pictures');
     for (const box of boxes) count(box.label, 'boxes');
     const tags = split === undefined ? labels : [...labels, split];
-    pictures.push({ path: file.path, fileName: path.posix.basename(file.path), extension, tags, boxes });
+    pictures.push({
+      path: file.path,
+      fileName: path.posix.basename(file.path),
+      sizeBytes: file.sizeBytes,
+      extension,
+      tags,
+      boxes,
+    });
   }
   const missing = [...(of.annotations?.keys() ?? [])].filter((key) => !used.has(key));
   return { pictures, counts: new Map([...counts].toSorted(([a], [b]) => a.localeCompare(b))), refused, missing };
@@ -103,15 +111,35 @@ function keyOf(place: string, annotations: ReadonlyMap<string, Annotated> | unde
 /** The plan for people: counts per label, what is left out. */
 export function planLines({ pictures, counts, refused, missing }: UploadPlan): string[] {
   const labels = [...counts].map(([label, { pictures: n, boxes }]) =>
-    [printable(label), n > 0 ? String(n) : '', boxes > 0 ? `${boxes} boxes` : ''].filter(Boolean).join(' '),
+    [printable(label), n > 0 ? String(n) : '', boxes > 0 ? counted(boxes, 'box', 'boxes') : '']
+      .filter(Boolean)
+      .join(' '),
   );
   const without = pictures.filter((one) => one.boxes.length === 0 && one.tags.every((tag) => tag.startsWith('split:')));
   const few = (names: readonly string[]): string =>
     `${names.slice(0, 5).map(printable).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
   return [
-    `${pictures.length} pictures${labels.length > 0 ? `: ${labels.join(', ')}` : ''}.`,
+    `${counted(pictures.length, 'picture')}${labels.length > 0 ? `: ${labels.join(', ')}` : ''}.`,
     without.length > 0 && counts.size > 0 ? `${without.length} of them without a label.` : '',
     refused.length > 0 ? `Left out: ${few(refused.map((one) => `${one.path} (${one.reason})`))}.` : '',
     missing.length > 0 ? `Annotated, but not in the folder: ${few(missing)}.` : '',
   ].filter((line) => line !== '');
+}
+
+/** A picture as the dataset has it. */
+export type PresentPicture = Pick<PlannedPicture, 'fileName' | 'sizeBytes' | 'tags'> & { readonly boxes: number };
+
+const likeness = ({ fileName, sizeBytes, tags, boxes }: PresentPicture): string =>
+  JSON.stringify([fileName, sizeBytes, [...tags].toSorted(), boxes]);
+
+/** The pictures that the dataset does not have: another name, size, labels or number of boxes. Of those alike, all or none. */
+export function missingPictures(
+  planned: readonly PlannedPicture[],
+  present: readonly PresentPicture[],
+): readonly PlannedPicture[] {
+  const left = new Map<string, number>();
+  for (const one of present) left.set(likeness(one), (left.get(likeness(one)) ?? 0) + 1);
+  const keyOfPlanned = (one: PlannedPicture): string => likeness({ ...one, boxes: one.boxes.length });
+  for (const one of planned) left.set(keyOfPlanned(one), (left.get(keyOfPlanned(one)) ?? 0) - 1);
+  return planned.filter((one) => (left.get(keyOfPlanned(one)) ?? -1) < 0);
 }

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { readAnnotations } from './annotations.ts';
+import { datasetLine, fileNames } from './export-lines.ts';
+
+const picture = create(BinaryMetadataSchema, {
+  binaryDataId: 'org/loc/file-1',
+  timeRequested: { seconds: 1_704_207_845n, nanos: 999_000_000 },
+  fileName: 'folder/a:b.jpg',
+  fileExt: '.jpg',
+  captureMetadata: { organizationId: 'org', locationId: 'loc', tags: ['cup', 'split:test'] },
+  annotations: {
+    classifications: [{ label: 'cup', confidence: 0.5 }, { label: 'mug' }],
+    bboxes: [
+      { id: '7', label: 'lid', xMinNormalized: 0.1, yMinNormalized: 0.2, xMaxNormalized: 0.3, yMaxNormalized: 0.4 },
+    ],
+  },
+});
+
+test('a line as training scripts read it', () => {
+  assert.deepEqual(JSON.parse(datasetLine(picture, 'data/x.jpg')), {
+    image_path: 'data/x.jpg',
+    classification_annotations: [
+      { annotation_label: 'cup', confidence: 0.5 },
+      { annotation_label: 'split:test' },
+      { annotation_label: 'mug' },
+    ],
+    bounding_box_annotations: [
+      {
+        id: '7',
+        annotation_label: 'lid',
+        x_min_normalized: 0.1,
+        x_max_normalized: 0.3,
+        y_min_normalized: 0.2,
+        y_max_normalized: 0.4,
+      },
+    ],
+    timestamp: '2024-01-02 15:04:05.999 +0000 UTC',
+    part_id: '',
+    component_name: '',
+    binary_data_id: 'org/loc/file-1',
+    organization_id: 'org',
+    location_id: 'loc',
+  });
+});
+
+test('what was exported can be uploaded again', () => {
+  const read = readAnnotations('dataset.jsonl', datasetLine(picture, 'data/x.jpg'));
+  assert.deepEqual(read.get('data/x.jpg'), {
+    labels: ['cup', 'split:test', 'mug'],
+    boxes: [{ label: 'lid', xMin: 0.1, yMin: 0.2, xMax: 0.3, yMax: 0.4 }],
+  });
+});
+
+test('names of files: time and name, each once, nothing that a file system refuses', () => {
+  const nameOf = fileNames();
+  assert.equal(nameOf(picture), '2024-01-02T15_04_05.999Z_a_b.jpg');
+  assert.equal(nameOf(picture), 'file-1_2024-01-02T15_04_05.999Z_a_b.jpg');
+  const nameless = create(BinaryMetadataSchema, { binaryDataId: 'org/loc/file-2', fileExt: '.png' });
+  assert.equal(nameOf(nameless), '1970-01-01T00_00_00Z_file-2.png');
+});

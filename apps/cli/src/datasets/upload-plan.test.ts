@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { missingPictures, planLines, uploadPlan } from './upload-plan.ts';
+
+const files = (...paths: string[]) => paths.map((path) => ({ path, sizeBytes: 100 }));
+const tagsOf = (plan: ReturnType<typeof uploadPlan>) =>
+  Object.fromEntries(plan.pictures.map((one) => [one.path, one.tags]));
+
+test('folders name the labels; train, validation and test say what a picture is for', () => {
+  const plan = uploadPlan(
+    files('cup/1.jpg', 'test/cup/2.JPEG', 'pen/val/3.png', 'mugs/blue cup/4.webp', '5.jpg', 'train/6.jpg'),
+  );
+  assert.deepEqual(tagsOf(plan), {
+    'cup/1.jpg': ['cup'],
+    'test/cup/2.JPEG': ['cup', 'split:test'],
+    'pen/val/3.png': ['pen', 'split:validation'],
+    'mugs/blue cup/4.webp': ['blue cup'],
+    '5.jpg': [],
+    'train/6.jpg': ['split:train'],
+  });
+  assert.deepEqual(
+    plan.pictures.map((one) => one.extension),
+    ['jpg', 'jpg', 'png', 'webp', 'jpg', 'jpg'],
+  );
+});
+
+test('--label stands in place of the folders', () => {
+  const plan = uploadPlan(files('cup/1.jpg', 'test/2.jpg'), { labels: ['thing', 'thing'] });
+  assert.deepEqual(tagsOf(plan), { 'cup/1.jpg': ['thing'], 'test/2.jpg': ['thing', 'split:test'] });
+});
+
+test('annotations are found by path, by its end or by file name; folders are no labels then', () => {
+  const box = { label: 'lid', xMin: 0, yMin: 0, xMax: 1, yMax: 1 };
+  const annotations = new Map([
+    ['data/a.jpg', { labels: ['cup'], boxes: [box] }],
+    ['b.jpg', { labels: [], boxes: [] }],
+    ['gone.jpg', { labels: ['x'], boxes: [] }],
+  ]);
+  const plan = uploadPlan(files('set/data/a.jpg', 'set/b.jpg', 'set/c.jpg'), { annotations });
+  assert.deepEqual(tagsOf(plan), { 'set/data/a.jpg': ['cup'], 'set/b.jpg': [], 'set/c.jpg': [] });
+  assert.deepEqual(plan.pictures[0]?.boxes, [box]);
+  assert.deepEqual(plan.missing, ['gone.jpg']);
+  assert.deepEqual(planLines(plan), [
+    '3 pictures: cup 1, lid 1 box.',
+    '2 of them without a label.',
+    'Annotated, but not in the folder: gone.jpg.',
+  ]);
+});
+
+test('what cannot be sent is named with its reason; files of annotations are passed over', () => {
+  const plan = uploadPlan([
+    { path: 'a.gif', sizeBytes: 1 },
+    { path: 'b.jpg', sizeBytes: 0 },
+    { path: 'c.jpg', sizeBytes: 61_000_000 },
+    { path: 'd.jpg', sizeBytes: 1, isLink: true },
+    { path: 'notes.txt', sizeBytes: 1 },
+    { path: 'x\u001b[2J/e.jpg', sizeBytes: 1 },
+  ]);
+  assert.deepEqual(
+    plan.refused.map((one) => one.reason),
+    ['is no JPEG, PNG or WebP file', 'is empty', 'is larger than 60 MB', 'is a link'],
+  );
+  assert.equal(plan.pictures.length, 1);
+  assert.ok(planLines(plan).every((line) => !line.includes('\u001b')));
+});
+
+test('only what the dataset does not have is sent; of those alike all or none', () => {
+  const { pictures } = uploadPlan(files('cup/a.jpg', 'pen/a.jpg', 'cup/x/b.jpg', 'cup/y/b.jpg'), { labels: [] });
+  const present = (fileName: string, tags: string[], sizeBytes = 100) => ({ fileName, tags, sizeBytes, boxes: 0 });
+  const left = (...there: ReturnType<typeof present>[]) => missingPictures(pictures, there).map((one) => one.path);
+  assert.deepEqual(
+    left(),
+    pictures.map((one) => one.path),
+  );
+  assert.deepEqual(left(present('a.jpg', ['cup'])), ['pen/a.jpg', 'cup/x/b.jpg', 'cup/y/b.jpg']);
+  assert.deepEqual(left(present('a.jpg', ['cup'], 99)).length, 4);
+  assert.deepEqual(left(present('a.jpg', ['cup', 'more'])).length, 4);
+  assert.deepEqual(left(present('a.jpg', ['pen']), present('a.jpg', ['cup']), present('b.jpg', ['x'])), [
+    'cup/y/b.jpg',
+  ]);
+});
+
+test('two files alike of which the dataset has one are both sent: the server knows which', () => {
+  const { pictures } = uploadPlan(files('a/1.jpg', 'b/1.jpg'), { labels: ['cup'] });
+  const one = { fileName: '1.jpg', tags: ['cup'], sizeBytes: 100, boxes: 0 };
+  assert.equal(missingPictures(pictures, [one]).length, 2);
+  assert.equal(missingPictures(pictures, [one, one]).length, 0);
+});
