@@ -57,7 +57,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
-  'apps/cloud/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
+  'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
   'apps/cloud/src/rules': ['@platform/contract', '@platform/kit', '@bufbuild/protobuf'],
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { PlatformError } from '@platform/contract/errors';
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
@@ -15,6 +14,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { crcHeader, packFiles } from '../src/blobs/package-archive.ts';
 import { readBlob } from '../src/blobs/store.ts';
+import { archiveOf, type Entry, scriptEntries } from './script-archive.ts';
 import { outcome, trainingServer, type TrainingServer, type Who } from './training-server.ts';
 
 async function* whole(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -58,7 +58,7 @@ test('the checksum as machines read it', () => {
 });
 
 type Part = MessageInitShape<typeof CreatePackageRequestSchema>;
-const archive = gzipSync('not a real archive');
+const archive = await archiveOf(scriptEntries());
 const contents = (bytes: Uint8Array): Part => ({ package: { case: 'contents', value: bytes } });
 const info = (server: TrainingServer, more: object = {}): Part => ({
   package: {
@@ -146,9 +146,30 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
   assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
 });
 
+const badScripts: [name: string, entries: Entry[]][] = [
+  ['no module', [{ name: 'setup.py', text: 'x' }]],
+  ['no project file', scriptEntries().slice(1)],
+  ['up and away', [...scriptEntries(), { name: '../evil.py', text: 'x' }]],
+  ['absolute', [...scriptEntries(), { name: '/etc/evil', text: 'x' }]],
+  ['a link', [...scriptEntries(), { name: 'model/data', type: 'symlink', linkname: '/etc/passwd' }]],
+  ['a hard link', [...scriptEntries(), { name: 'model/data', type: 'link', linkname: 'setup.py' }]],
+  ['a device', [...scriptEntries(), { name: 'model/null', type: 'character-device', devmajor: 1, devminor: 3 }]],
+  ['a bomb', [...scriptEntries(), { name: 'model/zeros', text: '\0'.repeat(120 * 1024 ** 2) }]],
+  ['twice the same file', [...scriptEntries(), ...scriptEntries()]],
+];
+for (const [name, entries] of badScripts) {
+  test(`a script is refused when it is sent: ${name}`, async () => {
+    await using server = await trainingServer();
+    const sent = send(server, [info(server), contents(await archiveOf(entries))]);
+    assert.equal(await outcome(sent), '3 SCRIPT_ARCHIVE_INVALID');
+    assert.deepEqual(await server.db.selectFrom('registryItem').selectAll().execute(), []);
+    assert.equal(await outcome(send(server, [info(server), contents(archive)])), 'ok', 'nothing is claimed');
+  });
+}
+
 test('twenty at once send one version: one is stored, and it is whole', async () => {
   await using server = await trainingServer();
-  const bodies = Array.from({ length: 20 }, (_, n) => gzipSync(`body ${n}`));
+  const bodies = await Promise.all(Array.from({ length: 20 }, (_, n) => archiveOf(scriptEntries(`print(${n})`))));
   const results = await Promise.all(bodies.map((body) => outcome(send(server, [info(server), contents(body)]))));
   assert.deepEqual(
     [results.filter((one) => one === 'ok').length, results.filter((one) => one === '6 MODEL_VERSION_TAKEN').length],

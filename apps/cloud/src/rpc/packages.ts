@@ -7,6 +7,7 @@ import {
   PackageService,
   PackageType,
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { checkScriptArchive } from '@platform/sandbox/archive';
 import { callerOf } from '../auth/caller.ts';
 import { putWithCrc } from '../blobs/package-archive.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../rules/permissions.ts';
@@ -23,6 +24,8 @@ import type { Deps } from './routes.ts';
 type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt'>;
 
 const packageLimitBytes = 4 * 1024 ** 3;
+/** A script's archive; what it holds unpacked has limits of its own. */
+const scriptLimitBytes = 100 * 1024 ** 2;
 
 /** Path of the download on this server. */
 export const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>
@@ -110,7 +113,10 @@ async function createPackage(
   const now = clock.wall();
   // Public clients leave it out and mean: a new one.
   const version = info.version === '' ? String(now) : check.packageVersion('version', info.version);
-  const packed = await putWithCrc(blobs, archiveBytes(stream), { limitBytes: packageLimitBytes });
+  const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
+  const packed = await putWithCrc(blobs, archiveBytes(stream), { limitBytes });
+  // What no runner could unpack is refused now; bytes without a row are harmless.
+  if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
   await db.transaction().execute(async (trx) => {
     await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now });
     await noteBlob(trx, orgId, packed);

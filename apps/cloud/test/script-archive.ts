@@ -1,0 +1,21 @@
+import { gzipSync } from 'node:zlib';
+import tar, { type Headers } from 'tar-stream';
+
+export type Entry = Partial<Headers> & { name: string; text?: string };
+
+/** A training script that can be unpacked; the texts tell versions apart. */
+export const scriptEntries = (text = 'print(1)'): Entry[] => [
+  { name: 'setup.py', text: 'from setuptools import setup; setup(name="model")' },
+  { name: 'model/__init__.py', text: '' },
+  { name: 'model/training.py', text },
+];
+
+/** A .tar.gz of what is given, however bad. */
+export async function archiveOf(entries: readonly Entry[]): Promise<Buffer> {
+  const pack = tar.pack();
+  for (const { text = '', ...header } of entries) pack.entry(header as Headers, text);
+  pack.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of pack) chunks.push(chunk as Buffer);
+  return gzipSync(Buffer.concat(chunks));
+}
