@@ -39,6 +39,7 @@ export const jobFiles = {
 export const modelFiles = {
   labels: 'labels.txt',
   evaluation: 'evaluation.json',
+  curves: 'curves.png',
   cardJson: 'model_card.json',
   cardText: 'model_card.md',
 } as const;

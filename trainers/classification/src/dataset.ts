@@ -4,10 +4,13 @@ import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
+/** One label per picture, or any number of them. */
+export type Task = 'single_label_classification' | 'multi_label_classification';
+
 export interface Example {
   line: DatasetLine;
-  /** Index into the labels. */
-  label: number;
+  /** Indices into the labels; with one label per picture exactly one. */
+  classes: readonly number[];
 }
 export interface Skipped {
   line: DatasetLine;
@@ -23,29 +26,29 @@ export interface Labelled {
 export const fewestPictures = 3;
 
 /**
- * The rule for single labels: a picture with none of the labels is of the class VIAM_UNKNOWN, which exists only where
- * enough such pictures do; a picture with several is skipped. Labels that no picture has are left out.
+ * A picture with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such pictures do. With
+ * one label per picture, those with several are skipped. Labels that no picture has are left out.
  *
  * @param wanted - the labels of the job; empty: every label that occurs.
  */
-export function labelled(lines: readonly DatasetLine[], wanted: readonly string[]): Labelled {
+export function labelled(lines: readonly DatasetLine[], wanted: readonly string[], task: Task): Labelled {
   const requested = new Set(wanted);
-  const found: { line: DatasetLine; name: string }[] = [];
+  const found: { line: DatasetLine; names: readonly string[] }[] = [];
   const skipped: Skipped[] = [];
   for (const line of lines) {
-    const names = new Set(line.classification_annotations.map((one) => one.annotation_label));
-    const matching = [...names].filter((name) => requested.size === 0 || requested.has(name));
-    const [name = UNKNOWN_LABEL, ...others] = matching;
-    if (others.length > 0) skipped.push({ line, reason: `has several labels: ${matching.toSorted().join(', ')}` });
-    else found.push({ line, name });
+    const own = new Set(line.classification_annotations.map((one) => one.annotation_label));
+    const names = [...own].filter((name) => requested.size === 0 || requested.has(name)).toSorted();
+    if (names.length > 1 && task === 'single_label_classification') {
+      skipped.push({ line, reason: `has several labels: ${names.join(', ')}` });
+    } else found.push({ line, names: names.length === 0 ? [UNKNOWN_LABEL] : names });
   }
-  const labels = [...new Set(found.map(({ name }) => name))].filter((name) => name !== UNKNOWN_LABEL).toSorted();
-  const unknown = found.filter(({ name, line }) => name === UNKNOWN_LABEL && line.split !== 'test').length;
+  const labels = [...new Set(found.flatMap(({ names }) => names))].filter((name) => name !== UNKNOWN_LABEL).toSorted();
+  const unknown = found.filter(({ names, line }) => names.includes(UNKNOWN_LABEL) && line.split !== 'test').length;
   if (unknown >= fewestPictures) labels.push(UNKNOWN_LABEL);
   const examples: Example[] = [];
-  for (const { line, name } of found) {
-    const label = labels.indexOf(name);
-    if (label >= 0) examples.push({ line, label });
+  for (const { line, names } of found) {
+    const classes = names.map((name) => labels.indexOf(name)).filter((label) => label >= 0);
+    if (classes.length > 0) examples.push({ line, classes });
     else skipped.push({ line, reason: `has none of the labels, and too few pictures do to learn from` });
   }
   return { labels, examples, skipped };
@@ -57,26 +60,30 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
   if (training.length === 0) throw new PlatformError('DATASET_EMPTY');
   if (labels.length < 2) throw new PlatformError('TOO_FEW_LABELS', { limit: 2, count: labels.length });
   for (const [index, label] of labels.entries()) {
-    const count = training.filter((one) => one.label === index).length;
+    const count = training.filter(({ classes }) => classes.includes(index)).length;
     if (count < fewestPictures) throw new PlatformError('TOO_FEW_PICTURES', { label, count, limit: fewestPictures });
   }
 }
 
 /**
  * Takes a fifth to a sixth of each class out of the training pictures, one at least where a class has three, so that
- * there is something to choose the weights by. By content, so that equal pictures stay together.
+ * there is something to choose the weights by. By content, so that equal pictures stay together; rare classes first,
+ * because a picture with several labels serves each of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
   const moved = new Set<string>();
-  const classes = Map.groupBy(
-    examples.filter(({ line }) => line.split === 'train'),
-    ({ label }) => label,
-  );
-  for (const [, members] of [...classes].toSorted(([a], [b]) => a - b)) {
-    const pictures = [...new Set(members.map(({ line }) => line.sha256))].toSorted();
+  const members = new Map<number, Set<string>>();
+  for (const { line, classes } of examples) {
+    if (line.split !== 'train') continue;
+    for (const label of classes) members.set(label, (members.get(label) ?? new Set()).add(line.sha256));
+  }
+  for (const [, found] of [...members].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
+    const pictures = [...found].toSorted();
     const share = pictures.length < 3 ? 0 : Math.max(1, Math.floor(pictures.length / 6));
-    for (const sha256 of shuffled(pictures, random).slice(0, share)) moved.add(sha256);
+    const already = pictures.filter((sha256) => moved.has(sha256)).length;
+    const left = pictures.filter((sha256) => !moved.has(sha256));
+    for (const sha256 of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(sha256);
   }
   return examples.map((one) =>
     one.line.split === 'train' && moved.has(one.line.sha256)
@@ -88,25 +95,39 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
 export const ofSplit = <E extends Example>(examples: readonly E[], split: Split): E[] =>
   examples.filter(({ line }) => line.split === split);
 
+function countsOf(examples: readonly Example[], classes: number): number[] {
+  const counts = Array.from({ length: classes }, () => 0);
+  for (const { classes: own } of examples) for (const label of own) counts[label] = (counts[label] ?? 0) + 1;
+  return counts;
+}
+
 /** One weight per class, mean 1 over the examples: rare classes count more, at most four times as much as their share. */
 export function classWeights(examples: readonly Example[], classes: number): number[] {
-  const counts = Array.from({ length: classes }, (_, label) => examples.filter((one) => one.label === label).length);
+  const counts = countsOf(examples, classes);
   const even = examples.length / classes;
   const raw = counts.map((count) => (count === 0 ? 0 : Math.min(4, even / count)));
   const mean = counts.reduce((sum, count, label) => sum + count * (raw[label] ?? 0), 0) / examples.length;
   return raw.map((weight) => weight / mean);
 }
 
+/** How much more the pictures with a label count than those without: what evens them out, at most four times. */
+export function labelWeights(examples: readonly Example[], classes: number): number[] {
+  return countsOf(examples, classes).map((count) =>
+    count === 0 ? 1 : Math.min(4, Math.max(1, Math.sqrt((examples.length - count) / count))),
+  );
+}
+
 /** What would help most, in words for the person who labelled the pictures. */
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
-  const counts = labels.map((label, index) => ({ label, count: examples.filter((one) => one.label === index).length }));
-  const found = counts
+  const found = countsOf(examples, labels.length);
+  const counts = labels.map((label, index) => ({ label, count: found[index] ?? 0 }));
+  const said = counts
     .filter(({ count }) => count < 10)
     .map(({ label, count }) => `"${label}" has ${count} pictures; 10 or more make it reliable.`);
   const ordered = counts.toSorted((a, b) => b.count - a.count);
   const [most, least] = [ordered.at(0), ordered.at(-1)];
   if (most && least && most.count > 3 * least.count) {
-    found.push(`"${most.label}" has ${most.count} pictures, "${least.label}" only ${least.count}: add to the latter.`);
+    said.push(`"${most.label}" has ${most.count} pictures, "${least.label}" only ${least.count}: add to the latter.`);
   }
-  return found;
+  return said;
 }

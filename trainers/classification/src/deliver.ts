@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/trainer-engine/clock';
+import type { OutputKind } from './network.ts';
 import { best } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -81,14 +82,19 @@ export interface Comparison {
   /** The predicted class differs somewhere, though not by a near tie. */
   differs: boolean;
 }
-export function compare(trained: readonly Float64Array[], delivered: readonly Float32Array[]): Comparison {
+/** @param output - with sigmoid there is no one predicted class. */
+export function compare(
+  trained: readonly Float64Array[],
+  delivered: readonly Float32Array[],
+  output: OutputKind = 'softmax',
+): Comparison {
   let maxDifference = 0;
   let differs = trained.length !== delivered.length;
   for (const [i, a] of trained.entries()) {
     const b = delivered[i] ?? new Float32Array();
     for (const [k, p] of a.entries()) maxDifference = Math.max(maxDifference, Math.abs(p - (b[k] ?? Infinity)));
     const [x, y] = [best(a), best(b)];
-    if (x !== y && Math.abs((a[x] ?? 0) - (a[y] ?? 0)) > tolerance) differs = true;
+    if (output === 'softmax' && x !== y && Math.abs((a[x] ?? 0) - (a[y] ?? 0)) > tolerance) differs = true;
   }
   return { maxDifference, differs };
 }

@@ -1,30 +1,32 @@
 /** Gradient descent on augmented views, best weights kept by validation. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
-import { parameterFeeds } from './looks.ts';
 import type { Random } from '@platform/trainer-engine/random';
 import { shuffled } from '@platform/trainer-engine/random';
-import type { Recipe } from './recipe.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
+import { parameterFeeds } from './looks.ts';
+import { weightColumns } from './network.ts';
+import type { OutputKind, Weights } from './network.ts';
+import { isBetter } from './objective.ts';
+import type { Validation } from './objective.ts';
+import type { Recipe } from './recipe.ts';
 
-export interface Validation {
-  loss: number;
-  accuracy: number;
+/** What a picture is to teach. */
+export interface Lesson {
+  target: readonly number[];
+  weights: readonly number[];
 }
-/** Better: more accurate, or as accurate with a smaller loss. */
-export const isBetter = (a: Validation, b: Validation): boolean =>
-  a.accuracy > b.accuracy || (a.accuracy === b.accuracy && a.loss < b.loss);
-
 export interface FineTuneTask {
   recipe: Recipe;
   session: Session;
   tape: Tape;
   classes: number;
-  /** Class of each training picture. */
-  labels: readonly number[];
-  classWeights: readonly number[];
+  output: OutputKind;
+  /** Of each training picture. */
+  lessons: readonly Lesson[];
   /** Draws an augmented view of training picture `i`. */
   draw(i: number, into: Float32Array, offset: number): void;
+  /** Judges the values that the tape holds at that moment. */
   validate(): Promise<Validation>;
   random: Random;
   signal: AbortSignal;
@@ -37,54 +39,86 @@ export interface FineTuned {
   weights: Map<string, Float32Array>;
 }
 
-const copyOf = (tape: Tape): Map<string, Float32Array> =>
+export const copyOf = (tape: Tape): Map<string, Float32Array> =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
+export function load(tape: Tape, weights: Weights): void {
+  for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
+}
 
 /** Warm-up, then half a cosine down to zero. */
 export function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number, steps: number): number {
   return peak * Math.min(1, (step + 1) / warmUpSteps) * 0.5 * (1 + Math.cos((Math.PI * step) / steps));
 }
 
-/** Trains the parameters of the tape, which hold the last epoch's values afterwards. Returns the best epoch. */
+/** The running mean of the weights: it lies nearer to the middle of where the steps wander. */
+class Average {
+  readonly #values: Map<string, Float32Array>;
+  readonly #decay: number;
+  #steps = 0;
+  constructor(tape: Tape, decay: number) {
+    this.#values = copyOf(tape);
+    this.#decay = decay;
+  }
+  follow(tape: Tape): void {
+    this.#steps++;
+    // Young averages forget where they began.
+    const share = 1 - Math.min(this.#decay, this.#steps / (this.#steps + 10));
+    for (const [name, { values }] of tape.parameters) {
+      const mean = this.#values.get(name);
+      if (!mean) continue;
+      for (let i = 0; i < mean.length; i++) mean[i] = (mean[i] ?? 0) + share * ((values[i] ?? 0) - (mean[i] ?? 0));
+    }
+  }
+  get values(): Weights {
+    return this.#values;
+  }
+}
+
+/** Trains the parameters of the tape. Returns the best epoch's values. */
 export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefined> {
-  const { recipe, session, tape, classes, labels, random, signal } = task;
-  const { batch, side, epochs, labelSmoothing } = recipe;
-  const stepsPerEpoch = Math.ceil(labels.length / batch);
+  const { recipe, session, tape, classes, lessons, random, signal } = task;
+  const { batch, side, epochs } = recipe;
+  const stepsPerEpoch = Math.ceil(lessons.length / batch);
   const steps = stepsPerEpoch * epochs;
   const adam = new Adam();
+  const average = recipe.averaging > 0 ? new Average(tape, recipe.averaging) : undefined;
+  const columns = weightColumns(task.output, classes);
   const image = new Float32Array(batch * side * side * 3);
   const targets = new Float32Array(batch * classes);
-  const weights = new Float32Array(batch);
+  const weights = new Float32Array(batch * columns);
   let found: FineTuned | undefined;
   for (let epoch = 1; epoch <= epochs; epoch++) {
-    const order = shuffled([...labels.keys()], random);
+    const order = shuffled([...lessons.keys()], random);
     let lossSum = 0;
     for (let step = 0; step < stepsPerEpoch; step++) {
       signal.throwIfAborted();
-      targets.fill(labelSmoothing / classes);
       for (let row = 0; row < batch; row++) {
         // The last step of an epoch is filled up from its start.
         const picture = order[(step * batch + row) % order.length] ?? 0;
-        const label = labels[picture] ?? 0;
+        const lesson = lessons[picture];
         task.draw(picture, image, row * side * side * 3);
-        targets[row * classes + label] = 1 - labelSmoothing + labelSmoothing / classes;
-        weights[row] = task.classWeights[label] ?? 1;
+        targets.set(lesson?.target ?? [], row * classes);
+        weights.set(lesson?.weights ?? [], row * columns);
       }
       const results = await session.run({
         ...parameterFeeds(tape.parameters),
         image: { data: image, dims: [batch, side, side, 3] },
         targets: { data: targets, dims: [batch, classes] },
-        weights: { data: weights, dims: [batch, 1] },
+        weights: { data: weights, dims: [batch, columns] },
       });
       const at = (epoch - 1) * stepsPerEpoch + step;
       adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate(recipe, at, steps));
+      average?.follow(tape);
       lossSum += results('loss')[0] ?? 0;
       task.onStep((at + 1) / steps);
     }
+    const walking = average && copyOf(tape);
+    if (average) load(tape, average.values);
     const validation = await task.validate();
     task.onEpoch(epoch, lossSum / stepsPerEpoch, validation);
     if (!found || isBetter(validation, found.validation)) found = { validation, epoch, weights: copyOf(tape) };
     if (epoch - found.epoch >= recipe.patience) break;
+    if (walking) load(tape, walking);
   }
   return found;
 }

@@ -2,10 +2,6 @@
 import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
 
-export interface Looks {
-  pooled: Float32Array[];
-  logits: Float32Array[];
-}
 export interface Viewer {
   session: Session;
   batch: number;
@@ -20,17 +16,23 @@ export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>): Reco
   return feeds;
 }
 
+export interface Look {
+  pooled: Float32Array;
+  logits: Float32Array;
+}
+
 /**
  * @param count - pictures; `draw` writes picture `i` (side × side × 3 values 0..255) into `into` from `offset`.
+ * @param seen - what came out; the arrays are its own to keep.
  */
 export async function look(
   { session, batch, side, features, classes }: Viewer,
   parameters: ReadonlyMap<string, Parameter>,
   count: number,
   draw: (i: number, into: Float32Array, offset: number) => void,
+  seen: (i: number, look: Look) => void,
   { signal, onDone }: { signal: AbortSignal; onDone?: (share: number) => void },
-): Promise<Looks> {
-  const looks: Looks = { pooled: [], logits: [] };
+): Promise<void> {
   const fixed = parameterFeeds(parameters);
   const image = new Float32Array(batch * side * side * 3);
   for (let start = 0; start < count; start += batch) {
@@ -40,10 +42,11 @@ export async function look(
     const results = await session.run({ ...fixed, image: { data: image, dims: [batch, side, side, 3] } });
     const [pooled, logits] = [results('pooled'), results('logits')];
     for (let i = 0; i < size; i++) {
-      looks.pooled.push(pooled.slice(i * features, (i + 1) * features));
-      looks.logits.push(logits.slice(i * classes, (i + 1) * classes));
+      seen(start + i, {
+        pooled: pooled.slice(i * features, (i + 1) * features),
+        logits: logits.slice(i * classes, (i + 1) * classes),
+      });
     }
     onDone?.((start + size) / count);
   }
-  return looks;
 }

@@ -4,9 +4,11 @@ import { availableParallelism } from 'node:os';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseJobSpec, trainerExit } from '@platform/contract/job';
 import { systemClock } from '@platform/trainer-engine/clock';
+import { thisComputer } from '@platform/trainer-engine/device';
 import { eventFile } from '@platform/trainer-engine/events';
 import type { Events } from '@platform/trainer-engine/events';
 import { flagsOf } from '@platform/trainer-engine/flags';
+import { verdict } from './model-card.ts';
 import { train } from './train.ts';
 
 /** More threads than this do not make steps of eight small pictures faster. */
@@ -37,9 +39,9 @@ async function run(open: (events: Events) => void): Promise<void> {
   const threads = Math.min(mostThreads, availableParallelism());
   const { datasetFile, outFolder } = flags;
   const { signal } = stop;
-  const evaluation = await train({ job, datasetFile, outFolder, events, clock: systemClock, threads, signal });
-  const percent = (100 * evaluation.accuracy).toFixed(1);
-  const message = `${percent} % of ${evaluation.count} held-out pictures (${evaluation.evaluated_on}) are right.`;
+  const devices = thisComputer(threads);
+  const training = { job, datasetFile, outFolder, events, clock: systemClock, threads, signal, devices };
+  const message = verdict(await train(training));
   events.tell({ is: 'log', level: 'info', message });
 }
 

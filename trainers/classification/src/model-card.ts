@@ -1,76 +1,203 @@
 /** model_card.json and model_card.md: what the model is, how it is used and how good it is. */
-import type { Evaluation } from '@platform/contract/evaluation';
+import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
+import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
+import type { ClassifierEvaluation } from './evaluation.ts';
+import type { Recipe } from './recipe.ts';
 
 export interface ModelCard {
   name: string;
   version: string;
-  task: string;
+  task: ClassifierEvaluation['task'];
   labels: readonly string[];
   input: { name: string; type: string; shape: number[]; layout: string };
-  output: { name: string; type: string; shape: number[] };
+  output: { name: string; type: string; shape: number[]; meaning: string };
+  /** Label → probability from which on it counts as there; only where a picture has any number of labels. */
+  thresholds?: Record<string, number>;
+  files: ClassifierEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
-  dataset: { dataset_id?: string; dataset_version_id?: string; pictures: Evaluation['pictures'] };
-  result: { evaluated_on: string; count: number; accuracy: number; macro_f1: number; chosen: string };
+  dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };
+  result: (Score | MultiLabelScore) & { evaluated_on: string; count: number; chosen: string };
+  per_class: ClassifierEvaluation['per_class'];
+  /** Rows: true label, columns: predicted label. */
+  confusion?: number[][];
+  training: {
+    seed: number;
+    recipe: Pick<Recipe, 'recipe' | 'epochs' | 'side' | 'batch' | 'learningRate' | 'labelSmoothing'>;
+    /** Epoch 0 is the linear probe. */
+    epochs_run: number;
+    seconds: ClassifierEvaluation['seconds'];
+    device: ClassifierEvaluation['device'];
+    machine: ClassifierEvaluation['machine'];
+    versions: Record<string, string>;
+    curves: string;
+  };
   limits: string[];
 }
 
-export function modelCard(job: JobSpec, evaluation: Evaluation): ModelCard {
-  const { labels, side, evaluated_on, count, accuracy, macro_f1, chosen, pictures, pretrained } = evaluation;
+export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe: Recipe): ModelCard {
+  const { labels, side, evaluated_on, count, chosen, pictures, pretrained } = evaluation;
+  const isSingle = evaluation.task === 'single_label_classification';
   return {
     name: job.model_name,
     version: job.model_version,
     task: evaluation.task,
     labels,
     input: { name: 'image', type: 'uint8', shape: [1, side, side, 3], layout: 'NHWC, RGB, stretched to this size' },
-    output: { name: 'probability', type: 'float32', shape: [1, labels.length] },
+    output: {
+      name: 'probability',
+      type: 'float32',
+      shape: [1, labels.length],
+      meaning: isSingle ? 'sums to 1: one of the labels is right' : 'of each label for itself',
+    },
+    ...(evaluation.task === 'multi_label_classification'
+      ? { thresholds: Object.fromEntries(evaluation.per_class.map(({ label, threshold }) => [label, threshold])) }
+      : {}),
+    files: evaluation.files,
     pretrained: { ...pretrained, license: 'Apache-2.0' },
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
       pictures,
     },
-    result: { evaluated_on, count, accuracy, macro_f1, chosen },
+    result: { evaluated_on, count, ...scoreIn(evaluation), chosen },
+    per_class: evaluation.per_class,
+    ...(evaluation.task === 'single_label_classification' ? { confusion: evaluation.confusion } : {}),
+    training: {
+      seed: evaluation.seed,
+      recipe: {
+        recipe: recipe.recipe,
+        epochs: recipe.epochs,
+        side: recipe.side,
+        batch: recipe.batch,
+        learningRate: recipe.learningRate,
+        labelSmoothing: recipe.labelSmoothing,
+      },
+      epochs_run: evaluation.curve.length - 1,
+      seconds: evaluation.seconds,
+      device: evaluation.device,
+      machine: evaluation.machine,
+      versions: evaluation.versions,
+      curves: modelFiles.curves,
+    },
     limits: [
-      'It knows the labels above and gives one of them for every picture, also for pictures of other things.',
+      isSingle
+        ? 'It knows the labels above and gives one of them for every picture, also for pictures of other things.'
+        : 'It knows the labels above alone; other things in a picture are not named.',
       'The figures hold for pictures like those of the dataset.',
       ...(evaluated_on === 'validation' ? ['The pictures of the figures were also used to choose the weights.'] : []),
     ],
   };
 }
 
+function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {
+  if (evaluation.task === 'single_label_classification') {
+    return { accuracy: evaluation.accuracy, macro_f1: evaluation.macro_f1 };
+  }
+  const { micro_f1, macro_f1, exact_match, mean_average_precision } = evaluation;
+  return { micro_f1, macro_f1, exact_match, mean_average_precision };
+}
+
 const percent = (x: number): string => `${(100 * x).toFixed(1)} %`;
+
+/** One sentence: how good it is. */
+export function verdict(evaluation: ClassifierEvaluation): string {
+  const { count, evaluated_on: on } = evaluation;
+  const pictures = `${count} held-out pictures (${on})`;
+  if (evaluation.task === 'single_label_classification') {
+    return `${percent(evaluation.accuracy)} of ${pictures} are right.`;
+  }
+  const { micro_f1, exact_match } = evaluation;
+  return `Micro F1 ${micro_f1.toFixed(3)} on ${pictures}; all labels are right on ${percent(exact_match)} of them.`;
+}
 
 function section(title: string, items: readonly string[]): string[] {
   return items.length === 0 ? [] : ['', `## ${title}`, ...items.map((item) => `- ${item}`)];
 }
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+const row = (cells: readonly (string | number)[]): string => `| ${cells.map((one) => cell(String(one))).join(' | ')} |`;
 
-export function modelCardText(
-  card: ModelCard,
-  { per_class, seed, seconds, model, advice, skipped }: Evaluation,
-): string {
-  const rows = per_class.map(
-    ({ label, precision, recall, support }) => `| ${label} | ${percent(precision)} | ${percent(recall)} | ${support} |`,
+function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
+  return [row(head), `|${'---|'.repeat(head.length)}`, ...rows.map(row)];
+}
+
+function classTable(evaluation: ClassifierEvaluation): string[] {
+  const head = ['label', 'precision', 'recall', 'F1', 'held-out pictures'];
+  if (evaluation.task === 'single_label_classification') {
+    return table(
+      head,
+      evaluation.per_class.map((one) => [
+        one.label,
+        percent(one.precision),
+        percent(one.recall),
+        one.f1.toFixed(3),
+        one.support,
+      ]),
+    );
+  }
+  return table(
+    [...head, 'average precision', 'counts as there from'],
+    evaluation.per_class.map((one) => [
+      one.label,
+      percent(one.precision),
+      percent(one.recall),
+      one.f1.toFixed(3),
+      one.support,
+      one.average_precision.toFixed(3),
+      one.threshold,
+    ]),
   );
+}
+
+/** Wider tables than this are read in evaluation.json. */
+const mostColumns = 16;
+
+function confusionTable(evaluation: ClassifierEvaluation): string[] {
+  if (evaluation.task !== 'single_label_classification' || evaluation.labels.length > mostColumns) return [];
+  const { labels, confusion } = evaluation;
+  const rows = confusion.map((counts, k) => [labels[k] ?? '', ...counts.map((count) => (count === 0 ? '' : count))]);
+  return ['', '## Confusion', 'Rows: the true label. Columns: the predicted one.', '', ...table(['', ...labels], rows)];
+}
+
+export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation): string {
+  const { dataset, training } = card;
+  const kind = card.task === 'single_label_classification' ? 'Single-label' : 'Multi-label';
+  const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
+  const files = card.files.map(({ file, size_bytes, latency_ms, sha256 }) => [
+    file,
+    size_bytes,
+    latency_ms === null ? 'not measured' : `${latency_ms} ms`,
+    sha256,
+  ]);
   return [
     `# ${card.name} ${card.version}`,
     '',
-    `Single-label classifier of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
+    `${kind} classifier of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
-    `**${percent(card.result.accuracy)}** of ${card.result.count} held-out pictures (${card.result.evaluated_on}) are right; mean F1 ${card.result.macro_f1.toFixed(3)}; the ${card.result.chosen} won.`,
+    `**${verdict(evaluation)}** Mean F1 ${card.result.macro_f1.toFixed(3)}; the ${card.result.chosen} won.`,
     '',
-    '| label | precision | recall | held-out pictures |',
-    '|---|---|---|---|',
-    ...rows,
+    ...classTable(evaluation),
+    ...confusionTable(evaluation),
     '',
-    `- Input \`image\`: uint8 [${card.input.shape.join(', ')}], ${card.input.layout}. Output \`probability\`: float32 [${card.output.shape.join(', ')}], in the order of labels.txt.`,
-    `- ${card.dataset.pictures.train} training, ${card.dataset.pictures.validation} validation, ${card.dataset.pictures.test} test pictures, ${card.dataset.pictures.skipped} skipped; seed ${seed}; ${seconds.total} s.`,
-    `- ${model.size_bytes} bytes, ${model.latency_ms} ms per picture where it was trained.`,
+    '## Use',
+    `- Input \`image\`: uint8 [${card.input.shape.join(', ')}], ${card.input.layout}.`,
+    `- Output \`probability\`: float32 [${card.output.shape.join(', ')}], in the order of labels.txt; ${card.output.meaning}.`,
+    '',
+    ...table(['file', 'bytes', 'one picture', 'sha256'], files),
+    '',
+    '## Training',
+    `![Loss and score by epoch](${training.curves})`,
+    '',
+    `- ${source}${dataset.pictures.train} training, ${dataset.pictures.validation} validation, ${dataset.pictures.test} test pictures, ${dataset.pictures.skipped} skipped.`,
+    `- Seed ${training.seed}; ${training.epochs_run} epochs after the probe; ${training.seconds.total} s on ${training.device.name}, ${training.machine.cores} cores (${training.machine.cpu}), ${training.machine.peak_rss_mib} MiB.`,
+    `- Pretrained weights sha256 ${card.pretrained.sha256}; ${Object.entries(training.versions)
+      .map(([name, version]) => `${name} ${version}`)
+      .join(', ')}.`,
     ...section('Limits', card.limits),
-    ...section('Advice', advice),
+    ...section('Advice', evaluation.advice),
     ...section(
       'Skipped pictures',
-      skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
+      evaluation.skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
     ),
     '',
   ].join('\n');

@@ -1,9 +1,12 @@
 /** The graphs made of the pretrained network: one that learns, one that only looks. */
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
+import type { Trial } from '@platform/trainer-engine/device';
 import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
+import { seeded } from '@platform/trainer-engine/random';
+import type { Feed } from '@platform/trainer-engine/runtime';
 
 export interface Geometry {
   /** Pictures per run; the graphs have fixed shapes. */
@@ -66,19 +69,32 @@ export interface Learner {
   model: Buffer;
   tape: Tape;
 }
-/** In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1], parameters. Out: loss, d_<parameter>. */
-export function learnerGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Learner {
+/** Columns of the loss's weights. */
+export const weightColumns = (output: OutputKind, classes: number): number => (output === 'softmax' ? 1 : classes);
+
+/**
+ * In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1] or, with sigmoid, [N,K], parameters.
+ * Out: loss, d_<parameter>.
+ */
+export function learnerGraph(
+  backbone: Backbone,
+  { batch, side, classes }: Geometry,
+  freezeUntil: number,
+  output: OutputKind,
+): Learner {
   const tape = new Tape();
   tape.input('image', [batch, side, side, 3]);
   const targets = tape.input('targets', [batch, classes]);
-  const weights = tape.input('weights', [batch, 1]);
+  const weights = tape.input('weights', [batch, weightColumns(output, classes)]);
   const image = { name: normalised(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
   const pooled = features({ tape, backbone, image, freezeUntil });
   const head = {
     w: tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]),
     b: tape.parameter('B', new Float32Array(classes), [classes]),
   };
-  tape.softmaxCrossEntropy(tape.dense(pooled, head.w, head.b), targets, weights);
+  const logits = tape.dense(pooled, head.w, head.b);
+  if (output === 'softmax') tape.softmaxCrossEntropy(logits, targets, weights);
+  else tape.sigmoidCrossEntropy(logits, targets, weights);
   return { model: tape.finish(['loss']), tape };
 }
 
@@ -96,4 +112,22 @@ export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geomet
   graph.op('Identity', [logits.name], {}, 'logits');
   for (const name of ['pooled', 'logits']) graph.outputs.push({ name, type: FLOAT });
   return graph.encode();
+}
+
+/** One step with made-up pictures and head, the same each time: what two devices are compared by. */
+export function trialStep(backbone: Backbone, geometry: Geometry, freezeUntil: number): Trial {
+  const { batch, side, classes } = geometry;
+  const { model, tape } = learnerGraph(backbone, geometry, freezeUntil, 'softmax');
+  const random = seeded('trial');
+  const head = tape.parameters.get('W')?.values;
+  head?.forEach((_, i) => (head[i] = (random() - 0.5) * 0.1));
+  const image = Float32Array.from({ length: batch * side * side * 3 }, () => random() * 255);
+  const targets = Float32Array.from({ length: batch * classes }, (_, i) => (i % classes === 0 ? 1 : 0));
+  const feeds: Record<string, Feed> = {
+    image: { data: image, dims: [batch, side, side, 3] },
+    targets: { data: targets, dims: [batch, classes] },
+    weights: { data: new Float32Array(batch).fill(1), dims: [batch, 1] },
+  };
+  for (const [name, { values, shape }] of tape.parameters) feeds[name] = { data: values, dims: shape };
+  return { model, feeds };
 }

@@ -28,7 +28,7 @@ export interface Prepared {
 export async function prepare(training: Training, recipe: Recipe, tmp: string, progress: Progress): Promise<Prepared> {
   const { job, datasetFile, events, signal, threads } = training;
   const lines = await readLines(datasetFile);
-  const found = labelled(lines, job.labels);
+  const found = labelled(lines, job.labels, recipe.task);
   expectWork(progress, found.examples, recipe);
   const { side } = recipe;
   const largeSide = Math.round(side * 1.15);

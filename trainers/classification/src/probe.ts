@@ -1,10 +1,20 @@
-/** The linear probe: softmax regression on pooled features. */
+/** The linear probe: softmax or logistic regression on pooled features. */
+import type { OutputKind } from './network.ts';
+
 export interface LinearHead {
   /** [classes, size], row by row. */
   weights: Float32Array;
   bias: Float32Array;
 }
+export interface ProbeRows {
+  features: readonly Float32Array[];
+  /** Per row the wanted output of each class. */
+  targets: readonly (readonly number[])[];
+  /** Per row one weight, or one per class; mean about 1. */
+  weights: readonly (readonly number[])[];
+}
 export interface ProbeOptions {
+  output?: OutputKind;
   l2?: number;
   steps?: number;
   learningRate?: number;
@@ -37,7 +47,11 @@ function dot(a: Float32Array, start: number, b: Float32Array): number {
   return sum;
 }
 
-function softmaxInPlace(z: Float64Array): void {
+function activate(z: Float64Array, output: OutputKind): void {
+  if (output === 'sigmoid') {
+    for (let k = 0; k < z.length; k++) z[k] = 1 / (1 + Math.exp(-(z[k] ?? 0)));
+    return;
+  }
   let max = -Infinity;
   for (const x of z) max = Math.max(max, x);
   let sum = 0;
@@ -73,15 +87,11 @@ class FullBatchAdam {
 /**
  * Full-batch Adam on standardised features; the standardisation is folded into the result, so that the head takes raw
  * features. Gives way to other events between steps.
- *
- * @param rowWeights - one per row, mean 1: evens out unequal classes.
  */
 export async function trainProbe(
-  features: readonly Float32Array[],
-  labels: readonly number[],
-  rowWeights: readonly number[],
+  { features, targets, weights: rowWeights }: ProbeRows,
   classes: number,
-  { l2 = 1e-3, steps = 150, learningRate = 0.02, signal }: ProbeOptions = {},
+  { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, signal }: ProbeOptions = {},
 ): Promise<LinearHead> {
   const size = features[0]?.length ?? 0;
   const n = features.length;
@@ -98,9 +108,11 @@ export async function trainProbe(
     dBias.fill(0);
     for (const [s, row] of rows.entries()) {
       for (let k = 0; k < classes; k++) p[k] = (bias[k] ?? 0) + dot(weights, k * size, row);
-      softmaxInPlace(p);
+      activate(p, output);
+      const target = targets[s] ?? [];
+      const weight = rowWeights[s] ?? [];
       for (let k = 0; k < classes; k++) {
-        const error = (((p[k] ?? 0) - (labels[s] === k ? 1 : 0)) * (rowWeights[s] ?? 1)) / n;
+        const error = (((p[k] ?? 0) - (target[k] ?? 0)) * (weight[k % weight.length] ?? 1)) / n;
         dBias[k] = (dBias[k] ?? 0) + error;
         const start = k * size;
         for (let d = 0; d < size; d++) dWeights[start + d] = (dWeights[start + d] ?? 0) + error * (row[d] ?? 0);
@@ -122,8 +134,12 @@ export async function trainProbe(
 }
 
 /** Probabilities of one row of raw features. */
-export function predict({ weights, bias }: LinearHead, features: Float32Array): Float64Array {
+export function predict(
+  { weights, bias }: LinearHead,
+  features: Float32Array,
+  output: OutputKind = 'softmax',
+): Float64Array {
   const z = Float64Array.from(bias, (b, k) => b + dot(weights, k * features.length, features));
-  softmaxInPlace(z);
+  activate(z, output);
   return z;
 }

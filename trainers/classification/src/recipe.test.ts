@@ -3,10 +3,15 @@ import { test } from 'node:test';
 import { flagsOf } from '@platform/trainer-engine/flags';
 import { recipeOf } from './recipe.ts';
 
+const kind = 'single_label_classification';
+
 test('arguments of a job change the recipe; unknown ones are named', () => {
-  const { recipe, unknown } = recipeOf({ arguments: { epochs: '3', side: '96', recipe: 'probe', colour: 'red' } });
+  const { recipe, unknown } = recipeOf({
+    kind,
+    arguments: { epochs: '3', side: '96', recipe: 'probe', colour: 'red' },
+  });
   assert.deepEqual([recipe.epochs, recipe.side, recipe.recipe, unknown], [3, 96, 'probe', ['colour']]);
-  assert.equal(recipeOf({ arguments: { recipe: 'probe' }, recipe: 'auto' }).recipe.recipe, 'auto');
+  assert.equal(recipeOf({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).recipe.recipe, 'auto');
 });
 
 const wrong: [string, string][] = [
@@ -22,7 +27,7 @@ const wrong: [string, string][] = [
 for (const [key, value] of wrong) {
   test(`refused with field and limit: ${key}=${value}`, () => {
     assert.throws(
-      () => recipeOf({ arguments: { [key]: value } }),
+      () => recipeOf({ kind, arguments: { [key]: value } }),
       (e: unknown) => {
         assert.ok(e instanceof Error);
         assert.match(e.message, new RegExp(`^INVALID_ARGUMENT: arguments\\.${key} is not valid.*needed`));

@@ -2,8 +2,8 @@
 import type { ClassReport, Score } from '@platform/contract/evaluation';
 
 export interface Judged {
-  /** Index of the true class. */
-  label: number;
+  /** Indices of the true classes; with one label per picture exactly one. */
+  classes: readonly number[];
   probabilities: Float64Array | Float32Array;
 }
 
@@ -22,7 +22,10 @@ export function best(probabilities: Float64Array | Float32Array): number {
 /** Rows: true class, columns: predicted class. */
 export function confusionOf(judged: readonly Judged[], classes: number): number[][] {
   const counts = Array.from({ length: classes }, () => Array.from({ length: classes }, () => 0));
-  for (const { label, probabilities } of judged) {
+  for (const {
+    classes: [label = -1],
+    probabilities,
+  } of judged) {
     const row = counts[label];
     const column = best(probabilities);
     if (row) row[column] = (row[column] ?? 0) + 1;
@@ -43,7 +46,7 @@ export function classReports(confusion: readonly (readonly number[])[], labels: 
 /** Classes without a held-out picture do not count in the mean F1. */
 export function scoreOf(judged: readonly Judged[], labels: readonly string[]): Score {
   if (judged.length === 0) return { accuracy: 0, macro_f1: 0 };
-  const hits = judged.filter(({ label, probabilities }) => best(probabilities) === label).length;
+  const hits = judged.filter(({ classes: [label], probabilities }) => best(probabilities) === label).length;
   const reports = classReports(confusionOf(judged, labels.length), labels).filter(({ support }) => support > 0);
   const macro = reports.reduce((sum, { f1 }) => sum + f1, 0) / reports.length;
   return { accuracy: hits / judged.length, macro_f1: macro };
@@ -51,7 +54,7 @@ export function scoreOf(judged: readonly Judged[], labels: readonly string[]): S
 /** Mean of −log p(true class). */
 export function crossEntropy(judged: readonly Judged[]): number {
   const sum = judged.reduce(
-    (a, { label, probabilities }) => a - Math.log(Math.max(1e-9, probabilities[label] ?? 0)),
+    (a, { classes: [label = -1], probabilities }) => a - Math.log(Math.max(1e-9, probabilities[label] ?? 0)),
     0,
   );
   return sum / judged.length;

@@ -1,5 +1,6 @@
 import type { JobSpec } from '@platform/contract/job';
 import type { Clock } from '@platform/trainer-engine/clock';
+import type { DevicePort } from '@platform/trainer-engine/device';
 import type { Events } from '@platform/trainer-engine/events';
 
 /** What one training is given. */
@@ -13,4 +14,6 @@ export interface Training {
   /** Of ONNX Runtime; the result depends on it in the last digits. */
   threads: number;
   signal: AbortSignal;
+  /** Where the steps may run. */
+  devices: DevicePort;
 }

@@ -15,13 +15,37 @@ const shapes: Record<string, (fill: string) => string> = {
 };
 export const shapeLabels = Object.keys(shapes);
 
-async function draw(label: string, random: Random): Promise<Buffer> {
-  const fill = `hsl(${Math.floor(random() * 360)} 80% 50%)`;
+/** Where each of so many shapes stands, and how large. */
+const places = [
+  [{ x: 50, y: 50, scale: 1 }],
+  [
+    { x: 28, y: 30, scale: 0.6 },
+    { x: 72, y: 70, scale: 0.6 },
+  ],
+  [
+    { x: 28, y: 28, scale: 0.55 },
+    { x: 72, y: 40, scale: 0.55 },
+    { x: 40, y: 74, scale: 0.55 },
+  ],
+];
+
+async function draw(labels: readonly string[], random: Random): Promise<Buffer> {
   const ground = `hsl(${Math.floor(random() * 360)} 30% 80%)`;
-  const turn = `translate(${random() * 20 - 10} ${random() * 20 - 10}) rotate(${random() * 30 - 15} 50 50)`;
-  const shape = shapes[label]?.(fill) ?? '';
-  const svg = `<svg viewBox="0 0 100 100" width="120" height="120" xmlns="http://www.w3.org/2000/svg"><rect width="100" height="100" fill="${ground}"/><g transform="${turn}">${shape}</g></svg>`;
+  const drawn = labels.map((label, i) => {
+    const fill = `hsl(${Math.floor(random() * 360)} 80% 50%)`;
+    const { x, y, scale } = places[labels.length - 1]?.[i] ?? { x: 50, y: 50, scale: 1 };
+    const turn = `translate(${x + random() * 20 - 10} ${y + random() * 20 - 10}) scale(${scale}) rotate(${random() * 30 - 15}) translate(-50 -50)`;
+    return `<g transform="${turn}">${shapes[label]?.(fill) ?? ''}</g>`;
+  });
+  const svg = `<svg viewBox="0 0 100 100" width="120" height="120" xmlns="http://www.w3.org/2000/svg"><rect width="100" height="100" fill="${ground}"/>${drawn.join('')}</svg>`;
   return sharp(Buffer.from(svg)).flatten().jpeg({ quality: 85 }).toBuffer();
+}
+
+/** With several labels allowed: each label alone, with the next one, and all of them, in turn. */
+function labelsOf(kind: JobKind, label: string, i: number): string[] {
+  if (kind !== 'multi_label_classification') return [label];
+  const at = shapeLabels.indexOf(label);
+  return [...shapeLabels.slice(at), ...shapeLabels.slice(0, at)].slice(0, 1 + (i % 3));
 }
 
 export interface Change {
@@ -39,11 +63,13 @@ export interface Change {
 
 export async function writeJob(folder: string, change: Change = {}): Promise<void> {
   await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  const { kind = 'single_label_classification' } = change;
   const lines: DatasetLine[] = [];
   for (const label of shapeLabels) {
     for (const split of ['train', 'validation', 'test'] as const) {
       for (let i = 0; i < (change.count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
-        const drawn = await draw(label, seeded(label, split, i));
+        const labels = labelsOf(kind, label, i);
+        const drawn = await draw(labels, seeded(label, split, i));
         const jpeg = change.corrupt?.(lines.length, drawn) ?? drawn;
         const sha256 = createHash('sha256').update(jpeg).digest('hex');
         const line = { sha256, file_name: `${label}-${split}-${i}.jpg`, size_bytes: jpeg.byteLength, split };
@@ -52,7 +78,7 @@ export async function writeJob(folder: string, change: Change = {}): Promise<voi
         lines.push({
           ...line,
           image_path,
-          classification_annotations: [{ annotation_label: label }],
+          classification_annotations: labels.map((annotation_label) => ({ annotation_label })),
           bounding_box_annotations: [],
           timestamp: '2026-01-01 00:00:00 +0000 UTC',
           part_id: '',
@@ -67,7 +93,7 @@ export async function writeJob(folder: string, change: Change = {}): Promise<voi
     id: 'job-1',
     attempt: 1,
     org_id: 'org-1',
-    kind: change.kind ?? 'single_label_classification',
+    kind,
     ...(change.framework === undefined ? {} : { framework: change.framework }),
     model_name: 'shapes',
     model_version: 'v1',

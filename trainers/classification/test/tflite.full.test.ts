@@ -41,7 +41,7 @@ interface Said {
   found: number[][];
 }
 
-for (const kind of ['single_label_classification'] as const) {
+for (const kind of ['single_label_classification', 'multi_label_classification'] as const) {
   test(`${kind}: the official interpreter says what ONNX Runtime says, picture by picture`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { kind, arguments: { epochs: '1' } });

@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { jobFiles, modelFiles } from '@platform/contract/job';
-import type { Evaluation } from '@platform/contract/evaluation';
+import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/pictures';
 import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
@@ -29,6 +29,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   }
   const out = path.join(one.path, jobFiles.out);
   assert.deepEqual((await readdir(out)).toSorted(), [
+    'curves.png',
     'evaluation.json',
     'labels.txt',
     'model_card.json',
@@ -88,6 +89,52 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.deepEqual(probability?.dims, [1, 3]);
   const sum = [...((probability?.data ?? []) as Float32Array)].reduce((a, b) => a + b, 0);
   assert.ok(Math.abs(sum - 1) < 1e-5);
+});
+
+test('any number of labels: thresholds, figures, unlabelled pictures are unknown, and the same weights by the same seed', async () => {
+  await using one = await tempFolder();
+  await using two = await tempFolder();
+  for (const folder of [one.path, two.path]) {
+    await writeJob(folder, {
+      kind: 'multi_label_classification',
+      framework: 'onnx',
+      labels: ['circle', 'stripes', 'absent'],
+      arguments: { epochs: '2' },
+      count: { train: 12, test: 6 },
+    });
+    assert.deepEqual(await startTrainer(folder).ended, { code: 0, signal: null, stderr: '' });
+  }
+  const out = path.join(one.path, jobFiles.out);
+  const evaluation = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as MultiLabelEvaluation;
+  const { task, labels, per_class: reports, files, curve, device } = evaluation;
+  // Crosses alone carry none of the labels that were asked for.
+  assert.deepEqual([task, labels], ['multi_label_classification', ['circle', 'stripes', 'VIAM_UNKNOWN']]);
+  assert.deepEqual(
+    reports.map(({ support }) => support),
+    [12, 12, 2],
+  );
+  assert.ok(evaluation.micro_f1 >= 0.6, `micro F1 ${evaluation.micro_f1}`);
+  assert.ok(reports.every(({ threshold }) => threshold > 0 && threshold < 1));
+  assert.ok(evaluation.probe && evaluation.fine_tuned && device.name === 'cpu');
+  assert.deepEqual(
+    files.map(({ file }) => file),
+    ['shapes.onnx'],
+  );
+  assert.deepEqual(
+    (await readdir(out)).filter((file) => file.endsWith('.tflite')),
+    [],
+  );
+  assert.ok(curve.every(({ validation_micro_f1: f1 }) => f1 !== null && f1 >= 0 && f1 <= 1));
+  const card = JSON.parse(await readFile(path.join(out, modelFiles.cardJson), 'utf8')) as { thresholds: unknown };
+  assert.deepEqual(card.thresholds, Object.fromEntries(reports.map(({ label, threshold }) => [label, threshold])));
+  assert.match(await readFile(path.join(out, modelFiles.cardText), 'utf8'), /counts as there from/);
+  const said = (await readEvents(one.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
+  assert.ok(said.some((message) => message.startsWith('Trains on the CPU.')));
+  assert.ok(said.at(-1)?.startsWith('Micro F1 '), said.at(-1));
+
+  const bytes = await readFile(path.join(out, 'shapes.onnx'));
+  assert.ok(bytes.includes(reports.map(({ threshold }) => threshold).join('\n')), 'the model file has the thresholds');
+  assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
 });
 
 test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, counted and named', async () => {

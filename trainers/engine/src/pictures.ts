@@ -1,7 +1,6 @@
 /** Decodes each picture once, into a file of raw pixels, so that memory does not grow with the dataset. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import sharp from 'sharp';
-import type { Random } from './random.ts';
 
 /** More pixels than this are refused, before they are decoded. */
 const pixelLimit = 120e6;
@@ -58,6 +57,8 @@ export interface View {
   brightness: number;
   contrast: number;
   saturation: number;
+  /** Radians; the seen part is turned about its middle. Absent: upright. */
+  angle?: number;
 }
 export const wholeView = (side: number): View => ({
   left: 0,
@@ -69,25 +70,6 @@ export const wholeView = (side: number): View => ({
   contrast: 1,
   saturation: 1,
 });
-/** 50..100 % of the picture's area, slightly stretched, mirrored half of the time, colours changed by up to 25 %. */
-export function randomView(side: number, random: Random): View {
-  const area = 0.5 + 0.5 * random();
-  const stretch = Math.exp((random() - 0.5) * 0.4);
-  const width = Math.min(side, side * Math.sqrt(area * stretch));
-  const height = Math.min(side, side * Math.sqrt(area / stretch));
-  const change = (): number => 0.75 + 0.5 * random();
-  return {
-    width,
-    height,
-    left: random() * (side - width),
-    top: random() * (side - height),
-    mirrored: random() < 0.5,
-    brightness: change(),
-    contrast: change(),
-    saturation: change(),
-  };
-}
-
 /** Bilinear; writes side × side × 3 values 0..255 into `into` from `offset`. */
 export function renderView(
   pixels: Uint8Array,
@@ -97,36 +79,42 @@ export function renderView(
   offset: number,
   side: number,
 ): void {
-  const { left, top, width, height, mirrored, brightness, contrast, saturation } = view;
+  const { left, top, width, height, mirrored, brightness, contrast, saturation, angle = 0 } = view;
   const last = from - 1;
   const gain = contrast * brightness;
   const lift = 127.5 * (1 - contrast) * brightness;
+  const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
+  const [middleX, middleY] = [left + width / 2 - 0.5, top + height / 2 - 0.5];
   for (let y = 0; y < side; y++) {
-    const sy = Math.min(last, Math.max(0, top + ((y + 0.5) * height) / side - 0.5));
-    const y0 = Math.floor(sy);
-    const fy = sy - y0;
-    const row0 = y0 * from;
-    const row1 = Math.min(last, y0 + 1) * from;
+    const v = ((y + 0.5) / side - 0.5) * height;
+    let to = offset + (y * side + (mirrored ? side - 1 : 0)) * 3;
     for (let x = 0; x < side; x++) {
-      const sx = Math.min(last, Math.max(0, left + ((x + 0.5) * width) / side - 0.5));
+      const u = ((x + 0.5) / side - 0.5) * width;
+      const sx = Math.min(last, Math.max(0, middleX + u * cosine - v * sine));
+      const sy = Math.min(last, Math.max(0, middleY + u * sine + v * cosine));
       const x0 = Math.floor(sx);
+      const y0 = Math.floor(sy);
       const fx = sx - x0;
-      const x1 = Math.min(last, x0 + 1);
-      const [a, b, c, d] = [(row0 + x0) * 3, (row0 + x1) * 3, (row1 + x0) * 3, (row1 + x1) * 3];
-      const [wa, wb, wc, wd] = [(1 - fy) * (1 - fx), (1 - fy) * fx, fy * (1 - fx), fy * fx];
-      const at = (channel: number): number =>
-        wa * (pixels[a + channel] ?? 0) +
-        wb * (pixels[b + channel] ?? 0) +
-        wc * (pixels[c + channel] ?? 0) +
-        wd * (pixels[d + channel] ?? 0);
-      const red = at(0);
-      const green = at(1);
-      const blue = at(2);
+      const fy = sy - y0;
+      const a = (y0 * from + x0) * 3;
+      const b = x0 < last ? a + 3 : a;
+      const below = y0 < last ? from * 3 : 0;
+      const c = a + below;
+      const d = b + below;
+      const wa = (1 - fy) * (1 - fx);
+      const wb = (1 - fy) * fx;
+      const wc = fy * (1 - fx);
+      const wd = fy * fx;
+      const red = wa * (pixels[a] ?? 0) + wb * (pixels[b] ?? 0) + wc * (pixels[c] ?? 0) + wd * (pixels[d] ?? 0);
+      const green =
+        wa * (pixels[a + 1] ?? 0) + wb * (pixels[b + 1] ?? 0) + wc * (pixels[c + 1] ?? 0) + wd * (pixels[d + 1] ?? 0);
+      const blue =
+        wa * (pixels[a + 2] ?? 0) + wb * (pixels[b + 2] ?? 0) + wc * (pixels[c + 2] ?? 0) + wd * (pixels[d + 2] ?? 0);
       const grey = 0.299 * red + 0.587 * green + 0.114 * blue;
-      const to = offset + (y * side + (mirrored ? side - 1 - x : x)) * 3;
       into[to] = clamp((grey + saturation * (red - grey)) * gain + lift);
       into[to + 1] = clamp((grey + saturation * (green - grey)) * gain + lift);
       into[to + 2] = clamp((grey + saturation * (blue - grey)) * gain + lift);
+      to += mirrored ? -3 : 3;
     }
   }
 }

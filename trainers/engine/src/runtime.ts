@@ -13,9 +13,16 @@ export interface Feed {
 export type Feeds = Readonly<Record<string, Feed>>;
 export type Results = (name: string) => Float32Array;
 
-/** Threads do not spin while they wait: that would double the CPU time where other programs share the cores. */
-export async function openSession(model: Uint8Array, threads: number): Promise<Session> {
+/** cuda: by number among the GPUs that this process sees. */
+export type Place = 'cpu' | { cuda: number };
+
+/**
+ * Threads do not spin while they wait: that would double the CPU time where other programs share the cores. Throws when
+ * the GPU cannot be used; nothing is moved to the CPU in silence.
+ */
+export async function openSession(model: Uint8Array, threads: number, place: Place = 'cpu'): Promise<Session> {
   const session = await ort.InferenceSession.create(model, {
+    executionProviders: place === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: place.cuda }],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',

@@ -5,10 +5,11 @@ import type { JobFolder } from '../job/folder.ts';
 /** Programs of the built-in trainers by kind. */
 export type Trainers = Readonly<Partial<Record<JobKind, string>>>;
 
+const classification = fileURLToPath(new URL('../../../../trainers/classification/src/main.ts', import.meta.url));
+
 export const builtInTrainers: Trainers = {
-  single_label_classification: fileURLToPath(
-    new URL('../../../../trainers/classification/src/main.ts', import.meta.url),
-  ),
+  single_label_classification: classification,
+  multi_label_classification: classification,
 };
 
 /** Program and arguments; the flags are those that scripts of users get, plus the files of built-in trainers. */

@@ -86,6 +86,51 @@ for (const [name, build] of operations) {
   }
 }
 
+test('gradients agree with finite differences: sigmoid and binary cross entropy, also of large logits', async () => {
+  const tape = new Tape();
+  const x = tape.input('x', [2, 3]);
+  tape.input('targets', [2, classes]);
+  tape.input('weights', [2, classes]);
+  const w = Float32Array.of(0.4, -1, 2, 30, 5, -0.3, 0.7, -40, 0.2);
+  const logits = tape.dense(
+    x,
+    tape.parameter('w', w, [classes, 3]),
+    tape.frozen(Float32Array.of(0, 0.5, -0.5), [classes]),
+  );
+  tape.sigmoidCrossEntropy(logits, given('targets', [2, classes]), given('weights', [2, classes]));
+  const session = await openSession(tape.finish(['loss']), 1);
+  const data = Float32Array.of(1, 0.5, -0.5, 0.2, -1, 0.3);
+  const targets = Float32Array.of(1, 0, 1, 0, 1, 0.5);
+  const weights = Float32Array.of(1, 2, 0.5, 1, 1, 3);
+  const lossAt = async (values: Float32Array): Promise<{ loss: number; gradient: Float32Array }> => {
+    const results = await session.run({
+      x: { data, dims: [2, 3] },
+      targets: { data: targets, dims: [2, classes] },
+      weights: { data: weights, dims: [2, classes] },
+      w: { data: values, dims: [classes, 3] },
+    });
+    return { loss: results('loss')[0] ?? Number.NaN, gradient: Float32Array.from(results('d_w')) };
+  };
+  const { loss, gradient } = await lossAt(w);
+  const expected = [0, 1].flatMap((n) =>
+    [0, 1, 2].map((k) => {
+      const z = [0, 1, 2].reduce(
+        (sum, d) => sum + (data[n * 3 + d] ?? 0) * (w[k * 3 + d] ?? 0),
+        [0, 0.5, -0.5][k] ?? 0,
+      );
+      const [y, weight] = [targets[n * 3 + k] ?? 0, weights[n * 3 + k] ?? 0];
+      return (weight * (Math.max(z, 0) - z * y + Math.log1p(Math.exp(-Math.abs(z))))) / 6;
+    }),
+  );
+  assert.ok(Math.abs(loss - expected.reduce((a, b) => a + b, 0)) < 1e-5);
+  for (const i of gradient.keys()) {
+    const moved = (by: number): Float32Array => w.map((v, at) => (at === i ? v + by : v));
+    const numeric = ((await lossAt(moved(1e-2))).loss - (await lossAt(moved(-1e-2))).loss) / 2e-2;
+    assert.ok(Math.abs(numeric - (gradient[i] ?? 9)) < 2e-3, `w[${i}]: ${gradient[i]} against ${numeric}`);
+  }
+  await session.release();
+});
+
 test('SAME padding puts the odd pixel at the end', () => {
   const cases: [number, number, number, readonly [number, number]][] = [
     [160, 3, 2, [0, 1]],

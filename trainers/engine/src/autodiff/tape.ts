@@ -218,6 +218,21 @@ export class Tape {
     const scaled = g.op('Mul', [difference, g.op('Mul', [weights.name, g.scalar(1 / n)])]);
     this.#gradients.set(logits.name, scaled);
   }
+  /**
+   * Emits the scalar `loss`: the mean over rows and columns of weight · binary cross entropy of sigmoid(logits).
+   * targets 0..1 and weights, both [N,K]: each label is there or not, whatever the others are.
+   */
+  sigmoidCrossEntropy(logits: Value, targets: Value, weights: Value): void {
+    const g = this.graph;
+    const [n, k] = shape2(logits);
+    const share = g.op('Mul', [weights.name, g.scalar(1 / (n * k))]);
+    // max(z, 0) − z·y + log(1 + exp(−|z|)), which no logit makes overflow.
+    const overhang = g.op('Softplus', [g.op('Neg', [g.op('Abs', [logits.name])])]);
+    const linear = g.op('Sub', [g.op('Relu', [logits.name]), g.op('Mul', [logits.name, targets.name])]);
+    this.graph.op('Identity', [this.#sum(g.op('Mul', [g.op('Add', [linear, overhang]), share]), [0, 1])], {}, 'loss');
+    const difference = g.op('Sub', [g.op('Sigmoid', [logits.name]), targets.name]);
+    this.#gradients.set(logits.name, g.op('Mul', [difference, share]));
+  }
   /** Runs the rules backwards, names the gradients, encodes. `outputs` are further results wanted beside them. */
   finish(outputs: readonly string[]): Buffer {
     for (const rule of this.#rules.toReversed()) rule();

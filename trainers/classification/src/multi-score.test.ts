@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { averagePrecision, labelReports, multiScoreOf, predictedOf, thresholdsOf } from './multi-score.ts';
+import type { Judged } from './score.ts';
+
+const judgedOf = (...rows: [classes: number[], probabilities: number[]][]): Judged[] =>
+  rows.map(([classes, probabilities]) => ({ classes, probabilities: Float64Array.from(probabilities) }));
+const near = (a: number | undefined, b: number): void =>
+  assert.ok(Math.abs((a ?? NaN) - b) < 1e-9, `${a} against ${b}`);
+
+test('average precision by hand: ranks 1, 3 and 5 of five', () => {
+  const judged = judgedOf([[0], [0.9]], [[], [0.8]], [[0], [0.7]], [[], [0.6]], [[0], [0.5]]);
+  near(averagePrecision(judged, 0), (1 + 2 / 3 + 3 / 5) / 3);
+  near(averagePrecision(judged, 1), 0);
+  near(averagePrecision(judgedOf([[0], [0.2]], [[], [0.1]]), 0), 1);
+});
+test('pictures of the same probability share a rank: no order among them flatters', () => {
+  const judged = judgedOf([[0], [0.5]], [[], [0.5]], [[], [0.5]], [[0], [0.5]]);
+  near(averagePrecision(judged, 0), 0.5);
+});
+
+test('thresholds give the best F1, between two pictures, near a half where there is room', () => {
+  const judged = judgedOf(
+    [[0], [0.3, 0.9]],
+    [
+      [0, 1],
+      [0.28, 0.8],
+    ],
+    [[], [0.1, 0.2]],
+    [[], [0.05, 0.1]],
+  );
+  const [a = 0, b = 0] = thresholdsOf(judged, 2);
+  assert.ok(a > 0.1 && a < 0.28, String(a));
+  assert.deepEqual(predictedOf(Float64Array.of(0.3, 0.9), [a, b]), [0, 1]);
+  // One hit and nothing wrong, or that hit and one wrong: the former.
+  assert.ok(b > 0.2 && b < 0.9);
+  assert.deepEqual(thresholdsOf(judgedOf([[], [0.4]], [[], [0.6]]), 1), [0.5]);
+  assert.deepEqual(thresholdsOf(judgedOf([[0], [0.9]], [[], [0.2]]), 1), [0.5]);
+});
+
+test('micro and macro F1, exact matches and reports of a small table', () => {
+  const judged = judgedOf(
+    [[0], [0.9, 0.1, 0.1]],
+    [
+      [0, 1],
+      [0.8, 0.3, 0.1],
+    ],
+    [[1], [0.6, 0.7, 0.1]],
+    [[], [0.1, 0.2, 0.9]],
+  );
+  const thresholds = [0.5, 0.5, 0.5];
+  const score = multiScoreOf(judged, thresholds);
+  near(score.micro_f1, (2 * 3) / (2 * 3 + 2 + 1));
+  // Label 2 is on no picture: it does not count in the means.
+  near(score.macro_f1, (0.8 + 2 / 3) / 2);
+  near(score.exact_match, 1 / 4);
+  near(score.mean_average_precision, (1 + 1) / 2);
+  const [a, b, c] = labelReports(judged, thresholds, ['a', 'b', 'c']);
+  assert.deepEqual([a?.precision, a?.recall, a?.support, a?.threshold], [2 / 3, 1, 2, 0.5]);
+  assert.deepEqual([b?.precision, b?.recall, b?.f1], [1, 0.5, 2 / 3]);
+  assert.deepEqual([c?.precision, c?.support, c?.average_precision], [0, 0, 0]);
+  assert.deepEqual(multiScoreOf([], thresholds), {
+    micro_f1: 0,
+    macro_f1: 0,
+    exact_match: 0,
+    mean_average_precision: 0,
+  });
+});

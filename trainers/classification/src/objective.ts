@@ -1,0 +1,83 @@
+/** What differs between the two kinds of classifier: what a picture teaches, and what counts as good. */
+import type { OutputKind } from './network.ts';
+import { classWeights, labelWeights } from './dataset.ts';
+import type { Example, Task } from './dataset.ts';
+import { multiScoreOf, thresholdsOf } from './multi-score.ts';
+import { crossEntropy, scoreOf, softmax } from './score.ts';
+import type { Judged } from './score.ts';
+
+export interface Validation {
+  loss: number;
+  /** Decides, the larger the better: accuracy, or the mean average precision of the labels. */
+  score: number;
+  /** What people are shown: accuracy, or the micro F1 at the best thresholds. */
+  shown: number;
+}
+/** Better: a larger score, or the same with a smaller loss. */
+export const isBetter = (a: Validation, b: Validation): boolean =>
+  a.score > b.score || (a.score === b.score && a.loss < b.loss);
+
+export interface Objective {
+  task: Task;
+  output: OutputKind;
+  /** Wanted output of a picture, one number per class. */
+  target(classes: readonly number[], smoothing: number): number[];
+  /** Weights of its loss: one number, or one per class. */
+  weights(classes: readonly number[]): readonly number[];
+  probabilities(logits: Float32Array): Float64Array;
+  loss(judged: readonly Judged[]): number;
+  validation(judged: readonly Judged[]): Validation;
+}
+
+/** @param examples - those that training sees: rare classes count more. */
+export function objectiveOf(task: Task, examples: readonly Example[], labels: readonly string[]): Objective {
+  return task === 'single_label_classification' ? singleLabel(examples, labels) : multiLabel(examples, labels);
+}
+
+function singleLabel(examples: readonly Example[], labels: readonly string[]): Objective {
+  const perClass = classWeights(examples, labels.length);
+  return {
+    task: 'single_label_classification',
+    output: 'softmax',
+    target: ([label], smoothing) => labels.map((_, k) => (k === label ? 1 - smoothing : 0) + smoothing / labels.length),
+    weights: ([label = -1]) => [perClass[label] ?? 1],
+    probabilities: softmax,
+    loss: crossEntropy,
+    validation: (judged) => {
+      const { accuracy } = scoreOf(judged, labels);
+      return { loss: crossEntropy(judged), score: accuracy, shown: accuracy };
+    },
+  };
+}
+
+const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
+const surest = 1e-7;
+
+function binaryCrossEntropy(judged: readonly Judged[]): number {
+  let sum = 0;
+  let count = 0;
+  for (const { classes, probabilities } of judged) {
+    for (const [k, p] of probabilities.entries()) {
+      sum -= Math.log(Math.max(surest, classes.includes(k) ? p : 1 - p));
+      count++;
+    }
+  }
+  return sum / count;
+}
+
+function multiLabel(examples: readonly Example[], labels: readonly string[]): Objective {
+  const positive = labelWeights(examples, labels.length);
+  return {
+    task: 'multi_label_classification',
+    output: 'sigmoid',
+    // Smoothing as with one label: a share of the way to not knowing.
+    target: (classes, smoothing) => labels.map((_, k) => (classes.includes(k) ? 1 - smoothing / 2 : smoothing / 2)),
+    weights: (classes) => positive.map((weight, k) => (classes.includes(k) ? weight : 1)),
+    probabilities: (logits) => Float64Array.from(logits, sigmoid),
+    loss: binaryCrossEntropy,
+    validation: (judged) => {
+      const { micro_f1, mean_average_precision } = multiScoreOf(judged, thresholdsOf(judged, labels.length));
+      return { loss: binaryCrossEntropy(judged), score: mean_average_precision, shown: micro_f1 };
+    },
+  };
+}

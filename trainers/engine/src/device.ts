@@ -1,0 +1,123 @@
+/** Where a training runs: on a GPU when there is one that computes what the CPU computes, else on the CPU. */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { openSession } from './runtime.ts';
+import type { Feeds, Place, Session } from './runtime.ts';
+
+export interface Device {
+  place: Place;
+  /** As evaluation.json says it. */
+  name: 'cpu' | 'cuda';
+  /** One sentence for people: why this one. */
+  reason: string;
+  /** The job asked for a GPU and does not get one. */
+  isSecondBest: boolean;
+}
+export interface Gpu {
+  name: string;
+  /** Of its memory, 0..1. */
+  freeShare: number;
+}
+/** What a computer offers. */
+export interface DevicePort {
+  /** Whether ONNX Runtime brings the CUDA provider, which its operator installs. */
+  hasCuda(): boolean;
+  /** Those that this process may use, in the order in which CUDA counts them. */
+  gpus(): Promise<readonly Gpu[]>;
+  open(model: Uint8Array, place: Place): Promise<Session>;
+}
+/** One step of the training at hand. */
+export interface Trial {
+  model: Uint8Array;
+  feeds: Feeds;
+}
+
+/** Memory in use by others that a job without a claim to a GPU puts up with. */
+const freeEnough = 0.9;
+export const lossTolerance = 1e-3;
+
+/**
+ * @param wanted - GPUs that the job asked for. With none it takes a GPU only where one is free.
+ * @param trial - made only when there is a GPU to try.
+ */
+export async function chooseDevice(port: DevicePort, wanted: number, trial: () => Trial): Promise<Device> {
+  const cpu = (reason: string): Device => ({ place: 'cpu', name: 'cpu', reason, isSecondBest: wanted > 0 });
+  const gpus = await port.gpus();
+  if (gpus.length === 0) return cpu('There is no GPU that this process may use.');
+  if (!port.hasCuda()) {
+    return cpu(`There is a GPU (${gpus[0]?.name}), but ONNX Runtime's CUDA provider is not installed.`);
+  }
+  const index = gpus.reduce((best, gpu, i) => (gpu.freeShare > (gpus[best]?.freeShare ?? 0) ? i : best), 0);
+  const gpu = gpus[index];
+  if (!gpu || (wanted === 0 && gpu.freeShare < freeEnough))
+    return cpu('Every GPU is in use, and the job asked for none.');
+  try {
+    const { model, feeds } = trial();
+    const [there, here] = [await lossOf(port, { cuda: index }, model, feeds), await lossOf(port, 'cpu', model, feeds)];
+    const difference = Math.abs(there - here);
+    if (!(difference < lossTolerance)) {
+      return cpu(`One step on ${gpu.name} gave the loss ${there}, on the CPU ${here}: the GPU is not used.`);
+    }
+    const reason = `One step on ${gpu.name} gave the loss of the CPU to ${difference.toExponential(0)}.`;
+    return { place: { cuda: index }, name: 'cuda', reason, isSecondBest: false };
+  } catch (e) {
+    const [line] = (e instanceof Error ? e.message : String(e)).split('\n');
+    return cpu(`${gpu.name} cannot be used: ${line}`);
+  }
+}
+
+async function lossOf(port: DevicePort, place: Place, model: Uint8Array, feeds: Feeds): Promise<number> {
+  const session = await port.open(model, place);
+  try {
+    const results = await session.run(feeds);
+    return results('loss')[0] ?? Number.NaN;
+  } finally {
+    await session.release();
+  }
+}
+
+/** @param text - lines of `index, uuid, name, memory used, memory total`; @param visible - CUDA_VISIBLE_DEVICES. */
+export function gpusIn(text: string, visible: string | undefined): Gpu[] {
+  const all = text
+    .split('\n')
+    .map((line) => line.split(',').map((cell) => cell.trim()))
+    .flatMap(([index = '', uuid = '', name = '', used = '', total = '']) =>
+      Number(total) > 0 ? [{ index, uuid, name, freeShare: 1 - Number(used) / Number(total) }] : [],
+    );
+  if (visible === undefined) return all.map(({ name, freeShare }) => ({ name, freeShare }));
+  const seen: Gpu[] = [];
+  for (const wanted of visible.split(',').map((one) => one.trim())) {
+    const found = all.find(({ index, uuid }) => index === wanted || (wanted !== '' && uuid.startsWith(wanted)));
+    // CUDA itself ignores what follows the first one that it does not know.
+    if (!found) break;
+    seen.push({ name: found.name, freeShare: found.freeShare });
+  }
+  return seen;
+}
+
+/** This computer. */
+export function thisComputer(threads: number): DevicePort {
+  return {
+    hasCuda: () => {
+      const folder = path.dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'));
+      const libraries = path.join(folder, 'bin');
+      if (!existsSync(libraries)) return false;
+      const here = path.join(process.platform, process.arch) + path.sep;
+      const files = readdirSync(libraries, { recursive: true, encoding: 'utf8' });
+      return files.some((file) => file.includes(here) && path.basename(file).includes('providers_cuda'));
+    },
+    gpus: async () => {
+      const query = ['--query-gpu=index,uuid,name,memory.used,memory.total', '--format=csv,noheader,nounits'];
+      try {
+        const { stdout } = await promisify(execFile)('nvidia-smi', query, { timeout: 10_000 });
+        return gpusIn(stdout, process.env['CUDA_VISIBLE_DEVICES']);
+      } catch {
+        return []; // no driver, no GPU
+      }
+    },
+    open: (model, place) => openSession(model, threads, place),
+  };
+}
