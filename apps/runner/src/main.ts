@@ -1,17 +1,21 @@
 import { errorText } from '@platform/kit';
 import { FolderLocked, onSignals, Usage } from '@platform/kit/node';
-import { readOptions } from './options.ts';
+import { startAttempt } from './executor/start-attempt.ts';
+import { readAttemptOptions, readOptions } from './options.ts';
 import { startRunner } from './start.ts';
 import { builtInTrainers } from './trainer/command.ts';
 
 const stop = onSignals();
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
+  const [first, ...rest] = process.argv.slice(2);
+  if (first === 'attempt') return startAttempt(readAttemptOptions(rest, process.env), builtInTrainers, stop);
   await startRunner(readOptions(process.argv.slice(2), process.env), builtInTrainers, stop);
+  return 0;
 }
 
 main().then(
-  () => process.exit(0),
+  (code) => process.exit(code),
   (error: unknown) => {
     const isForPeople = error instanceof Usage || error instanceof FolderLocked;
     const text = isForPeople || !(error instanceof Error) ? errorText(error) : (error.stack ?? error.message);

@@ -1,12 +1,10 @@
 import path from 'node:path';
-import type { Secret } from '@platform/kit';
-import { options, Usage, type OptionTable } from '@platform/kit/node';
+import { Secret } from '@platform/kit';
+import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
+import { engineOptions, engineTable, type EngineOptions } from './executor/engine-options.ts';
 
-const table = {
-  url: { type: 'string', description: 'Address of the management server, such as http://127.0.0.1:8080.' },
-  apiKeyId: { type: 'string', description: 'ID of an API key with the runner role.' },
-  apiKey: { type: 'secret', description: 'The API key.' },
-  folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, picture cache, identity.' },
+/** Of whoever runs jobs on this computer. */
+const workTable = {
   cacheMib: { type: 'number', default: 2048, min: 16, description: 'Limit of the picture cache in MiB.' },
   graceSeconds: {
     type: 'number',
@@ -25,43 +23,97 @@ const table = {
   },
 } as const satisfies OptionTable;
 
-export interface RunnerOptions {
-  url: string;
-  apiKeyId: string;
-  apiKey: Secret;
-  /** Absolute. */
-  folder: string;
+const table = {
+  url: { type: 'string', description: 'Address of the management server, such as http://127.0.0.1:8080.' },
+  runnerToken: { type: 'secret', description: 'An API key with the runner role, as <key id>:<key>.' },
+  apiKeyId: { type: 'string', description: 'Or the two parts of it: its ID …' },
+  apiKey: { type: 'secret', description: '… and the key.' },
+  folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, picture cache, identity.' },
+  ...workTable,
+  ...engineTable,
+} as const satisfies OptionTable;
+
+const attemptTable = {
+  order: { type: 'string', default: '-', description: 'File with the order of the attempt; -: standard input.' },
+  folder: { type: 'string', description: 'Folder for jobs and the picture cache; else a temporary one.' },
+  ...workTable,
+} as const satisfies OptionTable;
+
+/** How jobs are run on this computer. */
+export interface WorkOptions {
   cacheBytes: number;
   graceMs: number;
   keepJobs: boolean;
   debug: boolean;
   logFormat: 'text' | 'json';
 }
+export interface RunnerOptions extends WorkOptions {
+  url: string;
+  apiKeyId: string;
+  apiKey: Secret;
+  /** Absolute. */
+  folder: string;
+  engine: EngineOptions;
+}
+export interface AttemptOptions extends WorkOptions {
+  order: string;
+  /** Absolute. */
+  folder: string | undefined;
+}
+
+function workOptions(given: OptionValues<typeof workTable>): WorkOptions {
+  const { cacheMib, graceSeconds, keepJobs, debug, logFormat } = given;
+  return { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000, keepJobs, debug, logFormat };
+}
+
+/** @throws Usage */
+export function readAttemptOptions(argv: readonly string[], env: Record<string, string | undefined>): AttemptOptions {
+  const about = 'Runs one attempt on a training job, as a runner ordered it through an engine.';
+  const given = options(attemptTable, {
+    program: 'platform-runner attempt',
+    about,
+    argv,
+    env,
+    envPrefix: 'PLATFORM_ATTEMPT',
+  });
+  const folder = given.folder === undefined ? undefined : path.resolve(given.folder);
+  return { ...workOptions(given), order: given.order, folder };
+}
 
 /** @throws Usage */
 export function readOptions(argv: readonly string[], env: Record<string, string | undefined>): RunnerOptions {
   const given = options(table, {
     program: 'platform-runner',
-    about: 'Runs training jobs of one organization on this computer.',
+    about: 'Runs training jobs of one organization on this computer, or on a cluster through its engine.',
     argv,
     env,
   });
-  const { url, apiKeyId, apiKey } = given;
+  const { url } = given;
   if (url === undefined || !URL.canParse(url)) {
     throw new Usage('Give the address of the management server: --url http://127.0.0.1:8080 or PLATFORM_URL.', 2);
   }
-  if (apiKeyId === undefined || apiKey === undefined) {
-    throw new Usage('Give an API key with the runner role in PLATFORM_API_KEY_ID and PLATFORM_API_KEY.', 2);
+  const key = given.runnerToken === undefined ? given : keyOf(given.runnerToken);
+  if (key.apiKeyId === undefined || key.apiKey === undefined) {
+    throw new Usage(
+      'Give an API key with the runner role in PLATFORM_RUNNER_TOKEN as <key id>:<key>, or in PLATFORM_API_KEY_ID and PLATFORM_API_KEY.',
+      2,
+    );
   }
+  const address = url.replace(/\/+$/, '');
   return {
-    url: url.replace(/\/+$/, ''),
-    apiKeyId,
-    apiKey,
+    ...workOptions(given),
+    url: address,
+    apiKeyId: key.apiKeyId,
+    apiKey: key.apiKey,
     folder: path.resolve(given.folder),
-    cacheBytes: given.cacheMib * 2 ** 20,
-    graceMs: given.graceSeconds * 1000,
-    keepJobs: given.keepJobs,
-    debug: given.debug,
-    logFormat: given.logFormat,
+    engine: engineOptions(given, address),
   };
+}
+
+function keyOf(token: Secret): { apiKeyId: string; apiKey: Secret } {
+  const [, id, key] = /^([^:\s]+):(\S+)$/.exec(token.reveal().trim()) ?? [];
+  if (id === undefined || key === undefined) {
+    throw new Usage('The runner token must be <key id>:<key>, in PLATFORM_RUNNER_TOKEN or --runner-token.', 2);
+  }
+  return { apiKeyId: id, apiKey: new Secret(key) };
 }

@@ -4,17 +4,14 @@ import path from 'node:path';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
-import { connectBlobs } from './cloud/blobs.ts';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
-import { pictureCache } from './job/cache.ts';
 import { removeJobFolders } from './job/folder.ts';
-import { localOffer } from './offer.ts';
+import { startDispatcher } from './executor/start-dispatcher.ts';
+import { makeWorkshop } from './make-workshop.ts';
 import type { RunnerOptions } from './options.ts';
-import { version } from './version.ts';
 import { runRunner } from './run-runner.ts';
 import type { Trainers } from './trainer/command.ts';
-import { trainerEnv } from './trainer/environment.ts';
 import { killOrphan } from './trainer/orphan.ts';
 
 const clock = systemClock;
@@ -30,22 +27,14 @@ export async function startRunner(given: RunnerOptions, trainers: Trainers, sign
   const session = openSession(transport, { id: given.apiKeyId, key: given.apiKey }, clock);
   const runnerId = await identity(path.join(given.folder, 'runner.json'));
   log.info('the runner is up', { runnerId, url: given.url, folder: given.folder });
-  await runRunner(
-    {
-      root: given.folder,
-      queue: connectQueue(transport, session, runnerId, clock),
-      blobs: connectBlobs(given.url, session),
-      cache: pictureCache(path.join(given.folder, 'cache'), given.cacheBytes, () => clock.wall()),
-      trainers,
-      offer: localOffer(trainers, version),
-      graceMs: given.graceMs,
-      keepJobs: given.keepJobs,
-      env: trainerEnv(process.env),
-      clock,
-      log,
-    },
-    signal,
-  );
+  const queue = connectQueue(transport, session, runnerId, clock);
+  if (given.engine.executor === 'local') {
+    const cacheFolder = path.join(given.folder, 'cache');
+    const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, clock, log };
+    await runRunner(makeWorkshop(given, place), signal);
+  } else {
+    await startDispatcher(given, { queue, runnerId, trainers, clock, log }, signal);
+  }
   log.info('the runner has ended');
 }
 

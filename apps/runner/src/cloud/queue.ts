@@ -18,7 +18,8 @@ import type { Session } from './session.ts';
 
 /** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */
 export interface Queue {
-  lease(offer: Offer, waitMs: number, signal: AbortSignal): Promise<Job | undefined>;
+  /** @param running - jobs that the runner has in hand while it asks for more. */
+  lease(offer: Offer, waitMs: number, signal: AbortSignal, running?: readonly string[]): Promise<Job | undefined>;
   /** @returns whether the job is to be stopped. */
   report(attempt: AttemptId, news: News, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
   complete(attempt: AttemptId, files: JobFiles, signal: AbortSignal): Promise<void>;
@@ -65,7 +66,7 @@ export function connectQueue(transport: Transport, session: Session, runnerId: s
   ): Promise<T> =>
     session.call(signal, (headers) => within(ms, { what, clock, signal }, (inner) => f({ signal: inner, headers })));
   return {
-    lease: async ({ kinds, containers, ...offer }, waitMs, signal) => {
+    lease: async ({ kinds, containers, ...offer }, waitMs, signal, running = []) => {
       const request = {
         ...offer,
         runnerId,
@@ -75,6 +76,7 @@ export function connectQueue(transport: Transport, session: Session, runnerId: s
           ...(endOfLife === undefined ? {} : { eol: timestampFromMs(endOfLife) }),
         })),
         wait: durationFromMs(waitMs),
+        runningJobIds: [...running],
       };
       return (await call('LeaseJob', deadlineMs + waitMs, signal, (o) => client.leaseJob(request, o))).job;
     },

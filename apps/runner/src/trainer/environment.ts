@@ -1,4 +1,18 @@
-const passedOn = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'TZ', 'SystemRoot', 'NODE_ENV', 'LD_LIBRARY_PATH'];
+const passedOn = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'TMPDIR',
+  'TZ',
+  'SystemRoot',
+  'NODE_ENV',
+  'LD_LIBRARY_PATH',
+  // Which GPUs and how many threads an engine allows.
+  'CUDA_VISIBLE_DEVICES',
+  'NVIDIA_VISIBLE_DEVICES',
+  'OMP_NUM_THREADS',
+];
 
 /** What a trainer sees of the runner's environment: nothing secret. */
 export function trainerEnv(own: Record<string, string | undefined>): Record<string, string | undefined> {

@@ -1,0 +1,261 @@
+/**
+ * The life of one attempt that an engine runs, as the dispatcher sees it, as data. The attempt itself reports, uploads and
+ * says how it ended; the dispatcher hands it over, keeps its lease, passes a cancel on, and says what the engine says when
+ * the attempt died without a word. Instants are ms of the monotonic clock. What is done answers with an event, always.
+ */
+import type { Failure } from '../attempt-life.ts';
+import type { EngineStatus } from './engine.ts';
+
+/** What is wanted of a job that is being ended: `drop`: nothing is said, it is no longer ours. */
+export type Will = 'stop' | 'drop' | 'handBack';
+
+/** When to look at the engine next. */
+interface Look {
+  readonly at: number;
+  readonly paceMs: number;
+  /** Since when the engine does not answer. */
+  readonly silentSince: number | undefined;
+}
+export type State =
+  | { readonly at: 'submitting'; readonly since: number; readonly next: number; readonly will: Will | 'run' }
+  | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly look: Look }
+  | { readonly at: 'running'; readonly look: Look }
+  /** It is to end. `cancelAt`: when the engine is asked to do that; until then the attempt may do it by itself. */
+  | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly look: Look }
+  /** The queue is being told how it ended. */
+  | { readonly at: 'closing' }
+  | { readonly at: 'ended' }
+  /** This dispatcher ends; the attempt goes on, and the next dispatcher takes over. */
+  | { readonly at: 'left' };
+
+export type Event =
+  /** `isKnown`: submitted by an earlier run of the dispatcher. */
+  | { readonly is: 'begin'; readonly isKnown: boolean }
+  | { readonly is: 'submitted' }
+  | { readonly is: 'refused'; readonly failure: Failure }
+  | { readonly is: 'unreachable'; readonly problem: string }
+  | { readonly is: 'seen'; readonly status: EngineStatus }
+  | { readonly is: 'stopOrdered' }
+  | { readonly is: 'leaseLost' }
+  | { readonly is: 'shutdown' }
+  | { readonly is: 'told' }
+  | { readonly is: 'due' };
+
+export type Effect =
+  | { readonly do: 'submit' }
+  | { readonly do: 'look' }
+  | { readonly do: 'cancel' }
+  /** A line for the job's log. */
+  | { readonly do: 'note'; readonly text: string }
+  | { readonly do: 'fail'; readonly failure: Failure | EngineFailure }
+  | { readonly do: 'confirmStop' };
+
+/** A failure whose words the engine's name and reference complete. */
+export type EngineFailure =
+  | { readonly because: 'ended'; readonly status: Extract<EngineStatus, { at: 'ended' | 'absent' }> }
+  | { readonly because: 'stuck'; readonly why: string; readonly minutes: number }
+  | { readonly because: 'unreachable'; readonly problem: string }
+  | { readonly because: 'handedBack' };
+
+export interface Patience {
+  readonly firstLookMs: number;
+  readonly longestLookMs: number;
+  /** An engine that does not answer is waited for. */
+  readonly silenceMs: number;
+  /** A job that cannot start unless a person mends something. */
+  readonly stuckMs: number;
+  /** A job that waits for its turn; Infinity: for ever. */
+  readonly pendingMs: number;
+  /** The attempt ends by itself when it is told to; after this time the engine ends it. */
+  readonly graceMs: number;
+}
+export const usualPatience: Patience = {
+  firstLookMs: 500,
+  longestLookMs: 30_000,
+  silenceMs: 15 * 60_000,
+  stuckMs: 10 * 60_000,
+  pendingMs: Infinity,
+  graceMs: 20_000,
+};
+const slower = 1.5;
+
+export interface Next {
+  readonly state: State;
+  readonly effects: readonly Effect[];
+}
+
+export const initial = (now: number): State => ({ at: 'submitting', since: now, next: Infinity, will: 'run' });
+
+/** When the state wants the event `due`. */
+export function deadline(state: State): number {
+  switch (state.at) {
+    case 'submitting':
+      return state.next;
+    case 'waiting':
+    case 'running':
+      return state.look.at;
+    case 'ending':
+      return Math.min(state.look.at, state.cancelAt);
+    default:
+      return Infinity;
+  }
+}
+
+/**
+ * The dispatcher speaks for the attempt as long as it knows something of it. When the engine has been silent for too long
+ * the attempt's own reports decide: if it lives they keep the lease, else the lease runs out.
+ */
+export function keepsLease(state: State, now: number, { silenceMs }: Patience): boolean {
+  switch (state.at) {
+    case 'running':
+      return state.look.silentSince === undefined || now - state.look.silentSince < silenceMs;
+    case 'closing':
+    case 'ended':
+    case 'left':
+      return false;
+    default:
+      return true;
+  }
+}
+
+export function step(state: State, event: Event, now: number, patience: Patience): Next {
+  const { firstLookMs, longestLookMs, silenceMs } = patience;
+  const to = (next: State, ...effects: Effect[]): Next => ({ state: next, effects });
+  const soon: Look = { at: now + firstLookMs, paceMs: firstLookMs, silentSince: undefined };
+  const looking = { do: 'look' } as const;
+  const close = (...effects: Effect[]): Next => to({ at: 'closing' }, ...effects);
+  const failed = (failure: EngineFailure | Failure, ...before: Effect[]): Next =>
+    close(...before, { do: 'fail', failure });
+  const end = (will: Will, cancelAt: number): Next =>
+    cancelAt <= now
+      ? to({ at: 'ending', will, cancelAt: Infinity, look: soon }, { do: 'cancel' })
+      : to({ at: 'ending', will, cancelAt, look: soon });
+  const closeFor = (will: Will): Next =>
+    will === 'drop'
+      ? to({ at: 'ended' })
+      : will === 'stop'
+        ? close({ do: 'confirmStop' })
+        : failed({ because: 'handedBack' });
+  /** While a look is under way nothing is due: its answer sets the next one. */
+  const later = (look: Look): Look => ({ ...look, at: Infinity });
+  const after = (look: Look, isNews: boolean): Look => {
+    const paceMs = isNews ? firstLookMs : Math.min(look.paceMs * slower, longestLookMs);
+    return { at: now + paceMs, paceMs, silentSince: undefined };
+  };
+  const afterSilence = (look: Look): Look => ({
+    ...after(look, false),
+    silentSince: look.silentSince ?? now,
+  });
+
+  switch (state.at) {
+    case 'ended':
+    case 'left':
+      return to(state);
+    case 'closing':
+      return event.is === 'told' ? to({ at: 'ended' }) : to(state);
+
+    case 'submitting':
+      switch (event.is) {
+        case 'begin':
+          return event.isKnown
+            ? to({ at: 'waiting', since: now, why: '', look: later(soon) }, looking)
+            : to(state, { do: 'submit' });
+        case 'due':
+          return now < state.next ? to(state) : to({ ...state, next: Infinity }, { do: 'submit' });
+        case 'submitted':
+          return state.will === 'run' ? to({ at: 'waiting', since: now, why: '', look: soon }) : end(state.will, now);
+        case 'refused':
+          return state.will === 'run' ? failed(event.failure) : closeFor(state.will);
+        case 'unreachable':
+          // Should the submit have got through, the attempt finds its lease lost and ends.
+          if (state.will !== 'run') return closeFor(state.will);
+          if (now - state.since >= silenceMs) return failed({ because: 'unreachable', problem: event.problem });
+          return to({ ...state, next: now + Math.min(firstLookMs * 2 + (now - state.since) / 2, longestLookMs) });
+        case 'stopOrdered':
+          return state.will === 'run' ? willEnd(state, 'stop') : to(state);
+        case 'leaseLost':
+          return willEnd(state, 'drop');
+        case 'shutdown':
+          return state.will === 'run' ? willEnd(state, 'handBack') : to(state);
+        default:
+          return to(state);
+      }
+
+    case 'waiting':
+    case 'running':
+      switch (event.is) {
+        case 'due':
+          return now < state.look.at ? to(state) : to({ ...state, look: later(state.look) }, looking);
+        case 'seen':
+          return seen(state, event.status);
+        case 'refused':
+        case 'unreachable': {
+          const problem = event.is === 'refused' ? event.failure.message : event.problem;
+          const look = afterSilence(state.look);
+          const isOver = now - (look.silentSince ?? now) >= silenceMs;
+          return state.at === 'waiting' && isOver
+            ? failed({ because: 'unreachable', problem })
+            : to({ ...state, look });
+        }
+        case 'stopOrdered':
+          return end('stop', state.at === 'waiting' ? now : now + patience.graceMs);
+        case 'leaseLost':
+          // Most often the attempt has said how it ended, and is about to leave.
+          return end('drop', now + (state.at === 'waiting' ? firstLookMs * 4 : patience.graceMs));
+        case 'shutdown':
+          return state.at === 'waiting' ? end('handBack', now) : to({ at: 'left' });
+        default:
+          return to(state);
+      }
+
+    case 'ending':
+      switch (event.is) {
+        case 'due':
+          if (now >= state.cancelAt) return to({ ...state, cancelAt: Infinity }, { do: 'cancel' });
+          return now < state.look.at ? to(state) : to({ ...state, look: later(state.look) }, looking);
+        case 'seen':
+          if (event.status.at === 'ended' || event.status.at === 'absent') return closeFor(state.will);
+          return to({ ...state, look: after(state.look, false) });
+        case 'refused':
+        case 'unreachable': {
+          const look = afterSilence(state.look);
+          if (now - (look.silentSince ?? now) >= silenceMs) return closeFor(state.will);
+          // It may have been the order to end that did not arrive.
+          return to({ ...state, look, cancelAt: state.cancelAt === Infinity ? look.at : state.cancelAt });
+        }
+        case 'leaseLost':
+          return to({ ...state, will: 'drop' });
+        case 'stopOrdered':
+          return state.will === 'handBack' ? to({ ...state, will: 'stop' }) : to(state);
+        case 'shutdown':
+          return to({ at: 'left' });
+        default:
+          return to(state);
+      }
+  }
+
+  function willEnd(from: Extract<State, { at: 'submitting' }>, will: Will): Next {
+    // Nothing is under way while it waits to ask again.
+    return from.next === Infinity ? to({ ...from, will }) : closeFor(will);
+  }
+  function seen(from: Extract<State, { at: 'waiting' | 'running' }>, status: EngineStatus): Next {
+    switch (status.at) {
+      case 'ended':
+      case 'absent':
+        return failed({ because: 'ended', status });
+      case 'running':
+        return to({ at: 'running', look: after(from.look, from.at === 'waiting') });
+      case 'pending': {
+        const since = from.at === 'waiting' ? from.since : now;
+        const limitMs = status.isStuck ? Math.min(patience.stuckMs, patience.pendingMs) : patience.pendingMs;
+        if (now - since >= limitMs) {
+          const minutes = Math.round(limitMs / 60_000);
+          return failed({ because: 'stuck', why: status.why, minutes }, { do: 'cancel' });
+        }
+        const isNews = from.at !== 'waiting' || status.why !== from.why;
+        const notes: Effect[] = isNews && status.why !== '' ? [{ do: 'note', text: `waits: ${status.why}` }] : [];
+        return to({ at: 'waiting', since, why: status.why, look: after(from.look, isNews) }, ...notes);
+      }
+    }
+  }
+}

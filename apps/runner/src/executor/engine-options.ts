@@ -1,0 +1,118 @@
+/** Options of a runner that hands its jobs to an engine. */
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
+
+export const engineTable = {
+  executor: {
+    type: 'string',
+    choices: ['local', 'slurm', 'kubernetes'],
+    default: 'local',
+    description: 'What runs the jobs: this computer, or an engine that has a queue of its own.',
+  },
+  jobsAtOnce: {
+    type: 'number',
+    default: 4,
+    min: 1,
+    max: 1000,
+    description: 'Engine: most jobs in its hands at a time.',
+  },
+  enginePollSeconds: {
+    type: 'number',
+    default: 30,
+    min: 1,
+    max: 60,
+    description: 'Engine: longest time between two looks at a job.',
+  },
+  engineGpus: {
+    type: 'number',
+    default: 0,
+    min: 0,
+    max: 1024,
+    description: 'Engine: most GPUs that a job may ask for.',
+  },
+  engineCpus: { type: 'number', default: 2, min: 1, max: 1024, description: 'Engine: processors for each job.' },
+  pendingMinutes: {
+    type: 'number',
+    default: 0,
+    min: 0,
+    description: 'Engine: a job that waits longer in its queue fails; 0: it waits for ever.',
+  },
+  attemptUrl: { type: 'string', description: 'Engine: address of the management server as seen there; else --url.' },
+  attemptFolder: {
+    type: 'string',
+    description: 'Engine: folder on its computers for jobs and a picture cache; else a temporary one for each job.',
+  },
+  attemptCommand: {
+    type: 'string',
+    description: 'Slurm: shell words that start this program on a node; else this very program, at the same path.',
+  },
+  slurmUrl: {
+    type: 'string',
+    default: 'http://127.0.0.1:6820',
+    description: 'Address of slurmrestd; unix:/path for a socket.',
+  },
+  slurmUser: { type: 'string', default: 'root', description: 'Slurm user that the jobs run as.' },
+  slurmTokenFile: {
+    type: 'string',
+    description: 'File with a JWT for that user, read anew for each call; else `scontrol token` is run.',
+  },
+  slurmPartition: { type: 'string', description: 'Partition for the jobs.' },
+  slurmAccount: { type: 'string', description: 'Account for the jobs.' },
+  slurmQos: { type: 'string', description: 'Quality of service for the jobs.' },
+  slurmConstraints: { type: 'string', description: 'Features that nodes must have, such as a100.' },
+  slurmOutput: {
+    type: 'string',
+    default: '/dev/null',
+    description: 'Where a node writes what the program itself prints, such as /shared/log/%j.out.',
+  },
+  kubernetesUrl: { type: 'string', description: 'Address of the API server; inside of a cluster it is known.' },
+  kubernetesTokenFile: { type: 'string', description: 'File with a bearer token, read anew for each call.' },
+  kubernetesCaFile: { type: 'string', description: 'Certificates that sign the one of the API server.' },
+  kubernetesNamespace: { type: 'string', description: 'Namespace for the jobs; else that of the token, or default.' },
+  kubernetesImage: { type: 'string', description: 'Image with this program as its entry point.' },
+  kubernetesPod: {
+    type: 'string',
+    description: 'JSON that is laid over the pod: {"nodeSelector": …, "tolerations": …, "imagePullSecrets": …}.',
+  },
+} as const satisfies OptionTable;
+
+type Given = OptionValues<typeof engineTable>;
+export interface EngineOptions extends Given {
+  /** As nodes see the server. */
+  readonly attemptUrl: string;
+  readonly attemptCommand: string;
+}
+
+const program = fileURLToPath(new URL('../main.ts', import.meta.url));
+const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
+
+/** @throws Usage */
+export function engineOptions(given: Given, url: string): EngineOptions {
+  const attemptUrl = (given.attemptUrl ?? url).replace(/\/+$/, '');
+  if (!URL.canParse(attemptUrl)) throw new Usage(`--attempt-url ${attemptUrl} is no address.`, 2);
+  if (given.executor === 'kubernetes' && given.kubernetesImage === undefined) {
+    throw new Usage('Kubernetes needs an image with this program: --kubernetes-image. See docs/runners.md.', 2);
+  }
+  const files = ['slurmTokenFile', 'kubernetesTokenFile', 'kubernetesCaFile'] as const;
+  const resolved = files.map((name) => [name, given[name] === undefined ? undefined : path.resolve(given[name])]);
+  return {
+    ...given,
+    ...(Object.fromEntries(resolved) as Pick<Given, (typeof files)[number]>),
+    attemptUrl,
+    attemptCommand:
+      given.attemptCommand ??
+      [process.execPath, '--disable-warning=ExperimentalWarning', program].map(quoted).join(' '),
+  };
+}
+
+/** The whole command of an attempt, its order on standard input. */
+export const attemptLine = ({ attemptCommand, attemptFolder }: EngineOptions, more: readonly string[] = []): string =>
+  [
+    attemptCommand,
+    'attempt',
+    '--order',
+    '-',
+    ...(attemptFolder === undefined ? [] : ['--folder', quoted(attemptFolder)]),
+    ...more.map(quoted),
+  ].join(' ');

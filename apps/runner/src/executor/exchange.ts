@@ -1,0 +1,89 @@
+/** One JSON request to an engine over HTTP, HTTPS with an authority of its own, or a Unix socket. */
+import http from 'node:http';
+import https from 'node:https';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, isAbort, TimeoutError, within, type Clock } from '@platform/kit';
+import type { Engine } from './engine.ts';
+
+export interface Place {
+  readonly engine: Engine['name'];
+  /** `http://host:port`, `https://…`, or `unix:/path`. */
+  readonly url: string;
+  /** Certificates in PEM that sign the engine's. */
+  readonly ca?: string | undefined;
+  readonly clock: Clock;
+}
+export interface Request {
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+  readonly contentType?: string;
+}
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  /** The body as JSON; undefined when it is none. */
+  readonly json: unknown;
+}
+
+const deadlineMs = 15_000;
+/** Lists of large clusters. */
+const longestAnswer = 256 * 2 ** 20;
+
+/** Throws ENGINE_UNREACHABLE when there is no answer. */
+export async function exchange(place: Place, request: Request, signal: AbortSignal): Promise<Answer> {
+  const { engine, url, clock } = place;
+  try {
+    return await within(deadlineMs, { what: request.path, clock, signal }, (inner) => send(place, request, inner));
+  } catch (error) {
+    if (signal.aborted || (isAbort(error) && !(error instanceof TimeoutError))) throw error;
+    throw new PlatformError('ENGINE_UNREACHABLE', { engine, url, problem: errorText(error) }, error);
+  }
+}
+
+function send({ url, ca }: Place, request: Request, signal: AbortSignal): Promise<Answer> {
+  const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
+  const socketPath = url.startsWith('unix:') ? url.slice('unix:'.length) : undefined;
+  const target = new URL(request.path, socketPath === undefined ? url : 'http://localhost');
+  const options: https.RequestOptions = {
+    method: request.method,
+    signal,
+    agent: false,
+    headers: {
+      accept: 'application/json',
+      ...(body === undefined
+        ? {}
+        : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),
+      ...request.headers,
+    },
+    ...(socketPath === undefined ? {} : { socketPath }),
+    ...(ca === undefined ? {} : { ca }),
+  };
+  return new Promise((resolve, reject) => {
+    const sent = (target.protocol === 'https:' ? https : http).request(target, options, (response) => {
+      const parts: Buffer[] = [];
+      let size = 0;
+      response.on('data', (part: Buffer) => {
+        size += part.length;
+        if (size > longestAnswer) response.destroy(new Error(`the answer is larger than ${longestAnswer} bytes`));
+        else parts.push(part);
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(parts).toString('utf8');
+        resolve({ status: response.statusCode ?? 0, text, json: jsonOf(text) });
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

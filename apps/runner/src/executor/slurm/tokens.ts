@@ -1,0 +1,54 @@
+/** The JWT for slurmrestd: short-lived, so it is read anew. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, Secret, type Clock } from '@platform/kit';
+
+export interface Tokens {
+  /** Throws ENGINE_UNREACHABLE when there is none. */
+  get(signal: AbortSignal): Promise<Secret>;
+  /** The last one was not taken. */
+  forget(): void;
+}
+const lost = (problem: string, cause: unknown): PlatformError =>
+  new PlatformError('ENGINE_UNREACHABLE', { engine: 'Slurm', problem: `no token: ${problem}` }, cause);
+
+/** A file that somebody else renews. */
+export function tokenFile(file: string): Tokens {
+  return {
+    get: async () => {
+      const text = await readFile(file, 'utf8').catch((error: unknown) => {
+        throw lost(errorText(error), error);
+      });
+      return new Secret(text.trim().replace(/^SLURM_JWT=/, ''));
+    },
+    forget: () => {},
+  };
+}
+
+const lifeSeconds = 600;
+const exec = promisify(execFile);
+
+/** `scontrol token` on this computer. */
+export function tokenCommand(user: string, clock: Clock): Tokens {
+  let known: { token: Secret; until: number } | undefined;
+  return {
+    get: async (signal) => {
+      if (known && clock.now() < known.until) return known.token;
+      const args = ['token', `lifespan=${lifeSeconds}`, `username=${user}`];
+      const { stdout } = await exec('scontrol', args, { signal }).catch((error: unknown) => {
+        if (signal.aborted) throw error;
+        throw lost(`${errorText(error)}; give a file with --slurm-token-file`, error);
+      });
+      const text = /^SLURM_JWT=(\S+)$/m.exec(stdout)?.[1];
+      if (text === undefined) throw lost('scontrol token printed none', undefined);
+      const token = new Secret(text);
+      known = { token, until: clock.now() + (lifeSeconds * 1000) / 2 };
+      return token;
+    },
+    forget: () => {
+      known = undefined;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** One attempt on a computer of a cluster: what a dispatcher handed to the engine. */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { Code, ConnectError } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { PlatformError } from '@platform/contract/errors';
+import { createLog, type Secret } from '@platform/kit';
+import { stderrSink, systemClock } from '@platform/kit/node';
+import { runAttempt } from '../attempt.ts';
+import { connectQueue, type Queue } from '../cloud/queue.ts';
+import type { Session } from '../cloud/session.ts';
+import { makeWorkshop } from '../make-workshop.ts';
+import type { AttemptOptions } from '../options.ts';
+import type { Trainers } from '../trainer/command.ts';
+import { attemptKey, parseOrder } from './attempt-order.ts';
+import { firstLineOfAttempt } from './dispatch.ts';
+
+const clock = systemClock;
+
+/** How the program ends, for who looks at the engine: EX_TEMPFAIL when the attempt was taken from it. */
+const exitCodes = { complete: 0, confirmStop: 0, fail: 1, nothing: 75 } as const;
+
+/** @returns the exit code. Throws Usage when there is no order. */
+export async function startAttempt(given: AttemptOptions, trainers: Trainers, signal: AbortSignal): Promise<number> {
+  const level = given.debug ? 'debug' : 'info';
+  const log = createLog({ name: 'attempt', clock, level, sink: stderrSink(given.logFormat) });
+  const order = parseOrder(await (given.order === '-' ? text(process.stdin) : readFile(given.order, 'utf8')));
+  const { job, url, token, runnerId, graceMs } = order;
+  const folder = given.folder ?? (await mkdtemp(path.join(os.tmpdir(), 'platform-attempt-')));
+  const root = given.folder === undefined ? folder : path.join(folder, 'attempts', path.basename(attemptKey(job)));
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const session = tokenSession(token);
+  const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
+  const { queue, lastWord } = asAttempt(connectQueue(transport, session, runnerId, clock));
+  log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
+  try {
+    const cacheFolder = path.join(folder, 'cache');
+    const place = { root, cacheFolder, url, queue, session, trainers, clock, log };
+    await runAttempt(makeWorkshop({ ...given, graceMs }, place), job, signal);
+  } finally {
+    if (!given.keepJobs) await rm(root, { recursive: true, force: true });
+  }
+  return signal.aborted ? 143 : exitCodes[lastWord()];
+}
+
+/** A token that is not taken any more: the attempt is over. */
+function tokenSession(token: Secret): Session {
+  const authorization = `Bearer ${token.reveal()}`;
+  return {
+    call: async (_, f) => {
+      try {
+        return await f({ authorization });
+      } catch (error) {
+        const isOver = error instanceof ConnectError && error.code === Code.Unauthenticated;
+        throw isOver ? new PlatformError('LEASE_LOST', {}, error) : error;
+      }
+    },
+  };
+}
+
+/** Lines after those of the dispatcher; and no word about an end that the engine ordered: the dispatcher knows the reason. */
+function asAttempt(queue: Queue): { queue: Queue; lastWord(): keyof typeof exitCodes } {
+  let said: keyof typeof exitCodes = 'nothing';
+  const moved = <T extends { sequence: number }>(entries: readonly T[]): T[] =>
+    entries.map((entry) => ({ ...entry, sequence: entry.sequence + firstLineOfAttempt - 1 }));
+  return {
+    lastWord: () => said,
+    queue: {
+      ...queue,
+      report: (attempt, news, holdMs, signal) =>
+        queue.report(attempt, { ...news, logs: moved(news.logs), metrics: moved(news.metrics) }, holdMs, signal),
+      complete: async (...args) => {
+        await queue.complete(...args);
+        said = 'complete';
+      },
+      fail: async (attempt, failure, signal) => {
+        if (failure.code === 'RUNNER_STOPPED') return { willRetry: true };
+        const answer = await queue.fail(attempt, failure, signal);
+        said = 'fail';
+        return answer;
+      },
+      confirmStop: async (...args) => {
+        await queue.confirmStop(...args);
+        said = 'confirmStop';
+      },
+    },
+  };
+}
