@@ -1,0 +1,44 @@
+/**
+ * The management server as its program starts it, on a clock that the parent turns by lines on stdin: `advance <ms>` moves both
+ * clocks, `jump <ms>` the wall clock alone. Each is answered by a line on stdout. JUMPED_MS: where the wall clock stands at the start.
+ */
+import { createInterface } from 'node:readline';
+import { Cell, changedOr, type Clock, createLog } from '@platform/kit';
+import { onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { cloudOptions } from '../src/options.ts';
+import { startServer } from '../src/server.ts';
+
+const turned = new Cell({ aheadMs: 0, jumpedMs: Number(process.env['JUMPED_MS'] ?? 0) });
+const never = new AbortController().signal;
+const clock: Clock = {
+  now: () => systemClock.now() + turned.get().aheadMs,
+  wall: () => systemClock.wall() + turned.get().aheadMs + turned.get().jumpedMs,
+  async sleep(ms, signal = never) {
+    const end = clock.now() + ms;
+    while (!signal.aborted && clock.now() < end) await changedOr(turned, end - clock.now(), systemClock, signal);
+  },
+};
+const say = (answer: object): boolean => process.stdout.write(`${JSON.stringify(answer)}\n`);
+
+const stopped = onSignals();
+const options = cloudOptions(process.argv.slice(2), {});
+const log = createLog({ name: 'cloud', clock, level: options.logLevel, sink: stderrSink('text') });
+const server = await startServer(options, { clock, log });
+const { url, firstRun, dataFolder } = server;
+say({
+  url,
+  data_dir: dataFolder,
+  org_id: firstRun.orgId,
+  api_key_id: firstRun.apiKeyId,
+  api_key: firstRun.apiKey,
+  runner_key_id: firstRun.runnerKeyId,
+  runner_key: firstRun.runnerKey,
+});
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const [what, by] = line.split(' ');
+  turned.update(({ aheadMs, jumpedMs }) =>
+    what === 'advance' ? { aheadMs: aheadMs + Number(by), jumpedMs } : { aheadMs, jumpedMs: jumpedMs + Number(by) },
+  );
+  say({ did: line });
+});
+stopped.addEventListener('abort', () => void server.close().then(() => process.exit(0)), { once: true });

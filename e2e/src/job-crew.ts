@@ -1,0 +1,411 @@
+// Clients and runners that call at random, remember what was answered, and hold the server to it.
+import { Code, ConnectError, type Client } from '@connectrpc/connect';
+import { errorCodeOf } from '@platform/contract/errors';
+import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { systemClock } from '@platform/kit/node';
+import fc from 'fast-check';
+import { broken, brokenLog, type Facts, type JobFacts, newFacts } from './job-invariants.ts';
+import type { JobLab } from './job-lab.ts';
+
+const protocols = ['connect', 'connect-json', 'grpc-web'] as const;
+const kinds = ['single_label_classification'];
+const leaseMs = 15_000;
+const runners = ['r1', 'r2'] as const;
+
+type RunnerCall =
+  | { is: 'lease' | 'report' | 'complete' | 'confirm' | 'vanish' | 'late-report' | 'late-complete'; runner: number }
+  | { is: 'fail'; runner: number; cause: string };
+type Call =
+  | RunnerCall
+  | { is: 'submit'; client: number; version: number }
+  | { is: 'cancel' | 'delete' | 'get' | 'logs'; client: number; job: number }
+  | { is: 'list'; client: number; size: number };
+type Crash =
+  | { is: 'none' }
+  | { is: 'server' | 'database'; afterMs: number }
+  /** A lease runs out, on everybody. */
+  | { is: 'silence' }
+  | { is: 'jump'; hours: number };
+/** Calls at the same time, and what happens to them. */
+export type Burst = { calls: Call[]; crash: Crash };
+
+const client = fc.nat(2);
+const runner = fc.nat(1);
+const job = fc.nat(9);
+const of = <T extends Call>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
+const one = <const K extends string>(is: K) => fc.constant(is);
+const call: fc.Arbitrary<Call> = fc.oneof(
+  of(6, fc.record({ is: one('submit'), client, version: fc.nat(7) })),
+  of(2, fc.record({ is: one('cancel'), client, job })),
+  of(2, fc.record({ is: one('delete'), client, job })),
+  of(2, fc.record({ is: one('get'), client, job })),
+  of(2, fc.record({ is: one('logs'), client, job })),
+  of(1, fc.record({ is: one('list'), client, size: fc.integer({ min: 1, max: 3 }) })),
+  of(7, fc.record({ is: one('lease'), runner })),
+  of(7, fc.record({ is: one('report'), runner })),
+  of(5, fc.record({ is: one('complete'), runner })),
+  of(2, fc.record({ is: one('confirm'), runner })),
+  of(1, fc.record({ is: one('vanish'), runner })),
+  of(2, fc.record({ is: one('late-report'), runner })),
+  of(2, fc.record({ is: one('late-complete'), runner })),
+  of(2, fc.record({ is: one('fail'), runner, cause: fc.constantFrom('data', 'infrastructure') })),
+);
+const afterMs = fc.nat(40);
+const crash: fc.Arbitrary<Crash> = fc.oneof(
+  { weight: 12, arbitrary: fc.record({ is: one('none') }) },
+  { weight: 1, arbitrary: fc.record({ is: one('server'), afterMs }) },
+  { weight: 1, arbitrary: fc.record({ is: one('database'), afterMs }) },
+  { weight: 2, arbitrary: fc.record({ is: one('silence') }) },
+  { weight: 1, arbitrary: fc.record({ is: one('jump'), hours: fc.integer({ min: -5, max: 5 }) }) },
+);
+export const bursts: fc.Arbitrary<Burst[]> = fc.array(
+  fc.record({ calls: fc.array(call, { minLength: 1, maxLength: 9 }), crash }),
+  { minLength: 4, maxLength: 16, size: 'max' },
+);
+
+interface Attempt {
+  jobId: string;
+  attempt: number;
+}
+interface RunnerState {
+  readonly id: string;
+  current: Attempt | undefined;
+  /** Attempts that are over, as the server said. */
+  past: Attempt[];
+  /** Lines that were told without an answer, to be told again. */
+  untold: { sequence: bigint; message: string }[];
+  sequence: number;
+}
+type Outcome<T> = { ok: true; answer: T } | { ok: false; code: string };
+
+export class Crew {
+  readonly #lab: JobLab;
+  readonly #datasetId: string;
+  readonly #facts: Facts;
+  readonly #runners: RunnerState[];
+  #late = 0;
+
+  constructor(lab: JobLab, datasetId: string, modelName: string) {
+    this.#lab = lab;
+    this.#datasetId = datasetId;
+    this.#facts = newFacts(modelName);
+    this.#runners = runners.map((id) => ({ id, current: undefined, past: [], untold: [], sequence: 0 }));
+  }
+
+  async perform({ calls, crash: how }: Burst): Promise<void> {
+    const lab = this.#lab;
+    const done = Promise.allSettled(calls.map((one) => this.#call(one)));
+    if (how.is === 'server' || how.is === 'database') {
+      await systemClock.sleep(how.afterMs);
+      if (how.is === 'server') await lab.kill();
+      else lab.killDatabase();
+    }
+    if (how.is === 'jump') await lab.jumpWall(how.hours * 3_600_000);
+    const results = await done;
+    if (how.is === 'server') await lab.start();
+    await lab.untilReady();
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+    if (how.is === 'silence') await this.#silence();
+  }
+  /** Names of the invariants that do not hold. */
+  broken(): Promise<string[]> {
+    return broken(this.#lab, this.#facts);
+  }
+
+  /** Runs what is left to its end: nothing may be stuck, no version is free. */
+  async finish(): Promise<void> {
+    await this.#silence();
+    const closer: RunnerState = { id: 'closer', current: undefined, past: [], untold: [], sequence: 0 };
+    await this.#lab.until('every job has ended', async () => {
+      await this.#lease(closer);
+      if (closer.current) await this.#complete(closer);
+      // A job that rests after trouble is woken by time alone.
+      else await this.#lab.advance(1000);
+      return (await this.#live()) === 0;
+    });
+    for (const [index, fact] of [...this.#facts.jobs.values()].entries()) {
+      if (fact.deletions === 0) await this.#logs(fact, 0);
+      if (index % 2 === 0) await this.#ofJob('delete', fact, 1);
+      await this.#ofJob('get', fact, 2);
+      const again = await this.#submit(fact.version, 0);
+      if (again.ok || again.code !== 'MODEL_VERSION_TAKEN') throw new Error(`I-9 version ${fact.version} was free`);
+    }
+  }
+  /** Leaves nothing for the next run to lease. */
+  async clearUp(): Promise<void> {
+    await this.#lab.sql('delete from training_job where model_name = $1', [this.#facts.modelName]);
+  }
+
+  async #live(): Promise<number> {
+    const [row] = await this.#lab.sql<{ n: number }>(
+      `select count(*)::int as n from training_job where model_name = $1 and state not in ('completed', 'failed', 'canceled')`,
+      [this.#facts.modelName],
+    );
+    return row?.n ?? 0;
+  }
+  /** I-7: nobody says a word until every lease has run out. */
+  async #silence(): Promise<void> {
+    for (const one of this.#runners) one.current = undefined;
+    await this.#lab.advance(leaseMs + 1000);
+    await this.#lab.until('I-7 no lease without a runner', async () => {
+      const [row] = await this.#lab.sql<{ n: number }>(
+        'select count(*)::int as n from training_job where lease_until is not null',
+      );
+      if (row?.n === 0) return true;
+      await this.#lab.advance(1000);
+      return false;
+    });
+  }
+
+  async #call(one: Call): Promise<void> {
+    const facts = [...this.#facts.jobs.values()];
+    switch (one.is) {
+      case 'submit':
+        await this.#submit(`v${one.version}`, one.client);
+        return;
+      case 'cancel':
+      case 'delete':
+      case 'get':
+      case 'logs': {
+        const fact = facts[one.job % Math.max(1, facts.length)];
+        return fact && this.#ofJob(one.is, fact, one.client);
+      }
+      case 'list':
+        return this.#list(one.size, one.client);
+      default:
+        return this.#ofRunner(one, this.#runners[one.runner]!);
+    }
+  }
+  async #submit(version: string, from: number): Promise<Outcome<string>> {
+    const { modelName } = this.#facts;
+    const protocol = protocols[from] ?? 'connect';
+    const done = await outcome(() => this.#lab.submit(this.#datasetId, version, { modelName, protocol }));
+    if (done.ok) {
+      const known = [...this.#facts.jobs.values()].find((fact) => fact.version === version);
+      if (known) throw new Error(`I-9 version ${version} was given to two jobs`);
+      this.#facts.jobs.set(done.answer, newFact(done.answer, version));
+      this.#facts.claims.set(version, done.answer);
+    }
+    return done;
+  }
+  #training(from: number): Promise<Client<typeof MLTrainingService>> {
+    return this.#lab.client(MLTrainingService, 'owner', protocols[from] ?? 'connect');
+  }
+  async #ofJob(is: 'cancel' | 'delete' | 'get' | 'logs', fact: JobFacts, from: number): Promise<void> {
+    const { id } = fact;
+    switch (is) {
+      case 'cancel':
+        if ((await outcome(async () => (await this.#training(from)).cancelTrainingJob({ id }))).ok) {
+          fact.cancelAcked = true;
+        }
+        return;
+      case 'delete': {
+        fact.deletions++;
+        const done = await outcome(async () => (await this.#training(from)).deleteCompletedTrainingJob({ id }));
+        if (done.ok) fact.deleteAcked = true;
+        else if (done.code === 'JOB_NOT_FINISHED') fact.deletions--;
+        return;
+      }
+      case 'get': {
+        const wasDeleted = fact.deleteAcked;
+        const done = await outcome(async () => (await this.#training(from)).getTrainingJob({ id }));
+        if (!done.ok) {
+          if (done.code === 'TRAINING_JOB_NOT_FOUND' && fact.deletions === 0)
+            throw new Error(`I-1 ${fact.version} is gone`);
+          return;
+        }
+        const { status = 0, attempt = 0 } = done.answer.metadata ?? {};
+        if (wasDeleted) throw new Error(`I-10 ${fact.version} is back`);
+        this.#see(fact, statusNames.get(status) ?? '', attempt);
+        return;
+      }
+      case 'logs':
+        return this.#logs(fact, from);
+    }
+  }
+  #see(fact: JobFacts, status: string, attempt: number): void {
+    const before = fact.seen;
+    // Two answers may cross on their way; what is final is not overwritten.
+    if (before && ['completed', 'failed', 'canceled'].includes(before.status)) return;
+    if (!before || attempt >= before.attempt) fact.seen = { status, attempt };
+  }
+  async #logs(fact: JobFacts, from: number): Promise<void> {
+    // What is acknowledged while it reads may come too late for its pages.
+    const acked = new Set(fact.lines);
+    const lines: string[] = [];
+    for (let pageToken = ''; ;) {
+      const done = await outcome(async () =>
+        (await this.#training(from)).getTrainingJobLogs({ id: fact.id, pageToken }),
+      );
+      if (!done.ok) return;
+      lines.push(...done.answer.logs.map((line) => line.message).filter((message) => /^(late|\d+ \d+)/.test(message)));
+      pageToken = done.answer.nextPageToken;
+      if (pageToken === '') break;
+    }
+    const wrong = brokenLog({ ...fact, lines: acked }, lines);
+    if (wrong.length > 0) throw new Error(wrong.join('; '));
+  }
+  /** Every job that was there before is on exactly one page, newest first. */
+  async #list(pageSize: number, from: number): Promise<void> {
+    const before = [...this.#facts.jobs.values()].map((fact) => fact.id);
+    const found: string[] = [];
+    for (let pageToken = ''; ;) {
+      const done = await outcome(async () => {
+        const { org_id: organizationId } = this.#lab.ready;
+        return (await this.#training(from)).listTrainingJobs({ organizationId, pageSize, pageToken });
+      });
+      if (!done.ok) return;
+      const own = done.answer.jobs.filter((one) => one.modelName === this.#facts.modelName);
+      found.push(...own.map((one) => one.id));
+      pageToken = done.answer.nextPageToken;
+      if (pageToken === '' || own.length < done.answer.jobs.length) break;
+    }
+    if (new Set(found).size !== found.length) throw new Error('I-13 a job is on two pages');
+    const missing = before.filter((id) => !found.includes(id) && this.#facts.jobs.get(id)?.deletions === 0);
+    if (missing.length > 0) throw new Error(`I-13 ${missing.length} jobs are on no page`);
+  }
+
+  async #ofRunner(one: RunnerCall, state: RunnerState): Promise<void> {
+    switch (one.is) {
+      case 'lease':
+        return this.#lease(state);
+      case 'vanish':
+        state.current = undefined;
+        return;
+      case 'report':
+        return this.#report(state);
+      case 'complete':
+        return this.#complete(state);
+      case 'confirm':
+      case 'fail': {
+        const { current } = state;
+        if (!current) return;
+        const attempt = { ...current, runnerId: state.id };
+        const failure = one.is === 'fail' ? { cause: one.cause, code: 'DISK_FULL', message: 'as told' } : undefined;
+        const end = await outcome(async () => {
+          const from = await this.#runner();
+          if (failure) await from.failJob({ ...attempt, ...failure });
+          else await from.confirmStop(attempt);
+        });
+        if (end.ok || end.code === 'LEASE_LOST') over(state, current);
+        return;
+      }
+      case 'late-report':
+      case 'late-complete':
+        return this.#wakeUp(one.is, state);
+      default:
+    }
+  }
+  #runner(): Promise<Client<typeof RunnerService>> {
+    return this.#lab.client(RunnerService, 'runner');
+  }
+  async #lease(state: RunnerState): Promise<void> {
+    const before = state.current;
+    state.current = undefined;
+    const done = await outcome(async () => (await this.#runner()).leaseJob({ runnerId: state.id, kinds }));
+    if (!done.ok) return;
+    if (before) state.past.push(before);
+    const { job: got } = done.answer;
+    if (!got) return;
+    // A lease that was never spoken about is handed out again.
+    state.past = state.past.filter((past) => past.jobId !== got.id || past.attempt !== got.attempt);
+    state.current = { jobId: got.id, attempt: got.attempt };
+    state.untold = [];
+    state.sequence = 0;
+  }
+  async #report(state: RunnerState): Promise<void> {
+    const { current, id: runnerId } = state;
+    if (!current) return;
+    const line = (): { sequence: bigint; message: string } => {
+      state.sequence++;
+      return { sequence: BigInt(state.sequence), message: `${current.attempt} ${state.sequence}` };
+    };
+    state.untold.push(line(), line());
+    const logs = [...state.untold];
+    const done = await outcome(async () =>
+      (await this.#runner()).reportJob({ ...current, runnerId, progress: 0.5, logs }),
+    );
+    if (done.ok) {
+      const fact = this.#facts.jobs.get(current.jobId);
+      for (const { message } of logs) fact?.lines.add(message);
+      state.untold = state.untold.filter((one) => !logs.includes(one));
+    } else if (done.code === 'LEASE_LOST') over(state, current);
+  }
+  async #complete(state: RunnerState): Promise<void> {
+    const { current, id: runnerId } = state;
+    if (!current) return;
+    const { jobId, attempt } = current;
+    const done = await outcome(async () => {
+      const file = await this.#lab.putBlob(Buffer.from(`model of ${jobId} ${attempt}`));
+      const files = [{ path: 'm.onnx', ...file }];
+      return (await this.#runner()).completeJob({
+        ...current,
+        runnerId,
+        files,
+        evaluation: { accuracy: 0.5, attempt },
+      });
+    });
+    if (done.ok) {
+      const fact = this.#facts.jobs.get(jobId);
+      if (fact) fact.completedBy = attempt;
+    }
+    if (done.ok || done.code === 'LEASE_LOST') over(state, current);
+  }
+  /** An attempt that the server called over wakes up and goes on as if it were not. */
+  async #wakeUp(is: 'late-report' | 'late-complete', state: RunnerState): Promise<void> {
+    const old = state.past[this.#late++ % Math.max(1, state.past.length)];
+    if (!old) return;
+    const runnerId = state.id;
+    await outcome(async () => {
+      const from = await this.#runner();
+      if (is === 'late-report') {
+        const logs = [{ sequence: BigInt(900 + this.#late), message: `late ${this.#late}` }];
+        return from.reportJob({ ...old, runnerId, progress: 1, logs });
+      }
+      const file = await this.#lab.putBlob(Buffer.from(`late ${this.#late}`));
+      return from.completeJob({ ...old, runnerId, files: [{ path: 'late', ...file }], evaluation: { late: true } });
+    });
+  }
+}
+
+const statusNames = new Map<number, string>([
+  [TrainingStatus.PENDING, 'pending'],
+  [TrainingStatus.IN_PROGRESS, 'in_progress'],
+  [TrainingStatus.COMPLETED, 'completed'],
+  [TrainingStatus.FAILED, 'failed'],
+  [TrainingStatus.CANCELED, 'canceled'],
+  [TrainingStatus.CANCELING, 'canceling'],
+]);
+
+const newFact = (id: string, version: string): JobFacts => ({
+  id,
+  version,
+  cancelAcked: false,
+  deletions: 0,
+  deleteAcked: false,
+  completedBy: undefined,
+  lines: new Set(),
+  seen: undefined,
+});
+
+function over(state: RunnerState, attempt: Attempt): void {
+  state.past.push(attempt);
+  if (state.current === attempt) state.current = undefined;
+}
+
+/** What a call came to. A broken connection, or a server that is being killed, says nothing about what was done. */
+async function outcome<T>(ask: () => Promise<T>): Promise<Outcome<T>> {
+  try {
+    return { ok: true, answer: await ask() };
+  } catch (error) {
+    const code = errorCodeOf(error);
+    if (code === 'INTERNAL') throw error;
+    if (code !== undefined) return { ok: false, code };
+    const isUnknown =
+      !(error instanceof ConnectError) ||
+      [Code.Unavailable, Code.Unknown, Code.Internal, Code.Aborted].includes(error.code);
+    if (!isUnknown) throw error;
+    return { ok: false, code: 'UNKNOWN' };
+  }
+}

@@ -1,0 +1,236 @@
+// A real server with a real database on a clock that the test turns, to be killed and started again, and calls to it.
+import { createHash } from 'node:crypto';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { DescService } from '@bufbuild/protobuf';
+import { type Client, createClient, type Interceptor, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web';
+import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder, type TempFolder } from '@platform/kit/testing';
+import { Client as SqlClient } from 'pg';
+import type { CloudReady } from './cloud-process.ts';
+import { postmasterOf } from './end-state.ts';
+import { checkout, cleanEnv } from './up-process.ts';
+
+const program = path.join(checkout, 'apps', 'cloud', 'test', 'clocked-server.ts');
+/** For what must happen at some time; only a broken server ever needs it. */
+const patienceMs = 60_000;
+
+type Protocol = 'connect' | 'connect-json' | 'grpc-web';
+type Running = { group: ProcessGroup; ready: CloudReady; answers: AsyncIterator<string> };
+
+export class JobLab implements AsyncDisposable {
+  readonly folder: TempFolder;
+  #running: Running | undefined;
+  #sql: SqlClient | undefined;
+  readonly #tokens = new Map<string, Promise<string>>();
+  #jumpedMs = 0;
+
+  private constructor(folder: TempFolder) {
+    this.folder = folder;
+  }
+  static async open(): Promise<JobLab> {
+    const lab = new JobLab(await tempFolder());
+    await lab.start();
+    return lab;
+  }
+  get ready(): CloudReady {
+    if (!this.#running) throw new Error('the server is not running');
+    return this.#running.ready;
+  }
+  get pid(): number {
+    return this.#running?.group.pid ?? 0;
+  }
+
+  async start(): Promise<void> {
+    const group = await spawnGroup({
+      command: process.execPath,
+      args: [
+        '--disable-warning=ExperimentalWarning',
+        program,
+        ...['--data-dir', this.folder.file('cloud'), '--port', '0', '--log-level', 'error'],
+      ],
+      env: cleanEnv({ JUMPED_MS: String(this.#jumpedMs) }),
+      cwd: checkout,
+      stdin: 'pipe',
+    });
+    group.stderr?.pipe(process.stderr, { end: false });
+    const answers = createInterface({ input: group.stdout! })[Symbol.asyncIterator]();
+    const line = await answers.next();
+    if (line.done) throw new Error('the server ended before it was ready');
+    this.#running = { group, ready: JSON.parse(line.value) as CloudReady, answers };
+  }
+  /** As a power cut ends it; the database goes on. */
+  async kill(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.group.signal('SIGKILL');
+    await running?.group.exited;
+  }
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.start();
+  }
+  /** All processes of the database; the server starts it again by itself. */
+  killDatabase(): void {
+    const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
+    if (pid > 0) process.kill(pid, 'SIGKILL');
+  }
+  async isReady(): Promise<boolean> {
+    return fetch(`${this.ready.url}/readyz`).then(
+      (answer) => answer.ok,
+      () => false,
+    );
+  }
+  async untilReady(): Promise<void> {
+    await this.until('the server is ready', () => this.isReady());
+  }
+
+  /** Time passes for the server, in steps as small as its own. */
+  async advance(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 1000) await this.#tell(`advance ${Math.min(left, 1000)}`);
+  }
+  /** Somebody sets the server's wall clock. */
+  async jumpWall(ms: number): Promise<void> {
+    this.#jumpedMs += ms;
+    await this.#tell(`jump ${ms}`);
+  }
+  async #tell(line: string): Promise<void> {
+    this.#running?.group.stdin?.write(`${line}\n`);
+    await this.#running?.answers.next();
+    // What became due asks the database before it can become due again.
+    await systemClock.sleep(30);
+  }
+
+  /** Looks again and again until it is so. */
+  async until(what: string, look: () => Promise<boolean>): Promise<void> {
+    const end = systemClock.now() + patienceMs;
+    while (!(await look())) {
+      if (systemClock.now() > end) throw new Error(`never: ${what}`);
+      await systemClock.sleep(25);
+    }
+  }
+
+  async sql<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#sql ??= await this.#connect();
+        return (await this.#sql.query<T>(text, values)).rows;
+      } catch (error) {
+        this.#sql = undefined;
+        // Killed with the database, and made anew when that is there again.
+        if (attempt > 200) throw error;
+        await systemClock.sleep(50);
+      }
+    }
+  }
+  async #connect(): Promise<SqlClient> {
+    const at = postmasterOf(this.folder.path);
+    const client = new SqlClient({ host: at?.socketFolder ?? '', port: 5432, user: 'platform', database: 'platform' });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** A client of the server that runs now. */
+  async client<S extends DescService>(
+    service: S,
+    who: 'owner' | 'runner' = 'owner',
+    protocol: Protocol = 'connect',
+  ): Promise<Client<S>> {
+    return createClient(service, this.#transport(protocol, await this.token(who)));
+  }
+  async token(who: 'owner' | 'runner'): Promise<string> {
+    const { api_key_id, api_key, runner_key_id, runner_key } = this.ready;
+    const [entity, payload] = who === 'owner' ? [api_key_id, api_key] : [runner_key_id, runner_key];
+    const ask = async () =>
+      (
+        await createClient(AuthService, this.#transport('connect')).authenticate({
+          entity,
+          credentials: { type: 'api-key', payload },
+        })
+      ).accessToken;
+    const known = this.#tokens.get(who);
+    if (known) return known;
+    const token = ask();
+    this.#tokens.set(who, token);
+    token.catch(() => this.#tokens.delete(who));
+    return token;
+  }
+  #transport(protocol: Protocol, token?: string): Transport {
+    const interceptors: Interceptor[] =
+      token === undefined
+        ? []
+        : [
+            (next) => (request) => {
+              request.header.set('authorization', `Bearer ${token}`);
+              return next(request);
+            },
+          ];
+    const baseUrl = this.ready.url;
+    if (protocol === 'grpc-web') return createGrpcWebTransport({ baseUrl, interceptors });
+    return createConnectTransport({ baseUrl, interceptors, useBinaryFormat: protocol === 'connect' });
+  }
+  async putBlob(bytes: Buffer): Promise<{ sha256: string; sizeBytes: bigint }> {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const answer = await fetch(`${this.ready.url}/blobs/${sha256}`, {
+      method: 'PUT',
+      body: new Uint8Array(bytes),
+      headers: { authorization: `Bearer ${await this.token('runner')}` },
+    });
+    if (!answer.ok) throw new Error(`PUT /blobs: ${answer.status}`);
+    await answer.arrayBuffer();
+    return { sha256, sizeBytes: BigInt(bytes.length) };
+  }
+
+  /** The smallest dataset that a built-in trainer takes. */
+  async dataset(name = 'pictures'): Promise<string> {
+    const { org_id: organizationId } = this.ready;
+    const fleet = await this.client(FleetService);
+    const partId = (await fleet.createMachine({ organizationId, name })).machine?.partId ?? '';
+    const { id } = await (await this.client(DatasetService)).createDataset({ organizationId, name });
+    const sync = await this.client(DataSyncService);
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        sync.dataCaptureUpload({
+          metadata: {
+            partId,
+            type: DataType.BINARY_SENSOR,
+            fileExtension: '.jpg',
+            tags: [n % 2 ? 'a' : 'b'],
+            datasetIds: [id],
+          },
+          sensorContents: [{ data: { case: 'binary', value: Buffer.from(`picture ${n} of ${name}`) } }],
+        }),
+      ),
+    );
+    return id;
+  }
+  async submit(
+    datasetId: string,
+    modelVersion: string,
+    { modelName = 'm', protocol = 'connect' as Protocol } = {},
+  ): Promise<string> {
+    const training = await this.client(MLTrainingService, 'owner', protocol);
+    const { id } = await training.submitTrainingJob({
+      organizationId: this.ready.org_id,
+      datasetId,
+      modelName,
+      modelVersion,
+      modelType: ModelType.SINGLE_LABEL_CLASSIFICATION,
+      tags: ['a', 'b'],
+    });
+    return id;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sql?.end().catch(() => {});
+    await this.#running?.group.stop({ termMs: 20_000 });
+    await this.folder[Symbol.asyncDispose]();
+  }
+}
