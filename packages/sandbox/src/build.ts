@@ -1,0 +1,230 @@
+/** The packages that a script asks for beyond those of its Python: installed once, in the sandbox, and kept by content. */
+import { createHash } from 'node:crypto';
+import { chown, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { TimeoutError, within, type Clock } from '@platform/kit';
+import { atomicWrite, readJson } from '@platform/kit/node';
+import { home, type Mount } from './bwrap-plan.ts';
+import type { Environment } from './environments.ts';
+import { buildEnvironment, readRequirements } from './python-programs.ts';
+import { uidFor } from './probe.ts';
+import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult, type SandboxTask } from './sandbox.ts';
+
+/** Where packages may come from: what the operator of the runner allows. */
+export interface PackageSources {
+  /** A folder of wheels. */
+  readonly wheelhouse?: string;
+  /** An index such as that of a mirror; building then has the network. */
+  readonly pipIndexUrl?: string;
+}
+export interface Build {
+  readonly sandboxes: Sandboxes;
+  readonly environment: Environment;
+  /** Unpacked project. */
+  readonly source: string;
+  /** Names the content of the project, so that its requirements need to be read only once; undefined: it may change. */
+  readonly sourceId: string | undefined;
+  /** Where environments are kept. */
+  readonly cache: string;
+  /** For this build alone; removed by whoever made it. */
+  readonly folder: string;
+  readonly name: string;
+  readonly sources: PackageSources;
+  readonly limits: SandboxLimits;
+  readonly graceMs: number;
+  readonly clock: Clock;
+  onLine(stream: 'out' | 'err' | 'about', line: string): void;
+  onStart?(child: { pid: number; startTime: string }): void;
+}
+
+const buildMs = 15 * 60_000;
+const environmentBytes = 8 * 2 ** 30;
+const keptEnvironments = 10;
+const mostRequirements = 200;
+/** Name, extras, versions, marker; no address, no path, no option of pip. */
+const requirementForm =
+  /^[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[A-Za-z0-9._,\s-]*\])?\s*\(?[<>=!~0-9A-Za-z.*+,\s-]*\)?\s*(;[^\u0000-\u001f]*)?$/;
+
+/**
+ * The folder of a virtual environment with the packages, to be seen at /job/env; undefined when the Python has all of them.
+ *
+ * @throws PlatformError SCRIPT_BUILD_FAILED (the script's fault), SANDBOX_UNAVAILABLE (ours). When the signal aborts: its reason.
+ */
+export async function prepareEnvironment(build: Build, signal: AbortSignal): Promise<string | undefined> {
+  return within(buildMs, { what: 'the installation of packages', clock: build.clock, signal }, (inner) =>
+    prepare(build, inner),
+  ).catch((error: unknown) => {
+    if (!(error instanceof TimeoutError)) throw error;
+    throw new PlatformError('SCRIPT_BUILD_FAILED', { problem: `it took longer than ${buildMs / 60_000} minutes` });
+  });
+}
+
+async function prepare(build: Build, signal: AbortSignal): Promise<string | undefined> {
+  const missing = await missingRequirements(build, signal);
+  if (missing.length === 0) return undefined;
+  const target = path.join(build.cache, await keyOf(build, missing));
+  if (await stat(target).catch(() => undefined)) {
+    const now = build.clock.wall() / 1000;
+    await utimes(target, now, now);
+    build.onLine('about', `Packages from before: ${missing.join(', ')}.`);
+    return target;
+  }
+  build.onLine('about', `Installing ${missing.join(', ')} …`);
+  await install(build, missing, target, signal);
+  await trim(build.cache);
+  return target;
+}
+
+interface Requirements {
+  readonly missing: readonly string[];
+}
+function requirementsOf(value: unknown): Requirements | undefined {
+  if (typeof value !== 'object' || value === null || !('missing' in value) || !Array.isArray(value.missing))
+    return undefined;
+  const missing = value.missing.filter((one): one is string => typeof one === 'string');
+  return missing.length === value.missing.length ? { missing } : undefined;
+}
+
+async function missingRequirements(build: Build, signal: AbortSignal): Promise<readonly string[]> {
+  const { environment, sourceId, cache, folder } = build;
+  const id =
+    sourceId === undefined
+      ? undefined
+      : digest([sourceId, environment.python, environment.version, environment.description]);
+  const known = id === undefined ? undefined : path.join(cache, 'requirements', `${id}.json`);
+  const before = known === undefined ? undefined : requirementsOf(await readJson(known).catch(() => undefined));
+  if (before) return before.missing;
+
+  const out = path.join(folder, 'build');
+  await mkdir(out, { recursive: true });
+  const mount: Mount = { from: out, to: '/job/build', mode: 'rw' };
+  const result = await inSandbox(
+    build,
+    { mount, network: false, command: ['-c', readRequirements], step: 'read' },
+    signal,
+  );
+  demand(result, 'its requirements could not be read', signal);
+  const found = requirementsOf(await readJson(path.join(out, 'requirements.json')).catch(() => undefined));
+  if (!found) throw new PlatformError('SCRIPT_BUILD_FAILED', { problem: 'setup.py left no list of requirements' });
+  checkRequirements(found.missing);
+  if (known !== undefined) {
+    await mkdir(path.dirname(known), { recursive: true });
+    await atomicWrite(known, JSON.stringify(found));
+  }
+  return found.missing;
+}
+
+/** Requirements become arguments of pip: nothing in them may point elsewhere than to the operator's sources. */
+export function checkRequirements(requirements: readonly string[]): void {
+  if (requirements.length > mostRequirements) {
+    const problem = `it asks for ${requirements.length} packages; the limit is ${mostRequirements}`;
+    throw new PlatformError('SCRIPT_BUILD_FAILED', { problem });
+  }
+  const wrong = requirements.find((one) => one.length > 500 || !requirementForm.test(one));
+  if (wrong === undefined) return;
+  const shown = JSON.stringify(wrong.slice(0, 120));
+  throw new PlatformError('SCRIPT_BUILD_FAILED', {
+    problem: `${shown} is not the name of a package with versions (no address, no path)`,
+  });
+}
+
+async function install(build: Build, missing: readonly string[], target: string, signal: AbortSignal): Promise<void> {
+  const { sources } = build;
+  const partial = `${target}.part`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(partial, { recursive: true });
+  const { wheelhouse, pipIndexUrl } = sources;
+  const from = [
+    ...(pipIndexUrl === undefined ? ['--no-index'] : ['--index-url', pipIndexUrl]),
+    ...(wheelhouse === undefined ? [] : ['--find-links', '/job/wheelhouse']),
+  ];
+  const flags = ['--disable-pip-version-check', '--no-input', '--no-cache-dir', '--progress-bar=off', ...from];
+  const mount: Mount = { from: partial, to: '/job/env', mode: 'rw' };
+  const command = ['-c', buildEnvironment, ...flags, '--', ...missing];
+  try {
+    const network = pipIndexUrl !== undefined;
+    const result = await inSandbox(build, { mount, network, command, step: 'install' }, signal);
+    demand(result, 'pip failed', signal);
+    await rename(partial, target);
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+}
+
+interface Step {
+  readonly mount: Mount;
+  readonly network: boolean;
+  readonly command: readonly string[];
+  readonly step: string;
+}
+async function inSandbox(
+  build: Build,
+  { mount, network, command, step }: Step,
+  signal: AbortSignal,
+): Promise<SandboxResult> {
+  const { sandboxes, environment, source, sources, limits } = build;
+  const { wheelhouse } = sources;
+  const uid = uidFor(sandboxes.host, build.name);
+  if (sandboxes.host.isRoot) await chown(mount.from, uid, uid);
+  const task: SandboxTask = {
+    ...build,
+    name: `${build.name}-${step}`,
+    folder: path.join(build.folder, step),
+    mounts: [
+      ...environment.mounts,
+      { from: source, to: '/job/src', mode: 'ro' },
+      ...(wheelhouse === undefined ? [] : [{ from: wheelhouse, to: '/job/wheelhouse', mode: 'ro' } as const]),
+      mount,
+    ],
+    env: { PATH: '/usr/bin:/bin', HOME: home, LANG: 'C.UTF-8', PYTHONUNBUFFERED: '1' },
+    cwd: '/tmp',
+    command: [environment.python, ...command],
+    uid,
+    network,
+    gpus: 0,
+    limits: { ...limits, diskBytes: Math.max(limits.diskBytes, environmentBytes) },
+    watched: [mount.from],
+  };
+  return runSandboxed(sandboxes, task, signal);
+}
+
+function demand({ end, lastLines }: SandboxResult, what: string, signal: AbortSignal): void {
+  if (end.is === 'exited' && end.code === 0) return;
+  signal.throwIfAborted();
+  if (end.is === 'broken') throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem });
+  // pip's last error line says more than what follows it.
+  const said = lastLines.findLast((line) => line.startsWith('ERROR:')) ?? lastLines.at(-1);
+  const how = end.is === 'exited' ? `exit code ${end.code}` : end.is === 'signaled' ? end.signal : end.is;
+  throw new PlatformError('SCRIPT_BUILD_FAILED', {
+    problem: `${what} (${how})${said === undefined ? '' : `: ${said}`}`,
+  });
+}
+
+const digest = (parts: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+
+/** Another list of packages, another Python, another index or other wheels: another environment. */
+async function keyOf({ environment, sources }: Build, missing: readonly string[]): Promise<string> {
+  const { wheelhouse, pipIndexUrl } = sources;
+  const wheels = wheelhouse === undefined ? [] : (await readdir(wheelhouse)).toSorted();
+  return digest([
+    environment.python,
+    environment.version,
+    environment.description,
+    missing.toSorted(),
+    pipIndexUrl,
+    wheels,
+  ]);
+}
+
+/** Those that were used last are kept. */
+async function trim(cache: string): Promise<void> {
+  const names = (await readdir(cache)).filter((name) => /^[0-9a-f]{32}$/.test(name));
+  const used = await Promise.all(
+    names.map(async (name) => ({ name, at: (await stat(path.join(cache, name))).mtimeMs })),
+  );
+  for (const { name } of used.toSorted((a, b) => b.at - a.at).slice(keptEnvironments)) {
+    await rm(path.join(cache, name), { recursive: true, force: true });
+  }
+}

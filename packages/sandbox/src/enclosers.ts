@@ -1,0 +1,90 @@
+/** Which ways to hold a sandbox this computer offers, the best first. */
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { cgroup1Encloser, cgroup2Encloser, prlimitEncloser, systemdEncloser, type Encloser } from './enclosure.ts';
+
+/** Our place in one tree of control groups. */
+export interface CgroupPlace {
+  readonly version: 1 | 2;
+  /** Of version 1. */
+  readonly controllers: readonly string[];
+  readonly folder: string;
+}
+
+/**
+ * @param mountinfo - content of /proc/self/mountinfo.
+ * @param cgroup - content of /proc/self/cgroup.
+ */
+export function cgroupPlaces(mountinfo: string, cgroup: string): CgroupPlace[] {
+  const own = cgroup
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => {
+      const [, controllers = '', ...rest] = line.split(':');
+      return { controllers: controllers.split(',').filter(Boolean), path: rest.join(':') };
+    });
+  return mountinfo.split('\n').flatMap((line): CgroupPlace[] => {
+    const [head = '', tail = ''] = line.split(' - ');
+    const [, , , root = '/', mountPoint = ''] = head.split(' ');
+    const [type, , options = ''] = tail.split(' ');
+    if (type !== 'cgroup' && type !== 'cgroup2') return [];
+    const names = options.split(',');
+    const mine = own.find(({ controllers }) =>
+      type === 'cgroup2' ? controllers.length === 0 : controllers.some((name) => names.includes(name)),
+    );
+    if (!mine) return [];
+    // In a container the mount begins below the root of the tree.
+    const below = root !== '/' && mine.path.startsWith(root) ? mine.path.slice(root.length) : mine.path;
+    const folder = path.posix.join(mountPoint.replace(/\\040/g, ' '), below);
+    return [{ version: type === 'cgroup2' ? 2 : 1, controllers: mine.controllers, folder }];
+  });
+}
+
+/** Those that seem possible here; the last one always is. Each has to be tried. */
+export async function possibleEnclosers(systemdRun: string | undefined, isRoot: boolean): Promise<Encloser[]> {
+  const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  const places = cgroupPlaces(await read('/proc/self/mountinfo'), await read('/proc/self/cgroup'));
+  const found: Encloser[] = [];
+  if (systemdRun !== undefined && existsSync('/run/systemd/system')) {
+    found.push(systemdEncloser(systemdRun, isRoot, '/sys/fs/cgroup'));
+  }
+  for (const { version, folder } of places) {
+    if (version === 2 && (await lendControllers(folder))) found.push(cgroup2Encloser(folder));
+  }
+  const folderOf = (name: string): string | undefined =>
+    places.find(({ version, controllers }) => version === 1 && controllers.includes(name))?.folder;
+  const [memory, pids, cpu] = ['memory', 'pids', 'cpu'].map(folderOf);
+  if (memory !== undefined && pids !== undefined) {
+    found.push(cgroup1Encloser({ memory, pids, ...(cpu === undefined ? {} : { cpu }) }));
+  }
+  return [...found, prlimitEncloser];
+}
+
+/** Passes controllers on to groups below. A group with processes of its own may not: then we move into one below it. */
+async function lendControllers(folder: string): Promise<boolean> {
+  const wanted = ['memory', 'pids', 'cpu'];
+  const file = path.join(folder, 'cgroup.subtree_control');
+  const has = async (): Promise<boolean> => {
+    const words = (await readFile(file, 'utf8')).split(/\s+/);
+    return words.includes('memory') && words.includes('pids');
+  };
+  const pass = async (): Promise<void> => {
+    for (const name of wanted) await writeFile(file, `+${name}`).catch(() => {});
+  };
+  try {
+    if (await has()) return true;
+    const available = (await readFile(path.join(folder, 'cgroup.controllers'), 'utf8')).split(/\s+/);
+    if (!available.includes('memory') || !available.includes('pids')) return false;
+    await pass();
+    if (await has()) return true;
+    const members = (await readFile(path.join(folder, 'cgroup.procs'), 'utf8')).split('\n').filter(Boolean);
+    if (members.length !== 1 || members[0] !== String(process.pid)) return false;
+    await mkdir(path.join(folder, 'runner'), { recursive: true });
+    await writeFile(path.join(folder, 'runner', 'cgroup.procs'), String(process.pid));
+    await pass();
+    return await has();
+  } catch {
+    return false; // read-only, or not ours
+  }
+}

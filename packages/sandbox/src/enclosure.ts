@@ -1,0 +1,181 @@
+/** What holds memory, processes and processor time of all that runs in one sandbox together. */
+import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+export interface EnclosureLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpus: number;
+}
+export interface Usage {
+  readonly memoryBytes: number;
+  /** Processes that the kernel killed because the memory was used up. */
+  readonly oomKills: number;
+}
+/** Of one sandbox. */
+export interface Enclosure {
+  /** Files into which a process writes its own number to enter, before it starts anything. */
+  readonly entrances: readonly string[];
+  /** Put before the command. */
+  readonly prefix: readonly string[];
+  /** Undefined where only each process is limited: then whoever watches has to count. */
+  usage(pid: number): Promise<Usage | undefined>;
+  remove(): Promise<void>;
+}
+/** Makes enclosures of one kind. */
+export interface Encloser {
+  readonly kind: 'systemd' | 'cgroup2' | 'cgroup1' | 'prlimit';
+  /** `name`: letters, digits and hyphens; unique on this computer. Throws errors of the file system. */
+  open(name: string, limits: EnclosureLimits): Promise<Enclosure>;
+}
+
+/** Limits of each process alone: what is left where the system lends us no group. */
+export const prlimitEncloser: Encloser = {
+  kind: 'prlimit',
+  open: () =>
+    Promise.resolve({
+      entrances: [],
+      prefix: [],
+      usage: () => Promise.resolve(undefined),
+      remove: () => Promise.resolve(),
+    }),
+};
+
+const numberIn = async (file: string): Promise<number> => Number((await readFile(file, 'utf8')).trim());
+const fieldIn = async (file: string, name: string): Promise<number> => {
+  const text = await readFile(file, 'utf8');
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
+};
+
+/** A group that is being left takes a moment to be empty. */
+async function removeGroup(folder: string, kill: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await rmdir(folder);
+      return;
+    } catch (error) {
+      const code = error instanceof Error && 'code' in error ? error.code : undefined;
+      if (code === 'ENOENT') return;
+      if (attempt === 200) throw error;
+      await kill();
+    }
+  }
+}
+
+async function killMembers(folder: string): Promise<void> {
+  const text = await readFile(path.join(folder, 'cgroup.procs'), 'utf8').catch(() => '');
+  for (const pid of text.split('\n').filter(Boolean).map(Number)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has gone by itself.
+    }
+  }
+}
+
+/** Control groups, version 1: one tree per controller. `folders`: our own place in each. */
+export function cgroup1Encloser(folders: { memory: string; pids: string; cpu?: string }): Encloser {
+  return {
+    kind: 'cgroup1',
+    open: async (name, { memoryBytes, processes, cpus }) => {
+      const at = (folder: string): string => path.join(folder, `platform-${name}`);
+      const groups = [at(folders.memory), at(folders.pids), ...(folders.cpu === undefined ? [] : [at(folders.cpu)])];
+      const remove = async (): Promise<void> => {
+        for (const group of groups) await removeGroup(group, () => killMembers(group));
+      };
+      try {
+        for (const group of groups) await mkdir(group, { recursive: true });
+        await writeFile(path.join(at(folders.memory), 'memory.limit_in_bytes'), String(memoryBytes));
+        // Swap counts as memory, where it is counted at all.
+        await writeFile(path.join(at(folders.memory), 'memory.memsw.limit_in_bytes'), String(memoryBytes)).catch(
+          () => {},
+        );
+        await writeFile(path.join(at(folders.pids), 'pids.max'), String(processes));
+        if (folders.cpu !== undefined) {
+          await writeFile(path.join(at(folders.cpu), 'cpu.cfs_period_us'), '100000');
+          await writeFile(path.join(at(folders.cpu), 'cpu.cfs_quota_us'), String(Math.round(cpus * 100_000)));
+        }
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+      return {
+        entrances: groups.map((group) => path.join(group, 'cgroup.procs')),
+        prefix: [],
+        usage: async () => ({
+          memoryBytes: await numberIn(path.join(at(folders.memory), 'memory.max_usage_in_bytes')),
+          oomKills: await fieldIn(path.join(at(folders.memory), 'memory.oom_control'), 'oom_kill'),
+        }),
+        remove,
+      };
+    },
+  };
+}
+
+/** Control groups, version 2. `folder`: a group that was lent to us, with its controllers passed on to groups below it. */
+export function cgroup2Encloser(folder: string): Encloser {
+  return {
+    kind: 'cgroup2',
+    open: async (name, { memoryBytes, processes, cpus }) => {
+      const group = path.join(folder, `platform-${name}`);
+      const remove = (): Promise<void> =>
+        removeGroup(group, () => writeFile(path.join(group, 'cgroup.kill'), '1').catch(() => killMembers(group)));
+      try {
+        await mkdir(group, { recursive: true });
+        await writeFile(path.join(group, 'memory.max'), String(memoryBytes));
+        await writeFile(path.join(group, 'memory.swap.max'), '0').catch(() => {});
+        await writeFile(path.join(group, 'pids.max'), String(processes));
+        // Processor time may be kept by whoever lent us the rest.
+        await writeFile(path.join(group, 'cpu.max'), `${Math.round(cpus * 100_000)} 100000`).catch(() => {});
+      } catch (error) {
+        await remove();
+        throw error;
+      }
+      return {
+        entrances: [path.join(group, 'cgroup.procs')],
+        prefix: [],
+        usage: () => usageOfGroup2(group),
+        remove,
+      };
+    },
+  };
+}
+
+async function usageOfGroup2(group: string): Promise<Usage> {
+  const peak = path.join(group, 'memory.peak');
+  return {
+    memoryBytes: await numberIn(peak).catch(() => numberIn(path.join(group, 'memory.current'))),
+    oomKills: await fieldIn(path.join(group, 'memory.events'), 'oom_kill'),
+  };
+}
+
+/** A scope of systemd, of the system or of the user whose session we run in. */
+export function systemdEncloser(systemdRun: string, isRoot: boolean, cgroupRoot: string): Encloser {
+  return {
+    kind: 'systemd',
+    open: (name, { memoryBytes, processes, cpus }) =>
+      Promise.resolve({
+        entrances: [],
+        prefix: [
+          systemdRun,
+          ...(isRoot ? [] : ['--user']),
+          '--quiet',
+          '--scope',
+          '--collect',
+          `--unit=platform-${name}`,
+          `--property=MemoryMax=${memoryBytes}`,
+          '--property=MemorySwapMax=0',
+          `--property=TasksMax=${processes}`,
+          `--property=CPUQuota=${Math.round(cpus * 100)}%`,
+          '--',
+        ],
+        // The scope ends with its last process: it is asked as long as it is there.
+        usage: async (pid) => {
+          const own = /^0::(\/.*)$/m.exec(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''))?.[1];
+          if (own === undefined || !own.includes(`platform-${name}`)) return undefined;
+          return usageOfGroup2(path.join(cgroupRoot, own)).catch(() => undefined);
+        },
+        remove: () => Promise.resolve(),
+      }),
+  };
+}

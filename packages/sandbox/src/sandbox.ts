@@ -1,0 +1,341 @@
+/** Runs one command in a sandbox, holds it to its limits, and says how it ended. */
+import { readFileSync, statSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { errorText, type Clock } from '@platform/kit';
+import { spawnGroup, type ProcessGroup } from '@platform/kit/node';
+import { bwrapArguments, descriptors, type HostLayout, type Mount, type SandboxPlan } from './bwrap-plan.ts';
+import { diskUse } from './disk-use.ts';
+import type { Encloser, Enclosure } from './enclosure.ts';
+import { childrenOf, deletedBytes, membersOf, residentBytes } from './members.ts';
+import { LineCap, LineSplitter } from './output-lines.ts';
+import { seccompFilter } from './seccomp.ts';
+
+/** A computer that can run sandboxes; see `openSandboxes`. */
+export interface Sandboxes {
+  readonly host: HostLayout;
+  readonly encloser: Encloser;
+}
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  readonly cpus: number;
+  /** Of the watched folders together, and of /tmp by itself. */
+  readonly diskBytes: number;
+}
+export interface SandboxTask {
+  /** Letters, digits and hyphens; unique on this computer while it runs. */
+  readonly name: string;
+  /** A folder for files about the sandbox; made when it is not there. */
+  readonly folder: string;
+  readonly mounts: readonly Mount[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly command: readonly string[];
+  readonly uid: number;
+  readonly network: boolean;
+  readonly gpus: number;
+  readonly limits: SandboxLimits;
+  /** Folders on this computer that it may write to. */
+  readonly watched: readonly string[];
+  /** Time to end after TERM. */
+  readonly graceMs: number;
+  readonly clock: Clock;
+  onLine(stream: 'out' | 'err' | 'about', line: string): void;
+  /** The process whose end ends all; for whoever cleans up after us. */
+  onStart?(child: { pid: number; startTime: string }): void;
+}
+export type SandboxEnd =
+  | { readonly is: 'exited'; readonly code: number }
+  | { readonly is: 'signaled'; readonly signal: string }
+  | { readonly is: 'outOfMemory'; readonly usedBytes: number }
+  | { readonly is: 'diskLimit'; readonly used: string; readonly limit: string }
+  | { readonly is: 'stopped' }
+  /** The sandbox could not be made, or was ended from outside: nothing is said about the command. */
+  | { readonly is: 'broken'; readonly problem: string };
+export interface SandboxResult {
+  readonly end: SandboxEnd;
+  readonly lastLines: readonly string[];
+}
+
+const lookMs = 100;
+/** Looking through folders and processes takes longer. */
+const countMs = 500;
+const mostEntries = 20_000;
+const keptLines = 20;
+/** Memory that is spent on /tmp is missing elsewhere. */
+const mostTmpBytes = 2 ** 30;
+/** What the kernel needs to end processes that wait for a disk. */
+const goneMs = 10_000;
+const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`;
+
+/** The status that bubblewrap writes. `exitCode` is there when the command itself ran and ended. */
+interface Status {
+  readonly child?: number;
+  readonly namespace?: number;
+  readonly exitCode?: number;
+}
+function readStatus(file: string): Status {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return {};
+  }
+  const field = (name: string): number | undefined => {
+    const found = new RegExp(`"${name}": (\\d+)`).exec(text)?.[1];
+    return found === undefined ? undefined : Number(found);
+  };
+  const [child, namespace, exitCode] = ['child-pid', 'pid-namespace', 'exit-code'].map(field);
+  return {
+    ...(child === undefined ? {} : { child }),
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(exitCode === undefined ? {} : { exitCode }),
+  };
+}
+
+/** Enters the groups, opens the descriptors, becomes bubblewrap. Words: status file, filter file, entrances …, `--`, command. */
+const launcher = [
+  'status=$1; filter=$2; shift 2',
+  'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift',
+  `exec "$@" ${descriptors.status}>"$status" ${descriptors.filter}<"$filter"`,
+].join('\n');
+
+export function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string, group: string): SandboxPlan {
+  const { limits } = task;
+  return {
+    ...task,
+    mounts: [
+      ...task.mounts,
+      { from: passwd, to: '/etc/passwd', mode: 'ro' },
+      { from: group, to: '/etc/group', mode: 'ro' },
+    ],
+    tmpBytes: Math.min(limits.diskBytes, limits.memoryBytes, mostTmpBytes),
+    rlimits: {
+      processes: limits.processes,
+      fileBytes: limits.diskBytes,
+      ...(kind === 'prlimit' ? { dataBytes: limits.memoryBytes } : {}),
+    },
+  };
+}
+
+/** Runs the command to its end, or ends it when the signal aborts: nothing of it is left then. */
+export async function runSandboxed(
+  sandboxes: Sandboxes,
+  task: SandboxTask,
+  signal: AbortSignal,
+): Promise<SandboxResult> {
+  if (signal.aborted) return { end: { is: 'stopped' }, lastLines: [] };
+  let enclosure: Enclosure;
+  try {
+    enclosure = await sandboxes.encloser.open(task.name, task.limits);
+  } catch (error) {
+    return broken(`its control group could not be made: ${errorText(error)}`);
+  }
+  try {
+    const run = new Run(task, enclosure);
+    return await run.perform(sandboxes, signal);
+  } finally {
+    await enclosure.remove().catch((error: unknown) => {
+      task.onLine('about', `The control group of the sandbox is left behind: ${errorText(error)}`);
+    });
+  }
+}
+
+const broken = (problem: string): SandboxResult => ({ end: { is: 'broken', problem }, lastLines: [] });
+
+class Run {
+  readonly #task: SandboxTask;
+  readonly #enclosure: Enclosure;
+  readonly #statusFile: string;
+  readonly #cap = new LineCap();
+  readonly #lastLines: string[] = [];
+  /** What a watcher found; the first one counts. */
+  #verdict: SandboxEnd | undefined;
+  #status: Status = {};
+  #usedBytes = 0;
+
+  constructor(task: SandboxTask, enclosure: Enclosure) {
+    this.#task = task;
+    this.#enclosure = enclosure;
+    this.#statusFile = path.join(task.folder, 'status.json');
+  }
+
+  async perform(sandboxes: Sandboxes, signal: AbortSignal): Promise<SandboxResult> {
+    const { clock } = this.#task;
+    const group = await this.#start(sandboxes);
+    this.#task.onStart?.(group);
+    const ended = new AbortController();
+    const output = Promise.all([this.#listen(group.stdout, 'out'), this.#listen(group.stderr, 'err')]);
+    const exited = group.exited.then((exit) => {
+      ended.abort();
+      return exit;
+    });
+    const stop = this.#stopOn(signal, group, ended.signal);
+    await Promise.all([this.#watch(group, ended.signal), this.#count(group, ended.signal)]);
+    const exit = await exited;
+    await stop;
+    await this.#clear();
+    // A pipe that something still held open would be closed by now.
+    await Promise.race([output, clock.sleep(goneMs)]);
+    for (const text of this.#cap.end()) this.#task.onLine('about', text);
+    this.#status = readStatus(this.#statusFile);
+    const oomKills = (await this.#enclosure.usage(group.pid).catch(() => undefined))?.oomKills ?? 0;
+    return { end: this.#endOf(exit.code, exit.signal, oomKills, signal.aborted), lastLines: this.#lastLines };
+  }
+
+  async #start({ host, encloser }: Sandboxes): Promise<ProcessGroup> {
+    const { folder, uid, clock } = this.#task;
+    await mkdir(folder, { recursive: true });
+    const file = (name: string): string => path.join(folder, name);
+    const shell = '/usr/sbin/nologin';
+    await writeFile(file('passwd'), `root:x:0:0::/:${shell}\nscript:x:${uid}:${uid}::/tmp/home:/bin/sh\n`, {
+      mode: 0o644,
+    });
+    await writeFile(file('group'), `root:x:0:\nscript:x:${uid}:\n`, { mode: 0o644 });
+    const filter = seccompFilter(process.arch);
+    await writeFile(file('filter.bpf'), filter ?? '');
+    await writeFile(this.#statusFile, '');
+    const plan = planOf(this.#task, encloser.kind, file('passwd'), file('group'));
+    const bwrap = [...this.#enclosure.prefix, host.bwrap, ...bwrapArguments(host, plan, filter !== undefined)];
+    const words = [this.#statusFile, file('filter.bpf'), ...this.#enclosure.entrances, '--', ...bwrap];
+    // Not as arguments: those can be read by every user of this computer, and one of the variables is a key.
+    const { env } = this.#task;
+    return spawnGroup({ command: '/bin/sh', args: ['-c', launcher, 'sandbox', ...words], env, cwd: '/', clock });
+  }
+
+  async #listen(from: Readable | null, stream: 'out' | 'err'): Promise<void> {
+    if (!from) return;
+    const lines = new LineSplitter();
+    const { clock } = this.#task;
+    const keepLast = (line: string): void => {
+      this.#lastLines.push(line);
+      if (this.#lastLines.length > keptLines) this.#lastLines.shift();
+    };
+    const tell = (line: string): void => {
+      if (line.trim() === '') return;
+      for (const text of this.#cap.take(line, clock.now())) {
+        this.#task.onLine(text === line ? stream : 'about', text);
+      }
+      keepLast(line);
+    };
+    for await (const chunk of from as AsyncIterable<Buffer>) {
+      if (this.#cap.isFull(clock.now())) {
+        this.#cap.skip(chunk);
+        // The last lines count nevertheless: they may say why it failed.
+        for (const line of lines.add(chunk.subarray(-2048)).filter((text) => text.trim() !== '')) keepLast(line);
+      } else for (const line of lines.add(chunk)) tell(line);
+    }
+    for (const line of lines.end()) tell(line);
+  }
+
+  /** Memory, as often as it is cheap. */
+  async #watch(group: ProcessGroup, ended: AbortSignal): Promise<void> {
+    const { clock } = this.#task;
+    while (!ended.aborted) {
+      await clock.sleep(lookMs, ended);
+      const usage = await this.#enclosure.usage(group.pid).catch(() => undefined);
+      if (usage) this.#usedBytes = Math.max(this.#usedBytes, usage.memoryBytes);
+    }
+  }
+
+  /** The disk, and memory where nothing else holds it. */
+  async #count(group: ProcessGroup, ended: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#task;
+    while (!ended.aborted) {
+      await clock.sleep(countMs, ended);
+      if (ended.aborted) return;
+      const over = await this.#overDisk();
+      if (over !== undefined) this.#kill(group, { is: 'diskLimit', ...over });
+      if (await this.#enclosure.usage(group.pid).catch(() => undefined)) continue;
+      const used = residentBytes(this.#members());
+      this.#usedBytes = Math.max(this.#usedBytes, used);
+      if (used > limits.memoryBytes) this.#kill(group, { is: 'outOfMemory', usedBytes: used });
+    }
+  }
+  async #overDisk(): Promise<{ used: string; limit: string } | undefined> {
+    const { limits, watched } = this.#task;
+    let bytes = 0;
+    let entries = 0;
+    for (const folder of watched) {
+      const use = await diskUse(folder, { bytes: limits.diskBytes, entries: mostEntries });
+      bytes += use.bytes + deletedBytes(this.#members(), statSync(folder).dev);
+      entries += use.entries;
+    }
+    if (entries > mostEntries) return { used: `more than ${mostEntries} files`, limit: `${mostEntries} files` };
+    if (bytes > limits.diskBytes) return { used: mib(bytes), limit: mib(limits.diskBytes) };
+    return undefined;
+  }
+  #members(): number[] {
+    if (this.#status.namespace === undefined) this.#status = readStatus(this.#statusFile);
+    return this.#status.namespace === undefined ? [] : membersOf(this.#status.namespace);
+  }
+  #kill(group: ProcessGroup, verdict: SandboxEnd): void {
+    this.#verdict ??= verdict;
+    group.signal('SIGKILL');
+  }
+
+  /** TERM to the command itself, so that it can save what it has; then the whole sandbox at once. */
+  async #stopOn(signal: AbortSignal, group: ProcessGroup, ended: AbortSignal): Promise<void> {
+    const { clock, graceMs } = this.#task;
+    const either = AbortSignal.any([signal, ended]);
+    await clock.sleep(Infinity, either);
+    if (ended.aborted) return;
+    this.#verdict ??= { is: 'stopped' };
+    const { child } = readStatus(this.#statusFile);
+    const commands = child === undefined ? [] : childrenOf(child);
+    for (const pid of commands) {
+      try {
+        process.kill(pid, 'SIGTERM');
+      } catch {
+        // It has ended by itself.
+      }
+    }
+    if (commands.length > 0) await clock.sleep(graceMs, ended);
+    group.signal('SIGKILL');
+  }
+  /** Until no process of the sandbox is left. */
+  async #clear(): Promise<void> {
+    const { clock } = this.#task;
+    const end = clock.now() + goneMs;
+    for (;;) {
+      const left = this.#members();
+      if (left.length === 0) return;
+      for (const pid of left) {
+        try {
+          process.kill(pid, 'SIGKILL');
+        } catch {
+          // It has ended by itself.
+        }
+      }
+      if (clock.now() > end)
+        return this.#task.onLine('about', `Processes of the sandbox could not be ended: ${left.join(', ')}.`);
+      await clock.sleep(10);
+    }
+  }
+
+  #endOf(code: number | null, signalName: string | null, oomKills: number, isAborted: boolean): SandboxEnd {
+    if (this.#verdict) return this.#verdict;
+    const { exitCode } = this.#status;
+    if (exitCode === undefined) {
+      if (isAborted) return { is: 'stopped' };
+      const said = this.#lastLines.at(-1);
+      const how = signalName === null ? `it ended with code ${code}` : `it was ended by ${signalName}`;
+      return { is: 'broken', problem: said === undefined ? how : `${how}: ${said}` };
+    }
+    if (exitCode === 0) return { is: 'exited', code: 0 };
+    if (oomKills > 0) return { is: 'outOfMemory', usedBytes: this.#usedBytes };
+    const name = exitCode > 128 ? signalNamed(exitCode - 128) : undefined;
+    if (name === 'SIGXFSZ') {
+      const limit = mib(this.#task.limits.diskBytes);
+      return { is: 'diskLimit', used: `one file of ${limit}`, limit };
+    }
+    return name === undefined ? { is: 'exited', code: exitCode } : { is: 'signaled', signal: name };
+  }
+}
+
+function signalNamed(number: number): string | undefined {
+  return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];
+}

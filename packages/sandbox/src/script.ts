@@ -1,0 +1,195 @@
+/** One run of a training script: what it sees, how it is called, what its lines mean, how it failed. */
+import { chmod, chown, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError, type ErrorCode } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+import { home, type Mount } from './bwrap-plan.ts';
+import type { Encloser } from './enclosure.ts';
+import type { Environment } from './environments.ts';
+import { uidFor } from './probe.ts';
+import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } from './sandbox.ts';
+
+export interface ScriptRun {
+  readonly sandboxes: Sandboxes;
+  readonly environment: Environment;
+  /** Folder of a virtual environment with more packages; see `prepareEnvironment`. */
+  readonly packages: string | undefined;
+  /** Unpacked project. */
+  readonly source: string;
+  /** Where the script starts, inside: relative paths in the dataset file count from here. */
+  readonly dataset: { readonly mounts: readonly Mount[]; readonly root: string; readonly file: string };
+  /** Empty folder for the result. */
+  readonly out: string;
+  readonly arguments: Readonly<Record<string, string>>;
+  /** Variables of this job, beside those that every script gets. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly limits: SandboxLimits;
+  readonly network: boolean;
+  readonly gpus: number;
+  /** For this run alone; removed by whoever made it. */
+  readonly folder: string;
+  readonly name: string;
+  readonly graceMs: number;
+  readonly clock: Clock;
+  onLine(stream: 'out' | 'err' | 'about', line: string): void;
+  onStart?(child: { pid: number; startTime: string }): void;
+}
+/** As the sandbox sees them. */
+export const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
+
+const kinds: Readonly<Record<Encloser['kind'], string>> = {
+  systemd: 'a systemd scope',
+  cgroup2: 'a control group (v2)',
+  cgroup1: 'a control group (v1)',
+  prlimit: 'limits of each process (no control group here)',
+};
+const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
+
+/** For the log of the job. */
+export function describeRun({ sandboxes, environment, limits, network, gpus }: ScriptRun): string {
+  const { memoryBytes, processes, cpus, diskBytes } = limits;
+  const amount = `${mib(memoryBytes)} of memory, ${processes} processes, ${cpus} CPU${cpus === 1 ? '' : 's'}, ${mib(diskBytes)} of disk`;
+  const graphics = gpus > 0 ? `, ${gpus} GPU${gpus === 1 ? '' : 's'}` : '';
+  return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}. ${environment.description}.`;
+}
+
+export const scriptCommand = (
+  python: string,
+  datasetFile: string,
+  flags: Readonly<Record<string, string>>,
+): string[] => [
+  python,
+  '-m',
+  'model.training',
+  `--dataset_file=${datasetFile}`,
+  `--model_output_directory=${inside.out}`,
+  ...Object.entries(flags).map(([key, value]) => `--${key}=${value}`),
+];
+
+/** Everything a script finds in its environment. */
+export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'packages'>): Record<string, string> {
+  const devices = Array.from({ length: run.gpus }, (_, i) => String(i)).join(',');
+  return {
+    PATH: `${run.packages === undefined ? '' : `${inside.packages}/bin:`}/usr/local/bin:/usr/bin:/bin`,
+    HOME: home,
+    TMPDIR: '/tmp',
+    LANG: 'C.UTF-8',
+    PYTHONUNBUFFERED: '1',
+    PYTHONPATH: inside.source,
+    OMP_NUM_THREADS: String(Math.max(1, Math.floor(run.limits.cpus))),
+    ...(run.gpus > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
+    ...run.env,
+  };
+}
+
+/** To its end, or until the signal: TERM, the grace, then nothing of it is left. */
+export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<SandboxResult> {
+  const { sandboxes, environment, packages, source, dataset, out } = run;
+  const uid = uidFor(sandboxes.host, run.name);
+  if (sandboxes.host.isRoot) await chown(out, uid, uid);
+  const python = packages === undefined ? environment.python : `${inside.packages}/bin/python`;
+  try {
+    return await runSandboxed(
+      sandboxes,
+      {
+        ...run,
+        uid,
+        mounts: [
+          ...environment.mounts,
+          { from: source, to: inside.source, mode: 'ro' },
+          ...(packages === undefined ? [] : [{ from: packages, to: inside.packages, mode: 'ro' } as const]),
+          ...dataset.mounts,
+          { from: out, to: inside.out, mode: 'rw' },
+        ],
+        env: scriptEnv(run),
+        cwd: dataset.root,
+        command: scriptCommand(python, dataset.file, run.arguments),
+        watched: [out],
+      },
+      signal,
+    );
+  } finally {
+    await openUp(out);
+  }
+}
+
+/** Deeper folders are no part of a result. */
+export const deepest = 32;
+
+/** A script may leave folders that even their owner cannot enter; they must be readable, and removable. */
+async function openUp(folder: string, depth = 0): Promise<void> {
+  if (depth > deepest) return;
+  const { mode } = await stat(folder);
+  if ((mode & 0o700) !== 0o700) await chmod(folder, 0o755);
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) await openUp(file, depth + 1);
+    else if (entry.isFile()) await chmod(file, 0o644);
+  }
+}
+
+export interface ScriptFailure {
+  readonly cause: 'script' | 'infrastructure';
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** Undefined when it did its work, and when it was told to stop. */
+export function scriptFailure({ end, lastLines }: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
+  const said = lastLines.length === 0 ? '' : `\nIts last lines:\n${lastLines.join('\n')}`;
+  const of = (cause: ScriptFailure['cause'], error: PlatformError): ScriptFailure => ({
+    cause,
+    code: error.code,
+    message: `${error.what} ${error.remedy}${cause === 'script' ? said : ''}`,
+  });
+  const failed = (problem: string): ScriptFailure => of('script', new PlatformError('SCRIPT_FAILED', { problem }));
+  switch (end.is) {
+    case 'stopped':
+      return undefined;
+    case 'exited':
+      return end.code === 0 ? undefined : failed(`it ended with exit code ${end.code}`);
+    case 'signaled':
+      return failed(`it was ended by ${end.signal}`);
+    case 'outOfMemory': {
+      const [usedMib, limitMib] = [Math.ceil(end.usedBytes / 2 ** 20), Math.floor(limits.memoryBytes / 2 ** 20)];
+      return of('script', new PlatformError('OUT_OF_MEMORY', { usedMib, limitMib }));
+    }
+    case 'diskLimit':
+      return of('script', new PlatformError('SCRIPT_DISK_LIMIT', { used: end.used, limit: end.limit }));
+    case 'broken':
+      return of('infrastructure', new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem }));
+  }
+}
+
+export interface ScriptNews {
+  /** For example {"epoch": 3, "loss": 0.4}. */
+  readonly metric?: Readonly<Record<string, number | string>>;
+  /** 0..1 */
+  readonly progress?: number;
+  readonly etaSeconds?: number;
+}
+
+/** A line of stdout that is a JSON object with `epoch`, `loss` or `progress` says how the training stands. */
+export function newsIn(line: string): ScriptNews | undefined {
+  if (!line.startsWith('{') || !line.endsWith('}') || line.length > 10_000) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+  const entries = Object.entries(value as Record<string, unknown>);
+  const numbers = new Map(entries.filter((entry): entry is [string, number] => Number.isFinite(entry[1])));
+  const progress = numbers.get('progress');
+  const eta = numbers.get('eta_s') ?? numbers.get('eta_seconds');
+  const isMetric = numbers.has('epoch') || numbers.has('loss');
+  const values = entries.filter(
+    (entry): entry is [string, number | string] => Number.isFinite(entry[1]) || typeof entry[1] === 'string',
+  );
+  if (!isMetric && progress === undefined) return undefined;
+  return {
+    ...(isMetric ? { metric: Object.fromEntries(values) } : {}),
+    ...(progress !== undefined && progress >= 0 && progress <= 1 ? { progress } : {}),
+    ...(eta !== undefined && eta >= 0 ? { etaSeconds: eta } : {}),
+  };
+}

@@ -1,0 +1,90 @@
+/**
+ * The filter of system calls that a script lives under, as a program of the kernel's packet filter machine. It closes what
+ * the namespaces leave open: new user namespaces, with which a script could reach parts of the kernel that are meant for
+ * administrators, keyrings, which belong to the user and not to a namespace, and interfaces known for their holes.
+ */
+
+interface Architecture {
+  readonly audit: number;
+  readonly clone: number;
+  readonly unshare: number;
+  /** Numbers of denied calls. */
+  readonly denied: readonly number[];
+  /** Calls from here on belong to another calling convention of the same machine. */
+  readonly foreignFrom?: number;
+}
+// Order: add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, setns, open_by_handle_at, io_uring_setup.
+const architectures: Readonly<Record<string, Architecture>> = {
+  x64: {
+    audit: 0xc000003e,
+    clone: 56,
+    unshare: 272,
+    denied: [248, 249, 250, 321, 298, 323, 308, 304, 425],
+    foreignFrom: 0x40000000,
+  },
+  arm64: {
+    audit: 0xc00000b7,
+    clone: 220,
+    unshare: 97,
+    denied: [217, 218, 219, 280, 241, 282, 268, 265, 425],
+  },
+};
+/** Its arguments lie in memory that a filter cannot read; libraries fall back to clone. */
+const clone3 = 435;
+const newUserNamespace = 0x10000000;
+
+const load = 0x20; // BPF_LD | BPF_W | BPF_ABS
+const ifEqual = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
+const ifAtLeast = 0x35; // BPF_JMP | BPF_JGE | BPF_K
+const ifAnyBit = 0x45; // BPF_JMP | BPF_JSET | BPF_K
+const give = 0x06; // BPF_RET | BPF_K
+const allow = 0x7fff0000;
+const refuse = (errno: number): number => 0x00050000 | errno;
+const EPERM = 1;
+const ENOSYS = 38;
+const offsets = { number: 0, architecture: 4, firstArgument: 16 } as const;
+
+/** Jumps by label: the distance is counted when the program is complete. */
+type Step = readonly [code: number, k: number, then?: Target, otherwise?: Target];
+type Target = 'next' | 'flags' | 'allow' | 'deny' | 'unknown';
+
+function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, number> } {
+  const steps: Step[] = [
+    [load, offsets.architecture],
+    [ifEqual, arch.audit, 'next', 'unknown'],
+    [load, offsets.number],
+    ...(arch.foreignFrom === undefined ? [] : [[ifAtLeast, arch.foreignFrom, 'unknown', 'next'] as const]),
+    [ifEqual, clone3, 'unknown', 'next'],
+    [ifEqual, arch.clone, 'flags', 'next'],
+    [ifEqual, arch.unshare, 'flags', 'next'],
+    ...arch.denied.map((number): Step => [ifEqual, number, 'deny', 'next']),
+    [give, allow],
+  ];
+  const labels = new Map<Target, number>();
+  const label = (target: Target, ...added: Step[]): void => {
+    labels.set(target, steps.length);
+    steps.push(...added);
+  };
+  label('flags', [load, offsets.firstArgument], [ifAnyBit, newUserNamespace, 'deny', 'allow']);
+  label('allow', [give, allow]);
+  label('deny', [give, refuse(EPERM)]);
+  label('unknown', [give, refuse(ENOSYS)]);
+  return { steps, labels };
+}
+
+/** The program as bubblewrap reads it; undefined for a machine we have no numbers for. */
+export function seccompFilter(architecture: string): Buffer | undefined {
+  const arch = architectures[architecture];
+  if (!arch) return undefined;
+  const { steps, labels } = stepsOf(arch);
+  const program = Buffer.alloc(steps.length * 8);
+  for (const [at, [code, k, then, otherwise]] of steps.entries()) {
+    const distance = (target: Target | undefined): number =>
+      target === undefined || target === 'next' ? 0 : (labels.get(target) ?? 0) - at - 1;
+    program.writeUInt16LE(code, at * 8);
+    program.writeUInt8(distance(then), at * 8 + 2);
+    program.writeUInt8(distance(otherwise), at * 8 + 3);
+    program.writeUInt32LE(k >>> 0, at * 8 + 4);
+  }
+  return program;
+}
