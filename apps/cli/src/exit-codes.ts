@@ -1,6 +1,7 @@
-import { ConnectError } from '@connectrpc/connect';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { PlatformApiError } from '@platform/client';
-import { errorCodeOf, errorTable, PlatformError } from '@platform/contract/errors';
+import { errorCodeOf, errorDomain, errorTable, PlatformError } from '@platform/contract/errors';
+import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { Usage } from '@platform/kit/node';
 import { CommanderError } from 'commander';
 
@@ -54,12 +55,22 @@ export function complaintOf(error: unknown): Complaint | undefined {
     return { code: error.code, what: error.what, remedy: error.remedy };
   }
   if (!(error instanceof ConnectError)) return undefined;
-  const code = errorCodeOf(error);
-  if (!code) return undefined;
-  return { code, what: error.rawMessage.slice(code.length + 2), remedy: errorTable[code].remedy };
+  const info = error.findDetails(ErrorInfoSchema).find((detail) => detail.domain === errorDomain);
+  const code = errorCodeOf(error) ?? info?.reason;
+  if (code === undefined) return isAway(error) ? offline(error) : undefined;
+  const { what = error.rawMessage, remedy = '' } = info?.metadata ?? {};
+  return { code, what, remedy };
 }
 
+const isAway = (error: ConnectError): boolean =>
+  error.code === Code.Unavailable || error.code === Code.DeadlineExceeded;
+const offline = (error: ConnectError): Complaint => {
+  const { code, what, remedy } = new PlatformError('OFFLINE', { problem: error.rawMessage });
+  return { code, what, remedy };
+};
+
 const mayWorkLater = (error: unknown): boolean => {
+  if (error instanceof ConnectError) return isAway(error);
   if (error instanceof PlatformApiError) return error.retry === 'later' && error.code !== 'INTERNAL';
   return error instanceof PlatformError && errorTable[error.code].retry === 'later';
 };

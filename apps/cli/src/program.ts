@@ -11,7 +11,7 @@ import { trainCommands } from './commands/train.ts';
 import { trainingScriptCommands } from './commands/training-script.ts';
 import { exitCodesHelp } from './exit-codes.ts';
 import { upOptions } from './up/options.ts';
-import { up, version } from './up/up.ts';
+import { version } from './version.ts';
 import { run } from './world.ts';
 
 const globalOptions = [
@@ -51,6 +51,8 @@ export function createProgram(namesOf: NamesOf): Command {
     .allowUnknownOption()
     .allowExcessArguments()
     .action(async () => {
+      // It brings the whole demo with it, which other commands need not load.
+      const { up } = await import('./up/up.ts');
       process.exitCode = await up(upOptions(process.argv.slice(process.argv.indexOf('up') + 1), process.env));
     });
   for (const command of leaves(program)) {

@@ -2,6 +2,10 @@ import { readFile, stat } from 'node:fs/promises';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { PlatformError } from '@platform/contract/errors';
 import {
+  ModelFrameworkSchema,
+  ModelTypeSchema,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import {
   type CreatePackageRequestSchema,
   PackageService,
   PackageType,
@@ -12,7 +16,8 @@ import { checkScriptArchive, packScriptFolder } from '@platform/sandbox/archive'
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
-import { printable, sizeText } from '../output.ts';
+import { registryItems } from '../find/registry.ts';
+import { enumName, printable, sizeText } from '../output.ts';
 import type { CommandWorld } from '../run.ts';
 import { choice } from '../values.ts';
 
@@ -58,9 +63,10 @@ export async function uploadScript(
   open: Connection,
   upload: ScriptUpload,
 ): Promise<{ itemId: string; version: string }> {
+  const before = await whatWasSaid(open, upload.name);
   const metadata: JsonObject = {
-    model_type: choice('--type', upload.modelType ?? 'unspecified', typeNames),
-    model_framework: choice('--framework', upload.framework ?? 'unspecified', frameworkNames),
+    model_type: choice('--type', upload.modelType ?? before.modelType, typeNames),
+    model_framework: choice('--framework', upload.framework ?? before.framework, frameworkNames),
     draft: upload.draft,
     visibility: choice('--visibility', upload.visibility ?? 'private', { private: 'private', public: 'public' }),
     ...(upload.scriptUrl !== undefined && { url: upload.scriptUrl }),
@@ -82,6 +88,17 @@ export async function uploadScript(
   const { version } = await open.rpc(PackageService).createPackage(messages());
   output.text(`Uploaded ${printable(upload.name)} as version ${version} (${sizeText(archive.length)}).`);
   return { itemId: `${organizationId}:${upload.name}`, version };
+}
+
+/** What the versions before say about their models, for a version that says nothing. */
+async function whatWasSaid(open: Connection, name: string): Promise<{ modelType: string; framework: string }> {
+  const items = await registryItems(open, PackageType.ML_TRAINING);
+  const { metadata } = items.find((one) => one.name === name) ?? {};
+  const value = metadata?.case === 'mlTrainingMetadata' ? metadata.value : undefined;
+  return {
+    modelType: enumName(ModelTypeSchema, value?.modelType) || 'unspecified',
+    framework: enumName(ModelFrameworkSchema, value?.modelFramework) || 'unspecified',
+  };
 }
 
 /** The .tar.gz, checked here as the server will check it. */

@@ -47,6 +47,16 @@ test('annotations are found by path, by its end or by file name; folders are no 
   ]);
 });
 
+test('a folder further down than the paths of the annotations is understood, where only one can be meant', () => {
+  const some = (label: string) => ({ labels: [label], boxes: [] });
+  const annotations = new Map([
+    ['data/1.jpg', some('a')],
+    ['x/2.jpg', some('b')],
+    ['y/2.jpg', some('c')],
+  ]);
+  assert.deepEqual(tagsOf(uploadPlan(files('1.jpg', '2.jpg'), { annotations })), { '1.jpg': ['a'], '2.jpg': [] });
+});
+
 test('what cannot be sent is named with its reason; files of annotations are passed over', () => {
   const plan = uploadPlan([
     { path: 'a.gif', sizeBytes: 1 },

@@ -59,6 +59,7 @@ export function uploadPlan(
     counts.set(label, sum);
   };
   const used = new Set<string>();
+  const keyOf = keysOf(of.annotations);
   for (const file of files) {
     const extension = kinds[path.posix.extname(file.path).toLowerCase()];
     const reason = refusal(file, extension);
@@ -66,7 +67,7 @@ export function uploadPlan(
       if (reason !== '') refused.push({ path: file.path, reason: reason ?? '' });
       continue;
     }
-    const key = keyOf(file.path, of.annotations);
+    const key = keyOf(file.path);
     const annotated = key === undefined ? undefined : of.annotations?.get(key);
     if (key !== undefined) used.add(key);
     const folders = file.path.split('/').slice(0, -1);
@@ -75,7 +76,7 @@ export function uploadPlan(
     const own = annotated?.labels ?? (of.annotations || folder === undefined ? [] : [folder]);
     const labels = [...new Set(of.labels && of.labels.length > 0 ? of.labels : own)];
     const boxes = annotated?.boxes ?? [];
-    for (const label of labels) count(label, 'pictures');
+    for (const label of labels) if (!label.startsWith('split:')) count(label, 'pictures');
     for (const box of boxes) count(box.label, 'boxes');
     const tags = split === undefined ? labels : [...labels, split];
     pictures.push({
@@ -100,12 +101,20 @@ function refusal({ path: place, sizeBytes, isLink }: FoundFile, extension: strin
   return sizeBytes > mostBytes ? 'is larger than 60 MB' : undefined;
 }
 
-/** Annotations name pictures by their path below the folder, by its end, or by the file name alone. */
-function keyOf(place: string, annotations: ReadonlyMap<string, Annotated> | undefined): string | undefined {
-  if (!annotations) return undefined;
-  for (let at = place; at !== ''; at = at.includes('/') ? at.slice(at.indexOf('/') + 1) : '')
-    if (annotations.has(at)) return at;
-  return undefined;
+const shorter = (place: string): string => (place.includes('/') ? place.slice(place.indexOf('/') + 1) : '');
+
+/**
+ * Annotations name pictures by their path below the folder, by its end, or by the file name alone; or the folder is one that
+ * lies further down than where their paths begin.
+ */
+function keysOf(annotations: ReadonlyMap<string, Annotated> | undefined): (place: string) => string | undefined {
+  const byEnd = new Map<string, string | undefined>();
+  for (const key of annotations?.keys() ?? [])
+    for (let at = shorter(key); at !== ''; at = shorter(at)) byEnd.set(at, byEnd.has(at) ? undefined : key);
+  return (place) => {
+    for (let at = place; at !== ''; at = shorter(at)) if (annotations?.has(at)) return at;
+    return byEnd.get(place);
+  };
 }
 
 /** The plan for people: counts per label, what is left out. */

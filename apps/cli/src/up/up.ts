@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { createPlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
@@ -224,7 +224,3 @@ function agentSpec(machine: MachineFolder): ChildSpec {
     termMs: 140_000, // the agent stops the machine server first: TERM 120 s, QUIT 5 s, KILL
   };
 }
-
-/** Version of this checkout. */
-export const version = (JSON.parse(readFileSync(path.join(checkout, 'package.json'), 'utf8')) as { version: string })
-  .version;

@@ -1,0 +1,378 @@
+// The command line against the real server and a real runner: from a folder of pictures to a model on the disk.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { createInterface } from 'node:readline';
+import { composeObjects10, objectLabels } from '@platform/objects-10';
+import { spawnGroup } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { startCloud } from '../src/cloud-process.ts';
+import { startRunner } from '../src/runner-process.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+
+type Json = Record<string, unknown>;
+interface Desk {
+  readonly env: Record<string, string>;
+  readonly folder: string;
+  cli(...args: string[]): ReturnType<typeof runCli>;
+  /** Must end with 0; the JSON document that it printed. */
+  json<T = Json>(...args: string[]): Promise<T>;
+}
+
+const labels = objectLabels.slice(0, 3);
+
+async function pictures(folder: string): Promise<void> {
+  const composed = composeObjects10({ seed: 7, trainPerClass: 10, testPerClass: 2, objects: labels });
+  for await (const { name, label, split, jpeg } of composed) {
+    const place = path.join(folder, ...(split === 'test' ? ['test'] : []), label);
+    await mkdir(place, { recursive: true });
+    await writeFile(path.join(place, name), jpeg);
+  }
+}
+
+async function uploads({ cli, json, folder }: Desk): Promise<void> {
+  const set = path.join(folder, 'pictures');
+  await pictures(set);
+  const none = await cli('dataset', 'upload', 'things', set);
+  assert.equal(none.code, 4);
+  assert.match(none.stderr, /DATASET_NOT_FOUND/);
+  const plan = await cli('dataset', 'upload', 'things', set, '--dry-run');
+  assert.equal(plan.stdout, `36 pictures: ${labels.map((label) => `${label} 12`).join(', ')}.\n`);
+
+  const first = await json('dataset', 'upload', 'things', set, '--create');
+  assert.deepEqual([first['uploaded'], first['there_already']], [36, 0]);
+  const again = await json('dataset', 'upload', 'things', set);
+  assert.deepEqual([again['uploaded'], again['there_already'], again['dataset_id']], [0, 36, first['dataset_id']]);
+  const shown = await json<{ pictures: number; labels: { label: string; pictures: number }[] }>(
+    'dataset',
+    'show',
+    'things',
+  );
+  assert.equal(shown.pictures, 36);
+  assert.deepEqual(
+    shown.labels.filter((one) => !one.label.startsWith('split:')).map((one) => [one.label, one.pictures]),
+    labels.map((label) => [label, 12]),
+  );
+}
+
+async function editsPictures({ cli, json, folder }: Desk): Promise<void> {
+  await json('dataset', 'create', 'few');
+  assert.equal((await json('dataset', 'add', 'few', '--from', 'things', '--with-label', labels[0] ?? ''))['added'], 12);
+  assert.equal((await json('dataset', 'tag', 'few', 'extra', '--file', '1'))['labels']?.toString(), 'extra');
+  const tagged = await json<{ pictures: { id: string; tags: string[] }[] }>(
+    'dataset',
+    'pictures',
+    'few',
+    '--with-label',
+    'extra',
+  );
+  assert.ok(tagged.pictures.length > 0 && tagged.pictures.every((one) => one.tags.includes('extra')));
+  await json('dataset', 'untag', 'few', 'extra', '--all');
+  const one = tagged.pictures[0]?.id ?? '';
+  assert.equal((await json('dataset', 'remove', 'few', one))['removed'], 1);
+  const refused = await cli('dataset', 'remove', 'few');
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /give picture IDs, or one of --with-label/);
+
+  const out = path.join(folder, 'export');
+  assert.equal((await json('dataset', 'export', 'few', out))['pictures'], 11);
+  assert.equal((await readdir(path.join(out, 'data'))).length, 11);
+  const annotations = path.join(out, 'dataset.jsonl');
+  const lines = (await readFile(annotations, 'utf8')).trim().split('\n');
+  assert.deepEqual(
+    new Set(lines.map((line) => (JSON.parse(line) as { image_path: string }).image_path.slice(0, 5))),
+    new Set(['data/']),
+  );
+  const back = await json<{ uploaded: number; labels: Json }>(
+    'dataset',
+    'upload',
+    'back',
+    path.join(out, 'data'),
+    '--annotations',
+    annotations,
+    '--create',
+  );
+  assert.equal(back.uploaded, 11);
+  assert.deepEqual(back.labels[labels[0] ?? ''], { pictures: 11, boxes: 0 });
+  await json('dataset', 'rename', 'back', 'front');
+  await json('dataset', 'merge', 'both', 'few', 'front');
+  for (const name of ['front', 'few', 'both']) await json('dataset', 'delete', name);
+  assert.deepEqual(
+    (await json<{ name: string }[]>('dataset', 'list')).map(({ name }) => name),
+    ['things'],
+  );
+}
+
+async function trains({ cli, json, env }: Desk): Promise<void> {
+  const wrong = await cli('train', 'submit', '--dataset', 'things', '--model-name', 'm', '--model-type', 'cat');
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.stderr, /--model-type is not valid: cat; one of single-label/);
+  const submit = ['train', 'submit', '--dataset', 'things', '--model-name', 'things', '--model-type', 'single-label'];
+  const done = await runCli(env, ...submit, '--model-version', '1', '--recipe', 'probe', '--wait');
+  assert.equal(done.code, 0, done.stderr);
+  assert.match(done.stdout, /^Submitted things\/1 as a training job with ID [0-9a-f-]{36}\. Labels: /);
+  assert.match(done.stdout, /\nCompleted things\/1, accuracy \d+\.\d %, \d+ s\n\nLABEL +PRECISION +RECALL +F1 +/);
+  assert.match(done.stdout, /\nDownload it: platform model download things --version 1\n$/);
+  assert.match(done.stderr, /\d+ %/);
+  assert.doesNotMatch(done.stderr, /\r|\u001b/, 'nothing is redrawn where there is no terminal');
+
+  const taken = await cli(...submit, '--model-version', '1');
+  assert.equal(taken.code, 1);
+  assert.match(taken.stderr, /MODEL_VERSION_TAKEN/);
+
+  const job = await json<Json & { evaluation: { count: number } }>('train', 'get', 'things/1');
+  assert.deepEqual([job['status'], job['model_name'], job['model_version']], ['completed', 'things', '1']);
+  assert.equal(job.evaluation.count, 6, 'the pictures of test/ are held out');
+  assert.equal((await json('train', 'wait', String(job['id'])))['status'], 'completed');
+  const text = await cli('train', 'get', String(job['id']).slice(0, 8));
+  assert.match(text.stdout, /^model +things\/1\nstatus +completed\nscore +accuracy /);
+  const list = await cli('train', 'list', '--status', 'completed');
+  assert.match(list.stdout, /^MODEL +VERSION +TYPE +STATUS +SCORE +CREATED +ID\nthings +1 +single label +completed/);
+
+  const logs = await cli('train', 'logs', 'things');
+  assert.match(logs.stdout, /^\d{4}-\S+Z INFO +36 pictures are here/);
+  const followed = await cli('train', 'logs', '-f', 'things');
+  assert.equal(followed.stdout, logs.stdout, 'the log of an ended job ends');
+  const newest = await cli('train', 'logs', '-n', '1', 'things', '--json');
+  const entries = newest.stdout.trim().split('\n');
+  assert.equal(entries.length, 1);
+  assert.deepEqual(Object.keys(JSON.parse(entries[0] ?? '') as Json), ['time', 'level', 'message']);
+}
+
+async function downloads({ cli, json, folder }: Desk): Promise<void> {
+  const models = await json<{ name: string; latest: string }[]>('model', 'list');
+  assert.deepEqual(
+    models.map((one) => [one.name, one.latest]),
+    [['things', '1']],
+  );
+  const [version] = await json<{ version: string; sha256: string }[]>('model', 'versions', 'things');
+  const out = path.join(folder, 'models');
+  const file = path.join(out, 'things-1.tar.gz');
+  const hash = async () =>
+    createHash('sha256')
+      .update(await readFile(file))
+      .digest('hex');
+  await json('model', 'download', 'things', '-o', out);
+  assert.equal(await hash(), version?.sha256);
+
+  const whole = await readFile(file);
+  for (const [what, bytes] of [
+    ['the beginning', whole.subarray(0, 5000)],
+    ['all of it', whole],
+    ['something else', Buffer.alloc(5000, 7)],
+    ['more than all', Buffer.concat([whole, Buffer.alloc(10)])],
+  ] as const) {
+    await truncate(file, 10);
+    await writeFile(`${file}.part`, bytes);
+    await json('model', 'download', 'things', '--version', 'latest', '-o', out);
+    assert.equal(await hash(), version?.sha256, `after a download that left ${what}`);
+  }
+  const unpacked = await json<{ files: string[]; folder: string }>(
+    'model',
+    'download',
+    'things',
+    '-o',
+    out,
+    '--unpack',
+  );
+  assert.ok(['labels.txt', 'things.onnx', 'evaluation.json'].every((name) => unpacked.files.includes(name)));
+  assert.equal((await readFile(path.join(unpacked.folder, 'labels.txt'), 'utf8')).trim(), labels.join('\n'));
+  assert.equal((await cli('model', 'download', 'things', '--version', '9', '-o', out)).code, 4);
+}
+
+/** A job that no runner can take waits for ever: time to be stopped, canceled and deleted. */
+async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
+  const submit = ['train', 'submit', '--dataset', 'things', '--model-type', 'single-label', '--gpus', '8'];
+  const { id } = await json<{ id: string }>(...submit, '--model-name', 'stuck', '--model-version', 'a');
+  const waiting = await spawnGroup({
+    command: process.execPath,
+    args: [
+      '--disable-warning=ExperimentalWarning',
+      path.join(checkout, 'apps/cli/src/main.ts'),
+      'train',
+      'wait',
+      'stuck',
+    ],
+    env: cleanEnv(env),
+    cwd: checkout,
+  });
+  assert.ok(waiting.stderr);
+  const said: string[] = [];
+  const lines = createInterface({ input: waiting.stderr });
+  lines.on('line', (line) => said.push(line));
+  const closed = new Promise((resolve) => lines.once('close', resolve));
+  await new Promise((resolve) => lines.once('line', resolve));
+  waiting.signal('SIGINT');
+  assert.equal((await waiting.exited).code, 130);
+  await closed;
+  assert.match(said[0] ?? '', /^queued, .*GPU/);
+  assert.match(said.join('\n'), new RegExp(`The job goes on\\.\n  follow it: platform train wait ${id}`));
+  assert.equal((await json('train', 'get', 'stuck'))['status'], 'pending');
+
+  await json(...submit, '--model-name', 'stuck', '--model-version', 'b');
+  const ambiguous = await cli('train', 'cancel', 'stuck');
+  assert.equal(ambiguous.code, 1);
+  assert.match(ambiguous.stderr, /one job; 2 fit: stuck\/b, stuck\/a/);
+  assert.equal((await json('train', 'cancel', 'stuck/a'))['status'], 'canceled');
+  assert.equal(
+    (await json('train', 'cancel', 'stuck'))['model_version'],
+    'b',
+    'the only one that can still be canceled',
+  );
+  const canceled = await cli('train', 'wait', 'stuck/a');
+  assert.deepEqual([canceled.code, canceled.stdout], [6, '']);
+  assert.match(canceled.stderr, /stuck\/a was canceled/);
+
+  const page = await json<{ jobs: Json[]; next_page_token: string }>('train', 'list', '-n', '2');
+  assert.deepEqual(
+    page.jobs.map((job) => job['model_version']),
+    ['b', 'a'],
+  );
+  const next = await json<{ jobs: Json[]; next_page_token: string }>(
+    'train',
+    'list',
+    '--page-token',
+    page.next_page_token,
+  );
+  assert.deepEqual(
+    next.jobs.map((job) => job['model_name']),
+    ['things'],
+  );
+  for (const name of ['stuck/a', 'stuck/b']) await json('train', 'delete', name);
+  assert.equal((await cli('train', 'get', id)).code, 4);
+}
+
+async function failsOnBadPictures({ cli, folder }: Desk): Promise<void> {
+  const set = path.join(folder, 'bad');
+  for (const label of ['a', 'b']) {
+    await mkdir(path.join(set, label), { recursive: true });
+    for (let n = 0; n < 10; n++) await writeFile(path.join(set, label, `${n}.jpg`), `no picture ${label}${n}`);
+  }
+  assert.equal((await cli('dataset', 'upload', 'bad', set, '--create')).code, 0);
+  const submit = ['train', 'submit', '--dataset', 'bad', '--model-name', 'bad', '--model-type', 'single-label'];
+  const failed = await cli(...submit, '--wait', '--json');
+  assert.equal(failed.code, 5, failed.stderr);
+  const job = JSON.parse(failed.stdout) as { status: string; error: { cause: string } };
+  assert.deepEqual([job.status, job.error.cause], ['failed', 'data']);
+}
+
+/** Names that try to draw on the terminal, as far as the server takes them. */
+async function showsHostileNames({ cli, json }: Desk): Promise<void> {
+  const name = 'gpj.\u202Eexe \u2066x';
+  await json('dataset', 'create', name);
+  const shown = (await json<{ name: string }[]>('dataset', 'list')).map((one) => one.name);
+  assert.ok(shown.includes(name), 'programs get the name as it is');
+  for (const args of [['list'], ['show', name], ['delete', name]]) {
+    const { stdout, stderr, code } = await cli('dataset', ...args);
+    assert.equal(code, 0, stderr);
+    assert.doesNotMatch(stdout + stderr, /[\u202a-\u202e\u2066-\u2069]/);
+    assert.match(stdout, /gpj\.\ufffdexe \ufffdx/);
+  }
+  const missing = await cli('dataset', 'show', 'a\u001b]0;x\u0007b\u009b31m');
+  assert.equal(missing.code, 4);
+  // oxlint-disable-next-line no-control-regex -- these are what must not arrive
+  assert.doesNotMatch(missing.stderr, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+}
+
+async function scriptsAndRunners({ cli, json, folder }: Desk): Promise<void> {
+  const script = path.join(folder, 'script');
+  await mkdir(path.join(script, 'model'), { recursive: true });
+  await writeFile(path.join(script, 'setup.py'), 'from setuptools import setup; setup(name="model")\n');
+  await writeFile(path.join(script, 'model/__init__.py'), '');
+  const incomplete = await cli('training-script', 'upload', '--path', script, '--name', 'mine');
+  assert.equal(incomplete.code, 1);
+  assert.match(incomplete.stderr, /SCRIPT_ARCHIVE_INVALID.*model\/training\.py/s);
+  await writeFile(path.join(script, 'model/training.py'), 'print("hello")\n');
+  const uploaded = await json('training-script', 'upload', '--path', script, '--name', 'mine', '--framework', 'onnx');
+  assert.match(String(uploaded['version']), /^\d{13}$/);
+  await json('training-script', 'upload', '--path', script, '--name', 'mine', '--version', 'second', '--draft');
+  await json(
+    'training-script',
+    'update',
+    'mine',
+    '--description',
+    'says hello',
+    '--visibility',
+    'public',
+    '--no-draft',
+  );
+  const [mine] = await json<Json[]>('training-script', 'list');
+  assert.deepEqual(
+    [mine?.['name'], mine?.['visibility'], mine?.['draft'], mine?.['model_framework'], mine?.['description']],
+    ['mine', 'public', false, 'onnx', 'says hello'],
+  );
+  const [runner] = await json<{ online: boolean; executor: string }[]>('runner', 'list');
+  assert.deepEqual([runner?.online, runner?.executor], [true, 'local']);
+  const token = await json<{ command: string; api_key_id: string }>('runner', 'token');
+  assert.ok(token.command.includes(token.api_key_id));
+  assert.deepEqual(
+    (await json<{ api_key_id: string; roles: string[] }[]>('key', 'list')).find(
+      (one) => one.api_key_id === token.api_key_id,
+    )?.roles,
+    ['organization_runner'],
+  );
+}
+
+async function exitsAndCompletes({ cli, env }: Desk): Promise<void> {
+  const key = 'PLATFORM_API_KEY';
+  const table: [number, Record<string, string>, string[]][] = [
+    [0, env, ['help', 'exit-codes']],
+    [0, env, ['train', 'submit', '--help']],
+    [0, env, ['--version']],
+    [2, env, ['train', 'submit']],
+    [2, env, ['train', 'list', '--no-such-flag']],
+    [2, {}, ['train', 'list', '--url', 'http://127.0.0.1:1']],
+    [3, { ...env, [key]: 'wrong' }, ['train', 'list']],
+    [4, env, ['train', 'get', 'nothing']],
+    [7, { ...env, PLATFORM_URL: 'http://127.0.0.1:1' }, ['train', 'list']],
+  ];
+  for (const [code, world, args] of table) {
+    const ended = await runCli(world, ...args);
+    assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}`);
+  }
+  const asJson = await runCli({ ...env, PLATFORM_URL: 'http://127.0.0.1:1' }, 'train', 'list', '--json');
+  assert.equal((JSON.parse(asJson.stderr) as { error: { code: string } }).error.code, 'OFFLINE');
+  assert.equal(asJson.stdout, '');
+
+  const words = async (...line: string[]) =>
+    (await cli('complete', '--', ...line)).stdout.split('\n').map((one) => one.split('\t')[0]);
+  assert.ok((await words('train', 'su')).includes('submit-custom'));
+  assert.ok((await words('train', 'submit', '--dat')).includes('--dataset'));
+  assert.ok((await words('dataset', 'show', '')).includes('things'));
+  assert.ok((await words('train', 'get', 'thi')).includes('things/1'));
+  assert.ok((await words('model', 'download', '')).includes('things'));
+  for (const shell of ['bash', 'zsh', 'fish'])
+    assert.match((await cli('completion', shell)).stdout, /platform/, `completion for ${shell}`);
+}
+
+test('from a folder of pictures to a model on the disk, by the command line alone', async (t: TestContext) => {
+  await using cloud = await startCloud();
+  await using folder = await tempFolder();
+  await using _runner = await startRunner(cloud.ready);
+  const env = {
+    PLATFORM_URL: cloud.ready.url,
+    PLATFORM_API_KEY_ID: cloud.ready.api_key_id,
+    PLATFORM_API_KEY: cloud.ready.api_key,
+  };
+  const desk: Desk = {
+    env,
+    folder: folder.path,
+    cli: (...args) => runCli(env, ...args),
+    async json<T>(...args: string[]) {
+      const { code, stdout, stderr } = await runCli(env, ...args, '--json');
+      assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+      return JSON.parse(stdout) as T;
+    },
+  };
+  await t.test('pictures are uploaded, once', () => uploads(desk));
+  await t.test('pictures are chosen, labelled, exported and uploaded again', () => editsPictures(desk));
+  await t.test('a job is submitted, followed and looked at', () => trains(desk));
+  await t.test('a model is downloaded, also after a download that was cut off', () => downloads(desk));
+  await t.test('Ctrl-C leaves the job; cancel and delete take the one that is meant', () => stopsWaiting(desk));
+  await t.test('a job that fails has an exit code of its own', () => failsOnBadPictures(desk));
+  await t.test('names can not draw on the terminal', () => showsHostileNames(desk));
+  await t.test('scripts and runners', () => scriptsAndRunners(desk));
+  await t.test('exit codes and completion', () => exitsAndCompletes(desk));
+});
