@@ -36,6 +36,7 @@ class LeaseJobRequest(_message.Message):
     CONTAINERS_FIELD_NUMBER: _builtins.int
     NO_SCRIPTS_BECAUSE_FIELD_NUMBER: _builtins.int
     EXECUTOR_FIELD_NUMBER: _builtins.int
+    RUNNING_JOB_IDS_FIELD_NUMBER: _builtins.int
     runner_id: _builtins.str
     """Stays the same over restarts of the runner."""
     host: _builtins.str
@@ -57,6 +58,10 @@ class LeaseJobRequest(_message.Message):
     def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___RunnerContainer]:
         """Environments for scripts, when kinds has custom; the first one is the default."""
 
+    @_builtins.property
+    def running_job_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Jobs that this runner runs while it asks for more. Whatever else it held is over: it goes back to the queue."""
+
     def __init__(
         self,
         *,
@@ -69,10 +74,11 @@ class LeaseJobRequest(_message.Message):
         containers: _abc.Iterable[Global___RunnerContainer] | None = ...,
         no_scripts_because: _builtins.str = ...,
         executor: _builtins.str = ...,
+        running_job_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["wait", b"wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["containers", b"containers", "executor", b"executor", "gpus", b"gpus", "host", b"host", "kinds", b"kinds", "no_scripts_because", b"no_scripts_because", "runner_id", b"runner_id", "version", b"version", "wait", b"wait"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["containers", b"containers", "executor", b"executor", "gpus", b"gpus", "host", b"host", "kinds", b"kinds", "no_scripts_because", b"no_scripts_because", "runner_id", b"runner_id", "running_job_ids", b"running_job_ids", "version", b"version", "wait", b"wait"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,0 +1,107 @@
+// The Python client: its checks, its package, its tests, and the whole story against the real server and runner.
+import assert from 'node:assert/strict';
+import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { tempFolder } from '@platform/kit/testing';
+import { clientFolder, type Place, pytest, python, startPlace, storyFolder } from '../python/environment.ts';
+
+const settings = path.join(clientFolder, 'pyproject.toml');
+
+/** The program that the README shows. */
+async function readmeExample(): Promise<string> {
+  const readme = await readFile(path.join(clientFolder, 'README.md'), 'utf8');
+  const example = /```python\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
+  assert.match(example, /asyncio\.run\(main\(\)\)/);
+  return example;
+}
+
+describe('the Python client', () => {
+  test('has generated code that is current', async () => {
+    await python(['generate.py', '--check'], {}, clientFolder);
+  });
+
+  test('has no type errors, as strict as they come', async () => {
+    await using cache = await tempFolder();
+    const mypy = ['-m', 'mypy', '--cache-dir', cache.path, '--config-file', settings];
+    await python(mypy, {}, clientFolder);
+    const files = (await readdir(storyFolder)).filter((name) => name.endsWith('.py'));
+    const env = { MYPYPATH: path.join(clientFolder, 'src') };
+    await python([...mypy, '--python-version', '3.11', ...files], env, storyFolder);
+  });
+
+  test('is formatted and clean', async () => {
+    for (const folder of [clientFolder, storyFolder]) {
+      await python(['-m', 'ruff', 'check', '--no-cache', '.'], {}, folder);
+      await python(['-m', 'ruff', 'format', '--no-cache', '--check', '.'], {}, folder);
+    }
+  });
+
+  test('passes its own tests', async () => {
+    assert.ok((await pytest(['tests'], {}, clientFolder)) >= 40);
+  });
+
+  test('installs as a package with its types', async () => {
+    await using folder = await tempFolder();
+    const at = (name: string): string => path.join(folder.path, name);
+    await cp(clientFolder, at('source'), { recursive: true, filter: (name) => !name.includes('__pycache__') });
+    const pip = ['-m', 'pip', '--disable-pip-version-check', '--quiet'];
+    const plain = { PYTHONPATH: '' };
+    await python(
+      [...pip, 'wheel', '--no-deps', '--no-build-isolation', '-w', at('wheel'), at('source')],
+      plain,
+      folder.path,
+    );
+    const [wheel = ''] = await readdir(at('wheel'));
+    assert.match(wheel, /^platform_client-\d+\.\d+\.\d+-py3-none-any\.whl$/);
+    await python(
+      [...pip, 'install', '--no-deps', '--target', at('site'), path.join(at('wheel'), wheel)],
+      plain,
+      folder.path,
+    );
+    // Python's own module of that name must stay what it is.
+    const program = 'import platform, platform_client; print(platform.system(), platform_client.__file__)';
+    const said = await python(['-c', program], { PYTHONPATH: at('site') }, folder.path);
+    assert.match(said, /^Linux .*\/site\/platform_client\/__init__\.py/);
+    // A program of a user; errors inside of packages are not his, but their types are.
+    await writeFile(at('program.py'), await readmeExample());
+    const mypy = ['-m', 'mypy', '--strict', '--follow-imports', 'silent', '--ignore-missing-imports', '--cache-dir'];
+    const env = { PYTHONPATH: '', MYPYPATH: at('site') };
+    await python([...mypy, at('cache'), 'program.py'], env, folder.path);
+  });
+});
+
+describe('the Python client against a real server and runner', () => {
+  let place: Place;
+  before(async () => {
+    place = await startPlace();
+  });
+  after(async () => {
+    await place[Symbol.asyncDispose]();
+  });
+
+  test('lives through the whole story', async () => {
+    assert.ok((await pytest(['test_own_client.py'], place.env, storyFolder)) >= 10);
+  });
+
+  test('its README works as written', async () => {
+    await using folder = await tempFolder();
+    const draw = [
+      'import sys; from pathlib import Path; from pictures import picture',
+      'for n in range(24):',
+      '    folder = Path(sys.argv[1]) / ("dark" if n % 2 else "light"); folder.mkdir(parents=True, exist_ok=True)',
+      '    (folder / f"{n}.png").write_bytes(picture(n, is_dark=n % 2 == 1))',
+    ];
+    const things = path.join(folder.path, 'things');
+    await mkdir(things);
+    await python(['-c', draw.join('\n'), things], {}, storyFolder);
+    await writeFile(path.join(folder.path, 'program.py'), await readmeExample());
+    const { PLATFORM_URL = '', PLATFORM_API_KEY_ID = '', PLATFORM_API_KEY = '' } = place.env;
+    const said = await python(['program.py'], { PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY }, folder.path);
+    assert.match(said, /24 of 24 pictures/);
+    assert.match(said, /COMPLETED .*100%/);
+    assert.match(said, /JobScore\(name='accuracy', value=/);
+    assert.match(said, /'labels\.txt'/);
+    assert.ok((await readdir(folder.path)).includes('things.tar.gz'));
+  });
+});
