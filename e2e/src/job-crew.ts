@@ -4,7 +4,7 @@ import { errorCodeOf } from '@platform/contract/errors';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { systemClock } from '@platform/kit/node';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { broken, brokenLog, type Facts, type JobFacts, newFacts } from './job-invariants.ts';
 import type { JobLab } from './job-lab.ts';
 
@@ -34,30 +34,30 @@ const client = fc.nat(2);
 const runner = fc.nat(1);
 const job = fc.nat(9);
 const of = <T extends Call>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
-const one = <const K extends string>(is: K) => fc.constant(is);
+const named = <const K extends string>(is: K) => fc.constant(is);
 const call: fc.Arbitrary<Call> = fc.oneof(
-  of(6, fc.record({ is: one('submit'), client, version: fc.nat(7) })),
-  of(2, fc.record({ is: one('cancel'), client, job })),
-  of(2, fc.record({ is: one('delete'), client, job })),
-  of(2, fc.record({ is: one('get'), client, job })),
-  of(2, fc.record({ is: one('logs'), client, job })),
-  of(1, fc.record({ is: one('list'), client, size: fc.integer({ min: 1, max: 3 }) })),
-  of(7, fc.record({ is: one('lease'), runner })),
-  of(7, fc.record({ is: one('report'), runner })),
-  of(5, fc.record({ is: one('complete'), runner })),
-  of(2, fc.record({ is: one('confirm'), runner })),
-  of(1, fc.record({ is: one('vanish'), runner })),
-  of(2, fc.record({ is: one('late-report'), runner })),
-  of(2, fc.record({ is: one('late-complete'), runner })),
-  of(2, fc.record({ is: one('fail'), runner, cause: fc.constantFrom('data', 'infrastructure') })),
+  of(6, fc.record({ is: named('submit'), client, version: fc.nat(7) })),
+  of(2, fc.record({ is: named('cancel'), client, job })),
+  of(2, fc.record({ is: named('delete'), client, job })),
+  of(2, fc.record({ is: named('get'), client, job })),
+  of(2, fc.record({ is: named('logs'), client, job })),
+  of(1, fc.record({ is: named('list'), client, size: fc.integer({ min: 1, max: 3 }) })),
+  of(7, fc.record({ is: named('lease'), runner })),
+  of(7, fc.record({ is: named('report'), runner })),
+  of(5, fc.record({ is: named('complete'), runner })),
+  of(2, fc.record({ is: named('confirm'), runner })),
+  of(1, fc.record({ is: named('vanish'), runner })),
+  of(2, fc.record({ is: named('late-report'), runner })),
+  of(2, fc.record({ is: named('late-complete'), runner })),
+  of(2, fc.record({ is: named('fail'), runner, cause: fc.constantFrom('data', 'infrastructure') })),
 );
 const afterMs = fc.nat(40);
 const crash: fc.Arbitrary<Crash> = fc.oneof(
-  { weight: 12, arbitrary: fc.record({ is: one('none') }) },
-  { weight: 1, arbitrary: fc.record({ is: one('server'), afterMs }) },
-  { weight: 1, arbitrary: fc.record({ is: one('database'), afterMs }) },
-  { weight: 2, arbitrary: fc.record({ is: one('silence') }) },
-  { weight: 1, arbitrary: fc.record({ is: one('jump'), hours: fc.integer({ min: -5, max: 5 }) }) },
+  { weight: 12, arbitrary: fc.record({ is: named('none') }) },
+  { weight: 1, arbitrary: fc.record({ is: named('server'), afterMs }) },
+  { weight: 1, arbitrary: fc.record({ is: named('database'), afterMs }) },
+  { weight: 2, arbitrary: fc.record({ is: named('silence') }) },
+  { weight: 1, arbitrary: fc.record({ is: named('jump'), hours: fc.integer({ min: -5, max: 5 }) }) },
 );
 export const bursts: fc.Arbitrary<Burst[]> = fc.array(
   fc.record({ calls: fc.array(call, { minLength: 1, maxLength: 9 }), crash }),

@@ -53,7 +53,12 @@ export class JobLab implements AsyncDisposable {
       args: [
         '--disable-warning=ExperimentalWarning',
         program,
-        ...['--data-dir', this.folder.file('cloud'), '--port', '0', '--log-level', 'error'],
+        '--data-dir',
+        this.folder.file('cloud'),
+        '--port',
+        '0',
+        '--log-level',
+        'error',
       ],
       env: cleanEnv({ JUMPED_MS: String(this.#jumpedMs) }),
       cwd: checkout,

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { type Burst, bursts, Crew } from '../src/job-crew.ts';
 import { JobLab } from '../src/job-lab.ts';
 
