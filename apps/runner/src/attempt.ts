@@ -1,8 +1,8 @@
 /** Runs one attempt on one job, from lease to end. */
-import { rm } from 'node:fs/promises';
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseJobSpec, type JobExit } from '@platform/contract/job';
-import { errorText, Inbox, run } from '@platform/kit';
+import { errorText, Inbox, run, Secret } from '@platform/kit';
+import { removeTree } from '@platform/sandbox/removal';
 import { deadline, initial, step, type Effect, type Event, type Limits, type State } from './attempt-life.ts';
 import type { AttemptId } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
@@ -34,7 +34,9 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
   const started = new Date(clock.wall()).toISOString();
   const inbox = new Inbox<Event>();
   const reporter = new Reporter(workshop.queue, attempt, { clock, log });
-  const work = new Work(workshop, { spec, manifestSha256: job.manifestSha256, folder, reporter, push: inbox.push });
+  const { manifestSha256, scriptCredentials: key } = job;
+  const credentials = key && { id: key.apiKeyId, key: new Secret(key.apiKey) };
+  const work = new Work(workshop, { spec, manifestSha256, credentials, folder, reporter, push: inbox.push });
   const limits: Limits = { wallMs: spec.limits.wall_seconds * 1000, isBuiltIn: spec.kind !== 'custom' };
 
   const ended = new AbortController();
@@ -67,7 +69,10 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
             case 'abandon':
               return work.abandon();
             case 'complete':
-              return close({ do: 'complete', files: work.outputs ?? { files: [], evaluation: undefined } });
+              return close({
+                do: 'complete',
+                files: work.outputs ?? { files: [], evaluation: undefined, leftOut: [] },
+              });
             case 'fail':
             case 'confirmStop':
               return close(effect);
@@ -85,7 +90,7 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
     shutdown.removeEventListener('abort', onShutdown);
     reporting.abort();
     await Promise.all([work.abandon(), reports]);
-    if (!workshop.keepJobs) await rm(folder.path, { recursive: true, force: true });
+    if (!workshop.keepJobs) await removeTree(folder.path);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from '@connectrpc/connect';
-import { errorCodeOf, PlatformError } from '@platform/contract/errors';
+import { errorCodeOf, PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { JobFormatError } from '@platform/contract/job';
 import { errorText } from '@platform/kit';
 import type { Failure } from './attempt-life.ts';
@@ -14,13 +14,16 @@ export function failureOfError(error: unknown): Failure {
     return { cause: 'infrastructure', code: 'DISK_FULL', message };
   }
   if (error instanceof PlatformError) {
-    const cause =
-      error.code === 'INVALID_ARGUMENT' ? 'data' : error.code === 'TRAINER_FAILED' ? 'script' : 'infrastructure';
-    return { cause, code: error.code, message: `${error.what} ${error.remedy}` };
+    return { cause: causeOf(error.code), code: error.code, message: `${error.what} ${error.remedy}` };
   }
   const code =
     errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
   return { cause: 'infrastructure', code, message: errorText(error) };
+}
+
+function causeOf(code: ErrorCode): Failure['cause'] {
+  if (code === 'INVALID_ARGUMENT') return 'data';
+  return code === 'TRAINER_FAILED' || code.startsWith('SCRIPT_') ? 'script' : 'infrastructure';
 }
 
 function isDiskFull(error: unknown): boolean {

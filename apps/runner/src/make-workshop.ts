@@ -6,6 +6,7 @@ import type { Session } from './cloud/session.ts';
 import { pictureCache } from './job/cache.ts';
 import { localOffer } from './offer.ts';
 import type { WorkOptions } from './options.ts';
+import { withScripts, type Opened } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import { trainerEnv } from './trainer/environment.ts';
 import { version } from './version.ts';
@@ -20,6 +21,7 @@ export interface Place {
   readonly queue: Queue;
   readonly session: Session;
   readonly trainers: Trainers;
+  readonly scripts: Opened;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -27,7 +29,7 @@ export interface Place {
 /** The same for a runner that runs jobs itself and for one attempt on a cluster. */
 export function makeWorkshop(
   given: WorkOptions,
-  { root, url, queue, session, trainers, clock, log, ...at }: Place,
+  { root, url, queue, session, trainers, scripts, clock, log, ...at }: Place,
 ): Workshop {
   return {
     root,
@@ -35,7 +37,8 @@ export function makeWorkshop(
     blobs: connectBlobs(url, session),
     cache: pictureCache(path.resolve(at.cacheFolder), given.cacheBytes, () => clock.wall()),
     trainers,
-    offer: localOffer(trainers, version),
+    offer: withScripts(localOffer(trainers, version), scripts),
+    scripts: 'scripts' in scripts ? scripts.scripts : undefined,
     graceMs: given.graceMs,
     keepJobs: given.keepJobs,
     env: trainerEnv(process.env),

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { Secret } from '@platform/kit';
 import { options, Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
 import { engineOptions, engineTable, type EngineOptions } from './executor/engine-options.ts';
+import { scriptOptions, scriptTable, type ScriptOptions } from './script/script-options.ts';
 
 /** Of whoever runs jobs on this computer. */
 const workTable = {
@@ -21,6 +22,7 @@ const workTable = {
     default: 'text',
     description: 'Form of the lines on stderr.',
   },
+  ...scriptTable,
 } as const satisfies OptionTable;
 
 const table = {
@@ -46,6 +48,7 @@ export interface WorkOptions {
   keepJobs: boolean;
   debug: boolean;
   logFormat: 'text' | 'json';
+  scripts: ScriptOptions;
 }
 export interface RunnerOptions extends WorkOptions {
   url: string;
@@ -63,7 +66,8 @@ export interface AttemptOptions extends WorkOptions {
 
 function workOptions(given: OptionValues<typeof workTable>): WorkOptions {
   const { cacheMib, graceSeconds, keepJobs, debug, logFormat } = given;
-  return { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000, keepJobs, debug, logFormat };
+  const scripts = scriptOptions(given);
+  return { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000, keepJobs, debug, logFormat, scripts };
 }
 
 /** @throws Usage */

@@ -20,6 +20,8 @@ export interface Preparation {
   clock: Clock;
   signal: AbortSignal;
   onDone(done: number, of: number): void;
+  /** The path of a picture for the trainer, from that in the job folder. */
+  seenAs?(local: string): string;
 }
 
 const downloadsAtOnce = 8;
@@ -63,7 +65,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
   const results = await Promise.allSettled(lanes);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   const job: JobFile = { ...spec, command: to.command };
-  await writeJobFiles(folder, job, lines);
+  await writeJobFiles(folder, job, lines, to.seenAs);
   return lines.length;
 }
 

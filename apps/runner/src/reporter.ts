@@ -52,6 +52,11 @@ export class Reporter {
     this.#logs.push({ sequence: ++this.#sequence, time, level, message });
     this.#turns.update((turn) => turn + 1);
   }
+  metric(values: Readonly<Record<string, number | string>>, time = this.#clock.wall()): void {
+    if (this.#metrics.length >= mostKept) return;
+    this.#metrics.push({ sequence: ++this.#sequence, time, values });
+    this.#turns.update((turn) => turn + 1);
+  }
   /** @param share - maps the trainer's progress to that of the whole job. */
   event(event: JobEvent, share: (progress: number) => number): void {
     const time = Date.parse(event.time);
@@ -62,9 +67,7 @@ export class Reporter {
         return;
       }
       case 'metric':
-        if (this.#metrics.length >= mostKept) return;
-        this.#metrics.push({ sequence: ++this.#sequence, time, values: event.values });
-        this.#turns.update((turn) => turn + 1);
+        this.metric(event.values, time);
         return;
       case 'log':
         this.line(event.level, event.message, time);

@@ -11,6 +11,7 @@ import { startDispatcher } from './executor/start-dispatcher.ts';
 import { makeWorkshop } from './make-workshop.ts';
 import type { RunnerOptions } from './options.ts';
 import { runRunner } from './run-runner.ts';
+import { openScripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import { killOrphan } from './trainer/orphan.ts';
 
@@ -30,7 +31,8 @@ export async function startRunner(given: RunnerOptions, trainers: Trainers, sign
   const queue = connectQueue(transport, session, runnerId, clock);
   if (given.engine.executor === 'local') {
     const cacheFolder = path.join(given.folder, 'cache');
-    const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, clock, log };
+    const scripts = await openScripts(given.scripts, { root: given.folder, url: given.url, clock, log }, signal);
+    const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, scripts, clock, log };
     await runRunner(makeWorkshop(given, place), signal);
   } else {
     await startDispatcher(given, { queue, runnerId, trainers, clock, log }, signal);

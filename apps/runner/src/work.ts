@@ -1,7 +1,8 @@
 /** The long parts of an attempt: each runs beside the machine and tells it by an event when it is over. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
-import { errorText, retry } from '@platform/kit';
+import { errorText, retry, type Secret } from '@platform/kit';
+import { scriptCommand } from '@platform/sandbox/script';
 import type { Event } from './attempt-life.ts';
 import { isPassing } from './cloud/queue.ts';
 import { failureOfError, toldBy } from './failures.ts';
@@ -9,6 +10,7 @@ import type { JobFolder } from './job/folder.ts';
 import { readOutputs, type JobFiles } from './job/outputs.ts';
 import { prepareJob } from './prepare.ts';
 import type { Reporter } from './reporter.ts';
+import { pictureInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
 import { runTrainer } from './trainer/trainer-process.ts';
 import type { Workshop } from './workshop.ts';
@@ -16,6 +18,7 @@ import type { Workshop } from './workshop.ts';
 export interface Task {
   spec: JobSpec;
   manifestSha256: string;
+  credentials: { readonly id: string; readonly key: Secret } | undefined;
   folder: JobFolder;
   reporter: Reporter;
   push(event: Event): void;
@@ -24,11 +27,13 @@ export interface Task {
 /** Parts of the bar: download, training, upload. */
 const trainingFrom = 0.03;
 const trainingTo = 0.97;
+const isScript = ({ kind }: JobSpec): boolean => kind === 'custom';
 const share = (progress: number): number => trainingFrom + (trainingTo - trainingFrom) * progress;
 
 export class Work {
   readonly #workshop: Workshop;
   readonly #task: Task;
+  readonly #script: ScriptWork | undefined;
   readonly #abort = new AbortController();
   #current: Promise<void> = Promise.resolve();
   #outputs: JobFiles | undefined;
@@ -36,6 +41,9 @@ export class Work {
   constructor(workshop: Workshop, task: Task) {
     this.#workshop = workshop;
     this.#task = task;
+    if (!isScript(task.spec)) return;
+    if (!workshop.scripts) throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: workshop.offer.noScriptsBecause });
+    this.#script = new ScriptWork(workshop.scripts, { ...workshop, ...task, share });
   }
 
   begin(part: 'prepare' | 'train' | 'upload'): void {
@@ -75,6 +83,7 @@ export class Work {
   }
   #command(): string[] {
     const { spec, folder } = this.#task;
+    if (this.#script) return scriptCommand('python3', '/job/dataset.jsonl', spec.arguments);
     const program = this.#workshop.trainers[spec.kind];
     if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
     return trainerCommand(program, spec, folder);
@@ -86,11 +95,14 @@ export class Work {
       reporter.stand({ phase: 'preparing', progress: (trainingFrom * done) / of, etaMs: undefined });
     const command = this.#command();
     const { signal } = this.#abort;
-    const count = await prepareJob({ spec, manifestSha256, folder, command, blobs, cache, clock, signal, onDone });
-    reporter.line('info', `${count} pictures are here.`);
+    const seenAs = this.#script ? { seenAs: pictureInside } : {};
+    const job = { spec, manifestSha256, folder, command, blobs, cache, clock, signal, onDone, ...seenAs };
+    reporter.line('info', `${await prepareJob(job)} pictures are here.`);
+    await this.#script?.prepare(signal);
     return { is: 'prepared' };
   }
   async #train(): Promise<Event> {
+    if (this.#script) return this.#script.run(this.#abort.signal);
     const { spec, folder, reporter } = this.#task;
     const { root, graceMs, env, clock } = this.#workshop;
     const { memory_mib: memoryMib } = spec.limits;
@@ -118,7 +130,8 @@ export class Work {
     const { spec, folder, reporter } = this.#task;
     const { blobs, clock } = this.#workshop;
     const { signal } = this.#abort;
-    const outputs = await readOutputs(folder.file('out'), spec.limits.disk_mib * 2 ** 20);
+    const outputs = await readOutputs(folder.file('out'), spec.limits.disk_mib * 2 ** 20, isScript(spec));
+    for (const line of outputs.leftOut) reporter.line('warn', line);
     for (const [done, { path, sha256 }] of outputs.files.entries()) {
       const progress = trainingTo + ((1 - trainingTo) * done) / outputs.files.length;
       reporter.stand({ phase: 'uploading', progress, etaMs: undefined });

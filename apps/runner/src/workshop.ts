@@ -3,6 +3,7 @@ import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { PictureCache } from './job/cache.ts';
 import type { Offer } from './offer.ts';
+import type { Scripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 
 /** What every attempt needs. */
@@ -14,6 +15,8 @@ export interface Workshop {
   cache: PictureCache;
   trainers: Trainers;
   offer: Offer;
+  /** Undefined: training scripts do not run here. */
+  scripts: Scripts | undefined;
   /** Time that a trainer gets to end. */
   graceMs: number;
   keepJobs: boolean;

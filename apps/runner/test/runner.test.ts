@@ -46,6 +46,7 @@ async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
       cache: pictureCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
       trainers,
       offer: localOffer(trainers, '0.0.0'),
+      scripts: undefined,
       graceMs,
       keepJobs: false,
       env: trainerEnv(process.env),

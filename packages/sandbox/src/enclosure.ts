@@ -1,5 +1,5 @@
 /** What holds memory, processes and processor time of all that runs in one sandbox together. */
-import { mkdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 export interface EnclosureLimits {
@@ -27,11 +27,14 @@ export interface Encloser {
   readonly kind: 'systemd' | 'cgroup2' | 'cgroup1' | 'prlimit';
   /** `name`: letters, digits and hyphens; unique on this computer. Throws errors of the file system. */
   open(name: string, limits: EnclosureLimits): Promise<Enclosure>;
+  /** Ends and removes what was left of sandboxes whose name begins so. @returns how many. */
+  sweep(prefix: string): Promise<number>;
 }
 
 /** Limits of each process alone: what is left where the system lends us no group. */
 export const prlimitEncloser: Encloser = {
   kind: 'prlimit',
+  sweep: () => Promise.resolve(0),
   open: () =>
     Promise.resolve({
       entrances: [],
@@ -73,10 +76,26 @@ async function killMembers(folder: string): Promise<void> {
   }
 }
 
+async function sweepGroups(folders: readonly (string | undefined)[], prefix: string): Promise<number> {
+  const names = new Set<string>();
+  for (const folder of folders) {
+    if (folder === undefined) continue;
+    for (const name of await readdir(folder).catch(() => [])) {
+      if (!name.startsWith(`platform-${prefix}-`)) continue;
+      names.add(name);
+      const group = path.join(folder, name);
+      await killMembers(group);
+      await removeGroup(group, () => killMembers(group));
+    }
+  }
+  return names.size;
+}
+
 /** Control groups, version 1: one tree per controller. `folders`: our own place in each. */
 export function cgroup1Encloser(folders: { memory: string; pids: string; cpu?: string }): Encloser {
   return {
     kind: 'cgroup1',
+    sweep: (prefix) => sweepGroups([folders.memory, folders.pids, folders.cpu], prefix),
     open: async (name, { memoryBytes, processes, cpus }) => {
       const at = (folder: string): string => path.join(folder, `platform-${name}`);
       const groups = [at(folders.memory), at(folders.pids), ...(folders.cpu === undefined ? [] : [at(folders.cpu)])];
@@ -116,6 +135,7 @@ export function cgroup1Encloser(folders: { memory: string; pids: string; cpu?: s
 export function cgroup2Encloser(folder: string): Encloser {
   return {
     kind: 'cgroup2',
+    sweep: (prefix) => sweepGroups([folder], prefix),
     open: async (name, { memoryBytes, processes, cpus }) => {
       const group = path.join(folder, `platform-${name}`);
       const remove = (): Promise<void> =>
@@ -153,6 +173,8 @@ async function usageOfGroup2(group: string): Promise<Usage> {
 export function systemdEncloser(systemdRun: string, isRoot: boolean, cgroupRoot: string): Encloser {
   return {
     kind: 'systemd',
+    // A scope ends with its last process.
+    sweep: () => Promise.resolve(0),
     open: (name, { memoryBytes, processes, cpus }) =>
       Promise.resolve({
         entrances: [],

@@ -90,7 +90,10 @@ export class LineCap {
       this.#bytesOver += bytes.length;
       return;
     }
-    for (let at = bytes.indexOf(lineBreak); at >= 0; at = bytes.indexOf(lineBreak, at + 1)) this.#dropped++;
+    let lines = 0;
+    // Faster than any search: lines may be a byte long.
+    for (let at = 0; at < bytes.length; at++) if (bytes[at] === lineBreak) lines++;
+    this.#dropped += lines;
   }
   /** What is to be said at the end. */
   end(): string[] {

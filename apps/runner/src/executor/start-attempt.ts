@@ -13,6 +13,7 @@ import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
 import { makeWorkshop } from '../make-workshop.ts';
 import type { AttemptOptions } from '../options.ts';
+import { openScripts } from '../script/open-scripts.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { attemptKey, parseOrder } from './attempt-order.ts';
 import { firstLineOfAttempt } from './dispatch.ts';
@@ -37,7 +38,11 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
   try {
     const cacheFolder = path.join(folder, 'cache');
-    const place = { root, cacheFolder, url, queue, session, trainers, clock, log };
+    // Looking for a sandbox takes a moment that other jobs need not spend.
+    const isScript = job.spec?.['kind'] === 'custom';
+    const where = { root: folder, url, clock, log };
+    const scripts = isScript ? await openScripts(given.scripts, where, signal) : { because: '' };
+    const place = { root, cacheFolder, url, queue, session, trainers, scripts, clock, log };
     await runAttempt(makeWorkshop({ ...given, graceMs }, place), job, signal);
   } finally {
     if (!given.keepJobs) await rm(root, { recursive: true, force: true });

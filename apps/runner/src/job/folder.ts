@@ -1,9 +1,10 @@
 /** The job folder on this computer, one per attempt. */
-import { copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jobFiles, picturePath } from '@platform/contract/job';
 import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job';
 import { atomicWrite } from '@platform/kit/node';
+import { removeTree } from '@platform/sandbox/removal';
 
 export interface JobFolder {
   readonly path: string;
@@ -16,7 +17,7 @@ const jobsOf = (root: string): string => path.join(root, 'jobs');
 /** Empty, also where an earlier run of the same attempt left something. */
 export async function createJobFolder(root: string, jobId: string, attempt: number): Promise<JobFolder> {
   const folder = path.join(jobsOf(root), `${path.basename(jobId)}-${attempt}`);
-  await rm(folder, { recursive: true, force: true });
+  await removeTree(folder);
   await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
   await mkdir(path.join(folder, jobFiles.out));
   return { path: folder, file: (name) => path.join(folder, jobFiles[name]) };
@@ -25,7 +26,7 @@ export async function createJobFolder(root: string, jobId: string, attempt: numb
 /** Every attempt of an earlier run is over: its lease names a runner that no longer works on it. */
 export async function removeJobFolders(root: string): Promise<number> {
   const names = await readdir(jobsOf(root)).catch(() => []);
-  for (const name of names) await rm(path.join(jobsOf(root), name), { recursive: true, force: true });
+  for (const name of names) await removeTree(path.join(jobsOf(root), name));
   return names.length;
 }
 
@@ -42,8 +43,13 @@ export async function placePicture(folder: JobFolder, line: DatasetLine, cached:
   }
 }
 
-export async function writeJobFiles(folder: JobFolder, job: JobFile, lines: readonly DatasetLine[]): Promise<void> {
-  const local = lines.map((line) => `${JSON.stringify({ ...line, image_path: picturePath(line) })}\n`);
+export async function writeJobFiles(
+  folder: JobFolder,
+  job: JobFile,
+  lines: readonly DatasetLine[],
+  seenAs = (local: string): string => local,
+): Promise<void> {
+  const local = lines.map((line) => `${JSON.stringify({ ...line, image_path: seenAs(picturePath(line)) })}\n`);
   await writeFile(folder.file('dataset'), local.join(''));
   await writeFile(folder.file('events'), '');
   await writeFile(folder.file('job'), `${JSON.stringify(job, undefined, 2)}\n`);

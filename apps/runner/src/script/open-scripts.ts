@@ -1,0 +1,74 @@
+/** Finds out at the start whether training scripts can run here, and on what. */
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock, Log } from '@platform/kit';
+import { Usage } from '@platform/kit/node';
+import { findEnvironments, type Environment } from '@platform/sandbox/environments';
+import { openSandboxes } from '@platform/sandbox/probe';
+import type { Sandboxes } from '@platform/sandbox/sandbox';
+import type { Offer } from '../offer.ts';
+import type { ScriptOptions } from './script-options.ts';
+
+/** All that is needed to run scripts. */
+export interface Scripts {
+  readonly sandboxes: Sandboxes;
+  /** At least one; the first one is the default. */
+  readonly environments: readonly Environment[];
+  readonly options: ScriptOptions;
+  /** Address of the management server, for scripts that call it. */
+  readonly url: string;
+  /** Installed packages. */
+  readonly cache: string;
+  /** Begins the names of all sandboxes of this runner. */
+  readonly prefix: string;
+}
+export type Opened = { readonly scripts: Scripts } | { readonly because: string };
+
+/** Throws Usage when an option names something that is not there. */
+export async function openScripts(
+  options: ScriptOptions,
+  { root, url, clock, log }: { root: string; url: string; clock: Clock; log: Log },
+  signal: AbortSignal,
+): Promise<Opened> {
+  const without = (because: string): Opened => {
+    log.warn('training scripts do not run here', { because });
+    return { because };
+  };
+  if (!options.enabled) return without('Training scripts are switched off on this runner (--no-scripts).');
+  const { wheelhouse } = options;
+  if (wheelhouse !== undefined && !(await stat(wheelhouse).catch(() => undefined))?.isDirectory()) {
+    throw new Usage(`The folder ${wheelhouse} of --wheelhouse is not there.`, 2);
+  }
+  const probe = await openSandboxes(process.env['PATH'] ?? '', clock, signal);
+  if (!probe.ok) return without(probe.because);
+  const { sandboxes } = probe;
+  // Where root makes the sandboxes, the scripts in them are another user, who has to read what lies in job folders.
+  if (sandboxes.host.isRoot) process.umask(0o022);
+  const prefix = createHash('sha256').update(root).digest('hex').slice(0, 10);
+  const swept = await sandboxes.encloser.sweep(prefix);
+  if (swept > 0) log.warn('sandboxes of an earlier runner were removed', { count: swept });
+  const { environments, problems } = await findEnvironments(sandboxes, options.pythons, process.env, clock, signal);
+  for (const problem of problems) log.warn('a Python for training scripts cannot be used', { problem });
+  if (environments.length === 0) {
+    return without(
+      `Training scripts cannot run here: ${problems.join('; ')}. Install python3 or name one with --script-python.`,
+    );
+  }
+  const keys = environments.map(({ key }) => key);
+  log.info('training scripts run in a sandbox', { limits: sandboxes.encloser.kind, containers: keys.join(', ') });
+  return { scripts: { sandboxes, environments, options, url, cache: path.join(root, 'environments'), prefix } };
+}
+
+/** The same offer with scripts, or with the reason why there are none. */
+export function withScripts(offer: Offer, opened: Opened): Offer {
+  if ('because' in opened) return { ...offer, noScriptsBecause: opened.because };
+  const containers = opened.scripts.environments.map(({ key, python, framework, description, endOfLife }) => ({
+    key,
+    uri: `host:${python}`,
+    framework,
+    description,
+    endOfLife,
+  }));
+  return { ...offer, kinds: [...offer.kinds, 'custom'], containers };
+}

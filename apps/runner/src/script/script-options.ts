@@ -1,0 +1,68 @@
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
+import { parsePythons, type NamedPython } from '@platform/sandbox/environments';
+
+/** What the operator of this computer allows training scripts. */
+export const scriptTable = {
+  scriptPython: {
+    type: 'string',
+    description:
+      'Pythons for training scripts by the names that jobs ask for, the default first: py:3.11=/usr/bin/python3,tf:2.17=/opt/tf/bin/python. Else the python3 of PATH.',
+  },
+  scripts: { type: 'boolean', default: true, description: 'Run training scripts of users, in a sandbox.' },
+  allowScriptNetwork: {
+    type: 'boolean',
+    description: 'Let training scripts use the network of this computer, all of it.',
+  },
+  wheelhouse: { type: 'string', description: 'Folder with the wheels that training scripts may depend on.' },
+  pipIndexUrl: {
+    type: 'string',
+    description: 'Package index that training scripts may install from. Only the installation gets the network.',
+  },
+  scriptCpus: { type: 'number', min: 0.1, description: 'CPUs that a training script may use. Else all.' },
+  scriptProcesses: {
+    type: 'number',
+    default: 512,
+    min: 16,
+    max: 100_000,
+    description: 'Processes and threads that a training script may have at once.',
+  },
+} as const satisfies OptionTable;
+
+export interface ScriptOptions {
+  /** False: not wanted on this computer. */
+  readonly enabled: boolean;
+  readonly pythons: readonly NamedPython[];
+  readonly network: boolean;
+  /** Absolute. */
+  readonly wheelhouse: string | undefined;
+  readonly pipIndexUrl: string | undefined;
+  readonly cpus: number;
+  readonly processes: number;
+}
+
+/** @throws Usage */
+export function scriptOptions(given: OptionValues<typeof scriptTable>): ScriptOptions {
+  const { scriptPython, wheelhouse, pipIndexUrl } = given;
+  if (pipIndexUrl !== undefined && !/^https?:$/.test(URL.parse(pipIndexUrl)?.protocol ?? '')) {
+    throw new Usage('--pip-index-url must be an address such as https://mirror.example/simple.', 2);
+  }
+  return {
+    enabled: given.scripts,
+    pythons: pythonsIn(scriptPython ?? ''),
+    network: given.allowScriptNetwork,
+    wheelhouse: wheelhouse === undefined ? undefined : path.resolve(wheelhouse),
+    pipIndexUrl,
+    cpus: Math.min(given.scriptCpus ?? Infinity, availableParallelism()),
+    processes: given.scriptProcesses,
+  };
+}
+
+function pythonsIn(text: string): NamedPython[] {
+  try {
+    return parsePythons(text);
+  } catch (error) {
+    throw new Usage(`--script-python: ${error instanceof Error ? error.message : 'not understood'}`, 2);
+  }
+}

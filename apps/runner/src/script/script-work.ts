@@ -1,0 +1,156 @@
+/** The parts of an attempt that are different for a training script: its archive, its packages, its run. */
+import { createReadStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import type { JobSpec } from '@platform/contract/job';
+import { retry, type Clock, type Secret } from '@platform/kit';
+import { unpackScriptArchive } from '@platform/sandbox/archive';
+import { prepareEnvironment } from '@platform/sandbox/build';
+import type { Environment } from '@platform/sandbox/environments';
+import { describeRun, newsIn, runScript, scriptFailure, type ScriptRun } from '@platform/sandbox/script';
+import type { Event } from '../attempt-life.ts';
+import type { Blobs } from '../cloud/blobs.ts';
+import { isPassing } from '../cloud/queue.ts';
+import type { JobFolder } from '../job/folder.ts';
+import type { Reporter } from '../reporter.ts';
+import { forgetTrainer, rememberTrainer } from '../trainer/orphan.ts';
+import type { Scripts } from './open-scripts.ts';
+
+export interface ScriptTask {
+  readonly spec: JobSpec;
+  /** Of the script, with which it may ask the server; undefined when it got none. */
+  readonly credentials: { readonly id: string; readonly key: Secret } | undefined;
+  readonly folder: JobFolder;
+  /** Folder of the runner. */
+  readonly root: string;
+  readonly reporter: Reporter;
+  readonly blobs: Blobs;
+  readonly graceMs: number;
+  readonly clock: Clock;
+  /** Maps the script's progress to that of the whole job. */
+  share(progress: number): number;
+}
+
+/** What the sandbox shows at /job, besides what every script sees. */
+const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/data' } as const;
+
+/** The picture of a line as the script finds it. */
+export const pictureInside = (local: string): string => path.posix.join(place.root, local);
+
+export function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
+  const found = wanted === undefined ? environments[0] : environments.find(({ key }) => key === wanted);
+  if (found) return found;
+  const known = environments.map(({ key }) => key).join(', ');
+  throw new PlatformError('CONTAINER_NOT_FOUND', { container: wanted ?? '', known });
+}
+
+export class ScriptWork {
+  readonly #scripts: Scripts;
+  readonly #task: ScriptTask;
+  #packages: string | undefined;
+
+  constructor(scripts: Scripts, task: ScriptTask) {
+    this.#scripts = scripts;
+    this.#task = task;
+  }
+
+  /** The script and what it depends on, onto this computer. Pictures and dataset file are there already. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    const { spec, folder, reporter, blobs, clock } = this.#task;
+    const { script } = spec;
+    if (!script) throw new PlatformError('INVALID_ARGUMENT', { field: 'job.script', limit: 'a custom job needs one' });
+    const archive = path.join(folder.path, 'script.tar.gz');
+    const get = (_: number, inner: AbortSignal): Promise<void> => blobs.get(script.package_sha256, archive, inner);
+    await retry(get, { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 5_000, isRetryable: isPassing });
+    const { files } = await unpackScriptArchive(createReadStream(archive), this.#source);
+    await rm(archive);
+    reporter.line('info', `Script ${script.registry_item_id} ${script.version}: ${files} files.`);
+    const { wheelhouse, pipIndexUrl } = this.#scripts.options;
+    this.#packages = await prepareEnvironment(
+      {
+        ...this.#common('build'),
+        sourceId: script.package_sha256,
+        cache: this.#scripts.cache,
+        sources: {
+          ...(wheelhouse === undefined ? {} : { wheelhouse }),
+          ...(pipIndexUrl === undefined ? {} : { pipIndexUrl }),
+        },
+        onLine: (stream, line) => this.#say(stream, line),
+      },
+      signal,
+    ).finally(() => forgetTrainer(this.#task.root));
+  }
+
+  /** To its end. Aborted: nothing of it is left, and the event does not matter. */
+  async run(signal: AbortSignal): Promise<Event> {
+    const { spec, folder, reporter, credentials, share } = this.#task;
+    const run: ScriptRun = {
+      ...this.#common('run'),
+      packages: this.#packages,
+      dataset: {
+        mounts: [
+          { from: folder.file('dataset'), to: place.dataset, mode: 'ro' },
+          { from: folder.file('pictures'), to: place.pictures, mode: 'ro' },
+        ],
+        root: place.root,
+        file: place.dataset,
+      },
+      out: folder.file('out'),
+      arguments: spec.arguments,
+      env: {
+        PLATFORM_JOB_ID: spec.id,
+        PLATFORM_ORG_ID: spec.org_id,
+        PLATFORM_BASE_URL: this.#scripts.url,
+        VIAM_BASE_URL: this.#scripts.url,
+        ...(credentials === undefined ? {} : { API_KEY_ID: credentials.id, API_KEY: credentials.key.reveal() }),
+      },
+      network: this.#scripts.options.network,
+      gpus: spec.limits.gpus ?? 0,
+      onLine: (stream, line) => this.#hear(stream, line),
+    };
+    reporter.line('info', describeRun(run));
+    reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
+    const result = await runScript(run, signal).finally(() => forgetTrainer(this.#task.root));
+    const failure = scriptFailure(result, run.limits);
+    return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
+  }
+
+  get #source(): string {
+    return path.join(this.#task.folder.path, 'src');
+  }
+  #common(step: string) {
+    const { sandboxes, options, prefix } = this.#scripts;
+    const { spec, folder, root, graceMs, clock } = this.#task;
+    const { memory_mib: memoryMib, disk_mib: diskMib } = spec.limits;
+    return {
+      sandboxes,
+      environment: environmentOf(this.#scripts, spec),
+      source: this.#source,
+      folder: path.join(folder.path, step),
+      name: `${prefix}-${spec.id.replace(/[^A-Za-z0-9-]/g, '-').slice(0, 64)}-${spec.attempt}`,
+      limits: {
+        memoryBytes: memoryMib * 2 ** 20,
+        diskBytes: diskMib * 2 ** 20,
+        processes: options.processes,
+        cpus: options.cpus,
+      },
+      graceMs,
+      clock,
+      onStart: (child: { pid: number; startTime: string }) => rememberTrainer(root, child),
+    };
+  }
+  #say(stream: 'out' | 'err' | 'about', line: string): void {
+    this.#task.reporter.line(stream === 'err' ? 'error' : stream === 'out' ? 'info' : 'warn', line);
+  }
+  #hear(stream: 'out' | 'err' | 'about', line: string): void {
+    const { reporter, share } = this.#task;
+    this.#say(stream, line);
+    const news = stream === 'out' ? newsIn(line) : undefined;
+    if (!news) return;
+    if (news.metric) reporter.metric(news.metric);
+    if (news.progress === undefined) return;
+    const etaMs = news.etaSeconds === undefined ? undefined : news.etaSeconds * 1000;
+    reporter.stand({ phase: 'training', progress: share(news.progress), etaMs });
+  }
+}
