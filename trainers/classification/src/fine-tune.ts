@@ -3,11 +3,10 @@ import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Random } from '@platform/trainer-engine/random';
 import { shuffled } from '@platform/trainer-engine/random';
-import type { Session } from '@platform/trainer-engine/runtime';
+import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
 import { parameterFeeds } from './looks.ts';
 import { weightColumns } from './network.ts';
 import type { OutputKind, Weights } from './network.ts';
-import { isBetter } from './objective.ts';
 import type { Validation } from './objective.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -22,10 +21,10 @@ export interface FineTuneTask {
   tape: Tape;
   classes: number;
   output: OutputKind;
-  /** Of each training picture. */
-  lessons: readonly Lesson[];
-  /** Draws an augmented view of training picture `i`. */
-  draw(i: number, into: Float32Array, offset: number): void;
+  /** Number of training pictures. */
+  pictures: number;
+  /** Draws an augmented view of training picture `i`. @returns what it is to teach. */
+  draw(i: number, into: Float32Array, offset: number): Lesson;
   /** Judges the values that the tape holds at that moment. */
   validate(): Promise<Validation>;
   random: Random;
@@ -41,6 +40,12 @@ export interface FineTuned {
 
 export const copyOf = (tape: Tape): Map<string, Float32Array> =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
+/** As copyOf, into what an earlier copy holds: copies are large, and many of them would pile up. */
+function copyInto(tape: Tape, copy: Map<string, Float32Array> | undefined): Map<string, Float32Array> {
+  if (!copy) return copyOf(tape);
+  for (const [name, { values }] of tape.parameters) copy.get(name)?.set(values);
+  return copy;
+}
 export function load(tape: Tape, weights: Weights): void {
   for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
 }
@@ -74,11 +79,24 @@ class Average {
   }
 }
 
-/** Trains the parameters of the tape. Returns the best epoch's values. */
+/** Where the results of a step go, over and over. */
+function gradientsOf(tape: Tape): Record<string, FloatFeed> {
+  const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
+  for (const [name, { values, shape }] of tape.parameters) {
+    into[`d_${name}`] = { data: new Float32Array(values.length), dims: shape };
+  }
+  return into;
+}
+
+/**
+ * Trains the parameters of the tape. Returns the values of the last epoch whose validation loss is no worse than the
+ * lowest one by more than that one's standard error: of few pictures chance alone would choose among the epochs, and the
+ * later ones, with their small steps, are the better ones by nature.
+ */
 export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefined> {
-  const { recipe, session, tape, classes, lessons, random, signal } = task;
+  const { recipe, session, tape, classes, pictures, random, signal } = task;
   const { batch, side, epochs } = recipe;
-  const stepsPerEpoch = Math.ceil(lessons.length / batch);
+  const stepsPerEpoch = Math.ceil(pictures / batch);
   const steps = stepsPerEpoch * epochs;
   const adam = new Adam();
   const average = recipe.averaging > 0 ? new Average(tape, recipe.averaging) : undefined;
@@ -86,38 +104,44 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
   const image = new Float32Array(batch * side * side * 3);
   const targets = new Float32Array(batch * classes);
   const weights = new Float32Array(batch * columns);
+  const feeds = {
+    ...parameterFeeds(tape.parameters),
+    image: { data: image, dims: [batch, side, side, 3] },
+    targets: { data: targets, dims: [batch, classes] },
+    weights: { data: weights, dims: [batch, columns] },
+  };
+  const gradients = gradientsOf(tape);
   let found: FineTuned | undefined;
+  let best: Validation | undefined;
+  let walking: Map<string, Float32Array> | undefined;
   for (let epoch = 1; epoch <= epochs; epoch++) {
-    const order = shuffled([...lessons.keys()], random);
+    const order = shuffled([...Array(pictures).keys()], random);
     let lossSum = 0;
     for (let step = 0; step < stepsPerEpoch; step++) {
       signal.throwIfAborted();
       for (let row = 0; row < batch; row++) {
         // The last step of an epoch is filled up from its start.
         const picture = order[(step * batch + row) % order.length] ?? 0;
-        const lesson = lessons[picture];
-        task.draw(picture, image, row * side * side * 3);
-        targets.set(lesson?.target ?? [], row * classes);
-        weights.set(lesson?.weights ?? [], row * columns);
+        const lesson = task.draw(picture, image, row * side * side * 3);
+        targets.set(lesson.target, row * classes);
+        weights.set(lesson.weights, row * columns);
       }
-      const results = await session.run({
-        ...parameterFeeds(tape.parameters),
-        image: { data: image, dims: [batch, side, side, 3] },
-        targets: { data: targets, dims: [batch, classes] },
-        weights: { data: weights, dims: [batch, columns] },
-      });
+      const results = await session.run(feeds, gradients);
       const at = (epoch - 1) * stepsPerEpoch + step;
       adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate(recipe, at, steps));
       average?.follow(tape);
       lossSum += results('loss')[0] ?? 0;
       task.onStep((at + 1) / steps);
     }
-    const walking = average && copyOf(tape);
+    if (average) walking = copyInto(tape, walking);
     if (average) load(tape, average.values);
     const validation = await task.validate();
     task.onEpoch(epoch, lossSum / stepsPerEpoch, validation);
-    if (!found || isBetter(validation, found.validation)) found = { validation, epoch, weights: copyOf(tape) };
-    if (epoch - found.epoch >= recipe.patience) break;
+    if (!best || validation.loss < best.loss) best = validation;
+    if (validation.loss <= best.loss + best.lossError) {
+      found = { validation, epoch, weights: copyInto(tape, found?.weights) };
+    }
+    if (found && epoch - found.epoch >= recipe.patience) break;
     if (walking) load(tape, walking);
   }
   return found;

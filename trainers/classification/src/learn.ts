@@ -5,15 +5,15 @@ import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
-import { randomView } from './augment.ts';
+import { mixed, pastePiece, randomView } from './augment.ts';
 import { copyOf, fineTune, load } from './fine-tune.ts';
-import type { Lesson } from './fine-tune.ts';
+import type { FineTuneTask, Lesson } from './fine-tune.ts';
 import type { Sample } from './intake.ts';
 import { look } from './looks.ts';
 import type { Viewer } from './looks.ts';
 import { learnerGraph, viewerGraph } from './network.ts';
 import type { Weights } from './network.ts';
-import { isBetter, objectiveOf } from './objective.ts';
+import { isBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { Prepared } from './prepare.ts';
 import { trainProbe } from './probe.ts';
@@ -76,7 +76,8 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   await learnProbe(pupil, viewer, tape, objective);
   progress.at('probe', 1);
   const probe = validation.length === 0 ? undefined : objective.validation(await judge(validation));
-  const loss = objective.loss(await judge(shuffled(train, seeded('loss', job.seed)).slice(0, lossPictures)));
+  const seen = await judge(shuffled(train, seeded('loss', job.seed)).slice(0, lossPictures));
+  const { loss } = meanLoss(seen.map((one) => objective.lossOf(one)));
   const probeSeconds = (clock.now() - probeStarted) / 1000;
   tell({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
@@ -86,18 +87,14 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   if (recipe.recipe === 'auto' && probe) {
     const learner = await devices.open(model, device.place);
     let epochStarted = clock.now();
-    const random = seeded('fine-tune', job.seed);
     const tuned = await fineTune({
       recipe,
       session: learner,
       tape,
       classes: labels.length,
       output: objective.output,
-      lessons: train.map(({ classes }) => lessonOf(objective, classes, recipe.labelSmoothing)),
-      draw: (i, into, offset) => {
-        const sample = train[i];
-        if (sample) prepared.drawView(sample, randomView(prepared.largeSide, recipe.views, random), into, offset);
-      },
+      pictures: train.length,
+      draw: drawerOf(pupil, objective),
       validate: async () => objective.validation(await judge(validation)),
       random: seeded('order', job.seed),
       signal: training.signal,
@@ -111,7 +108,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     await learner.release();
     if (tuned) {
       weights.set('fine-tune', tuned.weights);
-      if (isBetter(tuned.validation, probe)) chosen = 'fine-tune';
+      if (isBetter(tuned.validation, probe, validation.length)) chosen = 'fine-tune';
     }
   }
   progress.at('fine-tune', 1);
@@ -134,6 +131,27 @@ const lessonOf = (objective: Objective, classes: readonly number[], smoothing: n
   target: objective.target(classes, smoothing),
   weights: objective.weights(classes),
 });
+
+/** Draws views of training pictures; some get a piece of another picture, and teach that one's labels, too. */
+function drawerOf({ training: { job }, recipe, prepared }: Pupil, objective: Objective): FineTuneTask['draw'] {
+  const { train, largeSide } = prepared;
+  const { side } = recipe;
+  const random = seeded('fine-tune', job.seed);
+  const lessons = train.map(({ classes }) => lessonOf(objective, classes, recipe.labelSmoothing));
+  const none: Lesson = { target: [], weights: [] };
+  const piece = new Float32Array(side * side * 3);
+  const view = (i: number, into: Float32Array, offset: number): Lesson => {
+    const sample = train[i];
+    if (sample) prepared.drawView(sample, randomView(largeSide, recipe.views, random), into, offset);
+    return lessons[i] ?? none;
+  };
+  return (i, into, offset) => {
+    const lesson = view(i, into, offset);
+    if (random() >= recipe.mixing) return lesson;
+    const other = view(Math.floor(random() * train.length), piece, 0);
+    return mixed(lesson, other, pastePiece(into, offset, piece, side, random));
+  };
+}
 
 /** With the values that the tape holds. */
 async function judgeWith(

@@ -8,14 +8,23 @@ import type { Judged } from './score.ts';
 
 export interface Validation {
   loss: number;
+  /** Standard error of the loss: few pictures make it large. */
+  lossError: number;
   /** Decides, the larger the better: accuracy, or the mean average precision of the labels. */
   score: number;
   /** What people are shown: accuracy, or the micro F1 at the best thresholds. */
   shown: number;
 }
-/** Better: a larger score, or the same with a smaller loss. */
-export const isBetter = (a: Validation, b: Validation): boolean =>
-  a.score > b.score || (a.score === b.score && a.loss < b.loss);
+/**
+ * Better: a larger score; a smaller loss where the scores differ by less than the validation pictures can tell.
+ *
+ * @param pictures - that both were validated on.
+ */
+export function isBetter(a: Validation, b: Validation, pictures: number): boolean {
+  const scoreError = Math.sqrt((b.score * (1 - b.score)) / pictures);
+  const isClear = Math.abs(a.score - b.score) > scoreError;
+  return isClear ? a.score > b.score : a.loss < b.loss;
+}
 
 export interface Objective {
   task: Task;
@@ -25,13 +34,21 @@ export interface Objective {
   /** Weights of its loss: one number, or one per class. */
   weights(classes: readonly number[]): readonly number[];
   probabilities(logits: Float32Array): Float64Array;
-  loss(judged: readonly Judged[]): number;
+  /** Of one picture. */
+  lossOf(judged: Judged): number;
   validation(judged: readonly Judged[]): Validation;
 }
 
 /** @param examples - those that training sees: rare classes count more. */
 export function objectiveOf(task: Task, examples: readonly Example[], labels: readonly string[]): Objective {
   return task === 'single_label_classification' ? singleLabel(examples, labels) : multiLabel(examples, labels);
+}
+
+export function meanLoss(losses: readonly number[]): { loss: number; lossError: number } {
+  const n = losses.length;
+  const loss = losses.reduce((a, b) => a + b, 0) / n;
+  const variance = losses.reduce((sum, one) => sum + (one - loss) ** 2, 0) / Math.max(1, n - 1);
+  return { loss, lossError: Math.sqrt(variance / n) };
 }
 
 function singleLabel(examples: readonly Example[], labels: readonly string[]): Objective {
@@ -42,10 +59,10 @@ function singleLabel(examples: readonly Example[], labels: readonly string[]): O
     target: ([label], smoothing) => labels.map((_, k) => (k === label ? 1 - smoothing : 0) + smoothing / labels.length),
     weights: ([label = -1]) => [perClass[label] ?? 1],
     probabilities: softmax,
-    loss: crossEntropy,
+    lossOf: crossEntropy,
     validation: (judged) => {
       const { accuracy } = scoreOf(judged, labels);
-      return { loss: crossEntropy(judged), score: accuracy, shown: accuracy };
+      return { ...meanLoss(judged.map(crossEntropy)), score: accuracy, shown: accuracy };
     },
   };
 }
@@ -53,16 +70,10 @@ function singleLabel(examples: readonly Example[], labels: readonly string[]): O
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 const surest = 1e-7;
 
-function binaryCrossEntropy(judged: readonly Judged[]): number {
+function binaryCrossEntropy({ classes, probabilities }: Judged): number {
   let sum = 0;
-  let count = 0;
-  for (const { classes, probabilities } of judged) {
-    for (const [k, p] of probabilities.entries()) {
-      sum -= Math.log(Math.max(surest, classes.includes(k) ? p : 1 - p));
-      count++;
-    }
-  }
-  return sum / count;
+  for (const [k, p] of probabilities.entries()) sum -= Math.log(Math.max(surest, classes.includes(k) ? p : 1 - p));
+  return sum / probabilities.length;
 }
 
 function multiLabel(examples: readonly Example[], labels: readonly string[]): Objective {
@@ -74,10 +85,10 @@ function multiLabel(examples: readonly Example[], labels: readonly string[]): Ob
     target: (classes, smoothing) => labels.map((_, k) => (classes.includes(k) ? 1 - smoothing / 2 : smoothing / 2)),
     weights: (classes) => positive.map((weight, k) => (classes.includes(k) ? weight : 1)),
     probabilities: (logits) => Float64Array.from(logits, sigmoid),
-    loss: binaryCrossEntropy,
+    lossOf: binaryCrossEntropy,
     validation: (judged) => {
       const { micro_f1, mean_average_precision } = multiScoreOf(judged, thresholdsOf(judged, labels.length));
-      return { loss: binaryCrossEntropy(judged), score: mean_average_precision, shown: micro_f1 };
+      return { ...meanLoss(judged.map(binaryCrossEntropy)), score: mean_average_precision, shown: micro_f1 };
     },
   };
 }

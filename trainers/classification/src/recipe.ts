@@ -22,6 +22,8 @@ export interface Recipe {
   patience: number;
   /** Decay of the running mean of the weights, per step; 0: the weights themselves are judged and delivered. */
   averaging: number;
+  /** Share of the views that get a piece of another picture. */
+  mixing: number;
   /** Of the views that fine-tuning sees. */
   views: Looks;
   /** Changed copies of each picture that the probe sees beside the picture itself. */
@@ -44,6 +46,7 @@ const standard: Omit<Recipe, 'task'> = {
   labelSmoothing: 0.1,
   patience: 4,
   averaging: 0,
+  mixing: 0,
   views: mild,
   probeViews: 3,
   probeLook: mild,

@@ -35,7 +35,7 @@ test('no held-out picture, no figure', () => {
 test('softmax of large logits and its cross entropy', () => {
   const probabilities = softmax(Float32Array.of(1000, 1000, -1000));
   assert.deepEqual([...probabilities], [0.5, 0.5, 0]);
-  assert.ok(Math.abs(crossEntropy([{ classes: [0], probabilities }]) - Math.log(2)) < 1e-9);
+  assert.ok(Math.abs(crossEntropy({ classes: [0], probabilities }) - Math.log(2)) < 1e-9);
 });
 
 test('a delivered model that predicts otherwise is told from one that is a near tie away', () => {

@@ -51,11 +51,7 @@ export function scoreOf(judged: readonly Judged[], labels: readonly string[]): S
   const macro = reports.reduce((sum, { f1 }) => sum + f1, 0) / reports.length;
   return { accuracy: hits / judged.length, macro_f1: macro };
 }
-/** Mean of −log p(true class). */
-export function crossEntropy(judged: readonly Judged[]): number {
-  const sum = judged.reduce(
-    (a, { classes: [label = -1], probabilities }) => a - Math.log(Math.max(1e-9, probabilities[label] ?? 0)),
-    0,
-  );
-  return sum / judged.length;
+/** −log p(true class). */
+export function crossEntropy({ classes: [label = -1], probabilities }: Judged): number {
+  return -Math.log(Math.max(1e-9, probabilities[label] ?? 0));
 }

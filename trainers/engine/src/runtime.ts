@@ -3,12 +3,19 @@ import * as ort from 'onnxruntime-node';
 
 /** A compiled graph. Feeds and results are float32 or uint8 with the shapes the graph declares. */
 export interface Session {
-  run(feeds: Feeds): Promise<Results>;
+  /**
+   * @param into - results that are written to where the caller keeps them. Those of a training step are as large as the
+   * network, and memory made anew for each of them would be freed too late.
+   */
+  run(feeds: Feeds, into?: Readonly<Record<string, FloatFeed>>): Promise<Results>;
   release(): Promise<void>;
 }
 export interface Feed {
   data: Float32Array | Uint8Array;
   dims: readonly number[];
+}
+export interface FloatFeed extends Feed {
+  data: Float32Array;
 }
 export type Feeds = Readonly<Record<string, Feed>>;
 export type Results = (name: string) => Float32Array;
@@ -32,13 +39,8 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
     extra: { session: { intra_op: { allow_spinning: '0' } } },
   });
   return {
-    run: async (feeds) => {
-      const tensors: Record<string, ort.Tensor> = {};
-      for (const [name, { data, dims }] of Object.entries(feeds)) {
-        tensors[name] =
-          data instanceof Uint8Array ? new ort.Tensor('uint8', data, dims) : new ort.Tensor('float32', data, dims);
-      }
-      const outputs = await session.run(tensors);
+    run: async (feeds, into) => {
+      const outputs = into ? await session.run(tensorsOf(feeds), tensorsOf(into)) : await session.run(tensorsOf(feeds));
       return (name) => {
         const data = outputs[name]?.data;
         if (!(data instanceof Float32Array)) throw new Error(`the graph gave no float32 output "${name}"`);
@@ -47,4 +49,13 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
     },
     release: () => session.release(),
   };
+}
+
+function tensorsOf(feeds: Feeds): Record<string, ort.Tensor> {
+  const tensors: Record<string, ort.Tensor> = {};
+  for (const [name, { data, dims }] of Object.entries(feeds)) {
+    tensors[name] =
+      data instanceof Uint8Array ? new ort.Tensor('uint8', data, dims) : new ort.Tensor('float32', data, dims);
+  }
+  return tensors;
 }

@@ -26,7 +26,7 @@ interface Constant {
 interface GraphNode {
   op: string;
   inputs: readonly string[];
-  output: string;
+  outputs: readonly string[];
   attributes: Attributes;
 }
 
@@ -47,10 +47,11 @@ function encodeAttribute(name: string, value: Attribute): Buffer {
   for (const one of value) out.int(8, one);
   return out.int(20, 7).done();
 }
-function encodeNode({ op, inputs, output, attributes }: GraphNode, name: string): Buffer {
+function encodeNode({ op, inputs, outputs, attributes }: GraphNode, name: string): Buffer {
   const out = new ProtoWriter();
   for (const input of inputs) out.bytes(1, input);
-  out.bytes(2, output).bytes(3, name).bytes(4, op);
+  for (const output of outputs) out.bytes(2, output);
+  out.bytes(3, name).bytes(4, op);
   for (const [key, value] of Object.entries(attributes)) out.bytes(5, encodeAttribute(key, value));
   return out.done();
 }
@@ -93,18 +94,29 @@ export class Graph {
     attributes: Attributes = {},
     output = `${op.toLowerCase()}${this.#made++}`,
   ): string {
-    this.#nodes.push({ op, inputs, output, attributes });
+    this.#nodes.push({ op, inputs, outputs: [output], attributes });
     return output;
+  }
+  /** The `count` greatest of a list, the greatest first, and where they are (int64). */
+  topK(x: string, count: number): { values: string; indices: string } {
+    const [values, indices] = [`topk${this.#made++}`, `topk${this.#made++}`];
+    this.#nodes.push({
+      op: 'TopK',
+      inputs: [x, this.ints([count])],
+      outputs: [values, indices],
+      attributes: { axis: 0 },
+    });
+    return { values, indices };
   }
   /** Drops what the declared outputs do not need, and encodes. */
   encode(): Buffer {
     const needed = new Set(this.outputs.map(({ name }) => name));
     for (const node of this.#nodes.toReversed()) {
-      if (needed.has(node.output)) for (const input of node.inputs) needed.add(input);
+      if (node.outputs.some((one) => needed.has(one))) for (const input of node.inputs) needed.add(input);
     }
     const graph = new ProtoWriter();
     for (const [at, node] of this.#nodes.entries()) {
-      if (needed.has(node.output)) graph.bytes(1, encodeNode(node, `n${at}`));
+      if (node.outputs.some((one) => needed.has(one))) graph.bytes(1, encodeNode(node, `n${at}`));
     }
     graph.bytes(2, 'graph');
     for (const one of this.#constants.values()) if (needed.has(one.name)) graph.bytes(5, encodeConstant(one));

@@ -1,0 +1,88 @@
+/** Reads dataset.jsonl and decodes its pictures, leaving out what can't be used and saying so. */
+import { createReadStream } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { PlatformError } from '@platform/contract/errors';
+import { JobFormatError, parseDatasetLine } from '@platform/contract/job';
+import type { DatasetLine } from '@platform/contract/job';
+
+export interface Skipped {
+  line: DatasetLine;
+  reason: string;
+}
+
+/** Throws INVALID_ARGUMENT naming the line. */
+export async function readLines(file: string): Promise<DatasetLine[]> {
+  const lines: DatasetLine[] = [];
+  let number = 0;
+  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    number++;
+    if (text.trim() === '') continue;
+    try {
+      lines.push(parseDatasetLine(JSON.parse(text)));
+    } catch (e) {
+      if (!(e instanceof JobFormatError) && !(e instanceof SyntaxError)) throw e;
+      const field = `line ${number} of ${path.basename(file)}`;
+      throw new PlatformError('INVALID_ARGUMENT', { field, limit: e.message }, e);
+    }
+  }
+  return lines;
+}
+
+/** Runs `work` on every item, `width` at a time; the first failure ends all. */
+export async function eachOf<T>(
+  items: readonly T[],
+  width: number,
+  work: (item: T, index: number) => Promise<void>,
+): Promise<void> {
+  const queue = items.entries();
+  const lane = async (): Promise<void> => {
+    for (const [index, item] of queue) await work(item, index);
+  };
+  await Promise.all(Array.from({ length: width }, lane));
+}
+
+/**
+ * Calls `decodeOne` with the file of each picture and the picture's number. Wrong pictures are skipped; a picture file that
+ * is not there is the runner's fault and ends the job. The numbers of those taken stay in order.
+ */
+export async function takePictures<E extends { line: DatasetLine }>(
+  examples: readonly E[],
+  folder: string,
+  decodeOne: (file: string, index: number, example: E) => Promise<void>,
+  { width, signal, onDone }: { width: number; signal: AbortSignal; onDone: (share: number) => void },
+): Promise<{ samples: (E & { index: number })[]; skipped: Skipped[] }> {
+  const samples: (E & { index: number })[] = [];
+  const skipped: Skipped[] = [];
+  let done = 0;
+  await eachOf(examples, width, async (example, index) => {
+    signal.throwIfAborted();
+    const { line } = example;
+    const file = path.resolve(folder, line.image_path);
+    if (!file.startsWith(path.resolve(folder) + path.sep)) {
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: 'image_path',
+        value: line.image_path,
+        limit: 'it must lie beside the dataset file',
+      });
+    }
+    try {
+      await decodeOne(file, index, example);
+      samples.push({ ...example, index });
+    } catch (e) {
+      if (!(e instanceof Error)) throw e;
+      if (/missing|no such file|ENOENT|ENOSPC|no space/i.test(e.message)) throw e;
+      skipped.push({ line, reason: `cannot be decoded: ${e.message.split('\n')[0] ?? ''}` });
+    }
+    onDone(++done / examples.length);
+  });
+  return { samples: samples.toSorted((a, b) => a.index - b.index), skipped };
+}
+
+/** One warning per skipped picture, at most a hundred. */
+export function tellSkipped(skipped: readonly Skipped[], tell: (code: string, message: string) => void): void {
+  for (const { line, reason } of skipped.slice(0, 100)) {
+    const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
+    tell(code, `Skipped ${line.file_name || line.image_path}: it ${reason}.`);
+  }
+}

@@ -1,0 +1,60 @@
+/** A trainer as a program: node main.ts --dataset_file=… --model_output_directory=… --job_file=job.json --events_file=events.ndjson */
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { JobFormatError, parseJobSpec, trainerExit } from '@platform/contract/job';
+import { systemClock } from './clock.ts';
+import { thisComputer } from './device.ts';
+import { eventFile } from './events.ts';
+import type { Events } from './events.ts';
+import { flagsOf } from './flags.ts';
+import type { Training } from './training.ts';
+
+/** More threads than this do not make steps of eight small pictures faster. */
+const mostThreads = 8;
+
+/**
+ * Runs `train` on the job folder that the flags name, with an empty folder for its temporary files, and sets the exit code.
+ * What `train` returns is one sentence for people about how good the model is.
+ */
+export async function runTrainer(train: (training: Training, tmp: string) => Promise<string>): Promise<void> {
+  const stop = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
+  let events: Events | undefined;
+  try {
+    const flags = flagsOf(process.argv.slice(2));
+    events = eventFile(flags.eventsFile, systemClock);
+    const job = parseJobSpec(JSON.parse(await readFile(flags.jobFile, 'utf8')));
+    const threads = Math.min(mostThreads, availableParallelism());
+    const { datasetFile, outFolder } = flags;
+    const { signal } = stop;
+    const devices = thisComputer(threads);
+    const training = { job, datasetFile, outFolder, events, clock: systemClock, threads, signal, devices };
+    const tmp = path.join(outFolder, 'tmp');
+    await mkdir(tmp, { recursive: true });
+    try {
+      events.tell({ is: 'log', level: 'info', message: await train(training, tmp) });
+    } finally {
+      await rm(tmp, { recursive: true, force: true });
+    }
+  } catch (e) {
+    process.exitCode = tellFailure(e, events, stop.signal.aborted);
+  } finally {
+    events?.close();
+  }
+}
+
+/** @returns the exit code. */
+function tellFailure(e: unknown, events: Events | undefined, wasStopped: boolean): number {
+  if (wasStopped) {
+    events?.tell({ is: 'log', level: 'info', message: 'Stopped by order.' });
+    return trainerExit.terminated;
+  }
+  const known = e instanceof PlatformError || e instanceof JobFormatError;
+  const code = e instanceof PlatformError ? e.code : known ? 'INVALID_ARGUMENT' : 'INTERNAL';
+  const message = e instanceof PlatformError ? `${e.what} ${e.remedy}` : e instanceof Error ? e.message : String(e);
+  events?.tell({ is: 'error', code, message });
+  console.error(known ? `${code}: ${message}` : e);
+  return known ? trainerExit.badData : trainerExit.failed;
+}
