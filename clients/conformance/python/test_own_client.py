@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import tarfile
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from platform_client import (
     TrainingStatus,
 )
 
+import script
 from pictures import flat, picture
 from place import UNKNOWN
 
@@ -332,14 +332,13 @@ def test_cancel_and_delete(
     run(story())
 
 
-def test_training_scripts(place: Place, client: PlatformClient, dataset_id: str, run: Run) -> None:
+def test_training_scripts(
+    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], tmp_path: Path, run: Run
+) -> None:
     async def story() -> None:
+        assert picture_ids
         scripts = client.training_script_client
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-            for name in ("setup.py", "model/__init__.py", "model/training.py"):
-                archive.addfile(tarfile.TarInfo(name))
-        content = packed.getvalue()
+        content = script.archive()
         assert await scripts.upload_training_script(place.org_id, "own-script", content, version="1") == "1"
         again = scripts.upload_training_script(place.org_id, "own-script", content, version="1")
         with pytest.raises(PlatformError) as caught:
@@ -353,19 +352,40 @@ def test_training_scripts(place: Place, client: PlatformClient, dataset_id: str,
 
         training = client.ml_training_client
 
-        def submit(script: str, version: str) -> Coroutine[Any, Any, str]:
+        def submit(script_id: str, version: str, model: str, epochs: str) -> Coroutine[Any, Any, str]:
             return training.submit_custom_training_job(
-                place.org_id, dataset_id, script, version, "own-custom", "1", arguments={"epochs": "1"}
+                place.org_id, dataset_id, script_id, version, model, "1", arguments={"epochs": epochs}
             )
 
-        await fails(submit("no-colon", "1"), "INVALID_ARGUMENT", Status.INVALID_ARGUMENT)
-        await fails(submit(f"{place.org_id}:unknown", "1"), "SCRIPT_NOT_FOUND", Status.NOT_FOUND)
-        await fails(submit(f"{place.org_id}:own-script", "2"), "SCRIPT_NOT_FOUND", Status.NOT_FOUND)
-        await scripts.delete_training_script_version(place.org_id, "own-script", "1")
-        assert await scripts.list_training_script_versions(place.org_id, "own-script") == []
+        script_id = f"{place.org_id}:own-script"
+        await fails(submit("no-colon", "1", "m", "1"), "INVALID_ARGUMENT", Status.INVALID_ARGUMENT)
+        await fails(submit(f"{place.org_id}:unknown", "1", "m", "1"), "SCRIPT_NOT_FOUND", Status.NOT_FOUND)
+        await fails(submit(script_id, "2", "m", "1"), "SCRIPT_NOT_FOUND", Status.NOT_FOUND)
 
-        for container in await training.list_supported_containers():
+        containers = await training.list_supported_containers()
+        assert containers, "the runner offers an environment for scripts"
+        for container in containers:
             assert container.key
             assert container.framework
+
+        job_id = await submit(script_id, "1", "own-custom", "3")
+        lines = {line.message: line.level async for line in training.follow_training_job_logs(job_id)}
+        job = await training.get_training_job(job_id)
+        assert job.status is TrainingStatus.COMPLETED, (job, lines)
+        assert "epochs 3 pictures 24 labels dark light" in lines
+        assert "a warning" in lines
+        assert (job.is_custom_job, job.registry_item_id, job.arguments) == (True, script_id, {"epochs": "3"})
+        to = tmp_path / "own-custom.tar.gz"
+        await client.model_client.download_model(place.org_id, "own-custom", to)
+        with tarfile.open(to) as archive:
+            assert {"model.json", "labels.txt"} <= set(archive.getnames())
+
+        failing = await training.wait_for_training_job(await submit(script_id, "1", "own-failing", "0"), timeout=240)
+        assert (failing.status, failing.cause) == (TrainingStatus.FAILED, "script")
+        assert failing.error is not None
+        assert "nothing to do" in failing.error.message
+
+        await scripts.delete_training_script_version(place.org_id, "own-script", "1")
+        assert await scripts.list_training_script_versions(place.org_id, "own-script") == []
 
     run(story())

@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from grpclib import Status
+from grpclib import GRPCError, Status
 from viam.app.app_client import APIKeyAuthorization
 from viam.gen.app.packages.v1.packages_grpc import PackageServiceStub
 from viam.gen.app.packages.v1.packages_pb2 import (
@@ -25,6 +25,7 @@ from viam.gen.app.packages.v1.packages_pb2 import (
 from viam.proto.app import Visibility
 from viam.proto.app.mltraining import (
     GetTrainingJobLogsRequest,
+    ListContainersRequest,
     ListSupportedContainersRequest,
     ModelFramework,
     ModelType,
@@ -32,6 +33,7 @@ from viam.proto.app.mltraining import (
 )
 from viam.utils import struct_to_dict
 
+import script
 from place import UNKNOWN
 from public_sdk import dial, fails
 
@@ -212,21 +214,6 @@ def test_cancel_and_delete(place: Place, sdk: ViamClient, dataset_id: str, pictu
     run(story())
 
 
-def script_archive() -> bytes:
-    files = {
-        "setup.py": 'from setuptools import setup\nsetup(name="model", version="1", packages=["model"])\n',
-        "model/__init__.py": "",
-        "model/training.py": "print('hello')\n",
-    }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(f"script/{name}")
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content.encode()))
-    return packed.getvalue()
-
-
 def test_training_scripts_in_the_registry(place: Place, sdk: ViamClient, dataset_id: str, run: Run) -> None:
     async def story() -> None:
         packages = PackageServiceStub(sdk._channel)
@@ -239,11 +226,11 @@ def test_training_scripts_in_the_registry(place: Place, sdk: ViamClient, dataset
                 type=PackageType.PACKAGE_TYPE_ML_TRAINING,
             )
             info.metadata.update({"model_type": "unspecified", "model_framework": "onnx", "draft": True})
-            archive = script_archive()
+            content = script.archive()
             async with packages.CreatePackage.open(metadata=sdk._metadata) as stream:
                 await stream.send_message(CreatePackageRequest(info=info))
-                for start in range(0, len(archive), 100):
-                    await stream.send_message(CreatePackageRequest(contents=archive[start : start + 100]))
+                for start in range(0, len(content), 100):
+                    await stream.send_message(CreatePackageRequest(contents=content[start : start + 100]))
                 await stream.end()
                 answer: CreatePackageResponse | None = await stream.recv_message()
             assert answer is not None
@@ -275,6 +262,13 @@ def test_training_scripts_in_the_registry(place: Place, sdk: ViamClient, dataset
         await fails(submit(f"{place.org_id}:unknown", "1"), Status.NOT_FOUND, "SCRIPT_NOT_FOUND")
         await fails(submit(item_id, "unknown"), Status.NOT_FOUND, "SCRIPT_NOT_FOUND")
 
+        job_id = await submit(item_id, "1")
+        job = await ended(sdk, job_id, TrainingStatus.TRAINING_STATUS_COMPLETED)
+        assert (job.is_custom_job, job.registry_item_id, job.registry_item_version) == (True, item_id, "1")
+        assert job.synced_model_id == f"{place.org_id}/python-custom"
+        model = await app.get_registry_item(f"{place.org_id}:python-custom")
+        assert list(model.ml_model_metadata.versions) == ["1"]
+
         await app.create_registry_item(place.org_id, "python-made", kind)
         await fails(app.create_registry_item(place.org_id, "python-made", kind), Status.ALREADY_EXISTS)
         await app.delete_registry_item(f"{place.org_id}:python-made")
@@ -297,5 +291,43 @@ def test_the_training_api_needs_the_owner_role(place: Place, sdk: ViamClient, da
         await fails(operator.app_client.list_organizations(), Status.UNAUTHENTICATED)
         operator.close()
         await fails(dial(place, key, key_id), Status.UNAUTHENTICATED, "INVALID_CREDENTIALS")
+
+    run(story())
+
+
+def test_several_labels_and_detection(
+    place: Place, sdk: ViamClient, dataset_id: str, picture_ids: list[str], run: Run
+) -> None:
+    async def story() -> None:
+        training = sdk.ml_training_client
+        for picture_id in picture_ids:
+            await sdk.data_client.add_bounding_box_to_image_by_id(picture_id, "disc", 0.2, 0.2, 0.8, 0.8)
+        kinds = [
+            (ModelType.MODEL_TYPE_MULTI_LABEL_CLASSIFICATION, ["dark", "light"]),
+            (ModelType.MODEL_TYPE_OBJECT_DETECTION, ["disc"]),
+        ]
+        for kind, labels in kinds:
+            name = f"python-{kind}"
+            job_id = await training.submit_training_job(place.org_id, dataset_id, name, "1", kind, labels)
+            job = await training.get_training_job(job_id)
+            assert (job.model_type, list(job.tags)) == (kind, labels)
+            # That they learn is shown where trainers are tested.
+            await ended(sdk, job_id, TrainingStatus.TRAINING_STATUS_CANCELED, cancel=True)
+
+    run(story())
+
+
+def test_calls_that_the_server_does_not_have_say_so(place: Place, sdk: ViamClient, run: Run) -> None:
+    async def story() -> None:
+        for call in (
+            sdk.data_client.list_data_pipelines(place.org_id),
+            sdk.data_client.tabular_data_by_sql(place.org_id, "select 1"),
+            sdk.ml_training_client._ml_training_client.ListContainers(
+                ListContainersRequest(organization_id=place.org_id), metadata=sdk._metadata
+            ),
+        ):
+            with pytest.raises(GRPCError) as caught:
+                await asyncio.wait_for(call, 20)
+            assert caught.value.status is Status.UNIMPLEMENTED
 
     run(story())

@@ -196,14 +196,17 @@ async def test_a_closed_client_says_so() -> None:
     ],
 )
 def test_addresses_that_are_none(url: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PLATFORM_URL", raising=False)
+    for name in ("PLATFORM_URL", "PLATFORM_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(PlatformError, match=said) as caught:
         PlatformClient.create(url, api_key_id="i", api_key="k")
     assert (caught.value.code, caught.value.data["field"]) == ("INVALID_ARGUMENT", "url")
 
 
 def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("PLATFORM_URL", "PLATFORM_API_KEY_ID", "PLATFORM_API_KEY"):
+    own = ("PLATFORM_URL", "PLATFORM_API_KEY_ID", "PLATFORM_API_KEY")
+    of_scripts = ("PLATFORM_BASE_URL", "API_KEY_ID", "API_KEY")
+    for name in own + of_scripts:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(PlatformError, match="PLATFORM_API_KEY_ID"):
         PlatformClient.create("http://127.0.0.1:1")
@@ -211,6 +214,11 @@ def test_address_and_key_come_from_the_environment(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PLATFORM_API_KEY_ID", "id")
     monkeypatch.setenv("PLATFORM_API_KEY", "key")
     assert PlatformClient.create().url == "http://127.0.0.1:1"
+    for name in own:
+        monkeypatch.delenv(name)
+    for name, value in zip(of_scripts, ("http://127.0.0.1:2", "id", "key"), strict=True):
+        monkeypatch.setenv(name, value)
+    assert PlatformClient.create().url == "http://127.0.0.1:2"
     given = Credentials(type="api-key", auth_entity="id", payload="secret-key")
     assert "secret-key" not in repr(given)
     with pytest.raises(PlatformError, match="either"):

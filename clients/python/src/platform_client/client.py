@@ -63,9 +63,10 @@ class PlatformClient:
         """Makes a client. Nothing is sent before the first call, which authenticates by itself.
 
         Args:
-            url: For example ``http://127.0.0.1:8080``. Default: PLATFORM_URL of the environment.
-            api_key_id: ID of the API key. Default: PLATFORM_API_KEY_ID of the environment.
-            api_key: The key. Default: PLATFORM_API_KEY of the environment.
+            url: For example ``http://127.0.0.1:8080``. Default: PLATFORM_URL of the environment, or PLATFORM_BASE_URL,
+                which training scripts have.
+            api_key_id: ID of the API key. Default: PLATFORM_API_KEY_ID of the environment, or API_KEY_ID.
+            api_key: The key. Default: PLATFORM_API_KEY of the environment, or API_KEY.
             credentials: In place of the two: who calls.
             timeout: Longest time of one call, in seconds.
             retry_time: How long reads and sign-ins are repeated while the server is away, in seconds.

@@ -34,8 +34,9 @@ def chosen_credentials(api_key_id: str | None, api_key: str | None, credentials:
             what = "Give either credentials or api_key_id and api_key."
             raise local_error("INVALID_ARGUMENT", what, {"field": "credentials"})
         return credentials
-    key_id = api_key_id or os.environ.get("PLATFORM_API_KEY_ID")
-    key = api_key or os.environ.get("PLATFORM_API_KEY")
+    # The second names are those that a training script finds.
+    key_id = api_key_id or os.environ.get("PLATFORM_API_KEY_ID") or os.environ.get("API_KEY_ID")
+    key = api_key or os.environ.get("PLATFORM_API_KEY") or os.environ.get("API_KEY")
     if not key_id or not key:
         what = "There is no API key: give api_key_id and api_key, or set PLATFORM_API_KEY_ID and PLATFORM_API_KEY."
         raise local_error("INVALID_ARGUMENT", what, {"field": "api_key_id" if not key_id else "api_key"})
