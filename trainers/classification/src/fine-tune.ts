@@ -55,6 +55,9 @@ export function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: 
   return peak * Math.min(1, (step + 1) / warmUpSteps) * 0.5 * (1 + Math.cos((Math.PI * step) / steps));
 }
 
+/** Steps between two looks at the weights: they differ little from one step to the next. */
+const stride = 4;
+
 /** The running mean of the weights: it lies nearer to the middle of where the steps wander. */
 class Average {
   readonly #values: Map<string, Float32Array>;
@@ -66,8 +69,9 @@ class Average {
   }
   follow(tape: Tape): void {
     this.#steps++;
+    if (this.#steps % stride !== 0) return;
     // Young averages forget where they began.
-    const share = 1 - Math.min(this.#decay, this.#steps / (this.#steps + 10));
+    const share = 1 - Math.min(this.#decay, this.#steps / (this.#steps + 10)) ** stride;
     for (const [name, { values }] of tape.parameters) {
       const mean = this.#values.get(name);
       if (!mean) continue;

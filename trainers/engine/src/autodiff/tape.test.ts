@@ -148,3 +148,41 @@ test('Adam finds the minimum of a parabola', () => {
   for (let i = 0; i < 600; i++) adam.step(parameters, () => values.map((v, k) => 2 * (v - k)), 0.05);
   assert.ok(Math.abs(values[0] ?? 9) < 0.01 && Math.abs((values[1] ?? 9) - 1) < 0.01, String(values));
 });
+
+test('Adam is what its paper says, also where four values are not at hand', () => {
+  const random = seeded('adam');
+  const lengths = { a: 1, b: 7, c: 20_001 };
+  const make = () =>
+    new Map(
+      Object.entries(lengths).map(([name, n]) => [
+        name,
+        { shape: [n], values: Float32Array.from({ length: n }, random) },
+      ]),
+    );
+  const parameters = make();
+  const expected = new Map([...parameters].map(([name, { values }]) => [name, Float64Array.from(values)]));
+  const moments = new Map(
+    [...expected].map(([name, { length }]) => [name, [new Float64Array(length), new Float64Array(length)] as const]),
+  );
+  const adam = new Adam();
+  for (let t = 1; t <= 5; t++) {
+    const gradients = new Map(
+      [...expected].map(([name, { length }]) => [name, Float32Array.from({ length }, () => random() - 0.4)]),
+    );
+    adam.step(parameters, (name) => gradients.get(name) ?? new Float32Array(), 0.01 * t);
+    for (const [name, values] of expected) {
+      const [m, v] = moments.get(name) ?? [new Float64Array(), new Float64Array()];
+      for (const [i, g] of (gradients.get(name) ?? new Float32Array()).entries()) {
+        m[i] = 0.9 * (m[i] ?? 0) + 0.1 * g;
+        v[i] = 0.999 * (v[i] ?? 0) + 0.001 * g * g;
+        const step = (m[i] ?? 0) / (1 - 0.9 ** t) / (Math.sqrt((v[i] ?? 0) / (1 - 0.999 ** t)) + 1e-8);
+        values[i] = (values[i] ?? 0) - 0.01 * t * step;
+      }
+    }
+  }
+  for (const [name, { values }] of parameters) {
+    for (const [i, value] of values.entries()) {
+      assert.ok(Math.abs(value - (expected.get(name)?.[i] ?? 9)) < 1e-5, `${name}[${i}]`);
+    }
+  }
+});

@@ -19,7 +19,7 @@ tf.config.threading.set_inter_op_parallelism_threads(1)
 SIDE, BATCH, CLASSES, WARM_UP = 160, 8, 10, 3
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 12
 
-for first in (0, 30, 46):
+for first in [int(one) for one in (sys.argv[2] if len(sys.argv) > 2 else "0,30,46").split(",")]:
     base = tf.keras.applications.MobileNetV2((SIDE, SIDE, 3), include_top=False, weights=None, pooling="avg")
     number = 0
     for layer in base.layers:

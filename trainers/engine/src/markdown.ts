@@ -1,0 +1,15 @@
+/** Parts of a model card in Markdown. */
+
+export const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+type Cell = string | number;
+const escaped = (text: string): string => text.replaceAll('|', '\\|');
+const row = (cells: readonly Cell[]): string => `| ${cells.map((one) => escaped(String(one))).join(' | ')} |`;
+
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+  return [row(head), `|${'---|'.repeat(head.length)}`, ...rows.map(row)];
+}
+/** Nothing where there are no items. */
+export function section(title: string, items: readonly string[]): string[] {
+  return items.length === 0 ? [] : ['', `## ${title}`, ...items.map((item) => `- ${item}`)];
+}
