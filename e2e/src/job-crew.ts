@@ -378,7 +378,7 @@ const statusNames = new Map<number, string>([
   [TrainingStatus.CANCELING, 'canceling'],
 ]);
 
-const newFact = (id: string, version: string): JobFacts => ({
+export const newFact = (id: string, version: string): JobFacts => ({
   id,
   version,
   cancelAcked: false,

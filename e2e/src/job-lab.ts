@@ -30,6 +30,9 @@ export class JobLab implements AsyncDisposable {
   #sql: SqlClient | undefined;
   readonly #tokens = new Map<string, Promise<string>>();
   #jumpedMs = 0;
+  #killedDatabase = 0;
+  /** The same after each start, so that runners find the server again. */
+  #port = '0';
 
   private constructor(folder: TempFolder) {
     this.folder = folder;
@@ -56,7 +59,7 @@ export class JobLab implements AsyncDisposable {
         '--data-dir',
         this.folder.file('cloud'),
         '--port',
-        '0',
+        this.#port,
         '--log-level',
         'error',
       ],
@@ -68,7 +71,9 @@ export class JobLab implements AsyncDisposable {
     const answers = createInterface({ input: group.stdout! })[Symbol.asyncIterator]();
     const line = await answers.next();
     if (line.done) throw new Error('the server ended before it was ready');
-    this.#running = { group, ready: JSON.parse(line.value) as CloudReady, answers };
+    const ready = JSON.parse(line.value) as CloudReady;
+    this.#running = { group, ready, answers };
+    this.#port = new URL(ready.url).port;
   }
   /** As a power cut ends it; the database goes on. */
   async kill(): Promise<void> {
@@ -81,10 +86,12 @@ export class JobLab implements AsyncDisposable {
     await this.kill();
     await this.start();
   }
-  /** All processes of the database; the server starts it again by itself. */
+  /** Its head, without which its other processes end; the server starts it again by itself. */
   killDatabase(): void {
     const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
-    if (pid > 0) process.kill(pid, 'SIGKILL');
+    if (!(pid > 0)) return;
+    this.#killedDatabase = pid;
+    process.kill(pid, 'SIGKILL');
   }
   async isReady(): Promise<boolean> {
     return fetch(`${this.ready.url}/readyz`).then(
@@ -93,7 +100,10 @@ export class JobLab implements AsyncDisposable {
     );
   }
   async untilReady(): Promise<void> {
-    await this.until('the server is ready', () => this.isReady());
+    await this.until('the server is ready', async () => {
+      const { pid } = postmasterOf(this.folder.path) ?? {};
+      return pid !== this.#killedDatabase && (await this.isReady());
+    });
   }
 
   /** Time passes for the server, in steps as small as its own. */

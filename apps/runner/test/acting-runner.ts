@@ -1,0 +1,10 @@
+/** The runner as its program starts it, options and all, with a trainer that does what the model's name says. */
+import { fileURLToPath } from 'node:url';
+import { onSignals } from '@platform/kit/node';
+import { readOptions } from '../src/options.ts';
+import { startRunner } from '../src/start.ts';
+
+const trainer = fileURLToPath(new URL('acting-trainer.mjs', import.meta.url));
+const stop = onSignals();
+await startRunner(readOptions(process.argv.slice(2), process.env), { single_label_classification: trainer }, stop);
+process.exit(0);

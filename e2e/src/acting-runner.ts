@@ -1,0 +1,59 @@
+// Runners as processes: a folder each, and a trainer that does what the model's name says (apps/runner/test/acting-trainer.mjs).
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import type { CloudReady } from './cloud-process.ts';
+import { checkout, cleanEnv } from './up-process.ts';
+
+const program = path.join(checkout, 'apps', 'runner', 'test', 'acting-runner.ts');
+
+export interface RunnerProcess extends AsyncDisposable {
+  readonly group: ProcessGroup;
+  /** As its host sees it; with `diskMib` inside of a namespace. */
+  readonly folder: string;
+  /** Lets jobs named wait-… end. */
+  go(): void;
+}
+
+export const namespaceArgs = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
+
+/** `diskMib`: the folder lies on a disk of that size, which only the runner sees. */
+export async function startRunnerProcess(
+  { url, runner_key_id, runner_key }: CloudReady,
+  folder: string,
+  { args = [], diskMib }: { args?: readonly string[]; diskMib?: number } = {},
+): Promise<RunnerProcess> {
+  mkdirSync(folder, { recursive: true });
+  const run = [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    program,
+    '--folder',
+    path.join(folder, 'runner'),
+    ...args,
+  ];
+  const mount = `mount -t tmpfs -o size=${diskMib}m tmpfs "$0" && exec "$@"`;
+  const [command = '', ...rest] =
+    diskMib === undefined ? run : ['unshare', ...namespaceArgs, 'sh', '-c', mount, folder, ...run];
+  const group = await spawnGroup({
+    command,
+    args: rest,
+    env: cleanEnv({ PLATFORM_URL: url, PLATFORM_RUNNER_TOKEN: `${runner_key_id}:${runner_key}` }),
+    cwd: checkout,
+  });
+  group.stdout?.resume();
+  group.stderr?.resume();
+  const seen = diskMib === undefined ? folder : `/proc/${group.pid}/root${folder}`;
+  return {
+    group,
+    folder: seen,
+    go() {
+      mkdirSync(path.join(seen, 'runner'), { recursive: true });
+      writeFileSync(path.join(seen, 'runner', 'go'), '');
+    },
+    async [Symbol.asyncDispose]() {
+      group.signal('SIGCONT');
+      await group.stop({ termMs: 15_000 });
+    },
+  };
+}
