@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { spawnGroup } from '@platform/kit/node';
+import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { type TempFolder, tempFolder } from '@platform/kit/testing';
-import { type CloudReady, startCloud } from '../../../e2e/src/cloud-process.ts';
-import { checkout, cleanEnv } from '../../../e2e/src/up-process.ts';
+import type { CloudReady } from '../../../e2e/src/cloud-process.ts';
+import { checkout, cleanEnv, dataFolder } from '../../../e2e/src/up-process.ts';
 
 export { checkout };
 
@@ -23,25 +24,29 @@ export function pythonProgram(): string {
   return program;
 }
 
-/** Runs Python to its end. @returns what it printed. Fails with that when Python fails. */
-export async function python(args: readonly string[], env: Record<string, string>, cwd: string): Promise<string> {
-  const group = await spawnGroup({
+/** Runs Python to its end; `onLine` hears what it prints meanwhile. @returns what it printed. Fails with that when Python fails. */
+export async function python(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  onLine: (line: string) => void = () => undefined,
+): Promise<string> {
+  const { stdout, stderr, exited } = await spawnGroup({
     command: pythonProgram(),
     args: [...args],
     env: cleanEnv({
       PYTHONDONTWRITEBYTECODE: '1',
+      PYTHONUNBUFFERED: '1',
       PYTHONPATH: path.join(clientFolder, 'src'),
       NODE: process.execPath,
       ...env,
     }),
     cwd,
   });
-  const [stdout, stderr, { code, signal }] = await Promise.all([
-    group.stdout ? text(group.stdout) : '',
-    group.stderr ? text(group.stderr) : '',
-    group.exited,
-  ]);
-  const said = `${stdout}${stderr}`;
+  assert.ok(stdout && stderr);
+  createInterface({ input: stdout }).on('line', onLine);
+  const [told, complained, { code, signal }] = await Promise.all([text(stdout), text(stderr), exited]);
+  const said = `${told}${complained}`;
   assert.equal(code, 0, `python ${args.join(' ')} ended with ${code ?? signal}:\n${said.slice(-12_000)}`);
   return said;
 }
@@ -54,8 +59,61 @@ export async function pytest(files: readonly string[], env: Record<string, strin
   return Number.parseInt(summary, 10);
 }
 
+/** A management server with a data folder of its own, which can be killed and started again at the same address. */
+export class Server implements AsyncDisposable {
+  readonly #folder: TempFolder;
+  #group: ProcessGroup | undefined;
+  #ready: CloudReady | undefined;
+
+  private constructor(folder: TempFolder) {
+    this.#folder = folder;
+  }
+  static async open(): Promise<Server> {
+    const server = new Server(await dataFolder());
+    try {
+      await server.start();
+    } catch (error) {
+      await server[Symbol.asyncDispose]();
+      throw error;
+    }
+    return server;
+  }
+  get ready(): CloudReady {
+    assert.ok(this.#ready, 'the server is not running');
+    return this.#ready;
+  }
+
+  async start(): Promise<void> {
+    const main = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
+    const port = this.#ready ? new URL(this.#ready.url).port : '0';
+    const flags = ['--data-dir', this.#folder.path, '--port', port, '--json', '--log-level', 'error'];
+    const group = await spawnGroup({
+      command: process.execPath,
+      args: ['--disable-warning=ExperimentalWarning', main, ...flags],
+      env: cleanEnv(),
+      cwd: checkout,
+    });
+    this.#group = group;
+    group.stderr?.pipe(process.stderr, { end: false });
+    assert.ok(group.stdout);
+    const line = await createInterface({ input: group.stdout })[Symbol.asyncIterator]().next();
+    if (line.done) throw new Error('the server ended before it was ready');
+    this.#ready = JSON.parse(line.value) as CloudReady;
+  }
+  /** As a power cut ends it; its database goes on. */
+  async kill(): Promise<void> {
+    this.#group?.signal('SIGKILL');
+    await this.#group?.exited;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#group?.stop({ termMs: 20_000 });
+    await this.#folder[Symbol.asyncDispose]();
+  }
+}
+
 export interface Place extends AsyncDisposable {
-  readonly ready: CloudReady;
+  readonly server: Server;
   /** What the tests in Python know of it. */
   readonly env: Record<string, string>;
 }
@@ -63,8 +121,8 @@ export interface Place extends AsyncDisposable {
 /** A management server and a runner with the built-in trainers, as processes. */
 export async function startPlace(): Promise<Place> {
   await using undo = new AsyncDisposableStack();
-  const cloud = undo.use(await startCloud());
-  const { ready } = cloud;
+  const server = undo.use(await Server.open());
+  const { ready } = server;
   const folder: TempFolder = undo.use(await tempFolder());
   const runner = await spawnGroup({
     command: process.execPath,
@@ -92,5 +150,5 @@ export async function startPlace(): Promise<Place> {
     ORG_ID: ready.org_id,
   };
   const owned = undo.move();
-  return { ready, env, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return { server, env, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -104,4 +104,16 @@ describe('the Python client against a real server and runner', () => {
     assert.match(said, /'labels\.txt'/);
     assert.ok((await readdir(folder.path)).includes('things.tar.gz'));
   });
+
+  test('goes on when the server is killed and comes back: waiting, following, uploading', async () => {
+    const { server, env } = place;
+    let outage: Promise<void> | undefined;
+    const said = await python(['outage.py'], env, storyFolder, (line) => {
+      if (line === 'kill now') outage = server.kill().then(() => server.start());
+    });
+    assert.ok(outage, 'the server was killed');
+    await outage;
+    const told: unknown = JSON.parse(said.trim().split('\n').at(-1) ?? '');
+    assert.deepEqual(told, { status: 'COMPLETED', was_away: true, log_is_whole: true, uploaded: 150, stored: 150 });
+  });
 });
