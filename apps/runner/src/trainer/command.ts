@@ -5,11 +5,14 @@ import type { JobFolder } from '../job/folder.ts';
 /** Programs of the built-in trainers by kind. */
 export type Trainers = Readonly<Partial<Record<JobKind, string>>>;
 
-const classification = fileURLToPath(new URL('../../../../trainers/classification/src/main.ts', import.meta.url));
+const trainer = (name: string): string =>
+  fileURLToPath(new URL(`../../../../trainers/${name}/src/main.ts`, import.meta.url));
+const classification = trainer('classification');
 
 export const builtInTrainers: Trainers = {
   single_label_classification: classification,
   multi_label_classification: classification,
+  object_detection: trainer('detection'),
 };
 
 /** Program and arguments; the flags are those that scripts of users get, plus the files of built-in trainers. */

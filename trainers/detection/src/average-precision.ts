@@ -1,0 +1,76 @@
+/** How good found boxes are, beside the true ones. */
+import { overlap } from './boxes.ts';
+import type { LabelledBox } from './boxes.ts';
+
+export interface Found extends LabelledBox {
+  score: number;
+}
+/** The boxes of one picture. */
+export interface Judged {
+  truth: readonly LabelledBox[];
+  found: readonly Found[];
+}
+/** One found box in the order of scores, over all pictures. */
+export interface Ranked {
+  score: number;
+  isRight: boolean;
+}
+
+/**
+ * Goes through the found boxes of a label, the surest first; each takes the true box of its picture that it overlaps
+ * most and that none has taken. It is right when they overlap by `least` or more.
+ */
+export function ranked(pictures: readonly Judged[], label: number, least: number): { order: Ranked[]; truths: number } {
+  let truths = 0;
+  const found: { score: number; at: Found; among: readonly { box: LabelledBox; taken: boolean }[] }[] = [];
+  for (const picture of pictures) {
+    const among = picture.truth.filter((one) => one.label === label).map((box) => ({ box, taken: false }));
+    truths += among.length;
+    for (const at of picture.found) if (at.label === label) found.push({ score: at.score, at, among });
+  }
+  const order = found
+    .toSorted((a, b) => b.score - a.score)
+    .map(({ score, at, among }) => {
+      let best: { box: LabelledBox; taken: boolean } | undefined;
+      let most = least;
+      for (const one of among) {
+        const common = one.taken ? 0 : overlap(at, one.box);
+        if (common >= most) [best, most] = [one, common];
+      }
+      if (best) best.taken = true;
+      return { score, isRight: best !== undefined };
+    });
+  return { order, truths };
+}
+
+/** Area under the precision over recall, each precision raised to the best at a higher recall. 0..1. */
+export function averagePrecision({ order, truths }: { order: readonly Ranked[]; truths: number }): number {
+  let hits = 0;
+  const points = order.map(({ isRight }, rank) => {
+    if (isRight) hits++;
+    return { isRight, precision: hits / (rank + 1) };
+  });
+  let [area, highest] = [0, 0];
+  for (const { isRight, precision } of points.toReversed()) {
+    highest = Math.max(highest, precision);
+    if (isRight) area += highest / truths;
+  }
+  return area;
+}
+
+/** Per label; undefined where no picture has a true box of the label. */
+export function averagePrecisions(pictures: readonly Judged[], labels: number, least: number): (number | undefined)[] {
+  return Array.from({ length: labels }, (_, label) => {
+    const found = ranked(pictures, label, least);
+    return found.truths === 0 ? undefined : averagePrecision(found);
+  });
+}
+export function mean(values: readonly (number | undefined)[]): number {
+  const known = values.filter((value) => value !== undefined);
+  return known.reduce((sum, value) => sum + value, 0) / Math.max(1, known.length);
+}
+export const meanAveragePrecision = (pictures: readonly Judged[], labels: number, least: number): number =>
+  mean(averagePrecisions(pictures, labels, least));
+
+/** 0.5, 0.55 … 0.95 */
+export const cocoThresholds = Array.from({ length: 10 }, (_, i) => (50 + 5 * i) / 100);

@@ -1,0 +1,137 @@
+/** From the lines of dataset.jsonl to labelled boxes and splits. */
+import { PlatformError } from '@platform/contract/errors';
+import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
+import type { Skipped } from '@platform/trainer-engine/intake';
+import { seeded, shuffled } from '@platform/trainer-engine/random';
+import type { LabelledBox } from './boxes.ts';
+
+export interface Example {
+  line: DatasetLine;
+  /** None: the picture shows what is not to be found. */
+  boxes: readonly LabelledBox[];
+}
+export interface Labelled {
+  labels: readonly string[];
+  examples: readonly Example[];
+  /** Boxes that cannot be learned from, by picture. */
+  warnings: readonly Skipped[];
+}
+
+/** Of each label. */
+export const fewestBoxes = 3;
+/** Share of the picture's width or height under which a box is hardly to be seen. */
+const tiny = 0.01;
+const small = 0.03;
+
+/**
+ * Boxes of other labels are ignored; pictures with none of the labels are learned from as well, as pictures without
+ * anything to find. Labels that no box has are left out.
+ *
+ * @param wanted - the labels of the job; empty: every label that occurs.
+ */
+export function labelled(lines: readonly DatasetLine[], wanted: readonly string[]): Labelled {
+  const requested = new Set(wanted);
+  const warnings: Skipped[] = [];
+  const found = lines.map((line) => {
+    const { kept, flat, tiny: few } = sorted(line.bounding_box_annotations, requested);
+    if (flat > 0) warnings.push({ line, reason: `has ${flat} boxes without an area, which are left out` });
+    if (few > 0)
+      warnings.push({ line, reason: `has ${few} boxes under 1 % of its width or height, hardly to be found` });
+    return { line, kept };
+  });
+  const labels = [...new Set(found.flatMap(({ kept }) => kept.map((one) => one.annotation_label)))].toSorted();
+  const numbers = new Map(labels.map((label, i) => [label, i]));
+  const examples = found.map(({ line, kept }) => ({
+    line,
+    boxes: kept.map((one) => ({
+      label: numbers.get(one.annotation_label) ?? 0,
+      left: one.x_min_normalized,
+      top: one.y_min_normalized,
+      right: one.x_max_normalized,
+      bottom: one.y_max_normalized,
+    })),
+  }));
+  return { labels, examples, warnings };
+}
+function sorted(
+  boxes: readonly BoxAnnotation[],
+  requested: ReadonlySet<string>,
+): { kept: BoxAnnotation[]; flat: number; tiny: number } {
+  const kept: BoxAnnotation[] = [];
+  let [flat, few] = [0, 0];
+  for (const box of boxes) {
+    if (requested.size > 0 && !requested.has(box.annotation_label)) continue;
+    const smaller = Math.min(box.x_max_normalized - box.x_min_normalized, box.y_max_normalized - box.y_min_normalized);
+    if (!(smaller > 0)) {
+      flat++;
+      continue;
+    }
+    if (smaller < tiny) few++;
+    kept.push(box);
+  }
+  return { kept, flat, tiny: few };
+}
+
+export const ofSplit = <E extends Example>(examples: readonly E[], split: Split): E[] =>
+  examples.filter(({ line }) => line.split === split);
+export const countBoxes = (examples: readonly Example[]): number =>
+  examples.reduce((sum, { boxes }) => sum + boxes.length, 0);
+const boxesOf = (examples: readonly Example[], label: number): number =>
+  examples.reduce((sum, { boxes }) => sum + boxes.filter((one) => one.label === label).length, 0);
+
+/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the pictures can't teach the labels. */
+export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
+  const training = examples.filter(({ line }) => line.split !== 'test');
+  if (training.length === 0) throw new PlatformError('DATASET_EMPTY');
+  if (labels.length < 1) throw new PlatformError('TOO_FEW_LABELS', { limit: 1, count: 0 });
+  for (const [index, label] of labels.entries()) {
+    const count = boxesOf(training, index);
+    if (count < fewestBoxes) throw new PlatformError('TOO_FEW_BOXES', { label, count, limit: fewestBoxes });
+  }
+}
+
+/**
+ * Takes a sixth of the training pictures, those with and those without boxes alike, so that there is something to choose
+ * the weights by. By content, so that equal pictures stay together.
+ */
+export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
+  const random = seeded('validation', seed);
+  const moved = new Set<string>();
+  const training = ofSplit(examples, 'train');
+  for (const isEmpty of [false, true]) {
+    const group = training.filter(({ boxes }) => (boxes.length === 0) === isEmpty);
+    const pictures = [...new Set(group.map(({ line }) => line.sha256))].toSorted();
+    const share = pictures.length < 2 ? 0 : Math.max(1, Math.floor(pictures.length / 6));
+    for (const sha256 of shuffled(pictures, random).slice(0, share)) moved.add(sha256);
+  }
+  return examples.map((one) =>
+    one.line.split === 'train' && moved.has(one.line.sha256)
+      ? { ...one, line: { ...one.line, split: 'validation' as const } }
+      : one,
+  );
+}
+
+/** What would help most, in words for the person who drew the boxes. */
+export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
+  const counts = labels.map((label, index) => ({ label, count: boxesOf(examples, index) }));
+  const found = counts
+    .filter(({ count }) => count < 10)
+    .map(({ label, count }) => `"${label}" has ${count} boxes; 10 or more make it reliable.`);
+  const ordered = counts.toSorted((a, b) => b.count - a.count);
+  const [most, least] = [ordered.at(0), ordered.at(-1)];
+  if (most && least && most.count > 3 * least.count) {
+    found.push(`"${most.label}" has ${most.count} boxes, "${least.label}" only ${least.count}: add to the latter.`);
+  }
+  const boxes = examples.flatMap((one) => one.boxes);
+  const little = boxes.filter((one) => Math.min(one.right - one.left, one.bottom - one.top) < small).length;
+  if (little * 10 > boxes.length) {
+    found.push(
+      `${little} of ${boxes.length} boxes are under 3 % of the picture: nearer pictures, or parts of them, help.`,
+    );
+  }
+  const empty = examples.filter((one) => one.boxes.length === 0).length;
+  if (empty * 5 > examples.length) {
+    found.push(`${empty} of ${examples.length} pictures have no box of these labels; draw the boxes that are missing.`);
+  }
+  return found;
+}

@@ -1,0 +1,57 @@
+/** From the values of the network to boxes, the plain way: the delivered graph does the same in its own operations. */
+import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
+import type { Found } from './average-precision.ts';
+import { overlap } from './boxes.ts';
+
+/** The surest peaks of all labels together become boxes. */
+export const mostBoxes = 50;
+/** A box is dropped when a surer one of its label overlaps it by more. */
+export const mostOverlap = 0.5;
+/** Surer than this, or it is not worth mentioning. */
+export const leastScore = 0.02;
+
+/**
+ * @param heat - [K,h,h] 0..1; a cell is a peak where no neighbour is higher.
+ * @param edges - [4,h,h]: left, top, right, bottom in units of 16 px.
+ * @returns mostBoxes of them at most, the surest first; dropped ones have score 0.
+ */
+export function boxesIn(
+  heat: Float32Array,
+  edges: Float32Array,
+  { side, labels }: { side: number; labels: number },
+): Found[] {
+  const h = side / cellStride;
+  const cells = h * h;
+  const peaks: { at: number; score: number }[] = [];
+  for (let at = 0; at < labels * cells; at++) {
+    const score = heat[at] ?? 0;
+    if (score >= leastScore && isPeak(heat, at, h)) peaks.push({ at, score });
+  }
+  peaks.sort((a, b) => b.score - a.score || a.at - b.at);
+  const found = peaks.slice(0, mostBoxes).map(({ at, score }): Found => {
+    const cell = at % cells;
+    const [x, y] = [(cell % h) * cellStride, Math.floor(cell / h) * cellStride];
+    const edge = (k: number): number => Math.max(0, edges[k * cells + cell] ?? 0) * distanceUnit;
+    const unit = (px: number): number => Math.min(1, Math.max(0, px / side));
+    const [left, top, right, bottom] = [unit(x - edge(0)), unit(y - edge(1)), unit(x + edge(2)), unit(y + edge(3))];
+    return { label: Math.floor(at / cells), score, left, top, right, bottom };
+  });
+  return found.map((one, i) => {
+    const isCovered = found.slice(0, i).some((surer) => surer.label === one.label && overlap(surer, one) > mostOverlap);
+    return isCovered ? { ...one, score: 0 } : one;
+  });
+}
+
+function isPeak(heat: Float32Array, at: number, h: number): boolean {
+  const value = heat[at] ?? 0;
+  const x = at % h;
+  const y = Math.floor(at / h) % h;
+  for (let dy = y === 0 ? 0 : -1; dy <= (y === h - 1 ? 0 : 1); dy++) {
+    for (let dx = x === 0 ? 0 : -1; dx <= (x === h - 1 ? 0 : 1); dx++) {
+      if ((heat[at + dy * h + dx] ?? 0) > value) return false;
+    }
+  }
+  return true;
+}
+
+export const mentioned = (found: readonly Found[]): Found[] => found.filter(({ score }) => score >= leastScore);

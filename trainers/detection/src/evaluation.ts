@@ -1,0 +1,175 @@
+/** What evaluation.json says. */
+import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
+import { round } from '@platform/trainer-engine/progress';
+import { machine, versions } from '@platform/trainer-engine/versions';
+import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, ranked } from './average-precision.ts';
+import type { Judged, Ranked } from './average-precision.ts';
+import { overlap } from './boxes.ts';
+import type { LabelledBox } from './boxes.ts';
+import { countBoxes } from './dataset.ts';
+import type { Learned, Pupil } from './learn.ts';
+import type { Measured } from './measure.ts';
+import type { Sample } from './prepare.ts';
+
+export interface ModelOnDisk {
+  file: string;
+  size_bytes: number;
+  sha256: string;
+}
+export interface Findings extends Pupil {
+  learned: Learned;
+  thresholds: readonly number[];
+  delivered: { onnx: ModelOnDisk; tflite: ModelOnDisk | undefined };
+  /** Of the TensorFlow Lite file; undefined where it was not compared. */
+  tfliteDifference: number | undefined;
+  measured: Measured;
+  advice: string[];
+  /** From the start of the trainer. */
+  seconds: number;
+}
+
+const shownWorst = 20;
+const shownSkipped = 100;
+/** Of labels that no validation picture shows. */
+const usualThreshold = 0.3;
+/** Boxes count as found from this overlap on, except where it says otherwise. */
+const overlapNeeded = 0.5;
+
+export function scoreOf(judged: readonly Judged[], labels: number): DetectionScore {
+  const at = (least: number): number => meanAveragePrecision(judged, labels, least);
+  return { map50: at(0.5), map75: at(0.75), map: mean(cocoThresholds.map(at)) };
+}
+
+const f1Of = (hits: number, found: number, truths: number): number => (2 * hits) / Math.max(1, found + truths);
+
+/** Score from which on boxes of each label count, for the best F1 on the validation pictures. */
+export function thresholdsFrom(judged: readonly Judged[], labels: number): number[] {
+  return Array.from({ length: labels }, (_, label) => {
+    const { order, truths } = ranked(judged, label, overlapNeeded);
+    let [best, threshold, hits] = [0, usualThreshold, 0];
+    for (const [i, { score, isRight }] of order.entries()) {
+      if (isRight) hits++;
+      const f1 = f1Of(hits, i + 1, truths);
+      if (f1 <= best) continue;
+      // Between this box and the next, so that the like of this one still counts.
+      [best, threshold] = [f1, (score + (order[i + 1]?.score ?? 0)) / 2];
+    }
+    return round(Math.min(0.9, Math.max(0.05, threshold)), 3);
+  });
+}
+
+function countAt(order: readonly Ranked[], threshold: number): { found: number; hits: number } {
+  const kept = order.filter(({ score }) => score >= threshold);
+  return { found: kept.length, hits: kept.filter(({ isRight }) => isRight).length };
+}
+
+export function labelReports(
+  judged: readonly Judged[],
+  thresholds: readonly number[],
+  labels: readonly string[],
+): DetectionEvaluation['per_class'] {
+  const ap50 = averagePrecisions(judged, labels.length, 0.5);
+  const ap75 = averagePrecisions(judged, labels.length, 0.75);
+  return labels.map((label, k) => {
+    const threshold = thresholds[k] ?? usualThreshold;
+    const { order, truths } = ranked(judged, k, overlapNeeded);
+    const { found, hits } = countAt(order, threshold);
+    return {
+      label,
+      precision: found === 0 ? 0 : hits / found,
+      recall: truths === 0 ? 0 : hits / truths,
+      f1: f1Of(hits, found, truths),
+      support: truths,
+      ap50: ap50[k] ?? 0,
+      ap75: ap75[k] ?? 0,
+      threshold,
+    };
+  });
+}
+
+const boxIn = (box: LabelledBox, labels: readonly string[]): Omit<FoundBox, 'score'> => ({
+  label: labels[box.label] ?? '',
+  x_min_normalized: round(box.left, 4),
+  y_min_normalized: round(box.top, 4),
+  x_max_normalized: round(box.right, 4),
+  y_max_normalized: round(box.bottom, 4),
+});
+
+/** Pictures with the most missed and wrong boxes first, at the thresholds. */
+export function worstOf(
+  heldOut: readonly Sample[],
+  judged: readonly Judged[],
+  thresholds: readonly number[],
+  labels: readonly string[],
+): DetectionMistakes[] {
+  const mistakes: DetectionMistakes[] = [];
+  for (const [i, { line }] of heldOut.entries()) {
+    const { truth = [], found = [] } = judged[i] ?? {};
+    const left = new Set(truth);
+    const wrong: FoundBox[] = [];
+    for (const one of found.toSorted((a, b) => b.score - a.score)) {
+      if (one.score < (thresholds[one.label] ?? usualThreshold)) continue;
+      const hit = [...left].find((box) => box.label === one.label && overlap(box, one) >= overlapNeeded);
+      if (hit) left.delete(hit);
+      else wrong.push({ ...boxIn(one, labels), score: round(one.score, 4) });
+    }
+    const missed = [...left].map((box) => boxIn(box, labels));
+    if (missed.length + wrong.length === 0) continue;
+    const { image_path, file_name, sha256, binary_data_id } = line;
+    const reference = { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
+    mistakes.push({ ...reference, missed, wrong });
+  }
+  const count = ({ missed, wrong }: DetectionMistakes): number => missed.length + wrong.length;
+  const surest = ({ wrong }: DetectionMistakes): number => wrong[0]?.score ?? 0;
+  return mistakes.toSorted((a, b) => count(b) - count(a) || surest(b) - surest(a)).slice(0, shownWorst);
+}
+
+export function evaluationOf(findings: Findings): DetectionEvaluation {
+  const { training, device, recipe, prepared, learned, delivered, measured, thresholds, detector } = findings;
+  const { labels, train, validation, test, skipped } = prepared;
+  const judged = measured.judged.get(learned.chosen) ?? [];
+  const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
+  const tflite = delivered.tflite
+    ? [{ ...delivered.tflite, latency_ms: null, max_difference: findings.tfliteDifference ?? null }]
+    : [];
+  const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
+    const of = measured.judged.get(stage);
+    return of ? scoreOf(of, labels.length) : null;
+  };
+  return {
+    format: 1,
+    task: 'object_detection',
+    labels: [...labels],
+    evaluated_on: test.length > 0 ? 'test' : 'validation',
+    count: measured.heldOut.length,
+    ...scoreOf(judged, labels.length),
+    per_class: labelReports(judged, thresholds, labels),
+    chosen: learned.chosen,
+    probe: scoreAt('probe'),
+    fine_tuned: scoreAt('fine-tune'),
+    curve: learned.curve.map(({ epoch, stage, loss, validation: at, seconds }) => ({
+      epoch,
+      stage,
+      loss,
+      validation_loss: at?.loss ?? null,
+      validation_map50: at?.map50 ?? null,
+      seconds,
+    })),
+    worst: worstOf(measured.heldOut, judged, thresholds, labels),
+    boxes: { train: countBoxes(train), validation: countBoxes(validation), test: countBoxes(test) },
+    pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
+    skipped: skipped
+      .slice(0, shownSkipped)
+      .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
+    seed: training.job.seed,
+    side: recipe.side,
+    seconds: { total: round(findings.seconds), ...learned.seconds, evaluation: round(measured.seconds) },
+    model,
+    files: [model, ...tflite],
+    pretrained: { name: detector.name, sha256: detector.sha256 },
+    versions: versions(),
+    machine: machine(),
+    device: { name: device.name, reason: device.reason },
+    advice: findings.advice,
+  };
+}

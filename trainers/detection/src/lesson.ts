@@ -1,0 +1,116 @@
+/** Steps of the head: gradient descent on stored features, and what it finds in them. */
+import { Adam } from '@platform/trainer-engine/autodiff/adam';
+import type { Tape } from '@platform/trainer-engine/autodiff/tape';
+import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
+import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
+import type { Judged } from './average-precision.ts';
+import type { LabelledBox } from './boxes.ts';
+import { boxesIn, mentioned } from './decode.ts';
+import type { FeatureFile } from './features.ts';
+import type { HeadGraph, Weights } from './head.ts';
+import { drawTargets, emptyTargets } from './targets.ts';
+import type { Grid } from './targets.ts';
+
+/** One view: where its features are, and its boxes. */
+export interface Lesson {
+  slot: number;
+  boxes: readonly LabelledBox[];
+}
+
+export const copyOf = (tape: Tape): Map<string, Float32Array> =>
+  new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
+export function load(tape: Tape, weights: Weights): void {
+  for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
+}
+
+/** The inputs of one run of a head graph. */
+class Desk {
+  readonly #grid: Grid;
+  readonly #neck: Uint8Array;
+  readonly #deep: Float32Array;
+  readonly #targets;
+  constructor(grid: Grid) {
+    this.#grid = grid;
+    this.#neck = new Uint8Array(grid.batch * neckChannels * (grid.side / cellStride) ** 2);
+    this.#deep = new Float32Array(grid.batch * deepChannels * (grid.side / deepStride) ** 2);
+    this.#targets = emptyTargets(grid);
+  }
+  /** Rows without a lesson are those of the step before, and count for nothing. */
+  lay(lessons: readonly Lesson[], file: FeatureFile, tape: Tape): Feeds {
+    const { batch, side, labels } = this.#grid;
+    for (const [row, { slot }] of lessons.entries()) file.read(slot, row, this.#neck, this.#deep);
+    drawTargets(
+      lessons.map(({ boxes }) => boxes),
+      this.#grid,
+      this.#targets,
+    );
+    const [h, d] = [side / cellStride, side / deepStride];
+    const { heatmap, distances, mask, inverseCount } = this.#targets;
+    return {
+      ...Object.fromEntries(
+        [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
+      ),
+      neck: { data: this.#neck, dims: [batch, neckChannels, h, h] },
+      deep: { data: this.#deep, dims: [batch, deepChannels, d, d] },
+      heatmap: { data: heatmap, dims: [batch, labels, h, h] },
+      distances: { data: distances, dims: [batch, 4, h, h] },
+      mask: { data: mask, dims: [batch, 1, h, h] },
+      inverse_count: { data: inverseCount, dims: [1] },
+    };
+  }
+}
+
+/** Trains the parameters of a learning graph. */
+export class Learner {
+  readonly #session: Session;
+  readonly #graph: HeadGraph;
+  readonly #desk: Desk;
+  readonly #adam = new Adam();
+  constructor(session: Session, graph: HeadGraph, grid: Grid) {
+    this.#session = session;
+    this.#graph = graph;
+    this.#desk = new Desk(grid);
+  }
+  /** One step on as many lessons as the graph has rows. @returns the loss before it. */
+  async step(lessons: readonly Lesson[], file: FeatureFile, learningRate: number): Promise<number> {
+    const { tape } = this.#graph;
+    const results = await this.#session.run(this.#desk.lay(lessons, file, tape));
+    this.#adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate);
+    return results('loss')[0] ?? Number.NaN;
+  }
+}
+
+/** Says what a head with given weights finds. */
+export class Judge {
+  readonly #session: Session;
+  readonly #graph: HeadGraph;
+  readonly #desk: Desk;
+  readonly #grid: Grid;
+  constructor(session: Session, graph: HeadGraph, grid: Grid) {
+    this.#session = session;
+    this.#graph = graph;
+    this.#desk = new Desk(grid);
+    this.#grid = { ...grid, batch: 1 };
+  }
+  async #run(lesson: Lesson, file: FeatureFile): Promise<Results> {
+    return this.#session.run(this.#desk.lay([lesson], file, this.#graph.tape));
+  }
+  async judge(
+    weights: Weights,
+    lessons: readonly Lesson[],
+    file: FeatureFile,
+    signal: AbortSignal,
+  ): Promise<{ loss: number; judged: Judged[] }> {
+    load(this.#graph.tape, weights);
+    const judged: Judged[] = [];
+    let loss = 0;
+    for (const lesson of lessons) {
+      signal.throwIfAborted();
+      const results = await this.#run(lesson, file);
+      loss += results('loss')[0] ?? Number.NaN;
+      const found = mentioned(boxesIn(results('scores'), results('edges'), this.#grid));
+      judged.push({ truth: lesson.boxes, found });
+    }
+    return { loss: loss / Math.max(1, lessons.length), judged };
+  }
+}

@@ -1,0 +1,155 @@
+/** Measures the delivered files on held-out pictures, and against the trained network. */
+import { setImmediate } from 'node:timers/promises';
+import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
+import type { Session } from '@platform/trainer-engine/runtime';
+import { openSession } from '@platform/trainer-engine/runtime';
+import type { Found, Judged } from './average-precision.ts';
+import { boxesIn, mentioned } from './decode.ts';
+import { headGraph } from './head.ts';
+import { shapeOf } from './learn.ts';
+import type { Learned, Pupil, Stage } from './learn.ts';
+import type { Sample } from './prepare.ts';
+import { emptyTargets } from './targets.ts';
+
+export interface Measured {
+  heldOut: readonly Sample[];
+  /** By stage; the chosen one is what is delivered. */
+  judged: ReadonlyMap<Stage, readonly Judged[]>;
+  medianMs: number;
+  maxDifference: number;
+  seconds: number;
+}
+/** Largest allowed difference of a coordinate (0..1) or score between the trained and the delivered network. */
+export const tolerance = 1e-3;
+/** Share of boxes that may be told otherwise: of two boxes that overlap by the limit itself, rounding decides. */
+const excusable = 0.02;
+/** Validation pictures that the delivered file is compared on. */
+const comparedPictures = 32;
+/** Boxes under this score are left out of the comparison. */
+const comparedScore = 0.05;
+
+export async function measure(
+  pupil: Pupil,
+  learned: Learned,
+  models: ReadonlyMap<Stage, Uint8Array>,
+): Promise<Measured> {
+  const { training, prepared, progress } = pupil;
+  const { clock, threads } = training;
+  const started = clock.now();
+  const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
+  const judged = new Map<Stage, readonly Judged[]>();
+  let medianMs = 0;
+  let maxDifference = 0;
+  let done = 0;
+  for (const [stage, model] of models) {
+    const session = await openSession(model, threads);
+    try {
+      if (stage === learned.chosen) maxDifference = await compare(pupil, learned, session);
+      const times: number[] = [];
+      const results: Judged[] = [];
+      for (const sample of heldOut) {
+        const { found, ms } = await detect(session, prepared.pixels(sample), pupil);
+        times.push(ms);
+        results.push({ truth: sample.boxes, found: mentioned(found) });
+        progress.at('evaluate', Math.min(0.99, ++done / (models.size * heldOut.length)));
+      }
+      judged.set(stage, results);
+      if (stage === learned.chosen) medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+    } finally {
+      await session.release();
+    }
+  }
+  progress.at('evaluate', 1);
+  return { heldOut, judged, medianMs, maxDifference, seconds: (clock.now() - started) / 1000 };
+}
+
+/** One picture through a delivered file, as a machine asks for it. */
+async function detect(
+  session: Session,
+  pixels: Uint8Array,
+  { training: { clock, signal }, recipe: { side } }: Pupil,
+): Promise<{ found: Found[]; ms: number }> {
+  signal.throwIfAborted();
+  const started = clock.now();
+  const results = await session.run({ image: { data: pixels, dims: [1, side, side, 3] } });
+  const ms = clock.now() - started;
+  return { found: boxesOf(results('location'), results('category'), results('score')), ms };
+}
+export function boxesOf(location: Float32Array, category: Float32Array, score: Float32Array): Found[] {
+  return Array.from(score, (one, i) => {
+    const [left = 0, top = 0, right = 0, bottom = 0] = location.subarray(4 * i, 4 * i + 4);
+    return { label: category[i] ?? -1, score: one, left, top, right, bottom };
+  });
+}
+
+export interface Comparison {
+  maxDifference: number;
+  compared: number;
+  /** Boxes that the other does not have. */
+  missing: number;
+}
+/** How far each box is from the most similar one of the other list. */
+export function comparison(trained: readonly Found[], delivered: readonly Found[]): Comparison {
+  const result: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
+  for (const one of trained) {
+    if (one.score < comparedScore) continue;
+    let nearest = Infinity;
+    for (const other of delivered) {
+      if (other.label !== one.label) continue;
+      const corners = (['left', 'top', 'right', 'bottom', 'score'] as const).map((key) =>
+        Math.abs(one[key] - other[key]),
+      );
+      nearest = Math.min(nearest, Math.max(...corners));
+    }
+    result.compared++;
+    if (nearest > tolerance) result.missing++;
+    else result.maxDifference = Math.max(result.maxDifference, nearest);
+  }
+  return result;
+}
+
+/** The delivered file against the trained head on the pretrained features. Throws when they differ. */
+async function compare(pupil: Pupil, learned: Learned, delivered: Session): Promise<number> {
+  const { training, device, recipe, detector, prepared } = pupil;
+  const shape = shapeOf(pupil);
+  const weights = learned.weights.get(learned.chosen) ?? new Map<string, Float32Array>();
+  const options = { batch: 1, distanceWeight: recipe.distanceWeight, to: 'judge' } as const;
+  const { model, tape } = headGraph(detector, weights, shape, options);
+  const session = await training.devices.open(model, device.place);
+  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedPictures);
+  const [h, d] = [recipe.side / cellStride, recipe.side / deepStride];
+  const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
+  const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
+  try {
+    for (const sample of samples) {
+      await setImmediate();
+      training.signal.throwIfAborted();
+      const pixels = prepared.pixels(sample);
+      const { neck, deep } = await learned.features(pixels);
+      const results = await session.run({
+        ...Object.fromEntries(
+          [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
+        ),
+        neck: { data: neck, dims: [1, neckChannels, h, h] },
+        deep: { data: deep, dims: [1, deepChannels, d, d] },
+        heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
+        distances: { data: distances, dims: [1, 4, h, h] },
+        mask: { data: mask, dims: [1, 1, h, h] },
+        inverse_count: { data: inverseCount, dims: [1] },
+      });
+      const trained = boxesIn(results('scores'), results('edges'), shape);
+      const one = comparison(trained, (await detect(delivered, pixels, pupil)).found);
+      total.compared += one.compared;
+      total.missing += one.missing;
+      total.maxDifference = Math.max(total.maxDifference, one.maxDifference);
+    }
+  } finally {
+    await session.release();
+  }
+  if (total.missing > excusable * total.compared) {
+    throw new Error(
+      `${total.missing} of ${total.compared} boxes of the trained network are not those of the delivered model`,
+    );
+  }
+  return total.maxDifference;
+}

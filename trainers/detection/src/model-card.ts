@@ -1,0 +1,177 @@
+/** model_card.json and model_card.md: what the model is, how it is used and how good it is. */
+import type { DetectionEvaluation, DetectionScore } from '@platform/contract/evaluation';
+import { modelFiles } from '@platform/contract/job';
+import type { JobSpec } from '@platform/contract/job';
+import { percent, section, table } from '@platform/trainer-engine/markdown';
+import { boxCount } from './delivered.ts';
+import type { Recipe } from './recipe.ts';
+
+interface Port {
+  name: string;
+  type: string;
+  shape: number[];
+  meaning: string;
+}
+export interface ModelCard {
+  name: string;
+  version: string;
+  task: DetectionEvaluation['task'];
+  labels: readonly string[];
+  input: Port;
+  outputs: Port[];
+  /** Label → score from which on a box counts. */
+  thresholds: Record<string, number>;
+  files: DetectionEvaluation['files'];
+  pretrained: { name: string; sha256: string; license: string };
+  dataset: {
+    dataset_id?: string;
+    dataset_version_id?: string;
+    pictures: DetectionEvaluation['pictures'];
+    boxes: DetectionEvaluation['boxes'];
+  };
+  result: DetectionScore & { evaluated_on: string; count: number; chosen: string };
+  per_class: DetectionEvaluation['per_class'];
+  training: {
+    seed: number;
+    recipe: Pick<Recipe, 'recipe' | 'side' | 'batch' | 'hidden' | 'learningRate' | 'views'>;
+    /** Epoch 0 is the probe. */
+    epochs_run: number;
+    seconds: DetectionEvaluation['seconds'];
+    device: DetectionEvaluation['device'];
+    machine: DetectionEvaluation['machine'];
+    versions: Record<string, string>;
+    curves: string;
+  };
+  limits: string[];
+}
+
+export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe: Recipe, license: string): ModelCard {
+  const { labels, side, evaluated_on, count, chosen, pictures, boxes, pretrained, per_class } = evaluation;
+  const { map50, map75, map } = evaluation;
+  const found = boxCount(side, labels.length);
+  return {
+    name: job.model_name,
+    version: job.model_version,
+    task: evaluation.task,
+    labels,
+    input: { name: 'image', type: 'uint8', shape: [1, side, side, 3], meaning: 'NHWC, RGB, stretched to this size' },
+    outputs: [
+      { name: 'location', type: 'float32', shape: [1, found, 4], meaning: 'xmin, ymin, xmax, ymax, 0 to 1' },
+      { name: 'category', type: 'float32', shape: [1, found], meaning: 'line of labels.txt, counted from 0' },
+      {
+        name: 'score',
+        type: 'float32',
+        shape: [1, found],
+        meaning: '0 to 1; 0 where a surer box of the label covers it',
+      },
+    ],
+    thresholds: Object.fromEntries(per_class.map(({ label, threshold }) => [label, threshold])),
+    files: evaluation.files,
+    pretrained: { ...pretrained, license },
+    dataset: {
+      ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
+      ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
+      pictures,
+      boxes,
+    },
+    result: { evaluated_on, count, map50, map75, map, chosen },
+    per_class,
+    training: {
+      seed: evaluation.seed,
+      recipe: {
+        recipe: recipe.recipe,
+        side: recipe.side,
+        batch: recipe.batch,
+        hidden: recipe.hidden,
+        learningRate: recipe.learningRate,
+        views: recipe.views,
+      },
+      epochs_run: evaluation.curve.length - 1,
+      seconds: evaluation.seconds,
+      device: evaluation.device,
+      machine: evaluation.machine,
+      versions: evaluation.versions,
+      curves: modelFiles.curves,
+    },
+    limits: [
+      'It finds things of the labels above alone, and is blind to things smaller than about 3 % of the picture.',
+      'The figures hold for pictures like those of the dataset.',
+      ...(evaluated_on === 'validation' ? ['The pictures of the figures were also used to choose the weights.'] : []),
+    ],
+  };
+}
+
+/** One sentence: how good it is. */
+export function verdict({ map50, map75, count, evaluated_on: on }: DetectionEvaluation): string {
+  return `mAP50 ${percent(map50)}, mAP75 ${percent(map75)} on ${count} held-out pictures (${on}).`;
+}
+
+export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation): string {
+  const { dataset, training, result } = card;
+  const { pictures, boxes } = dataset;
+  const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
+  const perLabel = card.per_class.map((one) => [
+    one.label,
+    percent(one.ap50),
+    percent(one.ap75),
+    percent(one.precision),
+    percent(one.recall),
+    one.f1.toFixed(3),
+    one.support,
+    one.threshold,
+  ]);
+  const stages = (
+    [
+      ['probe', evaluation.probe],
+      ['longer training', evaluation.fine_tuned],
+    ] as const
+  ).flatMap(([name, score]) => (score ? [[name, percent(score.map50), percent(score.map75), percent(score.map)]] : []));
+  const files = card.files.map(({ file, size_bytes, latency_ms, sha256 }) => [
+    file,
+    size_bytes,
+    latency_ms === null ? 'not measured' : `${latency_ms} ms`,
+    sha256,
+  ]);
+  const worst = evaluation.worst.map(
+    ({ file_name, image_path, missed, wrong }) =>
+      `${file_name || image_path}: ${missed.length} missed${missed.length > 0 ? ` (${missed.map(({ label }) => label).join(', ')})` : ''}, ${wrong.length} wrong${wrong.length > 0 ? ` (${wrong.map(({ label, score }) => `${label} ${score.toFixed(2)}`).join(', ')})` : ''}`,
+  );
+  return [
+    `# ${card.name} ${card.version}`,
+    '',
+    `Object detector of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
+    '',
+    `**${verdict(evaluation)}** mAP50:95 ${percent(result.map)}; the ${result.chosen} won.`,
+    '',
+    ...table(['label', 'AP50', 'AP75', 'precision', 'recall', 'F1', 'held-out boxes', 'counts from'], perLabel),
+    '',
+    'Precision, recall and F1 at the score in the last column and an overlap (IoU) of 0.5.',
+    '',
+    ...table(['stage', 'mAP50', 'mAP75', 'mAP50:95'], stages),
+    '',
+    '## Use',
+    `- Input \`${card.input.name}\`: ${card.input.type} [${card.input.shape.join(', ')}], ${card.input.meaning}.`,
+    ...card.outputs.map(
+      ({ name, type, shape, meaning }) => `- Output \`${name}\`: ${type} [${shape.join(', ')}], ${meaning}.`,
+    ),
+    '',
+    ...table(['file', 'bytes', 'one picture', 'sha256'], files),
+    '',
+    '## Training',
+    `![Loss and score by epoch](${training.curves})`,
+    '',
+    `- ${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test pictures with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
+    `- Seed ${training.seed}; ${training.epochs_run} epochs after the probe; ${training.seconds.total} s on ${training.device.name}, ${training.machine.cores} cores (${training.machine.cpu}), ${training.machine.peak_rss_mib} MiB.`,
+    `- Pretrained weights sha256 ${card.pretrained.sha256}; ${Object.entries(training.versions)
+      .map(([name, version]) => `${name} ${version}`)
+      .join(', ')}.`,
+    ...section('Limits', card.limits),
+    ...section('Advice', evaluation.advice),
+    ...section('Pictures that went most wrong', worst),
+    ...section(
+      'Skipped pictures',
+      evaluation.skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
+    ),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,64 @@
+/** From dataset.jsonl to decoded, labelled, split pictures. */
+import path from 'node:path';
+import { readLines, takePictures, tellSkipped } from '@platform/trainer-engine/intake';
+import type { Skipped } from '@platform/trainer-engine/intake';
+import { decode, PixelFile } from '@platform/trainer-engine/pictures';
+import type { Training } from '@platform/trainer-engine/training';
+import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import type { Example } from './dataset.ts';
+import type { Recipe } from './recipe.ts';
+
+/** An example whose pixels are in the file under `index`. */
+export interface Sample extends Example {
+  index: number;
+}
+export interface Prepared {
+  labels: readonly string[];
+  train: readonly Sample[];
+  validation: readonly Sample[];
+  test: readonly Sample[];
+  skipped: readonly Skipped[];
+  pixels(sample: Sample): Uint8Array;
+  close(): void;
+}
+
+/** Throws a PlatformError where the pictures can't teach the labels. */
+export async function prepare(
+  training: Training,
+  recipe: Recipe,
+  tmp: string,
+  onDone: (share: number) => void,
+): Promise<Prepared> {
+  const { job, datasetFile, events, signal, threads } = training;
+  const found = labelled(await readLines(datasetFile), job.labels);
+  const warn = (code: string, message: string): void => events.tell({ is: 'warning', code, message });
+  for (const { line, reason } of found.warnings.slice(0, 100)) {
+    warn('INVALID_ARGUMENT', `${line.file_name || line.image_path} ${reason}.`);
+  }
+  const file = new PixelFile(path.join(tmp, 'pictures.rgb'), recipe.side);
+  const close = (): void => file.close();
+  try {
+    const { samples, skipped } = await takePictures(
+      found.examples,
+      path.dirname(datasetFile),
+      async (picture, index) => file.write(index, await decode(picture, recipe.side)),
+      { width: threads, signal, onDone },
+    );
+    tellSkipped(skipped, warn);
+    requireEnough(found.labels, samples);
+    const hasValidation = ofSplit(samples, 'validation').length > 0;
+    const all = hasValidation ? samples : withValidation(samples, job.seed);
+    return {
+      labels: found.labels,
+      train: ofSplit(all, 'train'),
+      validation: ofSplit(all, 'validation'),
+      test: ofSplit(all, 'test'),
+      skipped,
+      pixels: ({ index }) => file.read(index),
+      close,
+    };
+  } catch (e) {
+    close();
+    throw e;
+  }
+}

@@ -1,0 +1,72 @@
+/** What the arguments of a job may say, and the numbers of the recipe. */
+import { PlatformError } from '@platform/contract/errors';
+import type { JobSpec } from '@platform/contract/job';
+import { isTrainerSetting, settingProblem } from '@platform/contract/trainer-settings';
+import type { RecipeName } from '@platform/contract/trainer-settings';
+
+export interface Recipe {
+  recipe: RecipeName;
+  /** Undefined: by the number of pictures. */
+  epochs: number | undefined;
+  /** Pixels. */
+  side: number;
+  /** Pictures per step. */
+  batch: number;
+  /** Channels of the head's inner layer. */
+  hidden: number;
+  learningRate: number;
+  warmUpSteps: number;
+  /** Of the distances' loss beside that of the heatmap. */
+  distanceWeight: number;
+  /** Epochs without a better validation before training stops. */
+  patience: number;
+  /** Steps of the probe. */
+  probeSteps: number;
+  /** Changed copies of each picture whose features are kept, the picture itself among them. */
+  views: number;
+  /** Share of the copies that is made anew with each epoch. */
+  renewed: number;
+}
+
+const standard: Recipe = {
+  recipe: 'auto',
+  epochs: undefined,
+  side: 320,
+  batch: 4,
+  hidden: 64,
+  learningRate: 4e-3,
+  warmUpSteps: 10,
+  distanceWeight: 0.5,
+  patience: 12,
+  probeSteps: 60,
+  views: 8,
+  renewed: 0,
+};
+
+/** Pictures that all epochs together should see, about. */
+const lessons = 2400;
+const fewestEpochs = 12;
+const mostEpochs = 40;
+
+export function epochsFor({ epochs }: Recipe, pictures: number): number {
+  return epochs ?? Math.min(mostEpochs, Math.max(fewestEpochs, Math.round(lessons / Math.max(1, pictures))));
+}
+
+/** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
+export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
+  const unknown: string[] = [];
+  const recipe: Recipe = { ...standard };
+  const wanted = Object.entries(job.arguments);
+  if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
+  for (const [key, value] of wanted) {
+    if (!isTrainerSetting(key)) {
+      unknown.push(key);
+      continue;
+    }
+    const limit = settingProblem(key, value);
+    if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
+    if (key === 'recipe') recipe.recipe = value === 'probe' ? 'probe' : 'auto';
+    else recipe[key] = Number(value);
+  }
+  return { recipe, unknown };
+}

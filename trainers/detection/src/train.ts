@@ -1,0 +1,163 @@
+/** One training, from dataset.jsonl to the files of a model version. */
+import { PlatformError } from '@platform/contract/errors';
+import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import { chooseDevice } from '@platform/trainer-engine/device';
+import type { Trial } from '@platform/trainer-engine/device';
+import {
+  cellStride,
+  deepChannels,
+  deepStride,
+  neckChannels,
+  readCenternet,
+} from '@platform/trainer-engine/pretrained/centernet';
+import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
+import { Progress } from '@platform/trainer-engine/progress';
+import type { Training } from '@platform/trainer-engine/training';
+import { advice } from './dataset.ts';
+import { onnxOf } from './delivered.ts';
+import { evaluationOf, thresholdsFrom } from './evaluation.ts';
+import { firstWeights, headGraph, wholeNetwork } from './head.ts';
+import type { Shape } from './head.ts';
+import { learn, shapeOf, slotsFor } from './learn.ts';
+import type { Learned, Pupil, Stage } from './learn.ts';
+import { measure } from './measure.ts';
+import { prepare } from './prepare.ts';
+import type { Prepared } from './prepare.ts';
+import { epochsFor, recipeOf } from './recipe.ts';
+import type { Recipe } from './recipe.ts';
+import { writeModel, writeReports } from './reports.ts';
+import { emptyTargets } from './targets.ts';
+
+/** Throws a PlatformError where the dataset or the arguments are at fault. */
+export async function train(training: Training, tmp: string): Promise<DetectionEvaluation> {
+  const { job, events, clock, threads, devices } = training;
+  if (job.kind !== 'object_detection') {
+    const limit = 'this trainer makes object detectors';
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'kind', value: job.kind, limit });
+  }
+  const started = clock.now();
+  const { recipe, unknown } = recipeOf(job);
+  for (const key of unknown) {
+    const message = `Argument ${key} is not known: ignored.`;
+    events.tell({ is: 'warning', code: 'INVALID_ARGUMENT', message });
+  }
+  const progress = new Progress(events, clock);
+  const detector = readCenternet();
+  progress.expect('decode', { phase: 'preparing', cost: 1 });
+  const prepared = await prepare(training, recipe, tmp, (share) => progress.at('decode', share));
+  try {
+    const { labels, train: examples, validation, test, skipped } = prepared;
+    expectWork(progress, prepared, recipe, job.limits.disk_mib);
+    const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test pictures`;
+    const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, ${threads} threads`;
+    events.tell({ is: 'log', level: 'info', message });
+    const shape = shapeOf({ recipe, prepared });
+    const device = await chooseDevice(devices, job.limits.gpus ?? 0, () => trialStep(detector, shape, recipe));
+    const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
+    const level = device.isSecondBest ? 'warn' : 'info';
+    events.tell({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
+    const pupil: Pupil = { training, device, recipe, detector, prepared, progress, tmp };
+    const learned = await learn(pupil);
+    try {
+      return await deliver(pupil, learned, started);
+    } finally {
+      await learned.release();
+    }
+  } finally {
+    prepared.close();
+  }
+}
+
+/** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
+function expectWork(
+  progress: Progress,
+  { train: pictures, validation, test }: Prepared,
+  recipe: Recipe,
+  diskMib: number,
+): void {
+  const pixels = (recipe.side / 320) ** 2;
+  const heldOut = test.length || validation.length;
+  const isAuto = recipe.recipe === 'auto';
+  const views = isAuto ? slotsFor(pictures.length, recipe, diskMib) : 2 * pictures.length;
+  const epochs = isAuto ? epochsFor(recipe, pictures.length) : 0;
+  const lesson = 0.02 * pixels;
+  progress.expect('decode', { phase: 'preparing', cost: (pictures.length + heldOut) * 0.003 });
+  progress.expect('features', { phase: 'training', cost: views * 0.015 * pixels });
+  progress.expect('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * lesson });
+  progress.expect('fine-tune', {
+    phase: 'training',
+    cost: epochs * (pictures.length * lesson + validation.length * lesson * 0.4),
+  });
+  progress.expect('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
+}
+
+/** One step on empty pictures. */
+function trialStep(detector: Detector, shape: Shape, { batch, distanceWeight }: Recipe): Trial {
+  const weights = firstWeights(shape, 0);
+  const { model, tape } = headGraph(detector, weights, shape, { batch, distanceWeight, to: 'learn' });
+  const [h, d] = [shape.side / cellStride, shape.side / deepStride];
+  const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch });
+  return {
+    model,
+    feeds: {
+      ...Object.fromEntries(
+        [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
+      ),
+      neck: { data: new Float32Array(batch * neckChannels * h * h).fill(0.5), dims: [batch, neckChannels, h, h] },
+      deep: { data: new Float32Array(batch * deepChannels * d * d).fill(0.5), dims: [batch, deepChannels, d, d] },
+      heatmap: { data: heatmap, dims: [batch, shape.labels, h, h] },
+      distances: { data: distances, dims: [batch, 4, h, h] },
+      mask: { data: mask, dims: [batch, 1, h, h] },
+      inverse_count: { data: inverseCount, dims: [1] },
+    },
+  };
+}
+
+async function deliver(pupil: Pupil, learned: Learned, started: number): Promise<DetectionEvaluation> {
+  const { training, recipe, detector, prepared } = pupil;
+  const { job, outFolder, clock, events } = training;
+  const { labels } = prepared;
+  const shape = shapeOf(pupil);
+  const thresholds = thresholdsFrom(learned.validated, labels.length);
+  const metadata = metadataOf(pupil, thresholds);
+  const models = new Map<Stage, Uint8Array>();
+  for (const [stage, weights] of learned.weights) {
+    const network = wholeNetwork(detector, weights, shape);
+    models.set(stage, onnxOf(network, { side: recipe.side, labels: labels.length, metadata }));
+  }
+  const chosen = models.get(learned.chosen) ?? new Uint8Array();
+  const delivered = { onnx: await writeModel(outFolder, `${job.model_name}.onnx`, chosen), tflite: undefined };
+  if (job.framework === 'tflite') {
+    const message = 'This trainer makes no .tflite file yet: the ONNX file is delivered alone.';
+    events.tell({ is: 'log', level: 'warn', message });
+  }
+  const measured = await measure(pupil, learned, models);
+  const evaluation = evaluationOf({
+    ...pupil,
+    learned,
+    thresholds,
+    delivered,
+    tfliteDifference: undefined,
+    measured,
+    advice: advice(labels, [...prepared.train, ...prepared.validation]),
+    seconds: (clock.now() - started) / 1000,
+  });
+  await writeReports(training, evaluation, recipe, detector.license);
+  return evaluation;
+}
+
+/** What the model files say about themselves. */
+function metadataOf(
+  { training: { job }, prepared: { labels } }: Pupil,
+  thresholds: readonly number[],
+): Record<string, string> {
+  return {
+    labels: labels.join('\n'),
+    task: 'object_detection',
+    created_by: 'platform',
+    model_version: job.model_version,
+    thresholds: thresholds.join('\n'),
+    ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
+    ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
+  };
+}
