@@ -47,6 +47,8 @@ const acts = {
   },
   hang() {
     tell({ is: 'log', level: 'info', message: `pid ${process.pid}` });
+    const gpus = process.env.CUDA_VISIBLE_DEVICES;
+    if (gpus) tell({ is: 'log', level: 'info', message: `gpu ${gpus}` });
     forever();
   },
   obey() {

@@ -18,7 +18,7 @@ export interface QueuedJob {
   state: 'pending' | 'in_progress' | 'canceling' | 'completed' | 'failed' | 'canceled' | 'lost';
   attempt: number;
   runnerId: string;
-  logs: { level: string; message: string }[];
+  logs: { sequence: number; level: string; message: string }[];
   metrics: JsonObject[];
   progress: number[];
   phases: Set<string>;
@@ -48,7 +48,7 @@ export class QueueServer implements AsyncDisposable {
     const server = createServer((request, response) => {
       const sha256 = /^\/blobs\/([0-9a-f]{64})$/.exec(request.url ?? '')?.[1];
       if (sha256 === undefined) return rpc(request, response);
-      if (request.headers.authorization !== `Bearer ${this.token}`) return response.writeHead(401).end();
+      if (!this.#isKnown(request.headers.authorization)) return response.writeHead(401).end();
       if (request.method === 'GET') {
         this.downloads.push(sha256);
         if (this.#isOut('GET')) return response.writeHead(503).end();
@@ -148,6 +148,17 @@ export class QueueServer implements AsyncDisposable {
     }
   }
 
+  /** The same for what is seen outside of the server. */
+  async untilAsync(what: string, isTrue: () => Promise<boolean>): Promise<void> {
+    const end = systemClock.now() + 20_000;
+    while (!(await isTrue())) {
+      if (systemClock.now() > end) throw new Error(`${what} did not happen; calls: ${this.calls.join(', ')}`);
+      await systemClock.sleep(50);
+    }
+  }
+  /** Lets real time pass where nothing is to be seen. */
+  pause = (ms: number): Promise<void> => systemClock.sleep(ms);
+
   #turn(): void {
     this.#turns.update((turn) => turn + 1);
   }
@@ -162,8 +173,17 @@ export class QueueServer implements AsyncDisposable {
     if (!isOwn || (job.state !== 'in_progress' && job.state !== 'canceling')) throw leaseLost();
     return job;
   }
+  /** The runner's token, or that of an attempt that is not over. */
+  #isKnown(authorization: string | undefined): boolean {
+    if (authorization === `Bearer ${this.token}`) return true;
+    return this.jobs.some(
+      (job) =>
+        (job.state === 'in_progress' || job.state === 'canceling') && authorization === `Bearer ${attemptTokenOf(job)}`,
+    );
+  }
   #check(name: string, headers: Headers): void {
-    if (headers.get('authorization') !== `Bearer ${this.token}`) throw new ConnectError('token', Code.Unauthenticated);
+    if (!this.#isKnown(headers.get('authorization') ?? undefined))
+      throw new ConnectError('token', Code.Unauthenticated);
     if (this.#isOut(name)) throw new ConnectError('away', Code.Unavailable);
   }
 
@@ -176,23 +196,33 @@ export class QueueServer implements AsyncDisposable {
       },
     });
     router.service(RunnerService, {
-      leaseJob: async ({ runnerId, kinds }, { requestHeader, signal }) => {
+      leaseJob: async ({ runnerId, kinds, runningJobIds }, { requestHeader, signal }) => {
         this.#check('lease', requestHeader);
+        // Whoever asks for work runs nothing any more but what it names.
+        for (const job of this.jobs) {
+          if (job.runnerId !== runnerId || runningJobIds.includes(job.spec.id)) continue;
+          if (job.state === 'in_progress') job.state = 'pending';
+          if (job.state === 'canceling') job.state = 'canceled';
+        }
         for (;;) {
           if (signal.aborted) return {};
-          // Whoever asks for work does not run anything any more.
-          for (const job of this.jobs) {
-            if (job.runnerId !== runnerId) continue;
-            if (job.state === 'in_progress') job.state = 'pending';
-            if (job.state === 'canceling') job.state = 'canceled';
-          }
           const job = this.jobs.find((one) => one.state === 'pending' && kinds.includes(one.spec.kind));
           if (job) {
             Object.assign(job, { state: 'in_progress', attempt: job.attempt + 1, runnerId });
             this.calls.push(`lease ${job.spec.id}#${job.attempt}`);
             const { spec, manifestSha256, attempt } = job;
             const sent = spec as unknown as JsonObject;
-            return { job: { id: spec.id, attempt, organizationId: spec.org_id, spec: sent, manifestSha256 } };
+            const attemptToken = attemptTokenOf(job);
+            const scriptCredentials = { apiKeyId: 'script-key-id', apiKey: 'script-key' };
+            const sentJob = {
+              id: spec.id,
+              attempt,
+              organizationId: spec.org_id,
+              spec: sent,
+              manifestSha256,
+              attemptToken,
+            };
+            return { job: spec.kind === 'custom' ? { ...sentJob, scriptCredentials } : sentJob };
           }
           await changedOr(this.#turns, 25_000, systemClock, signal);
         }
@@ -239,8 +269,10 @@ export class QueueServer implements AsyncDisposable {
   }
 }
 
+const attemptTokenOf = ({ spec, attempt }: QueuedJob): string => `attempt-token-${spec.id}-${attempt}`;
+
 function keep(job: QueuedJob, { logs, metrics, progress, phase }: ReportJobRequest): void {
-  job.logs.push(...logs.map(({ level, message }) => ({ level, message })));
+  job.logs.push(...logs.map(({ sequence, level, message }) => ({ sequence: Number(sequence), level, message })));
   job.metrics.push(...metrics.flatMap(({ values }) => (values ? [values] : [])));
   job.progress.push(progress);
   job.phases.add(phase);

@@ -1,15 +1,17 @@
-/** The runner as its program starts it, with the fake trainer in place of the built-in one. */
+/** The runner as its program starts it, with the fake trainer in place of the built-in one; `attempt` as a cluster starts it. */
 import { fileURLToPath } from 'node:url';
 import { onSignals } from '@platform/kit/node';
-import { readOptions } from '../src/options.ts';
+import { startAttempt } from '../src/executor/start-attempt.ts';
+import { readAttemptOptions, readOptions } from '../src/options.ts';
 import { startRunner } from '../src/start.ts';
 
-const fakeTrainer = fileURLToPath(new URL('fake-trainer.mjs', import.meta.url));
+const trainers = { single_label_classification: fileURLToPath(new URL('fake-trainer.mjs', import.meta.url)) };
+const [first, ...rest] = process.argv.slice(2);
+const stop = onSignals();
+if (first === 'attempt') {
+  process.exit(await startAttempt(readAttemptOptions(rest, process.env), trainers, stop));
+}
 const { TEST_URL = '', TEST_FOLDER = '' } = process.env;
-const env = { PLATFORM_URL: TEST_URL, PLATFORM_API_KEY_ID: 'key-id', PLATFORM_API_KEY: 'key' };
-await startRunner(
-  readOptions(['--folder', TEST_FOLDER], env),
-  { single_label_classification: fakeTrainer },
-  onSignals(),
-);
+const env = { PLATFORM_URL: TEST_URL, PLATFORM_RUNNER_TOKEN: 'key-id:key' };
+await startRunner(readOptions(['--folder', TEST_FOLDER, ...process.argv.slice(2)], env), trainers, stop);
 process.exit(0);

@@ -145,7 +145,7 @@ async function main(): Promise<void> {
       const done = orders[line.trim()]?.() ?? Promise.reject(new Error(`unknown order ${line}`));
       done.then(
         () => process.stdout.write(`${JSON.stringify({ done: line.trim() })}\n`),
-        (error: unknown) => process.stderr.write(`${String(error)}\n`),
+        (error: unknown) => process.stdout.write(`${JSON.stringify({ failed: String(error) })}\n`),
       );
     });
     const { file, restPort } = { file: cluster.file.bind(cluster), restPort: cluster.restPort };

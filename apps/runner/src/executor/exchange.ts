@@ -52,6 +52,8 @@ function send({ url, ca }: Place, request: Request, signal: AbortSignal): Promis
     agent: false,
     headers: {
       accept: 'application/json',
+      // Asked to close, slurmrestd 22.05 writes a header behind the body. The socket is closed here all the same.
+      connection: 'keep-alive',
       ...(body === undefined
         ? {}
         : { 'content-type': request.contentType ?? 'application/json', 'content-length': body.length }),

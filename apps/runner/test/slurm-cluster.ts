@@ -1,0 +1,92 @@
+/** The one-node Slurm of the lab as a process, and what its people do at its command line. */
+import { execFile } from 'node:child_process';
+import { createInterface, type Interface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { spawnGroup, type ProcessGroup } from '@platform/kit/node';
+import type { Cluster } from './slurm-stories.ts';
+
+const program = fileURLToPath(new URL('../../../e2e/lab/slurm/cluster.ts', import.meta.url));
+const exec = promisify(execFile);
+
+interface Ready {
+  readonly url: string;
+  readonly user: string;
+  readonly token_file: string;
+  readonly conf: string;
+  readonly folder: string;
+}
+
+export class SlurmCluster implements Cluster {
+  readonly ready: Ready;
+  readonly #group: ProcessGroup;
+  readonly #lines: Interface;
+
+  constructor(ready: Ready, group: ProcessGroup, lines: Interface) {
+    this.ready = ready;
+    this.#group = group;
+    this.#lines = lines;
+  }
+  /** For a runner beside the cluster. */
+  get flags(): string[] {
+    const { url, user, token_file: tokenFile } = this.ready;
+    return ['--executor', 'slurm', '--slurm-url', url, '--slurm-user', user, '--slurm-token-file', tokenFile];
+  }
+  /** A command of Slurm, such as `scancel`. @returns what it prints. */
+  async run(command: string, ...args: string[]): Promise<string> {
+    const env = { PATH: process.env['PATH'], SLURM_CONF: this.ready.conf };
+    return (await exec(command, args, { env, timeout: 30_000 })).stdout.trim();
+  }
+  pause = (): Promise<void> => this.#update('partitionname=train', 'state=down');
+  resume = (): Promise<void> => this.#update('partitionname=train', 'state=up');
+  rest = (is: 'on' | 'off'): Promise<void> => this.#order(`rest ${is}`);
+  async operatorCancels(ref: string): Promise<void> {
+    await this.run('scancel', ref);
+  }
+  async nodesFail(): Promise<void> {
+    await this.#update('nodename=ALL', 'state=down', 'reason=story');
+    await this.#update('nodename=ALL', 'state=resume');
+  }
+  async jobs(): Promise<{ ref: string; name: string; state: string }[]> {
+    const lines = await this.run('squeue', '--noheader', '--states=all', '--format=%i %j %T');
+    return lines.split('\n').map((line) => {
+      const [ref = '', name = '', state = ''] = line.trim().split(' ');
+      return { ref, name, state };
+    });
+  }
+  async #update(...what: string[]): Promise<void> {
+    await this.run('scontrol', 'update', ...what);
+  }
+  async #order(text: string): Promise<void> {
+    const done = new Promise<void>((resolve, reject) => {
+      const onLine = (line: string): void => {
+        const said = JSON.parse(line) as { done?: string; failed?: string };
+        if (said.done === text) resolve();
+        else if (said.failed !== undefined) reject(new Error(said.failed));
+        else return;
+        this.#lines.off('line', onLine);
+      };
+      this.#lines.on('line', onLine);
+    });
+    this.#group.stdin?.write(`${text}\n`);
+    await done;
+  }
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#group.stop({ termMs: 60_000 });
+  }
+}
+
+export async function startSlurm(): Promise<SlurmCluster> {
+  const args = ['--disable-warning=ExperimentalWarning', program];
+  const group = await spawnGroup({ command: process.execPath, args, stdin: 'pipe' });
+  if (!group.stdout || !group.stderr) throw new Error('the output of the cluster was not piped');
+  const said = text(group.stderr);
+  const lines = createInterface({ input: group.stdout });
+  const first = await new Promise<string | undefined>((resolve) => {
+    lines.once('line', resolve);
+    lines.once('close', () => resolve(undefined));
+  });
+  if (first === undefined) throw new Error(`the cluster did not start: ${await said}`);
+  return new SlurmCluster(JSON.parse(first) as Ready, group, lines);
+}
