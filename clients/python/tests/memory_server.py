@@ -107,6 +107,9 @@ async def serve(
                 there_reader, there_writer = await asyncio.open_connection(*inner.getsockname())
                 there_writer.write(first)
                 await asyncio.gather(pump(reader, there_writer), pump(there_reader, writer))
+            elif first[:1] == b"\x16":
+                # A client that wants encryption: most servers answer what they answer to nonsense.
+                writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             elif http is not None:
                 head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin1")
                 line, *fields = head.strip().split("\r\n")

@@ -174,6 +174,16 @@ async def test_after_a_call_without_an_answer_the_next_one_gets_another_connecti
 
 
 @asynchronous
+async def test_an_address_with_https_of_a_server_without_it_says_so() -> None:
+    async with serve(jobs()) as server:
+        url = server.url.replace("http://", "https://")
+        async with PlatformClient.create(url, api_key_id="i", api_key="k") as client:
+            with pytest.raises(PlatformError, match="without encryption") as caught:
+                await client.ml_training_client.list_training_jobs("o")
+    assert (caught.value.code, caught.value.retry) == ("OFFLINE", "never")
+
+
+@asynchronous
 async def test_a_closed_client_says_so() -> None:
     async with serve(jobs()) as server:
         client = server.client()
@@ -237,7 +247,7 @@ async def test_https_takes_a_certificate_that_is_trusted_and_refuses_others() ->
         async with PlatformClient.create(url, **options) as client:
             with pytest.raises(PlatformError, match="certificate is not trusted") as caught:
                 await client.ml_training_client.list_training_jobs("o")
-            assert caught.value.code == "OFFLINE"
+            assert (caught.value.code, caught.value.retry) == ("OFFLINE", "never")
         async with PlatformClient.create(url, ca_file=str(folder / "cert.pem"), **options) as client:
             [job] = await client.ml_training_client.list_training_jobs("o")
             assert job.id == "status 0"

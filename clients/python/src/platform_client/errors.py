@@ -97,15 +97,21 @@ def platform_error(error: Exception, url: str) -> PlatformError:
         what = f"The server {url} did not answer in time."
         remedy = "Try again, with a longer timeout where much has to be done."
         return PlatformError("DEADLINE_EXCEEDED", what, remedy, {"url": url}, "later", Status.DEADLINE_EXCEEDED)
+    retry: Retry = "later"
     if isinstance(error, ProtocolError):
         problem = f"it does not speak gRPC ({error})"
     elif isinstance(error, ssl.SSLCertVerificationError):
         problem = f"its certificate is not trusted ({error.verify_message})"
-    elif isinstance(error, StreamTerminatedError):
+        retry = "never"
+    elif isinstance(error, ssl.SSLError) and error.reason == "WRONG_VERSION_NUMBER":
+        problem = "it speaks without encryption, as http:// does"
+        retry = "never"
+    elif isinstance(error, (StreamTerminatedError, ConnectionResetError, BrokenPipeError)):
         problem = "the connection was lost"
     else:
-        problem = str(error) or type(error).__name__
-    return local_error("OFFLINE", f"The server {url} cannot be reached: {problem}.", {"url": url, "problem": problem})
+        problem = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
+    made = local_error("OFFLINE", f"The server {url} cannot be reached: {problem}.", {"url": url, "problem": problem})
+    return PlatformError(made.code, made.what, made.remedy, made.data, retry, made.grpc_status)
 
 
 def _of_status(error: GRPCError) -> PlatformError:
