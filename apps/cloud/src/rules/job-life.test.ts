@@ -14,6 +14,7 @@ const completed: Job = { ...head, at: 'completed' };
 const failed: Job = { ...head, at: 'failed', failure: { cause: 'data', code: 'DATASET_EMPTY', message: '' } };
 const canceled: Job = { ...head, at: 'canceled' };
 const infrastructure = { cause: 'infrastructure', code: 'DISK_FULL', message: 'no space' } as const;
+const canceledThere = { cause: 'infrastructure', code: 'ENGINE_JOB_CANCELED', message: '' } as const;
 const stopped = { cause: 'infrastructure', code: 'RUNNER_STOPPED', message: '' } as const;
 const data = { cause: 'data', code: 'DATASET_EMPTY', message: 'nothing decodes' } as const;
 
@@ -79,6 +80,12 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
 
   ['bad data is not tried again', running, { is: 'failed', ...own, failure: data, now: 0 }, 'failed 2/1 r1 data'],
   ['bad data, again', failed, { is: 'failed', ...own, failure: data, now: 0 }, '='],
+  [
+    'canceled by who runs the cluster: not tried again',
+    running,
+    { is: 'failed', ...own, failure: canceledThere, now: 0 },
+    'failed 2/1 r1 infrastructure',
+  ],
   ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure, now: 0 }, 'pending 2/2 r1'],
   ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure, now: 0 }, '='],
   [

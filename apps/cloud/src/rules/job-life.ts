@@ -145,7 +145,7 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       return event.is === 'reported'
         ? to({ ...job, reported: true, leaseUntil: Math.max(job.leaseUntil, event.leaseUntil) })
         : to({ ...attemptOf(job), at: 'canceled' });
-    case 'in_progress':
+    case 'in_progress': {
       if (event.is === 'reported') {
         return to({ ...job, reported: true, leaseUntil: Math.max(job.leaseUntil, event.leaseUntil) });
       }
@@ -153,7 +153,10 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       if (event.is === 'stopped') return lost(job);
       // A runner that is shut down in order says nothing against the job.
       if (event.failure.code === 'RUNNER_STOPPED') return to({ ...attemptOf(job), at: 'pending' });
-      if (event.failure.cause === 'infrastructure') return lost(job, event);
+      // Who runs the cluster ended it: starting it again would be against their will.
+      const isFinal = event.failure.code === 'ENGINE_JOB_CANCELED';
+      if (event.failure.cause === 'infrastructure' && !isFinal) return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });
+    }
   }
 }

@@ -33,7 +33,7 @@ export async function writeReport(trx: Trx, row: JobRow, report: Report, now: nu
       ...(isQueuedFirst ? { startedOn: null } : {}),
       // A report that arrives late does not turn the bar back.
       progress: sql<number>`greatest(progress, ${report.progress}::double precision)`,
-      etaMs: report.etaMs,
+      ...(report.phase === '' || isLate ? {} : { etaMs: report.etaMs }),
     })
     .where('orgId', '=', row.orgId)
     .where('id', '=', row.id)
