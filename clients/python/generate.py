@@ -88,7 +88,7 @@ def compile_protos(staged: Path, names: list[str], out: Path) -> None:
 
 def error_table() -> str:
     node = os.environ.get("NODE", "node")
-    source = (contract / "src" / "error-table.ts").as_uri()
+    source = (contract / "src" / "errors.ts").as_uri()
     program = f"import {{ errorTable }} from '{source}'; console.log(JSON.stringify(errorTable));"
     done = subprocess.run([node, "--input-type=module", "-e", program], check=True, stdout=subprocess.PIPE, text=True)
     lines = [
