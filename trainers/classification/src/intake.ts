@@ -55,6 +55,17 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: width }, lane));
 }
 
+/** Throws INVALID_ARGUMENT where the line leads out of the folder. */
+export function placeOf(line: DatasetLine, folder: string): string {
+  const picture = path.resolve(folder, line.image_path);
+  if (picture.startsWith(path.resolve(folder) + path.sep)) return picture;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'image_path',
+    value: line.image_path,
+    limit: 'it must lie beside the dataset file',
+  });
+}
+
 /** Wrong pictures are skipped; a picture file that is not there is the runner's fault and ends the job. */
 export async function takeIn(
   examples: readonly Example[],
@@ -68,14 +79,7 @@ export async function takeIn(
   await eachOf(examples, width, async (example, index) => {
     signal.throwIfAborted();
     const { line } = example;
-    const picture = path.resolve(folder, line.image_path);
-    if (!picture.startsWith(path.resolve(folder) + path.sep)) {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'image_path',
-        value: line.image_path,
-        limit: 'it must lie beside the dataset file',
-      });
-    }
+    const picture = placeOf(line, folder);
     try {
       files.exact.write(index, await decode(picture, files.exact.side));
       if (line.split === 'train') files.large.write(index, await decode(picture, files.large.side));

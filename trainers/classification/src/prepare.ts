@@ -2,12 +2,13 @@
 import path from 'node:path';
 import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example, Skipped } from './dataset.ts';
-import { readLines, takeIn } from './intake.ts';
+import { placeOf, readLines, takeIn } from './intake.ts';
 import type { PixelFiles, Sample } from './intake.ts';
-import { PixelFile, renderView, wholeView } from '@platform/trainer-engine/pictures';
+import { edgeOf, PixelFile, renderView, wholeView } from '@platform/trainer-engine/pictures';
 import type { View } from '@platform/trainer-engine/pictures';
 import type { Progress } from '@platform/trainer-engine/progress';
-import type { Recipe } from './recipe.ts';
+import { recipeFor } from './recipe.ts';
+import type { Recipe, Survey, Wish } from './recipe.ts';
 import type { Training } from './training.ts';
 
 export interface Prepared {
@@ -25,10 +26,16 @@ export interface Prepared {
 }
 
 /** Throws a PlatformError where the pictures can't teach the labels. */
-export async function prepare(training: Training, recipe: Recipe, tmp: string, progress: Progress): Promise<Prepared> {
+export async function prepare(
+  training: Training,
+  wish: Wish,
+  tmp: string,
+  progress: Progress,
+): Promise<{ recipe: Recipe; prepared: Prepared }> {
   const { job, datasetFile, events, signal, threads } = training;
   const lines = await readLines(datasetFile);
-  const found = labelled(lines, job.labels, recipe.task);
+  const found = labelled(lines, job.labels, wish.task);
+  const recipe = recipeFor(wish, await survey(found.examples, path.dirname(datasetFile)), job.limits.wall_seconds);
   expectWork(progress, found.examples, recipe);
   const { side } = recipe;
   const largeSide = Math.round(side * 1.15);
@@ -50,7 +57,7 @@ export async function prepare(training: Training, recipe: Recipe, tmp: string, p
     }
     requireEnough(found.labels, taken.samples);
     const split = splitOf(taken.samples, recipe, job.seed);
-    return {
+    const prepared: Prepared = {
       ...split,
       labels: found.labels,
       skipped,
@@ -62,10 +69,26 @@ export async function prepare(training: Training, recipe: Recipe, tmp: string, p
       pixels: ({ index }) => files.exact.read(index),
       close,
     };
+    return { recipe, prepared };
   } catch (e) {
     close();
     throw e;
   }
+}
+
+/** Pictures that are looked at to know how large they are. */
+const surveyed = 100;
+
+/** By names in the order of their content, so that the order of the lines does not count. */
+async function survey(examples: readonly Example[], folder: string): Promise<Survey> {
+  const training = ofSplit(examples, 'train');
+  const some = training.toSorted((a, b) => (a.line.sha256 < b.line.sha256 ? -1 : 1)).slice(0, surveyed);
+  const edges: number[] = [];
+  for (const { line } of some) {
+    const edge = await edgeOf(placeOf(line, folder));
+    if (edge !== undefined) edges.push(edge);
+  }
+  return { pictures: training.length, edge: edges.toSorted((a, b) => a - b)[edges.length >> 1] ?? 0 };
 }
 
 /** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagsOf } from '@platform/trainer-engine/flags';
-import { recipeOf } from './recipe.ts';
+import { recipeFor, wishOf } from './recipe.ts';
 
 const kind = 'single_label_classification';
 
 test('arguments of a job change the recipe; unknown ones are named', () => {
-  const { recipe, unknown } = recipeOf({
+  const { wish, unknown } = wishOf({
     kind,
     arguments: { epochs: '3', side: '96', recipe: 'probe', colour: 'red' },
   });
-  assert.deepEqual([recipe.epochs, recipe.side, recipe.recipe, unknown], [3, 96, 'probe', ['colour']]);
-  assert.equal(recipeOf({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).recipe.recipe, 'auto');
+  assert.deepEqual([wish.epochs, wish.side, wish.recipe, unknown], [3, 96, 'probe', ['colour']]);
+  assert.equal(wishOf({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).wish.recipe, 'auto');
 });
 
 const wrong: [string, string][] = [
@@ -27,7 +27,7 @@ const wrong: [string, string][] = [
 for (const [key, value] of wrong) {
   test(`refused with field and limit: ${key}=${value}`, () => {
     assert.throws(
-      () => recipeOf({ kind, arguments: { [key]: value } }),
+      () => wishOf({ kind, arguments: { [key]: value } }),
       (e: unknown) => {
         assert.ok(e instanceof Error);
         assert.match(e.message, new RegExp(`^INVALID_ARGUMENT: arguments\\.${key} is not valid.*needed`));
@@ -42,3 +42,23 @@ test('flags: all four paths are needed, arguments of the job are let through', (
   assert.deepEqual(flagsOf(argv), { datasetFile: 'a b', outFolder: 'o', jobFile: 'j', eventsFile: 'e=1' });
   assert.throws(() => flagsOf(argv.slice(1)), /--dataset_file is not valid; give it as --dataset_file=PATH/);
 });
+
+const hour = 3600;
+const plans: [string, Record<string, string>, number, number, number, side: number, epochs: number][] = [
+  ['a few large pictures', {}, 80, 1000, 4 * hour, 288, 20],
+  ['pictures of 256 px are not enlarged', {}, 100, 256, 4 * hour, 224, 18],
+  ['tiny pictures', {}, 100, 64, 4 * hour, 160, 18],
+  ['hundreds', {}, 300, 1000, 4 * hour, 288, 6],
+  ['two thousand: fewer pixels', {}, 2000, 1000, 4 * hour, 224, 6],
+  ['ten thousand: fewer still', {}, 10_000, 1000, 4 * hour, 160, 6],
+  ['a hundred thousand within four hours', {}, 100_000, 1000, 4 * hour, 160, 3],
+  ['ten minutes in all', {}, 2000, 1000, 600, 160, 6],
+  ['what was asked for is not changed', { side: '96', epochs: '50' }, 10_000, 1000, 600, 96, 50],
+  ['the side alone was asked for', { side: '160' }, 100, 256, 4 * hour, 160, 18],
+];
+for (const [name, wanted, pictures, edge, limit, side, epochs] of plans) {
+  test(`side and epochs: ${name}`, () => {
+    const recipe = recipeFor(wishOf({ kind, arguments: wanted }).wish, { pictures, edge }, limit);
+    assert.deepEqual([recipe.side, recipe.epochs], [side, epochs]);
+  });
+}

@@ -35,10 +35,8 @@ export interface Recipe {
 
 const mild: Looks = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };
 
-const standard: Omit<Recipe, 'task'> = {
+const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   recipe: 'auto',
-  epochs: 12,
-  side: 160,
   batch: 8,
   freezeUntil: 30,
   learningRate: 3e-4,
@@ -58,10 +56,13 @@ function taskOf(kind: JobKind): Task {
   throw new PlatformError('INVALID_ARGUMENT', { field: 'kind', value: kind, limit: 'this trainer makes classifiers' });
 }
 
+/** What a job says of its recipe; what it leaves open is chosen once its pictures are known. */
+export type Wish = Omit<Recipe, 'side' | 'epochs'> & { side: number | undefined; epochs: number | undefined };
+
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
-export function recipeOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
+export function wishOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { wish: Wish; unknown: string[] } {
   const unknown: string[] = [];
-  const recipe: Recipe = { ...standard, task: taskOf(job.kind) };
+  const wish: Wish = { ...standard, task: taskOf(job.kind), side: undefined, epochs: undefined };
   const wanted = Object.entries(job.arguments);
   if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
   for (const [key, value] of wanted) {
@@ -71,8 +72,44 @@ export function recipeOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): {
     }
     const limit = settingProblem(key, value);
     if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
-    if (key === 'recipe') recipe.recipe = value === 'probe' ? 'probe' : 'auto';
-    else recipe[key] = Number(value);
+    if (key === 'recipe') wish.recipe = value === 'probe' ? 'probe' : 'auto';
+    else wish[key] = Number(value);
   }
-  return { recipe, unknown };
+  return { wish, unknown };
+}
+
+/** Of the pictures of a dataset, what the choice depends on. */
+export interface Survey {
+  /** Training pictures. */
+  pictures: number;
+  /** Pixels of the shorter edge of the picture in the middle. */
+  edge: number;
+}
+
+/** From the largest on. More pixels show thin and small things, and cost time by their square. */
+const sides = [288, 224, 160] as const;
+/** Of a picture's edge: views are cut out of it, and what is enlarged shows no more. */
+const largestShare = 0.9;
+/** Views that a small dataset is seen in, all epochs together. */
+const viewsWanted = 1800;
+const epochRange = [6, 20] as const;
+/** Of one view at 160 px, on two cores that have nothing else to do. */
+const secondsPerView = 0.01;
+/** What fine-tuning may take there before fewer pixels are looked at. */
+const patienceSeconds = 240;
+/** Of the time that a job may take, most is left to what else it does, and to slower computers. */
+const shareOfLimit = 0.25;
+
+const secondsOf = (views: number, side: number): number => views * secondsPerView * (side / 160) ** 2;
+
+/** @param limitSeconds - of the whole job. */
+export function recipeFor(wish: Wish, { pictures, edge }: Survey, limitSeconds: number): Recipe {
+  const [fewest, most] = epochRange;
+  const usual = Math.min(most, Math.max(fewest, Math.round(viewsWanted / Math.max(1, pictures))));
+  const allowed = Math.min(patienceSeconds, limitSeconds * shareOfLimit);
+  const epochs = wish.epochs ?? usual;
+  const fitting = sides.find((one) => one <= edge * largestShare && secondsOf(epochs * pictures, one) <= allowed);
+  const side = wish.side ?? fitting ?? sides[2];
+  const affordable = Math.floor((limitSeconds * shareOfLimit) / secondsOf(pictures, side));
+  return { ...wish, side, epochs: wish.epochs ?? Math.max(1, Math.min(usual, affordable)) };
 }

@@ -15,8 +15,8 @@ import { measure, thresholdsByStage } from './measure.ts';
 import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
 import type { Prepared } from './prepare.ts';
-import { recipeOf } from './recipe.ts';
-import type { Recipe } from './recipe.ts';
+import { wishOf } from './recipe.ts';
+import type { Wish } from './recipe.ts';
 import { writeReports } from './reports.ts';
 import type { Training } from './training.ts';
 
@@ -25,7 +25,7 @@ export async function train(training: Training): Promise<ClassifierEvaluation> {
   const tmp = path.join(training.outFolder, 'tmp');
   await mkdir(tmp, { recursive: true });
   try {
-    const { recipe, unknown } = recipeOf(training.job);
+    const { wish, unknown } = wishOf(training.job);
     for (const key of unknown) {
       training.events.tell({
         is: 'warning',
@@ -33,22 +33,22 @@ export async function train(training: Training): Promise<ClassifierEvaluation> {
         message: `Argument ${key} is not known: ignored.`,
       });
     }
-    return await trainIn(tmp, training, recipe);
+    return await trainIn(tmp, training, wish);
   } finally {
     await rm(tmp, { recursive: true, force: true });
   }
 }
 
-async function trainIn(tmp: string, training: Training, recipe: Recipe): Promise<ClassifierEvaluation> {
+async function trainIn(tmp: string, training: Training, wish: Wish): Promise<ClassifierEvaluation> {
   const { job, events, clock, threads, devices } = training;
   const started = clock.now();
   const progress = new Progress(events, clock);
   const backbone = readMobilenet();
-  const prepared = await prepare(training, recipe, tmp, progress);
+  const { recipe, prepared } = await prepare(training, wish, tmp, progress);
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
     const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test pictures`;
-    const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, ${threads} threads`;
+    const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, at most ${recipe.epochs} epochs, ${threads} threads`;
     events.tell({ is: 'log', level: 'info', message });
     const device = await chooseDevice(devices, job.limits.gpus ?? 0, () =>
       trialStep(backbone, { batch: recipe.batch, side: recipe.side, classes: labels.length }, recipe.freezeUntil),

@@ -23,6 +23,16 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
   return rgb;
 }
 
+/** Pixels of the shorter edge; undefined where the file is no picture. */
+export async function edgeOf(path: string): Promise<number | undefined> {
+  try {
+    const { width, height } = await sharp(path).metadata();
+    return Math.min(width, height);
+  } catch {
+    return undefined; // found and named when the picture is decoded
+  }
+}
+
 /** Pictures of one size in a file, by number. */
 export class PixelFile {
   readonly side: number;
