@@ -49,7 +49,7 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
     await writeExit(folder, exitOf(ending, started, new Date(clock.wall()).toISOString()));
     reporting.abort();
     await reports;
-    if (!shutdown.aborted && ending.do !== 'confirmStop') await reporter.flush(shutdown);
+    if (!shutdown.aborted) await reporter.flush(shutdown);
     return sayLastWord(workshop, attempt, ending, shutdown);
   };
 

@@ -3,7 +3,7 @@
  * model/training.py, at the top or in one top folder. It is read as a stream; whatever breaks a rule ends the reading.
  */
 import { createWriteStream } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -130,7 +130,7 @@ export async function packScriptFolder(folder: string, limits: ArchiveLimits = a
         await add(name);
         continue;
       }
-      const { size, mode } = await stat(path.join(folder, name));
+      const { size, mode } = await lstat(path.join(folder, name));
       const type = entry.isSymbolicLink() ? 'symlink' : entry.isFile() ? 'file' : null;
       rules.accept({ name, type, sizeBytes: size });
       const header = { name, mode: mode & 0o100 ? 0o755 : 0o644, mtime: new Date(0), uid: 0, gid: 0 };

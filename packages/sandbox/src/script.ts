@@ -123,8 +123,9 @@ async function openUp(folder: string, depth = 0): Promise<void> {
   if ((mode & 0o700) !== 0o700) await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const file = path.join(folder, entry.name);
-    if (entry.isDirectory()) await openUp(file, depth + 1);
-    else if (entry.isFile()) await chmod(file, 0o644);
+    // A name of bytes that are no text cannot be reached by it: such a file is no part of a result.
+    if (entry.isFile()) await chmod(file, 0o644).catch(() => {});
+    else if (entry.isDirectory() && !entry.name.includes('\uFFFD')) await openUp(file, depth + 1);
   }
 }
 
