@@ -62,14 +62,16 @@ export async function pytest(files: readonly string[], env: Record<string, strin
 /** A management server with a data folder of its own, which can be killed and started again at the same address. */
 export class Server implements AsyncDisposable {
   readonly #folder: TempFolder;
+  readonly #flags: readonly string[];
   #group: ProcessGroup | undefined;
   #ready: CloudReady | undefined;
 
-  private constructor(folder: TempFolder) {
+  private constructor(folder: TempFolder, flags: readonly string[]) {
     this.#folder = folder;
+    this.#flags = flags;
   }
-  static async open(): Promise<Server> {
-    const server = new Server(await dataFolder());
+  static async open(...flags: string[]): Promise<Server> {
+    const server = new Server(await dataFolder(), flags);
     try {
       await server.start();
     } catch (error) {
@@ -83,13 +85,24 @@ export class Server implements AsyncDisposable {
     return this.#ready;
   }
 
+  /** What programs in Python know of it. */
+  get env(): Record<string, string> {
+    const { ready } = this;
+    return {
+      PLATFORM_URL: ready.url,
+      PLATFORM_API_KEY_ID: ready.api_key_id,
+      PLATFORM_API_KEY: ready.api_key,
+      ORG_ID: ready.org_id,
+    };
+  }
+
   async start(): Promise<void> {
     const main = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
     const port = this.#ready ? new URL(this.#ready.url).port : '0';
     const flags = ['--data-dir', this.#folder.path, '--port', port, '--json', '--log-level', 'error'];
     const group = await spawnGroup({
       command: process.execPath,
-      args: ['--disable-warning=ExperimentalWarning', main, ...flags],
+      args: ['--disable-warning=ExperimentalWarning', main, ...flags, ...this.#flags],
       env: cleanEnv(),
       cwd: checkout,
     });
@@ -114,7 +127,6 @@ export class Server implements AsyncDisposable {
 
 export interface Place extends AsyncDisposable {
   readonly server: Server;
-  /** What the tests in Python know of it. */
   readonly env: Record<string, string>;
 }
 
@@ -143,12 +155,7 @@ export async function startPlace(): Promise<Place> {
   undo.defer(async () => {
     await runner.stop({ termMs: 20_000 });
   });
-  const env = {
-    PLATFORM_URL: ready.url,
-    PLATFORM_API_KEY_ID: ready.api_key_id,
-    PLATFORM_API_KEY: ready.api_key,
-    ORG_ID: ready.org_id,
-  };
+  const { env } = server;
   const owned = undo.move();
   return { server, env, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -305,6 +305,29 @@ def test_logs_are_followed_while_the_job_runs(
     run(story())
 
 
+def test_of_fifty_submits_at_once_one_gets_the_version(
+    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+) -> None:
+    async def story() -> None:
+        assert picture_ids
+        training = client.ml_training_client
+
+        async def submit() -> str | PlatformError:
+            try:
+                return await training.submit_training_job(place.org_id, dataset_id, "own-raced", "1", SINGLE, LABELS)
+            except PlatformError as error:
+                return error
+
+        results = await asyncio.gather(*(submit() for _ in range(50)))
+        [job_id] = [one for one in results if isinstance(one, str)]
+        lost = [one for one in results if isinstance(one, PlatformError)]
+        assert {one.code for one in lost} == {"MODEL_VERSION_TAKEN"}
+        assert {one.data["jobId"] for one in lost} == {job_id}
+        await training.cancel_training_job(job_id)
+
+    run(story())
+
+
 def test_cancel_and_delete(
     place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
 ) -> None:

@@ -4,7 +4,16 @@ import { cp, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { clientFolder, type Place, pytest, python, startPlace, storyFolder } from '../python/environment.ts';
+import {
+  checkout,
+  clientFolder,
+  type Place,
+  pytest,
+  python,
+  Server,
+  startPlace,
+  storyFolder,
+} from '../python/environment.ts';
 
 const settings = path.join(clientFolder, 'pyproject.toml');
 
@@ -103,6 +112,15 @@ describe('the Python client against a real server and runner', () => {
     assert.match(said, /JobScore\(name='accuracy', value=/);
     assert.match(said, /'labels\.txt'/);
     assert.ok((await readdir(folder.path)).includes('things.tar.gz'));
+  });
+
+  test('speaks to a server with a certificate', async () => {
+    const tls = path.join(checkout, 'apps', 'cloud', 'test', 'tls');
+    const certificate = path.join(tls, 'cert.pem');
+    await using server = await Server.open('--tls-cert', certificate, '--tls-key', path.join(tls, 'key.pem'));
+    const { port } = new URL(server.ready.url);
+    const env = { ...server.env, PLATFORM_URL: `https://localhost:${port}`, CA_FILE: certificate };
+    assert.match(await python(['encrypted.py'], env, storyFolder), /^all of it arrived$/m);
   });
 
   test('goes on when the server is killed and comes back: waiting, following, uploading', async () => {

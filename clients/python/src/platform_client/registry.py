@@ -66,9 +66,15 @@ class _Packages:
         return _version(answer.package)
 
     async def _download(
-        self, found: PackageVersion, url: str, to: Path, on_progress: Callable[[int], None] | None
+        self,
+        organization_id: str,
+        name: str,
+        version: str,
+        to: str | os.PathLike[str],
+        on_progress: Callable[[int], None] | None,
     ) -> PackageVersion:
-        await download_file(self._connection, url, to, sha256=found.sha256, on_progress=on_progress)
+        found, url = await self._get(organization_id, name, version)
+        await download_file(self._connection, url, Path(to), sha256=found.sha256, on_progress=on_progress)
         return found
 
     async def _delete(self, organization_id: str, name: str, version: str) -> None:
@@ -132,8 +138,7 @@ class ModelClient(_Packages):
             with tarfile.open("things.tar.gz") as archive:
                 archive.extractall("things", filter="data")
         """
-        found, url = await self._get(organization_id, name, version)
-        return await self._download(found, url, Path(to), on_progress)
+        return await self._download(organization_id, name, version, to, on_progress)
 
     async def delete_model_version(self, organization_id: str, name: str, version: str) -> None:
         """Deletes a version; it stays used.
@@ -209,6 +214,18 @@ class TrainingScriptClient(_Packages):
 
         answer = await self._connection.upload(lambda c: PackageServiceStub(c).CreatePackage, messages, timeout=timeout)
         return answer.version
+
+    async def download_training_script(
+        self,
+        organization_id: str,
+        name: str,
+        to: str | os.PathLike[str],
+        *,
+        version: str = "latest",
+        on_progress: Callable[[int], None] | None = None,
+    ) -> PackageVersion:
+        """Downloads the archive (.tar.gz) of a training script, as `ModelClient.download_model` does it for models."""
+        return await self._download(organization_id, name, version, to, on_progress)
 
     async def delete_training_script_version(self, organization_id: str, name: str, version: str) -> None:
         """Deletes a version; it stays used.
