@@ -53,13 +53,17 @@ const revisions = createRoute({
 const training = createRoute({
   getParentRoute: () => root,
   path: '/training',
+  validateSearch: (search: Record<string, unknown>): { status?: string } =>
+    typeof search['status'] === 'string' ? { status: search['status'] } : {},
   component: lazyRouteComponent(() => import('./pages/training-page.tsx'), 'TrainingPage'),
 });
 const submit = createRoute({
   getParentRoute: () => root,
   path: '/training/new',
-  validateSearch: (search: Record<string, unknown>): { dataset?: string } =>
-    typeof search['dataset'] === 'string' ? { dataset: search['dataset'] } : {},
+  validateSearch: (search: Record<string, unknown>): { dataset?: string; script?: string } => ({
+    ...(typeof search['dataset'] === 'string' && { dataset: search['dataset'] }),
+    ...(typeof search['script'] === 'string' && { script: search['script'] }),
+  }),
   component: lazyRouteComponent(() => import('./pages/submit-page.tsx'), 'SubmitPage'),
 });
 const job = createRoute({
@@ -68,6 +72,11 @@ const job = createRoute({
   component: lazyRouteComponent(() => import('./pages/job-page.tsx'), 'JobPage'),
 });
 
+const runners = createRoute({
+  getParentRoute: () => root,
+  path: '/runners',
+  component: lazyRouteComponent(() => import('./pages/runners-page.tsx'), 'RunnersPage'),
+});
 const datasets = createRoute({
   getParentRoute: () => root,
   path: '/datasets',
@@ -83,6 +92,19 @@ const registry = createRoute({
   path: '/models',
   component: lazyRouteComponent(() => import('./pages/models-page.tsx'), 'ModelsPage'),
 });
+const scripts = createRoute({
+  getParentRoute: () => root,
+  path: '/scripts',
+  component: lazyRouteComponent(() => import('./pages/scripts-page.tsx'), 'ScriptsPage'),
+});
+const picture = createRoute({
+  getParentRoute: () => root,
+  path: '/datasets/$datasetId/picture',
+  validateSearch: (search: Record<string, unknown>): { id: string } => ({
+    id: typeof search['id'] === 'string' ? search['id'] : '',
+  }),
+  component: lazyRouteComponent(() => import('./pages/picture-page.tsx'), 'PicturePage'),
+});
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
@@ -96,8 +118,11 @@ export const routeTree = root.addChildren([
   training,
   submit,
   job,
+  runners,
   datasets,
   dataset,
+  picture,
   registry,
+  scripts,
   settings,
 ]);

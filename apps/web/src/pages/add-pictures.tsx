@@ -10,6 +10,8 @@ import type { BrowserFile } from './picture-uploads.ts';
 interface AddPicturesProps {
   datasetId: string;
   name: string;
+  /** Files that were dropped on the page. */
+  start: readonly BrowserFile[];
   onClose: () => void;
 }
 
@@ -22,9 +24,9 @@ const chosen = (files: FileList | null): BrowserFile[] =>
   }));
 
 /** Labeled pictures from this computer into a dataset. */
-export function AddPictures({ datasetId, name, onClose }: AddPicturesProps) {
+export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPicturesProps) {
   const field = useId();
-  const [files, setFiles] = useState<readonly BrowserFile[]>([]);
+  const [files, setFiles] = useState(dropped);
   const [label, setLabel] = useState('');
   const { state, start } = usePictureUploads(datasetId);
   const plan = uploadPlan(files, label);

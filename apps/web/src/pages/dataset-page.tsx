@@ -3,7 +3,7 @@ import { callUnaryMethod, useMutation, useQuery, useTransport } from '@connectrp
 import { BinaryDataByFilterRequestSchema, DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Confirm } from '../parts/dialogs.tsx';
@@ -14,10 +14,16 @@ import { counted } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
 import { labelsAmong } from '../view/training-jobs.ts';
 import { AddPictures } from './add-pictures.tsx';
+import { DatasetCounts } from './dataset-counts.tsx';
+import { droppedFiles } from './dropped-files.ts';
+import type { BrowserFile } from './picture-uploads.ts';
+import { RenameDataset } from './rename-dataset.tsx';
+import { SelectionBar } from './selection-bar.tsx';
 
 const route = getRouteApi('/datasets/$datasetId');
 const pageSize = 60;
 const noTag = '';
+const nothing: ReadonlySet<string> = new Set();
 
 export function DatasetPage() {
   const { datasetId } = route.useParams();
@@ -27,7 +33,11 @@ export function DatasetPage() {
   const transport = useTransport();
   const [tag, setTag] = useState(noTag);
   const [isDeleting, setDeleting] = useState(false);
-  const [isAdding, setAdding] = useState(false);
+  const [added, setAdded] = useState<readonly BrowserFile[]>();
+  const [isRenaming, setRenaming] = useState(false);
+  const [isDropping, setDropping] = useState(false);
+  const [selected, setSelected] = useState(nothing);
+  const queries = useQueryClient();
   const list = useQuery(DatasetService.method.listDatasetsByIDs, { ids: [datasetId] });
   const base = { organizationIds: [organizationId], datasetId };
   const tags = useQuery(DataService.method.tagsByFilter, { filter: base });
@@ -45,15 +55,35 @@ export function DatasetPage() {
     getNextPageParam: (page) => (page.data.length < pageSize || page.last === '' ? undefined : page.last),
   });
   const removal = useMutation(DatasetService.method.deleteDataset, { onSuccess: () => navigate({ to: '/datasets' }) });
-  const close = (): void => {
-    setAdding(false);
-    for (const query of [count, tags, pictures]) void query.refetch();
+  const refresh = (): void => {
+    for (const query of [count, tags, pictures, list]) void query.refetch();
+    for (const name of ['label-counts', 'labelled']) void queries.invalidateQueries({ queryKey: [name] });
   };
+  const close = (): void => {
+    setAdded(undefined);
+    setRenaming(false);
+    refresh();
+  };
+  const toggle = (id: string): void =>
+    setSelected((now) => (now.has(id) ? new Set([...now].filter((one) => one !== id)) : new Set([...now, id])));
   const dataset = list.data?.datasets[0];
   const shown = pictures.data?.pages.flatMap((page) => page.data.flatMap(({ metadata }) => metadata ?? [])) ?? [];
   const error = list.error ?? pictures.error ?? removal.error;
   return (
-    <div className="page page-wide">
+    <div
+      className={isDropping ? 'page page-wide is-dropping' : 'page page-wide'}
+      onDragOver={(event) => {
+        if (!event.dataTransfer.types.includes('Files')) return;
+        event.preventDefault();
+        setDropping(true);
+      }}
+      onDragLeave={(event) => event.currentTarget.contains(event.relatedTarget as Node | null) || setDropping(false)}
+      onDrop={(event) => {
+        event.preventDefault();
+        setDropping(false);
+        void droppedFiles(event.dataTransfer).then(setAdded);
+      }}
+    >
       <title>{`${dataset?.name ?? 'Dataset'} · Platform`}</title>
       <div className="page-head">
         <div>
@@ -66,10 +96,13 @@ export function DatasetPage() {
         </div>
         {dataset && (
           <div className="row">
+            <button type="button" className="button" onClick={() => setRenaming(true)}>
+              Rename
+            </button>
             <button type="button" className="button" onClick={() => setDeleting(true)}>
               Delete
             </button>
-            <button type="button" className="button" onClick={() => setAdding(true)}>
+            <button type="button" className="button" onClick={() => setAdded([])}>
               <PlusIcon />
               Add pictures
             </button>
@@ -80,14 +113,36 @@ export function DatasetPage() {
         )}
       </div>
       {error && <FailureNote error={error} />}
-      <TagBar tags={tags.data?.tags ?? []} chosen={tag} onChoose={setTag} />
+      {dataset && <DatasetCounts datasetId={datasetId} />}
+      {selected.size > 0 && (
+        <SelectionBar
+          datasetId={datasetId}
+          selected={selected}
+          labels={labelsAmong(tags.data?.tags ?? [])}
+          onClear={() => setSelected(nothing)}
+          onDone={refresh}
+        />
+      )}
+      <TagBar tags={tags.data?.tags ?? []} chosen={tag} onChoose={(next) => (setTag(next), setSelected(nothing))} />
+      {shown.length > 0 && (
+        <div className="row">
+          <button
+            type="button"
+            className="button button-small"
+            onClick={() => setSelected(new Set(shown.map((one) => one.binaryDataId)))}
+          >
+            Select all {counted(shown.length, 'picture')} shown
+          </button>
+          <span className="soft small">Drop files or folders anywhere to add them.</span>
+        </div>
+      )}
       {pictures.isPending ? (
         <Waiting />
       ) : shown.length === 0 ? (
         <div className="card">
           <Empty icon={<DatasetIcon />} title="No pictures">
             <p>Add a folder that has one folder of pictures per label, or single pictures.</p>
-            <button type="button" className="button" onClick={() => setAdding(true)}>
+            <button type="button" className="button" onClick={() => setAdded([])}>
               Add pictures
             </button>
           </Empty>
@@ -95,7 +150,13 @@ export function DatasetPage() {
       ) : (
         <ul className="pictures">
           {shown.map((picture) => (
-            <Picture key={picture.binaryDataId} picture={picture} />
+            <Picture
+              key={picture.binaryDataId}
+              picture={picture}
+              datasetId={datasetId}
+              isSelected={selected.has(picture.binaryDataId)}
+              onToggle={() => toggle(picture.binaryDataId)}
+            />
           ))}
         </ul>
       )}
@@ -111,7 +172,8 @@ export function DatasetPage() {
           </button>
         </div>
       )}
-      {isAdding && dataset && <AddPictures datasetId={datasetId} name={dataset.name} onClose={close} />}
+      {added && dataset && <AddPictures datasetId={datasetId} name={dataset.name} start={added} onClose={close} />}
+      {isRenaming && dataset && <RenameDataset datasetId={datasetId} name={dataset.name} onClose={close} />}
       <Confirm
         title={`Delete the dataset ${dataset?.name ?? ''}?`}
         text="The pictures themselves stay, and jobs that used it keep their frozen copy of the list."
@@ -154,17 +216,29 @@ function TagBar({ tags, chosen, onChoose }: TagBarProps) {
   );
 }
 
-function Picture({ picture }: { picture: BinaryMetadata }) {
+interface PictureProps {
+  picture: BinaryMetadata;
+  datasetId: string;
+  isSelected: boolean;
+  onToggle: () => void;
+}
+function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
   const tags = picture.captureMetadata?.tags ?? [];
+  const boxes = picture.annotations?.bboxes.length ?? 0;
   const taken = msOf(picture.timeRequested) ?? msOf(picture.timeReceived);
   const [isBroken, setBroken] = useState(false);
   const name = picture.fileName || picture.binaryDataId;
   return (
-    <li>
-      {isBroken ? (
-        <div className="picture-broken small soft">cannot be shown</div>
-      ) : (
-        <a href={`/data/${picture.binaryDataId}`} target="_blank" rel="noreferrer">
+    <li className={isSelected ? 'picture picture-selected' : 'picture'}>
+      <Link
+        to="/datasets/$datasetId/picture"
+        params={{ datasetId }}
+        search={{ id: picture.binaryDataId }}
+        preload={false}
+      >
+        {isBroken ? (
+          <span className="picture-broken small soft">{name} cannot be shown</span>
+        ) : (
           <img
             src={`/data/${picture.binaryDataId}?width=200`}
             alt={`${name}${tags.length > 0 ? `, labeled ${tags.join(', ')}` : ''}`}
@@ -173,11 +247,15 @@ function Picture({ picture }: { picture: BinaryMetadata }) {
             height={200}
             onError={() => setBroken(true)}
           />
-        </a>
-      )}
-      <p className="small" title={`${name}${taken === undefined ? '' : `\n${bothMoments(taken)}`}`}>
-        {tags.length > 0 ? tags.join(', ') : <span className="soft">no label</span>}
-      </p>
+        )}
+      </Link>
+      <label className="small" title={`${name}${taken === undefined ? '' : `\n${bothMoments(taken)}`}`}>
+        <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${name}`} />
+        <span>
+          {tags.length > 0 ? tags.join(', ') : <span className="soft">no label</span>}
+          {boxes > 0 && <span className="soft"> · {counted(boxes, 'box', 'boxes')}</span>}
+        </span>
+      </label>
     </li>
   );
 }

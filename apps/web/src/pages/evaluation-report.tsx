@@ -1,11 +1,10 @@
 import { Note } from '../parts/messages.tsx';
-import type { EvaluationView, HeatCell } from '../view/evaluations.ts';
-import { bytes, counted, percent } from '../view/quantities.ts';
-import { span } from '../view/times.ts';
+import type { EvaluationView, HeatCell, Mistake } from '../view/evaluations.ts';
+import { counted } from '../view/quantities.ts';
 
 /** How good the model is on pictures it has not seen, and where it errs. */
 export function EvaluationReport({ evaluation }: { evaluation: EvaluationView }) {
-  const { pictures, model } = evaluation;
+  const { pictures } = evaluation;
   return (
     <section className="card" aria-label="Evaluation">
       <div className="card-head">
@@ -18,22 +17,16 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
       </div>
       <div className="card-body">
         <div className="figures">
-          <Figure name="Accuracy" value={percent(evaluation.accuracy)} />
-          {evaluation.macroF1 !== undefined && <Figure name="Macro F1" value={percent(evaluation.macroF1)} />}
-          {evaluation.seconds !== undefined && (
-            <Figure name="Training and evaluation" value={span(evaluation.seconds * 1000)} />
-          )}
-          {model.size_bytes !== undefined && <Figure name="Model file" value={bytes(model.size_bytes)} />}
-          {model.latency_ms !== undefined && (
-            <Figure name="One prediction" value={`${model.latency_ms.toFixed(0)} ms`} />
-          )}
+          {evaluation.figures.map((one) => (
+            <Figure key={one.name} {...one} />
+          ))}
         </div>
         {evaluation.heat.length > 0 && <HeatTable evaluation={evaluation} />}
-        {evaluation.classes.length > 0 && <ClassTable evaluation={evaluation} />}
+        {evaluation.classes.rows.length > 0 && <ClassTable evaluation={evaluation} />}
         {evaluation.scores.length > 1 && (
           <p className="small soft">
-            {evaluation.scores.map(({ name, accuracy }) => `${name} ${percent(accuracy)}`).join(' · ')}; chosen on
-            validation: {evaluation.chosen}
+            {evaluation.scores.map(({ name, value }) => `${name} ${value}`).join(' · ')}; chosen on validation:{' '}
+            {evaluation.chosen}
           </p>
         )}
         {evaluation.advice.map((text) => (
@@ -53,13 +46,14 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             </ul>
           </Note>
         )}
-        <Worst evaluation={evaluation} />
+        {evaluation.mistakes.length > 0 && <Mistakes mistakes={evaluation.mistakes} />}
         {pictures && (
           <p className="small soft">
             Pictures: {pictures.train} to train, {pictures.validation} to choose the best epoch, {pictures.test} to
             test.
             {evaluation.side !== undefined && ` Seen at ${evaluation.side} × ${evaluation.side} px.`}
             {evaluation.pretrained && ` Started from ${evaluation.pretrained}.`}
+            {evaluation.device && ` ${evaluation.device}`}
           </p>
         )}
       </div>
@@ -121,7 +115,7 @@ const Heat = ({ cell, of, support }: { cell: HeatCell; of: string; support: numb
   </td>
 );
 
-const ClassTable = ({ evaluation }: { evaluation: EvaluationView }) => (
+const ClassTable = ({ evaluation: { classes } }: { evaluation: EvaluationView }) => (
   <details open>
     <summary>
       <h3>By class</h3>
@@ -131,28 +125,22 @@ const ClassTable = ({ evaluation }: { evaluation: EvaluationView }) => (
         <thead>
           <tr>
             <th scope="col">Class</th>
-            <th scope="col" className="number">
-              Precision
-            </th>
-            <th scope="col" className="number">
-              Recall
-            </th>
-            <th scope="col" className="number">
-              F1
-            </th>
-            <th scope="col" className="number">
-              Pictures
-            </th>
+            {classes.columns.map((name) => (
+              <th key={name} scope="col" className="number">
+                {name}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
-          {evaluation.classes.map(({ label, precision, recall, f1, support }) => (
+          {classes.rows.map(({ label, cells }) => (
             <tr key={label}>
               <td>{label}</td>
-              <td className="number">{percent(precision)}</td>
-              <td className="number">{percent(recall)}</td>
-              <td className="number">{percent(f1)}</td>
-              <td className="number">{support}</td>
+              {cells.map((cell, at) => (
+                <td key={classes.columns[at]} className="number">
+                  {cell}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>
@@ -161,31 +149,61 @@ const ClassTable = ({ evaluation }: { evaluation: EvaluationView }) => (
   </details>
 );
 
-function Worst({ evaluation }: { evaluation: EvaluationView }) {
-  const wrong = evaluation.worst.filter(
-    ({ label, predicted, binary_data_id }) => label !== predicted && binary_data_id !== undefined,
-  );
-  if (wrong.length === 0) return null;
+/** More say no more. */
+const mostMistakes = 12;
+
+const Mistakes = ({ mistakes }: { mistakes: readonly Mistake[] }) => {
+  const hasBoxes = mistakes.some((one) => one.boxes.length > 0);
   return (
     <div className="stack-tight">
       <h3>What it got most wrong</h3>
-      <ul className="pictures">
-        {wrong.slice(0, 12).map((one) => (
-          <li key={one.sha256}>
-            <img
-              src={`/data/${one.binary_data_id ?? ''}?width=200`}
-              alt={one.file_name}
-              loading="lazy"
-              width={200}
-              height={200}
-            />
+      {hasBoxes && (
+        <p className="small soft row">
+          <span className="box-key box-missed">there, not found</span>
+          <span className="box-key box-wrong">found, not there</span>
+        </p>
+      )}
+      <ul className={hasBoxes ? 'pictures pictures-large' : 'pictures'}>
+        {mistakes.slice(0, mostMistakes).map((one) => (
+          <li key={one.binaryDataId}>
+            {hasBoxes ? <Boxed mistake={one} /> : <Thumbnail mistake={one} />}
             <p className="small">
-              {one.label}, called <strong>{one.predicted}</strong>{' '}
-              <span className="soft">({percent(one.probability, 0)})</span>
+              {hasBoxes ? (
+                <>
+                  missed: {one.truth} <span className="soft">· said: {one.said}</span>
+                </>
+              ) : (
+                <>
+                  {one.truth}, called <strong>{one.said}</strong>
+                </>
+              )}
             </p>
           </li>
         ))}
       </ul>
     </div>
   );
-}
+};
+
+const Thumbnail = ({ mistake: { binaryDataId, fileName } }: { mistake: Mistake }) => (
+  <img src={`/data/${binaryDataId}?width=200`} alt={fileName} loading="lazy" width={200} height={200} />
+);
+
+/** The whole picture with what was missed and what was wrong. */
+const Boxed = ({ mistake: { binaryDataId, fileName, boxes } }: { mistake: Mistake }) => (
+  <div className="boxed">
+    <img src={`/data/${binaryDataId}`} alt={fileName} loading="lazy" />
+    <svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      {boxes.map((box, at) => (
+        <rect
+          key={`${at} ${box.is}`}
+          className={`box-${box.is}`}
+          x={box.x * 100}
+          y={box.y * 100}
+          width={box.width * 100}
+          height={box.height * 100}
+        />
+      ))}
+    </svg>
+  </div>
+);

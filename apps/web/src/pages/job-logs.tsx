@@ -1,46 +1,82 @@
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { TrainingJobLogEntry } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { useQuery } from '@tanstack/react-query';
+import type { Clock } from '@platform/kit';
+import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { FailureNote } from '../parts/messages.tsx';
+import { useClock } from '../parts/time.tsx';
 import { levelOf } from '../view/log-lines.ts';
 import { counted } from '../view/quantities.ts';
 import { localClock, msOf, utcMoment } from '../view/times.ts';
 
-const refreshMs = 2000;
 /** A job that logs more than this is read with the command line. */
 const mostLines = 2000;
+/** The server holds its answer so long until there are new lines. */
+const waitMs = 20_000;
+const pauseAfterErrorMs = 3000;
 
-/** What the trainer said. */
+interface Tail {
+  lines: readonly TrainingJobLogEntry[];
+  error: unknown;
+  isEnded: boolean;
+}
+const empty: Tail = { lines: [], error: undefined, isEnded: false };
+
+interface Source {
+  /** @returns the lines after the token; no token: that was the end of the log. */
+  page: (pageToken: string, signal: AbortSignal) => Promise<{ logs: TrainingJobLogEntry[]; nextPageToken: string }>;
+  clock: Clock;
+}
+
+async function follow({ page, clock }: Source, show: (change: (now: Tail) => Tail) => void, end: AbortSignal) {
+  for (let token = ''; !end.aborted;) {
+    try {
+      const { logs, nextPageToken } = await page(token, end);
+      const isEnded = nextPageToken === '';
+      show((now) => ({ lines: [...now.lines, ...logs].slice(-mostLines), error: undefined, isEnded }));
+      if (isEnded) return;
+      token = nextPageToken;
+    } catch (error) {
+      if (end.aborted) return;
+      show((now) => ({ ...now, error }));
+      await clock.sleep(pauseAfterErrorMs, end);
+    }
+  }
+}
+
+/** What the trainer says, as it says it. */
 export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean }) {
   const transport = useTransport();
-  const query = useQuery({
-    queryKey: ['job-logs', jobId, isActive],
-    refetchInterval: isActive ? refreshMs : false,
-    queryFn: async ({ signal }): Promise<TrainingJobLogEntry[]> => {
-      const lines: TrainingJobLogEntry[] = [];
-      let pageToken = '';
-      do {
-        const page = await callUnaryMethod(
-          transport,
-          MLTrainingService.method.getTrainingJobLogs,
-          { id: jobId, pageToken },
-          { signal },
-        );
-        lines.push(...page.logs);
-        pageToken = page.logs.length === 0 ? '' : page.nextPageToken;
-      } while (pageToken !== '' && lines.length < mostLines);
-      return lines;
-    },
-  });
-  const lines = query.data ?? [];
+  const clock = useClock();
+  const [tail, setTail] = useState(empty);
+  const box = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    const end = new AbortController();
+    const page: Source['page'] = (pageToken, signal) =>
+      callUnaryMethod(
+        transport,
+        MLTrainingService.method.getTrainingJobLogs,
+        { id: jobId, pageToken, wait: durationFromMs(waitMs) },
+        { signal },
+      );
+    setTail(empty);
+    void follow({ page, clock }, setTail, end.signal);
+    return () => end.abort();
+  }, [transport, clock, jobId]);
+  useLayoutEffect(() => {
+    if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [tail.lines]);
+  const { lines, error, isEnded } = tail;
   return (
     <section className="card" aria-label="Log">
       <div className="card-head">
         <h2>Log</h2>
         <span className="soft small">{counted(lines.length, 'line')}</span>
+        {isActive && !isEnded && error === undefined && <span className="badge is-busy">live</span>}
       </div>
-      {query.error && <FailureNote error={query.error} />}
+      {error !== undefined && <FailureNote error={error} />}
       {lines.length === 0 ? (
         <p className="card-body soft">
           {isActive
@@ -48,7 +84,16 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
             : 'No lines. Logs are kept for 7 days after the end of a job.'}
         </p>
       ) : (
-        <div className="log log-short" role="region" aria-label="Log lines" tabIndex={0}>
+        <div
+          className="log log-short"
+          ref={box}
+          role="region"
+          aria-label="Log lines"
+          tabIndex={0}
+          onScroll={({ currentTarget: view }) =>
+            void (isAtEnd.current = view.scrollHeight - view.scrollTop - view.clientHeight < 40)
+          }
+        >
           <ol>
             {lines.map((line, at) => {
               const time = msOf(line.time);

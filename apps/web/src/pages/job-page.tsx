@@ -105,12 +105,20 @@ function JobState({ job }: { job: JobView }) {
           {job.phase && <span>{job.phase}</span>}
           {job.queuePosition > 0 && (
             <span className="soft">
-              number {job.queuePosition} in the queue; a runner takes it as soon as one is free
+              number {job.queuePosition} in the queue
+              {job.waitingFor ? '' : '; a runner takes it as soon as one is free'}
             </span>
           )}
           {job.attempt > 1 && <span className="badge is-warn">attempt {job.attempt}</span>}
           {job.eta !== undefined && <span className="soft push numbers">about {span(job.eta)} left</span>}
         </div>
+        {job.waitingFor && (
+          <Note tone="warn">
+            <p>
+              {job.waitingFor} <Link to="/runners">Runners</Link>
+            </p>
+          </Note>
+        )}
         {job.isActive && <ProgressBar share={job.progress} label="Progress of the job" />}
         <dl className="pair-list">
           <div>
@@ -125,6 +133,14 @@ function JobState({ job }: { job: JobView }) {
             <dt>Type</dt>
             <dd>{job.type}</dd>
           </div>
+          {job.script && (
+            <div>
+              <dt>Script</dt>
+              <dd>
+                <Link to="/scripts">{job.script.itemId}</Link> {job.script.version}
+              </dd>
+            </div>
+          )}
           <div>
             <dt>Format</dt>
             <dd>{job.framework}</dd>
@@ -144,6 +160,23 @@ function JobState({ job }: { job: JobView }) {
             <dd>{job.labels.join(', ') || 'all of the dataset'}</dd>
           </div>
         </dl>
+        {job.details.length > 0 && (
+          <details>
+            <summary>Details</summary>
+            <dl className="pair-list form-more">
+              {job.details.map(([name, value]) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd className="break">{value}</dd>
+                </div>
+              ))}
+              <div>
+                <dt>ID</dt>
+                <dd className="mono small break">{job.id}</dd>
+              </div>
+            </dl>
+          </details>
+        )}
       </div>
     </section>
   );

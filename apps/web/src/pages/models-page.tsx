@@ -11,6 +11,7 @@ import { modelsAmong } from '../view/registry.ts';
 import type { ModelVersion } from '../view/registry.ts';
 import { bytes, counted } from '../view/quantities.ts';
 import { ModelCard } from './model-card.tsx';
+import { RegistryTabs } from './registry-tabs.tsx';
 
 const refreshMs = 5000;
 
@@ -29,10 +30,11 @@ export function ModelsPage() {
       <title>Models · Platform</title>
       <div className="page-head">
         <div>
-          <h1>Models</h1>
-          <p className="soft">The versions in the registry. Each stays as it is for ever.</p>
+          <h1>Registry</h1>
+          <p className="soft">Trained models. Each version stays as it is for ever.</p>
         </div>
       </div>
+      <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {models === undefined && !list.error && <Waiting />}
       {models?.length === 0 && (

@@ -1,23 +1,42 @@
-import { useQuery } from '@connectrpc/connect-query';
-import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { Link } from '@tanstack/react-router';
-import { PlusIcon, TrainingIcon } from '../parts/icons.tsx';
+import { create } from '@bufbuild/protobuf';
+import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
+import {
+  ListTrainingJobsRequestSchema,
+  MLTrainingService,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { PlusIcon, RunnerIcon, TrainingIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/words.tsx';
 import { useSession } from '../session.tsx';
-import { percent } from '../view/quantities.ts';
 import { span } from '../view/times.ts';
-import { jobView, runTime } from '../view/training-jobs.ts';
+import { jobView, runTime, statusFilters } from '../view/training-jobs.ts';
 import type { JobView } from '../view/training-jobs.ts';
 
-const refreshMs = 1500;
+const route = getRouteApi('/training');
+const refreshMs = 2000;
+const pageSize = 50;
 
 export function TrainingPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const list = useQuery(MLTrainingService.method.listTrainingJobs, { organizationId }, { refetchInterval: refreshMs });
-  const jobs = list.data?.jobs.map(jobView).toSorted((a, b) => (b.created ?? 0) - (a.created ?? 0));
+  const { status: word = 'all' } = route.useSearch();
+  const filter = statusFilters[word] ?? statusFilters['all'];
+  const transport = useTransport();
+  const list = useInfiniteQuery({
+    queryKey: ['training-jobs', organizationId, filter?.status],
+    initialPageParam: '',
+    refetchInterval: refreshMs,
+    queryFn: ({ pageParam, signal }) => {
+      const request = { organizationId, status: filter?.status ?? 0, pageSize, pageToken: pageParam };
+      const message = create(ListTrainingJobsRequestSchema, request);
+      return callUnaryMethod(transport, MLTrainingService.method.listTrainingJobs, message, { signal });
+    },
+    getNextPageParam: (page) => page.nextPageToken || undefined,
+  });
+  const jobs = list.data?.pages.flatMap((page) => page.jobs.map(jobView));
   return (
     <div className="page">
       <title>Training · Platform</title>
@@ -26,32 +45,68 @@ export function TrainingPage() {
           <h1>Training</h1>
           <p className="soft">Every completed job is a version of a model that machines can run.</p>
         </div>
-        <Link to="/training/new" className="button button-main">
-          <PlusIcon />
-          Train a model
-        </Link>
+        <div className="row">
+          <Link to="/runners" className="button">
+            <RunnerIcon />
+            Runners
+          </Link>
+          <Link to="/training/new" className="button button-main">
+            <PlusIcon />
+            Train a model
+          </Link>
+        </div>
       </div>
+      <nav aria-label="Jobs by status" className="row">
+        {Object.entries(statusFilters).map(([name, { text }]) => (
+          <Link
+            key={name}
+            to="/training"
+            search={name === 'all' ? {} : { status: name }}
+            activeOptions={{ exact: true, includeSearch: true }}
+            className="choice choice-link"
+          >
+            {text}
+          </Link>
+        ))}
+      </nav>
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
         {jobs === undefined ? (
           !list.error && <Waiting />
         ) : jobs.length === 0 ? (
-          <Empty icon={<TrainingIcon />} title="No training jobs yet">
-            <p>
-              A dataset with at least two labels and ten pictures of each is enough for a first model, in about a
-              minute.
-            </p>
-            <Link to="/training/new" className="button">
-              Train a model
-            </Link>
-          </Empty>
+          word === 'all' ? (
+            <NoJobs />
+          ) : (
+            <Empty icon={<TrainingIcon />} title="No such job" />
+          )
         ) : (
           <JobTable jobs={jobs} />
         )}
       </div>
+      {list.hasNextPage && (
+        <div className="row">
+          <button
+            type="button"
+            className="button"
+            disabled={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            {list.isFetchingNextPage ? 'Loading …' : 'Show older jobs'}
+          </button>
+        </div>
+      )}
     </div>
   );
 }
+
+const NoJobs = () => (
+  <Empty icon={<TrainingIcon />} title="No training jobs yet">
+    <p>A dataset with at least two labels and ten pictures of each is enough for a first model, in about a minute.</p>
+    <Link to="/training/new" className="button">
+      Train a model
+    </Link>
+  </Empty>
+);
 
 const JobTable = ({ jobs }: { jobs: readonly JobView[] }) => (
   <table className="table table-cards">
@@ -59,10 +114,11 @@ const JobTable = ({ jobs }: { jobs: readonly JobView[] }) => (
       <tr>
         <th scope="col">Model</th>
         <th scope="col">Version</th>
+        <th scope="col">Type</th>
         <th scope="col">Status</th>
         <th scope="col">Progress</th>
         <th scope="col" className="number">
-          Accuracy
+          Score
         </th>
         <th scope="col">Time</th>
         <th scope="col">Submitted</th>
@@ -89,12 +145,13 @@ function JobRow({ job }: { job: JobView }) {
       <td data-label="Version" className="break">
         {job.modelVersion}
       </td>
+      <td data-label="Type">{job.type}</td>
       <td data-label="Status">
         <Badge word={job.status} />
       </td>
       <td data-label="Progress">{job.isActive && <Progress job={job} />}</td>
-      <td data-label="Accuracy" className="number">
-        {job.accuracy === undefined ? '' : percent(job.accuracy)}
+      <td data-label="Score" className="number" title={job.score?.name}>
+        {job.score?.value}
       </td>
       <td data-label="Time" className="no-wrap">
         {time === undefined ? '' : span(time)}
@@ -110,7 +167,7 @@ const Progress = ({ job }: { job: JobView }) => (
   <div className="job-progress">
     <ProgressBar share={job.progress} label={`Progress of ${job.modelName}`} isThin />
     <span className="small soft no-wrap">
-      {Math.round(job.progress * 100)} % {job.phase}
+      {job.queuePosition > 0 ? `number ${job.queuePosition}` : `${Math.round(job.progress * 100)} % ${job.phase}`}
     </span>
   </div>
 );

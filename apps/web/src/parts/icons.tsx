@@ -46,6 +46,12 @@ export const ModelIcon = () => (
     <path d="m4 7.5 8 4.5 8-4.5M12 12v9" />
   </Icon>
 );
+export const RunnerIcon = () => (
+  <Icon>
+    <rect x="6" y="6" width="12" height="12" rx="2" />
+    <path d="M10 10h4v4h-4zM9 3v3M15 3v3M9 18v3M15 18v3M3 9h3M3 15h3M18 9h3M18 15h3" />
+  </Icon>
+);
 export const SettingsIcon = () => (
   <Icon>
     <path d="M4 7h9M17 7h3M4 17h3M11 17h9" />

@@ -1,27 +1,57 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { ClassReport, CurvePoint, Evaluation } from '@platform/contract/evaluation';
+import type {
+  AnyEvaluation,
+  DetectionEvaluation,
+  Evaluation,
+  FoundBox,
+  MultiLabelEvaluation,
+} from '@platform/contract/evaluation';
+import { bytes, percent } from './quantities.ts';
+import { span } from './times.ts';
 
 /** What a page reads of an evaluation. Trainers of other versions may leave things out: then the page does too. */
 export interface EvaluationView {
-  accuracy: number;
-  macroF1: number | undefined;
+  /** The main one first. */
+  figures: readonly { name: string; value: string }[];
   count: number;
   heldOut: 'test' | 'validation';
   labels: readonly string[];
-  /** Rows: true class, columns: predicted class. */
+  /** Rows: true class, columns: predicted class. Of single-label classifiers only. */
   heat: readonly HeatRow[];
-  classes: readonly ClassReport[];
-  curve: readonly CurvePoint[];
+  /** Figures of each label; the columns depend on the kind of model. */
+  classes: { columns: readonly string[]; rows: readonly { label: string; cells: readonly string[] }[] };
+  curve: readonly object[];
   chosen: string | undefined;
-  scores: readonly { name: string; accuracy: number; macroF1: number }[];
+  /** The stages of training, each with its main figure. */
+  scores: readonly { name: string; value: string }[];
   pictures: { train: number; validation: number; test: number; skipped: number } | undefined;
   skipped: Evaluation['skipped'];
-  worst: Evaluation['worst'];
+  mistakes: readonly Mistake[];
   advice: readonly string[];
   side: number | undefined;
-  seconds: number | undefined;
-  model: Partial<Evaluation['model']>;
+  /** What it trained on and why not on more: "cpu: …". */
+  device: string | undefined;
   pretrained: string | undefined;
+}
+
+/** A held-out picture that went wrong. */
+export interface Mistake {
+  binaryDataId: string;
+  fileName: string;
+  /** "cup", what it shows. */
+  truth: string;
+  /** "pen (92 %)", what the model said. */
+  said: string;
+  boxes: readonly DrawnBox[];
+}
+/** Corners as shares of width and height. */
+export interface DrawnBox {
+  label: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  is: 'missed' | 'wrong';
 }
 
 export interface HeatCell {
@@ -51,33 +81,138 @@ function heatOf(labels: readonly string[], confusion: readonly (readonly number[
   });
 }
 
-/** Undefined for what is no evaluation of a classifier. */
+type Loose<T> = { [K in keyof T]?: T[K] | undefined };
+
+/** Main figures by the names in evaluation.json, in the order they are shown. */
+const shareNames: readonly (readonly [key: string, name: string])[] = [
+  ['accuracy', 'Accuracy'],
+  ['map50', 'mAP50'],
+  ['map75', 'mAP75'],
+  ['map', 'mAP50–95'],
+  ['micro_f1', 'Micro F1'],
+  ['macro_f1', 'Macro F1'],
+  ['exact_match', 'All labels right'],
+  ['mean_average_precision', 'Mean average precision'],
+];
+const mainKeys = ['accuracy', 'map50', 'micro_f1'] as const;
+
+const shareIn = (from: object | null | undefined, key: string): number | undefined => {
+  const value = (from as Record<string, unknown> | null | undefined)?.[key];
+  return typeof value === 'number' ? value : undefined;
+};
+
+/** The main figure of an evaluation or of one of its stages. */
+export function mainShare(from: object | null | undefined): { key: string; share: number } | undefined {
+  for (const key of mainKeys) {
+    const share = shareIn(from, key);
+    if (share !== undefined) return { key, share };
+  }
+  return undefined;
+}
+
+const classColumns: readonly (readonly [key: string, name: string])[] = [
+  ['ap50', 'AP50'],
+  ['ap75', 'AP75'],
+  ['average_precision', 'Avg. precision'],
+  ['precision', 'Precision'],
+  ['recall', 'Recall'],
+  ['f1', 'F1'],
+  ['threshold', 'Threshold'],
+  ['support', ''],
+];
+
+function classesOf(perClass: readonly object[], countWord: string): EvaluationView['classes'] {
+  const columns = classColumns.filter(([key]) => perClass.some((one) => shareIn(one, key) !== undefined));
+  const cell = (one: object, key: string): string => {
+    const value = shareIn(one, key);
+    if (value === undefined) return '';
+    if (key === 'support') return String(value);
+    return key === 'threshold' ? value.toFixed(2) : percent(value);
+  };
+  return {
+    columns: columns.map(([, name]) => name || countWord),
+    rows: perClass.map((one) => ({
+      label: String((one as Record<string, unknown>)['label'] ?? ''),
+      cells: columns.map(([key]) => cell(one, key)),
+    })),
+  };
+}
+
+const drawn = (box: Omit<FoundBox, 'score'>, is: DrawnBox['is']): DrawnBox => ({
+  label: box.label,
+  x: box.x_min_normalized,
+  y: box.y_min_normalized,
+  width: box.x_max_normalized - box.x_min_normalized,
+  height: box.y_max_normalized - box.y_min_normalized,
+  is,
+});
+
+const listed = (labels: readonly string[], otherwise: string): string => labels.join(', ') || otherwise;
+
+function mistakesOf(task: string, worst: readonly object[]): Mistake[] {
+  const mistakes = worst.flatMap((any): Mistake[] => {
+    const picture = any as Evaluation['worst'][number];
+    const head = { binaryDataId: picture.binary_data_id ?? '', fileName: picture.file_name, boxes: [] };
+    if (task === 'object_detection') {
+      const { missed, wrong } = any as DetectionEvaluation['worst'][number];
+      const boxes = [...missed.map((box) => drawn(box, 'missed')), ...wrong.map((box) => drawn(box, 'wrong'))];
+      const truth = listed([...new Set(missed.map((box) => box.label))], 'nothing missed');
+      const said = listed(
+        wrong.map((box) => `${box.label} (${percent(box.score, 0)})`),
+        'nothing wrong',
+      );
+      return boxes.length === 0 ? [] : [{ ...head, truth, said, boxes }];
+    }
+    if (task === 'multi_label_classification') {
+      const { labels, predicted } = any as MultiLabelEvaluation['worst'][number];
+      return [{ ...head, truth: listed(labels, 'no label'), said: listed(predicted, 'no label') }];
+    }
+    const { label, predicted, probability } = picture;
+    return label === predicted ? [] : [{ ...head, truth: label, said: `${predicted} (${percent(probability, 0)})` }];
+  });
+  return mistakes.filter((one) => one.binaryDataId !== '');
+}
+
+/** Undefined for what is no evaluation of a model that the platform knows. */
 export function evaluationView(json: JsonObject | undefined): EvaluationView | undefined {
-  if (json === undefined || typeof json['accuracy'] !== 'number') return undefined;
-  const from = json as unknown as Partial<Evaluation>;
+  const main = mainShare(json);
+  if (json === undefined || main === undefined) return undefined;
+  const from = json as unknown as Loose<AnyEvaluation> & { confusion?: number[][] };
   const labels = from.labels ?? [];
-  const scores = [
+  const { model, seconds } = from;
+  const stages = [
     { name: 'Probe', score: from.probe },
     { name: 'Fine-tuned', score: from.fine_tuned },
-  ].flatMap(({ name, score }) => (score ? [{ name, accuracy: score.accuracy, macroF1: score.macro_f1 }] : []));
+  ];
   return {
-    accuracy: json['accuracy'],
-    macroF1: from.macro_f1,
+    figures: [
+      ...shareNames.flatMap(([key, name]) => {
+        const share = shareIn(json, key);
+        return share === undefined ? [] : [{ name, value: percent(share) }];
+      }),
+      ...(seconds?.total === undefined ? [] : [{ name: 'Training and evaluation', value: span(seconds.total * 1000) }]),
+      ...(model?.size_bytes === undefined ? [] : [{ name: 'Model file', value: bytes(model.size_bytes) }]),
+      ...(model?.latency_ms === undefined
+        ? []
+        : [{ name: 'One prediction', value: `${model.latency_ms.toFixed(0)} ms` }]),
+    ],
     count: from.count ?? 0,
     heldOut: from.evaluated_on ?? 'test',
     labels,
-    heat: heatOf(labels, from.confusion ?? []),
-    classes: from.per_class ?? [],
+    heat: from.confusion ? heatOf(labels, from.confusion) : [],
+    classes: classesOf(from.per_class ?? [], from.task === 'object_detection' ? 'Boxes' : 'Pictures'),
     curve: from.curve ?? [],
     chosen: from.chosen,
-    scores,
+    scores: stages.flatMap(({ name, score }) => {
+      const share = shareIn(score, main.key);
+      return share === undefined ? [] : [{ name, value: percent(share) }];
+    }),
     pictures: from.pictures,
     skipped: from.skipped ?? [],
-    worst: from.worst ?? [],
+    mistakes: mistakesOf(from.task ?? '', from.worst ?? []),
     advice: from.advice ?? [],
     side: from.side,
-    seconds: from.seconds?.total,
-    model: from.model ?? {},
+    device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,
     pretrained: from.pretrained?.name,
   };
 }

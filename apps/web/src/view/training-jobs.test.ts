@@ -47,7 +47,12 @@ test('a running job shows phase, progress and what is left; a finished one its a
       trainingEnded: timestampFromMs(3000),
     }),
   );
-  assert.deepEqual([done.progress, done.phase, done.eta, done.accuracy, done.heldOut], [1, '', undefined, 0.905, 200]);
+  assert.deepEqual(
+    [done.progress, done.phase, done.eta, done.score],
+    [1, '', undefined, { name: 'accuracy', value: '90.5 %' }],
+  );
+  const detector = create(TrainingJobMetadataSchema, { score: { name: 'map50', value: 0.61 } });
+  assert.deepEqual(jobView(detector).score, { name: 'mAP50', value: '61.0 %' });
   assert.equal(runTime(done, 99_000), 2000);
 });
 
@@ -103,6 +108,75 @@ test('the confusion matrix is shared out by row, and an empty class is no divisi
   assert.equal(view?.heat[0]?.cells[0]?.isRight, true);
 });
 
+test('a detector: its figures, its columns, and what was missed or wrong as boxes', () => {
+  const box = {
+    label: 'cup',
+    x_min_normalized: 0.25,
+    y_min_normalized: 0,
+    x_max_normalized: 0.75,
+    y_max_normalized: 0.5,
+  };
+  const picture = { image_path: 'x', file_name: 'x.jpg', sha256: '1', binary_data_id: 'o/l/1' };
+  const view = evaluationView({
+    task: 'object_detection',
+    map50: 0.61,
+    map75: 0.4,
+    map: 0.35,
+    labels: ['cup'],
+    per_class: [
+      { label: 'cup', precision: 0.9, recall: 0.5, f1: 0.64, support: 20, ap50: 0.61, ap75: 0.4, threshold: 0.3 },
+    ],
+    probe: { map50: 0.3, map75: 0.1, map: 0.1 },
+    fine_tuned: { map50: 0.61, map75: 0.4, map: 0.35 },
+    worst: [
+      { ...picture, missed: [box], wrong: [{ ...box, label: 'pen', score: 0.87 }] },
+      { ...picture, missed: [], wrong: [] },
+    ],
+  });
+  assert.deepEqual(
+    view?.figures.map(({ name, value }) => [name, value]),
+    [
+      ['mAP50', '61.0 %'],
+      ['mAP75', '40.0 %'],
+      ['mAP50–95', '35.0 %'],
+    ],
+  );
+  assert.deepEqual(view?.classes, {
+    columns: ['AP50', 'AP75', 'Precision', 'Recall', 'F1', 'Threshold', 'Boxes'],
+    rows: [{ label: 'cup', cells: ['61.0 %', '40.0 %', '90.0 %', '50.0 %', '64.0 %', '0.30', '20'] }],
+  });
+  assert.deepEqual(view?.scores, [
+    { name: 'Probe', value: '30.0 %' },
+    { name: 'Fine-tuned', value: '61.0 %' },
+  ]);
+  assert.deepEqual(view?.heat, []);
+  assert.deepEqual(
+    view?.mistakes.map(({ truth, said, boxes }) => [truth, said, boxes.length, boxes[0]?.width, boxes[1]?.is]),
+    [['cup', 'pen (87 %)', 2, 0.5, 'wrong']],
+  );
+});
+
+test('several labels: figures and mistakes', () => {
+  const view = evaluationView({
+    task: 'multi_label_classification',
+    micro_f1: 0.9,
+    macro_f1: 0.8,
+    exact_match: 0.7,
+    mean_average_precision: 0.95,
+    labels: ['a', 'b'],
+    per_class: [{ label: 'a', precision: 1, recall: 1, f1: 1, support: 3, average_precision: 1, threshold: 0.5 }],
+    worst: [
+      { image_path: 'x', file_name: 'x', sha256: '1', binary_data_id: 'o/l/1', labels: ['a', 'b'], predicted: [] },
+    ],
+  });
+  assert.deepEqual(
+    view?.figures.map(({ name }) => name),
+    ['Micro F1', 'Macro F1', 'All labels right', 'Mean average precision'],
+  );
+  assert.deepEqual(view?.classes.columns, ['Avg. precision', 'Precision', 'Recall', 'F1', 'Threshold', 'Pictures']);
+  assert.deepEqual([view?.mistakes[0]?.truth, view?.mistakes[0]?.said], ['a, b', 'no label']);
+});
+
 test('what is no evaluation is none', () => {
   assert.equal(evaluationView(undefined), undefined);
   assert.equal(evaluationView({ f1: 1 }), undefined);
@@ -110,7 +184,7 @@ test('what is no evaluation is none', () => {
 });
 
 test('model names', () => {
-  for (const good of ['a', 'objects-10', '7.x_y']) assert.equal(modelNameProblem(good), undefined);
-  for (const bad of ['', '-a', 'a b', 'a/b', 'ü', 'x'.repeat(129)])
+  for (const good of ['a', 'objects-10', '7-x_y']) assert.equal(modelNameProblem(good), undefined);
+  for (const bad of ['', '-a', 'a b', 'a/b', 'a.b', 'ü', 'x'.repeat(129)])
     assert.equal(typeof modelNameProblem(bad), 'string');
 });

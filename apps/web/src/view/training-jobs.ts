@@ -1,4 +1,3 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import type { TrainingJobMetadata } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import {
   ModelFramework,
@@ -7,7 +6,9 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobMetric } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import type { Word } from './machine-status.ts';
-import { msOf, spanOf } from './times.ts';
+import { mainShare } from './evaluations.ts';
+import { counted, percent } from './quantities.ts';
+import { msOf, span, spanOf } from './times.ts';
 
 const statusWords: Readonly<Record<number, Word>> = {
   [TrainingStatus.PENDING]: { tone: 'quiet', text: 'Queued' },
@@ -53,8 +54,14 @@ export interface JobView {
   created: number | undefined;
   started: number | undefined;
   ended: number | undefined;
-  accuracy: number | undefined;
-  heldOut: number | undefined;
+  /** "90.5 %" and what it is a share of: accuracy, F1, mAP50. */
+  score: { name: string; value: string } | undefined;
+  /** Why a queued job does not start. */
+  waitingFor: string;
+  /** Of a custom job: the script and its version. */
+  script: { itemId: string; version: string } | undefined;
+  /** What else is known, in words. */
+  details: readonly (readonly [name: string, value: string])[];
   /** Package id `<organization>/<model>`, empty before the end. */
   modelId: string;
   failure: { what: string; cause: string } | undefined;
@@ -65,10 +72,24 @@ const active: readonly TrainingStatus[] = [
   TrainingStatus.IN_PROGRESS,
   TrainingStatus.CANCELING,
 ];
-const numberIn = (from: JsonObject | undefined, key: string): number | undefined => {
-  const value = from?.[key];
-  return typeof value === 'number' ? value : undefined;
-};
+const scoreNames: Readonly<Record<string, string>> = { accuracy: 'accuracy', micro_f1: 'micro F1', map50: 'mAP50' };
+
+/** Of the job's own score or, where only the evaluation has it, of that. */
+function scoreOf({ score, evaluation }: TrainingJobMetadata): JobView['score'] {
+  const found = score ? { key: score.name, share: score.value } : mainShare(evaluation);
+  return found && { name: scoreNames[found.key] ?? found.key, value: percent(found.share) };
+}
+
+function limitsText({ resources }: TrainingJobMetadata): string {
+  if (!resources) return '';
+  const { gpus, memoryMib, timeLimit } = resources;
+  const parts = [
+    gpus > 0 ? counted(gpus, 'GPU') : '',
+    timeLimit ? span(Number(timeLimit.seconds) * 1000) : '',
+    memoryMib > 0 ? `${memoryMib} MiB` : '',
+  ];
+  return parts.filter((part) => part !== '').join(', ');
+}
 
 export function jobView(job: TrainingJobMetadata): JobView {
   const { status } = job;
@@ -94,14 +115,39 @@ export function jobView(job: TrainingJobMetadata): JobView {
     created: msOf(job.createdOn),
     started: msOf(job.trainingStarted),
     ended: msOf(job.trainingEnded),
-    accuracy: numberIn(job.evaluation, 'accuracy'),
-    heldOut: numberIn(job.evaluation, 'count'),
+    score: scoreOf(job),
+    waitingFor: isActive ? job.waitingFor : '',
+    script: job.isCustomJob ? { itemId: job.registryItemId, version: job.registryItemVersion } : undefined,
+    details: (
+      [
+        ['Environment', job.containerVersion],
+        ['Limits', limitsText(job)],
+        ['Runner', job.runnerId],
+        ['Version of the data', job.datasetVersionId],
+        [
+          'Arguments',
+          Object.entries(job.arguments)
+            .map(([key, value]) => `${key}=${value}`)
+            .join(' '),
+        ],
+      ] as const
+    ).filter(([, value]) => value !== ''),
     modelId: job.syncedModelId,
     failure: isFailed
       ? { what: job.errorStatus?.message || 'The job failed without a reason.', cause: job.cause }
       : undefined,
   };
 }
+
+/** What the list can be narrowed to, by the word in the address. */
+export const statusFilters: Readonly<Record<string, { status: TrainingStatus; text: string }>> = {
+  all: { status: TrainingStatus.UNSPECIFIED, text: 'All' },
+  queued: { status: TrainingStatus.PENDING, text: 'Queued' },
+  running: { status: TrainingStatus.IN_PROGRESS, text: 'Running' },
+  completed: { status: TrainingStatus.COMPLETED, text: 'Completed' },
+  failed: { status: TrainingStatus.FAILED, text: 'Failed' },
+  canceled: { status: TrainingStatus.CANCELED, text: 'Canceled' },
+};
 
 /** How long a job has run or ran. */
 export const runTime = (job: JobView, now: number): number | undefined =>
@@ -134,7 +180,7 @@ function seriesOf(points: readonly Record<string, unknown>[], isWanted: (name: s
   };
 }
 
-const isShare = (name: string): boolean => /accuracy|f1|precision|recall/.test(name);
+const isShare = (name: string): boolean => /accuracy|f1|map|precision|recall/.test(name);
 
 /** Shares (0..1) and losses have scales of their own, so they get a chart each. */
 export function chartsOf(points: readonly Record<string, unknown>[]): { shares: Series; losses: Series } {
@@ -150,8 +196,8 @@ export const pointsOf = (metrics: readonly JobMetric[]): Record<string, unknown>
 /** Names of models become names of files. Undefined: the name is fine. */
 export function modelNameProblem(name: string): string | undefined {
   if (name === '') return 'Give the model a name.';
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(name)) {
-    return 'Use letters, digits, dots, dashes and underscores, at most 128; the first a letter or digit.';
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(name)) {
+    return 'Use letters, digits, dashes and underscores, at most 128; the first a letter or digit.';
   }
   return undefined;
 }

@@ -1,0 +1,136 @@
+import { useRef, useState } from 'react';
+import type { PointerEvent } from 'react';
+import { corners, frameBetween, moved, nudged, withCorner } from '../view/boxes.ts';
+import type { Box, Corner, Frame, Point } from '../view/boxes.ts';
+
+interface BoxCanvasProps {
+  source: string;
+  name: string;
+  boxes: readonly Box[];
+  selected: string | undefined;
+  onSelect: (id: string | undefined) => void;
+  onDraw: (frame: Frame) => void;
+  /** The end of a move: to be kept. */
+  onChange: (box: Box, frame: Frame) => void;
+  onRemove: (box: Box) => void;
+}
+
+/** What the pointer is about to do. */
+type Drag =
+  | { at: 'drawing'; from: Point; to: Point }
+  | { at: 'moving'; box: Box; from: Point; frame: Frame }
+  | { at: 'resizing'; box: Box; corner: Corner; frame: Frame };
+
+const cursors: Readonly<Record<Corner, string>> = {
+  'top left': 'nwse-resize',
+  'bottom right': 'nwse-resize',
+  'top right': 'nesw-resize',
+  'bottom left': 'nesw-resize',
+};
+
+/** The picture with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
+export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
+  const area = useRef<HTMLDivElement>(null);
+  const [drag, setDrag] = useState<Drag>();
+  const [pressed, setPressed] = useState<{ box: Box; frame: Frame }>();
+
+  const pointOf = (event: PointerEvent): Point => {
+    const place = area.current?.getBoundingClientRect();
+    if (!place) return { x: 0, y: 0 };
+    return { x: (event.clientX - place.left) / place.width, y: (event.clientY - place.top) / place.height };
+  };
+  const begin = (event: PointerEvent, next: Drag): void => {
+    if (event.button !== 0) return;
+    event.stopPropagation();
+    area.current?.setPointerCapture(event.pointerId);
+    setDrag(next);
+  };
+  const move = (event: PointerEvent): void => {
+    if (!drag) return;
+    const to = pointOf(event);
+    if (drag.at === 'drawing') setDrag({ ...drag, to });
+    else if (drag.at === 'moving') setDrag({ ...drag, frame: moved(drag.box, to.x - drag.from.x, to.y - drag.from.y) });
+    else setDrag({ ...drag, frame: withCorner(drag.box, drag.corner, to) });
+  };
+  const end = (): void => {
+    if (!drag) return;
+    setDrag(undefined);
+    if (drag.at === 'drawing') {
+      const frame = frameBetween(drag.from, drag.to);
+      if (frame) onDraw(frame);
+      else onSelect(undefined);
+    } else if (!isSame(drag.frame, drag.box)) onChange(drag.box, drag.frame);
+  };
+  /** Where a box is shown: while it is being moved not where it is kept. */
+  const shown = (box: Box): Frame => {
+    if (drag && drag.at !== 'drawing' && drag.box.id === box.id) return drag.frame;
+    return pressed?.box.id === box.id ? pressed.frame : box;
+  };
+  const drawing = drag?.at === 'drawing' ? frameBetween(drag.from, drag.to) : undefined;
+
+  return (
+    <div
+      className="box-canvas"
+      ref={area}
+      onPointerDown={(event) => begin(event, { at: 'drawing', from: pointOf(event), to: pointOf(event) })}
+      onPointerMove={move}
+      onPointerUp={end}
+      onPointerCancel={() => setDrag(undefined)}
+    >
+      <img src={source} alt={name} draggable={false} />
+      {boxes.map((box, at) => {
+        const isSelected = box.id === selected;
+        const frame = shown(box);
+        return (
+          <div
+            key={box.id}
+            className={isSelected ? 'box box-selected' : 'box'}
+            style={placed(frame)}
+            role="button"
+            tabIndex={0}
+            aria-pressed={isSelected}
+            aria-label={`Box ${at + 1}: ${box.label}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
+            onFocus={() => onSelect(box.id)}
+            onPointerDown={(event) => {
+              event.currentTarget.focus({ preventScroll: true });
+              begin(event, { at: 'moving', box, from: pointOf(event), frame: box });
+            }}
+            onKeyDown={(event) => {
+              if (event.key === 'Delete' || event.key === 'Backspace') return onRemove(box);
+              const next = nudged(frame, event.key, event.shiftKey);
+              if (!next) return;
+              event.preventDefault();
+              setPressed({ box, frame: next });
+            }}
+            onKeyUp={() => {
+              if (pressed?.box.id === box.id) onChange(box, pressed.frame);
+              setPressed(undefined);
+            }}
+          >
+            <span className="box-label">{box.label}</span>
+            {isSelected &&
+              corners.map((corner) => (
+                <span
+                  key={corner}
+                  className={`box-corner box-${corner.replace(' ', '-')}`}
+                  style={{ cursor: cursors[corner] }}
+                  onPointerDown={(event) => begin(event, { at: 'resizing', box, corner, frame: box })}
+                />
+              ))}
+          </div>
+        );
+      })}
+      {drawing && <div className="box box-selected" style={placed(drawing)} />}
+    </div>
+  );
+}
+
+const share = (value: number): string => `${(value * 100).toFixed(3)}%`;
+const placed = ({ xMin, yMin, xMax, yMax }: Frame) => ({
+  left: share(xMin),
+  top: share(yMin),
+  width: share(xMax - xMin),
+  height: share(yMax - yMin),
+});
+const isSame = (a: Frame, b: Frame): boolean =>
+  a.xMin === b.xMin && a.yMin === b.yMin && a.xMax === b.xMax && a.yMax === b.yMax;

@@ -1,0 +1,73 @@
+import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { Note } from '../parts/messages.tsx';
+import { useSession } from '../session.tsx';
+import { judge } from '../view/material.ts';
+import { counted } from '../view/quantities.ts';
+import { useLabelCounts, useLabelled } from './label-counts.ts';
+
+/** Pictures per label, and what is missing before a model can be trained. */
+export function DatasetCounts({ datasetId }: { datasetId: string }) {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const tags = useLabelCounts(organizationId, datasetId, 'tags').data;
+  const boxes = useLabelCounts(organizationId, datasetId, 'boxes').data;
+  const names = tags?.labels.map(({ label }) => label) ?? [];
+  const labelled = useLabelled(organizationId, datasetId, 'tags', names);
+  if (!tags || !boxes || tags.pictures === 0) return null;
+  const hasBoxes = boxes.labels.length > 0;
+  const isOnlyBoxes = hasBoxes && tags.labels.length === 0;
+  const judgement = isOnlyBoxes
+    ? judge(ModelType.OBJECT_DETECTION, boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
+    : judge(ModelType.SINGLE_LABEL_CLASSIFICATION, tags, new Set(names), labelled);
+  const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
+  const most = Math.max(1, ...tags.labels.map((one) => one.pictures), ...boxes.labels.map((one) => one.pictures));
+  const of = (from: typeof tags, label: string): number =>
+    from.labels.find((one) => one.label === label)?.pictures ?? 0;
+  return (
+    <details className="card" open={byLabel.length <= 12}>
+      <summary className="card-head">
+        <h2>Labels</h2>
+        <span className="soft small">
+          {counted(byLabel.length, 'label')}
+          {labelled !== undefined && labelled < tags.pictures && ` · ${tags.pictures - labelled} without a label`}
+        </span>
+      </summary>
+      <div className="card-body">
+        {byLabel.length > 0 && (
+          <table className="label-counts">
+            <thead className="hidden-text">
+              <tr>
+                <th scope="col">Label</th>
+                <th scope="col">Share</th>
+                <th scope="col">Pictures</th>
+              </tr>
+            </thead>
+            <tbody>
+              {byLabel.map((label) => (
+                <tr key={label}>
+                  <th scope="row" className="break">
+                    {label}
+                  </th>
+                  <td aria-hidden="true">
+                    <span className="bar">
+                      <span style={{ width: `${(Math.max(of(tags, label), of(boxes, label)) / most) * 100}%` }} />
+                    </span>
+                  </td>
+                  <td className="number">
+                    {of(tags, label)}
+                    {hasBoxes && <span className="soft"> · {of(boxes, label)} with boxes</span>}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+        {[...judgement.problems, ...judgement.advice].map((text) => (
+          <Note key={text} tone={judgement.problems.includes(text) ? 'warn' : 'busy'}>
+            <p>{text}</p>
+          </Note>
+        ))}
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,29 @@
+import type { BrowserFile } from './picture-uploads.ts';
+
+const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
+  new Promise((resolve, reject) => entry.file(resolve, reject));
+const portionOf = (reader: FileSystemDirectoryReader): Promise<FileSystemEntry[]> =>
+  new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+
+async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[]> {
+  const place = path === '' ? entry.name : `${path}/${entry.name}`;
+  if (entry.isFile) {
+    const source = await fileOf(entry as FileSystemFileEntry);
+    // A file that lies in no folder has no path, as in a file dialog.
+    return [{ source, name: source.name, path: path === '' ? '' : place, size: source.size }];
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  const found: BrowserFile[] = [];
+  for (let some = await portionOf(reader); some.length > 0; some = await portionOf(reader))
+    for (const one of some) found.push(...(await below(one, place)));
+  return found;
+}
+
+/** Dropped files and what is in dropped folders. Must be called while the drop is handled; several folders are one set. */
+export async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
+  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  const folders = entries.filter((entry) => entry.isDirectory);
+  // Folders dropped side by side are labels; one alone holds them.
+  const root = folders.length > 1 ? 'dropped' : '';
+  return (await Promise.all(entries.map((entry) => below(entry, root)))).flat();
+}

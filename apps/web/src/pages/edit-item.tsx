@@ -1,0 +1,70 @@
+import { useMutation } from '@connectrpc/connect-query';
+import { AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { useState } from 'react';
+import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FailureNote } from '../parts/messages.tsx';
+import { visibilityTexts } from '../view/scripts.ts';
+import { SelectField, TextField } from './submit-fields.tsx';
+
+const visibilities = [Visibility.PRIVATE, Visibility.PUBLIC, Visibility.PUBLIC_UNLISTED] as const;
+
+/** Description and visibility of a model or a script. */
+export function EditItem({ item, onClose }: { item: RegistryItem; onClose: () => void }) {
+  const [description, setDescription] = useState(item.description);
+  const [url, setUrl] = useState(item.url);
+  const [visibility, setVisibility] = useState<Visibility>(item.visibility);
+  const change = useMutation(AppService.method.updateRegistryItem, { onSuccess: onClose });
+  const isUndescribed = visibility !== Visibility.PRIVATE && description.trim() === '';
+  const save = (): void =>
+    change.mutate({
+      itemId: item.itemId,
+      type: item.type,
+      description: description.trim(),
+      url: url.trim(),
+      visibility,
+      ...(item.metadata.case === 'mlTrainingMetadata' && {
+        metadata: {
+          case: 'updateMlTrainingMetadata' as const,
+          value: {
+            modelType: item.metadata.value.modelType,
+            modelFramework: item.metadata.value.modelFramework,
+            draft: item.metadata.value.draft,
+          },
+        },
+      }),
+    });
+  return (
+    <Sheet title={item.name} isOpen onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save();
+        }}
+      >
+        <TextField
+          label="Description"
+          value={description}
+          onChange={setDescription}
+          problem={isUndescribed ? 'Whatever others can see needs a description.' : undefined}
+        />
+        <TextField label="Page about it" value={url} onChange={setUrl} placeholder="https://" />
+        <SelectField
+          label="Visible to"
+          value={String(visibility)}
+          onChange={(value) => setVisibility(visibilities.find((one) => String(one) === value) ?? visibility)}
+          options={visibilities.map((one) => ({ value: String(one), text: visibilityWords[one] ?? '' }))}
+        />
+        {change.error && <FailureNote error={change.error} />}
+        <FormFoot verb="Save" isDisabled={isUndescribed || change.isPending} onClose={onClose} />
+      </form>
+    </Sheet>
+  );
+}
+
+const visibilityWords: Readonly<Record<number, string>> = {
+  [Visibility.PRIVATE]: 'the organization (private)',
+  [Visibility.PUBLIC]: `everybody on this server (${visibilityTexts[Visibility.PUBLIC]})`,
+  [Visibility.PUBLIC_UNLISTED]: 'everybody who knows its name (not listed)',
+};

@@ -1,0 +1,85 @@
+import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { Transport } from '@connectrpc/connect';
+import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
+import {
+  BinaryDataByFilterRequestSchema,
+  DataService,
+  TagsFilterType,
+} from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { useQuery } from '@tanstack/react-query';
+import { labelsAmong } from '../view/training-jobs.ts';
+import type { Material } from '../view/material.ts';
+
+type Filter = MessageInitShape<typeof FilterSchema>;
+interface Base {
+  organizationIds: string[];
+  datasetId: string;
+}
+export type LabelKind = 'tags' | 'boxes';
+
+/** Questions at the same time: few enough to leave connections for the page. */
+const lanes = 4;
+
+async function countOf(transport: Transport, filter: Filter, signal: AbortSignal): Promise<number> {
+  const request = create(BinaryDataByFilterRequestSchema, { dataRequest: { filter }, countOnly: true });
+  const { count } = await callUnaryMethod(transport, DataService.method.binaryDataByFilter, request, { signal });
+  return Number(count);
+}
+
+/** Pictures with any of the labels. */
+const withAny = (base: Base, kind: LabelKind, labels: readonly string[]): Filter =>
+  kind === 'boxes'
+    ? { ...base, bboxLabels: [...labels] }
+    : { ...base, tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [...labels] } };
+
+async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<string[]> {
+  const { boundingBoxLabelsByFilter, tagsByFilter } = DataService.method;
+  if (kind === 'boxes')
+    return (
+      await callUnaryMethod(transport, boundingBoxLabelsByFilter, { filter: base }, { signal })
+    ).labels.toSorted();
+  return labelsAmong((await callUnaryMethod(transport, tagsByFilter, { filter: base }, { signal })).tags);
+}
+
+async function materialOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<Material> {
+  const [pictures, labels] = await Promise.all([
+    countOf(transport, base, signal),
+    labelsOf(transport, base, kind, signal),
+  ]);
+  const counts: number[] = [];
+  const waiting = labels.entries();
+  const lane = async (): Promise<void> => {
+    for (const [at, label] of waiting) counts[at] = await countOf(transport, withAny(base, kind, [label]), signal);
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  return { pictures, labels: labels.map((label, at) => ({ label, pictures: counts[at] ?? 0 })) };
+}
+
+/** Pictures of a dataset per label: of its tags, or of the boxes in its pictures. */
+export function useLabelCounts(organizationId: string, datasetId: string, kind: LabelKind) {
+  const transport = useTransport();
+  return useQuery({
+    queryKey: ['label-counts', organizationId, datasetId, kind],
+    enabled: datasetId !== '',
+    queryFn: ({ signal }) => materialOf(transport, { organizationIds: [organizationId], datasetId }, kind, signal),
+  });
+}
+
+/** How many pictures carry at least one of the labels. */
+export function useLabelled(
+  organizationId: string,
+  datasetId: string,
+  kind: LabelKind,
+  labels: readonly string[],
+): number | undefined {
+  const transport = useTransport();
+  const query = useQuery({
+    queryKey: ['labelled', organizationId, datasetId, kind, labels],
+    enabled: datasetId !== '' && labels.length > 0,
+    queryFn: ({ signal }) =>
+      countOf(transport, withAny({ organizationIds: [organizationId], datasetId }, kind, labels), signal),
+  });
+  return query.data;
+}

@@ -1,0 +1,302 @@
+import { createConnectQueryKey, useMutation, useQuery } from '@connectrpc/connect-query';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { BinaryDataByFilterResponse, BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { useQueryClient } from '@tanstack/react-query';
+import type { InfiniteData } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { BackIcon, CrossIcon } from '../parts/icons.tsx';
+import { FailureNote, Waiting } from '../parts/messages.tsx';
+import { useSession } from '../session.tsx';
+import { bytes } from '../view/quantities.ts';
+import { bothMoments, msOf } from '../view/times.ts';
+import type { Box } from '../view/boxes.ts';
+import { BoxCanvas } from './box-canvas.tsx';
+import { useBoxEdits } from './box-edits.ts';
+import { useLabelCounts } from './label-counts.ts';
+import { TextField } from './submit-fields.tsx';
+
+const route = getRouteApi('/datasets/$datasetId/picture');
+
+/** One picture of a dataset: its labels and its boxes, to be changed. */
+export function PicturePage() {
+  const { datasetId } = route.useParams();
+  const { id } = route.useSearch();
+  const query = useQuery(DataService.method.binaryDataByIDs, { binaryDataIds: [id] }, { staleTime: 0, gcTime: 0 });
+  const metadata = query.data?.data[0]?.metadata;
+  const name = metadata?.fileName || 'Picture';
+  return (
+    <div className="page page-wide">
+      <title>{`${name} · Platform`}</title>
+      <div className="page-head">
+        <div>
+          <Link to="/datasets/$datasetId" params={{ datasetId }} className="crumb">
+            <BackIcon />
+            Dataset
+          </Link>
+          <h1 className="break">{name}</h1>
+        </div>
+        <Neighbours datasetId={datasetId} id={id} />
+      </div>
+      {query.error && <FailureNote error={query.error} />}
+      {metadata ? <PictureDesk key={id} metadata={metadata} datasetId={datasetId} /> : !query.error && <Waiting />}
+    </div>
+  );
+}
+
+/** The pictures beside it in the list that the reader came from. */
+function Neighbours({ datasetId, id }: { datasetId: string; id: string }) {
+  const { organization } = useSession();
+  const queries = useQueryClient();
+  const lists = queries.getQueriesData<InfiniteData<BinaryDataByFilterResponse>>({
+    queryKey: ['pictures', organization.organizationId, datasetId],
+  });
+  const ids = lists
+    .map(
+      ([, list]) => list?.pages.flatMap((page) => page.data.map(({ metadata }) => metadata?.binaryDataId ?? '')) ?? [],
+    )
+    .find((list) => list.includes(id));
+  if (!ids) return null;
+  const at = ids.indexOf(id);
+  return (
+    <nav aria-label="Pictures" className="row">
+      {(
+        [
+          [at - 1, 'Previous'],
+          [at + 1, 'Next'],
+        ] as const
+      ).map(([to, text]) => {
+        const target = ids[to];
+        return target === undefined ? (
+          <span key={text} className="button" aria-disabled="true">
+            {text}
+          </span>
+        ) : (
+          <Link
+            key={text}
+            className="button"
+            to="/datasets/$datasetId/picture"
+            params={{ datasetId }}
+            search={{ id: target }}
+            replace
+          >
+            {text}
+          </Link>
+        );
+      })}
+    </nav>
+  );
+}
+
+const boxesOf = (metadata: BinaryMetadata): Box[] =>
+  (metadata.annotations?.bboxes ?? []).map((box) => ({
+    id: box.id,
+    label: box.label,
+    xMin: box.xMinNormalized,
+    yMin: box.yMinNormalized,
+    xMax: box.xMaxNormalized,
+    yMax: box.yMaxNormalized,
+  }));
+
+/** Where a box lands that is added without a pointer. */
+const middle = { xMin: 0.35, yMin: 0.35, xMax: 0.65, yMax: 0.65 };
+
+function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datasetId: string }) {
+  const { organization } = useSession();
+  const { binaryDataId } = metadata;
+  const { boxes, done, isBusy, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
+  const [selected, setSelected] = useState<string>();
+  const known =
+    useLabelCounts(organization.organizationId, datasetId, 'boxes').data?.labels.map((one) => one.label) ?? [];
+  const [label, setLabel] = useState(() => boxesOf(metadata).at(-1)?.label ?? '');
+  const labels = [...new Set([...known, ...boxes.map((box) => box.label)])].toSorted();
+  const nextLabel = label.trim() || labels[0] || '';
+  const chosen = boxes.find((box) => box.id === selected);
+  const add = async (frame: typeof middle): Promise<void> => {
+    if (nextLabel === '') return;
+    const kept = await edit({ do: 'add', box: { id: '', label: nextLabel, ...frame } });
+    if (kept?.do === 'add') setSelected(kept.box.id);
+  };
+  const remove = (box: Box): void => {
+    setSelected(undefined);
+    void edit({ do: 'remove', box });
+  };
+  const relabel = (text: string): void => {
+    setLabel(text);
+    if (chosen && labels.includes(text) && text !== chosen.label)
+      void edit({ do: 'change', before: chosen, after: { ...chosen, label: text } });
+  };
+  return (
+    <div
+      className="picture-desk"
+      onKeyDown={(event) => {
+        const isUndo =
+          event.key === 'z' && (event.ctrlKey || event.metaKey) && !(event.target instanceof HTMLInputElement);
+        if (!isUndo) return;
+        event.preventDefault();
+        void undo();
+      }}
+    >
+      <div className="stack-tight">
+        <BoxCanvas
+          source={`/data/${binaryDataId}`}
+          name={metadata.fileName}
+          boxes={boxes}
+          selected={selected}
+          onSelect={setSelected}
+          onDraw={(frame) => void add(frame)}
+          onChange={(box, frame) => void edit({ do: 'change', before: box, after: { ...box, ...frame } })}
+          onRemove={remove}
+        />
+        <p className="small soft">
+          {bytes(metadata.fileSizeBytes)} · {bothMoments(msOf(metadata.timeRequested) ?? 0)}
+        </p>
+      </div>
+      <div className="stack">
+        {error !== undefined && <FailureNote error={error} />}
+        <section className="card" aria-label="Boxes">
+          <div className="card-head">
+            <h2>Boxes</h2>
+            <button
+              type="button"
+              className="button button-small push"
+              disabled={done.length === 0 || isBusy}
+              onClick={() => void undo()}
+            >
+              Undo
+            </button>
+          </div>
+          <div className="card-body">
+            <TextField
+              label="Label of the next box"
+              value={label}
+              onChange={relabel}
+              list={labels}
+              placeholder={labels[0] ?? 'for example cup'}
+              hint={
+                nextLabel === ''
+                  ? 'Name what you are going to frame, then draw on the picture.'
+                  : 'Draw on the picture, or:'
+              }
+            />
+            <button
+              type="button"
+              className="button"
+              disabled={nextLabel === '' || isBusy}
+              onClick={() => void add(middle)}
+            >
+              Add a box in the middle
+            </button>
+            {boxes.length > 0 && (
+              <ul className="box-list">
+                {boxes.map((box, at) => (
+                  <li key={box.id} className="row">
+                    <button
+                      type="button"
+                      className={box.id === selected ? 'choice box-chosen' : 'choice'}
+                      aria-pressed={box.id === selected}
+                      onClick={() => setSelected(box.id)}
+                    >
+                      {at + 1}. {box.label}
+                    </button>
+                    {box.id === selected && nextLabel !== box.label && (
+                      <button
+                        type="button"
+                        className="button button-small"
+                        onClick={() => void edit({ do: 'change', before: box, after: { ...box, label: nextLabel } })}
+                      >
+                        Call it {nextLabel}
+                      </button>
+                    )}
+                    <button
+                      type="button"
+                      className="button button-quiet button-small button-icon push"
+                      aria-label={`Remove box ${at + 1}, ${box.label}`}
+                      onClick={() => remove(box)}
+                    >
+                      <CrossIcon />
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </div>
+        </section>
+        <Tags binaryDataId={binaryDataId} start={metadata.captureMetadata?.tags ?? []} datasetId={datasetId} />
+      </div>
+    </div>
+  );
+}
+
+/** Labels of the whole picture. */
+function Tags({
+  binaryDataId,
+  start,
+  datasetId,
+}: {
+  binaryDataId: string;
+  start: readonly string[];
+  datasetId: string;
+}) {
+  const { organization } = useSession();
+  const queries = useQueryClient();
+  const [tags, setTags] = useState(start);
+  const [text, setText] = useState('');
+  const known =
+    useLabelCounts(organization.organizationId, datasetId, 'tags').data?.labels.map((one) => one.label) ?? [];
+  const stale = (): void =>
+    void queries.invalidateQueries({
+      queryKey: createConnectQueryKey({ schema: DataService.method.tagsByFilter, cardinality: 'finite' }),
+    });
+  const addition = useMutation(DataService.method.addTagsToBinaryDataByIDs, { onSuccess: stale });
+  const removal = useMutation(DataService.method.removeTagsFromBinaryDataByIDs, { onSuccess: stale });
+  const add = async (): Promise<void> => {
+    const tag = text.trim();
+    if (tag === '' || tags.includes(tag)) return;
+    await addition.mutateAsync({ binaryDataIds: [binaryDataId], tags: [tag] });
+    setTags((now) => [...now, tag]);
+    setText('');
+  };
+  const remove = async (tag: string): Promise<void> => {
+    await removal.mutateAsync({ binaryDataIds: [binaryDataId], tags: [tag] });
+    setTags((now) => now.filter((one) => one !== tag));
+  };
+  const error = addition.error ?? removal.error;
+  return (
+    <section className="card" aria-label="Labels">
+      <div className="card-head">
+        <h2>Labels of the whole picture</h2>
+      </div>
+      <form
+        className="card-body"
+        onSubmit={(event) => {
+          event.preventDefault();
+          add().catch(() => {}); // shown below
+        }}
+      >
+        {tags.length > 0 && (
+          <div className="row">
+            {tags.map((tag) => (
+              <span key={tag} className="choice">
+                {tag}
+                <button
+                  type="button"
+                  className="button button-quiet button-small button-icon"
+                  aria-label={`Remove the label ${tag}`}
+                  onClick={() => void remove(tag).catch(() => {})}
+                >
+                  <CrossIcon />
+                </button>
+              </span>
+            ))}
+          </div>
+        )}
+        <TextField label="Another label" value={text} onChange={setText} list={known} />
+        <button type="submit" className="button" disabled={text.trim() === '' || addition.isPending}>
+          Add label
+        </button>
+        {error && <FailureNote error={error} />}
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,13 @@
+import { Link } from '@tanstack/react-router';
+
+/** The two things that the registry holds. */
+export const RegistryTabs = () => (
+  <nav aria-label="Registry" className="row">
+    <Link to="/models" className="choice choice-link">
+      Models
+    </Link>
+    <Link to="/scripts" className="choice choice-link">
+      Training scripts
+    </Link>
+  </nav>
+);

@@ -1,0 +1,173 @@
+import { useMutation, useQuery } from '@connectrpc/connect-query';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { CodeBlock } from '../parts/copying.tsx';
+import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { BackIcon, PlusIcon, RunnerIcon } from '../parts/icons.tsx';
+import { Empty, FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import { Badge } from '../parts/words.tsx';
+import { useSession } from '../session.tsx';
+import { joinCommand, runnerView } from '../view/runners.ts';
+import type { RunnerView } from '../view/runners.ts';
+import { TextField } from './submit-fields.tsx';
+
+const refreshMs = 3000;
+
+/** The computers that run training jobs. */
+export function RunnersPage() {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const list = useQuery(RunnerService.method.listRunners, { organizationId }, { refetchInterval: refreshMs });
+  const runners = list.data?.runners.map(runnerView);
+  const [isAdding, setAdding] = useState(false);
+  const add = (
+    <button type="button" className="button button-main" onClick={() => setAdding(true)}>
+      <PlusIcon />
+      Add runner
+    </button>
+  );
+  return (
+    <div className="page">
+      <title>Runners · Platform</title>
+      <div className="page-head">
+        <div>
+          <Link to="/training" className="crumb">
+            <BackIcon />
+            Training
+          </Link>
+          <h1>Runners</h1>
+          <p className="soft">The computers that run training jobs.</p>
+        </div>
+        {add}
+      </div>
+      {list.error && <FailureNote error={list.error} />}
+      <div className="card">
+        {runners === undefined ? (
+          !list.error && <Waiting />
+        ) : runners.length === 0 ? (
+          <Empty icon={<RunnerIcon />} title="No runner has asked for work yet">
+            <p>Jobs wait until one does. Any computer that reaches this server can be one.</p>
+          </Empty>
+        ) : (
+          <RunnerTable runners={runners} />
+        )}
+      </div>
+      {runners
+        ?.filter((one) => one.noScriptsBecause !== '')
+        .map((one) => (
+          <Note key={one.id} tone="warn">
+            <p>
+              {one.host} runs no training scripts: {one.noScriptsBecause}
+            </p>
+          </Note>
+        ))}
+      {isAdding && <AddRunner onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+const RunnerTable = ({ runners }: { runners: readonly RunnerView[] }) => (
+  <table className="table table-cards">
+    <thead>
+      <tr>
+        <th scope="col">Computer</th>
+        <th scope="col">State</th>
+        <th scope="col">Seen</th>
+        <th scope="col">Runs jobs on</th>
+        <th scope="col" className="number">
+          GPUs
+        </th>
+        <th scope="col">Model types</th>
+        <th scope="col">Scripts</th>
+        <th scope="col">Version</th>
+      </tr>
+    </thead>
+    <tbody>
+      {runners.map((one) => (
+        <tr key={one.id}>
+          <td className="lead break" title={one.id}>
+            {one.host}
+          </td>
+          <td data-label="State">
+            {one.jobId ? (
+              <Link to="/training/$jobId" params={{ jobId: one.jobId }}>
+                <Badge word={one.state} />
+              </Link>
+            ) : (
+              <Badge word={one.state} />
+            )}
+          </td>
+          <td data-label="Seen" className="no-wrap">
+            <Ago at={one.lastSeen} />
+          </td>
+          <td data-label="Runs jobs on">{one.executor}</td>
+          <td data-label="GPUs" className="number">
+            {one.gpus}
+          </td>
+          <td data-label="Model types">{one.models.join(', ')}</td>
+          <td data-label="Scripts">{one.containers.join(', ') || 'no'}</td>
+          <td data-label="Version">{one.version}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);
+
+/** Makes a key of role runner and shows the command that uses it, once. */
+function AddRunner({ onClose }: { onClose: () => void }) {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const [name, setName] = useState('runner');
+  const creation = useMutation(AppService.method.createKey);
+  if (creation.data)
+    return (
+      <Sheet
+        title="Start the runner"
+        lead="On that computer, in a checkout of this repository (Linux, Node 24). The key is shown this once."
+        isOpen
+        onClose={onClose}
+      >
+        <CodeBlock
+          text={joinCommand(window.location.origin, creation.data.id, creation.data.key)}
+          label="command that joins the runner"
+        />
+        <p className="small soft">
+          The key lets it take training jobs and read their pictures, nothing else. Settings can delete it.
+        </p>
+        <div className="dialog-foot">
+          <button type="button" className="button button-main" onClick={onClose}>
+            I have copied it
+          </button>
+        </div>
+      </Sheet>
+    );
+  return (
+    <Sheet title="Add runner" lead="It signs in with an API key of its own." isOpen onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          creation.mutate({
+            name: name.trim(),
+            authorizations: [
+              {
+                authorizationType: 'role',
+                authorizationId: 'organization_runner',
+                resourceType: 'organization',
+                resourceId: organizationId,
+                organizationId,
+              },
+            ],
+          });
+        }}
+      >
+        <TextField label="Name of the key" value={name} onChange={setName} />
+        {creation.error && <FailureNote error={creation.error} />}
+        <FormFoot verb="Create key" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
+      </form>
+    </Sheet>
+  );
+}

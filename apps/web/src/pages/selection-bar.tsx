@@ -1,0 +1,74 @@
+import { useMutation } from '@connectrpc/connect-query';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { useState } from 'react';
+import { Confirm } from '../parts/dialogs.tsx';
+import { FailureNote } from '../parts/messages.tsx';
+import { counted } from '../view/quantities.ts';
+import { TextField } from './submit-fields.tsx';
+
+interface SelectionBarProps {
+  datasetId: string;
+  selected: ReadonlySet<string>;
+  /** Labels in use, offered while typing. */
+  labels: readonly string[];
+  onClear: () => void;
+  /** Something was changed. */
+  onDone: () => void;
+}
+
+/** What can be done with the pictures that are selected. */
+export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: SelectionBarProps) {
+  const [label, setLabel] = useState('');
+  const [isRemoving, setRemoving] = useState(false);
+  const binaryDataIds = [...selected];
+  const addition = useMutation(DataService.method.addTagsToBinaryDataByIDs, { onSuccess: onDone });
+  const removal = useMutation(DataService.method.removeTagsFromBinaryDataByIDs, { onSuccess: onDone });
+  const leaving = useMutation(DataService.method.removeBinaryDataFromDatasetByIDs, {
+    onSuccess: () => (onClear(), onDone()),
+  });
+  const tags = [label.trim()];
+  const isIdle = label.trim() === '' || addition.isPending || removal.isPending;
+  const error = addition.error ?? removal.error ?? leaving.error;
+  return (
+    <section className="card card-body selection-bar" aria-label="Selected pictures">
+      <form
+        className="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          addition.mutate({ binaryDataIds, tags });
+        }}
+      >
+        <strong role="status">{counted(selected.size, 'picture')} selected</strong>
+        <button type="button" className="button button-small button-quiet" onClick={onClear}>
+          Select none
+        </button>
+        <span className="selection-label">
+          <TextField label="Label" value={label} onChange={setLabel} list={labels} />
+        </span>
+        <button type="submit" className="button" disabled={isIdle}>
+          Add label
+        </button>
+        <button
+          type="button"
+          className="button"
+          disabled={isIdle}
+          onClick={() => removal.mutate({ binaryDataIds, tags })}
+        >
+          Remove label
+        </button>
+        <button type="button" className="button push" onClick={() => setRemoving(true)}>
+          Take out of the dataset
+        </button>
+      </form>
+      {error && <FailureNote error={error} />}
+      <Confirm
+        title={`Take ${counted(selected.size, 'picture')} out of this dataset?`}
+        text="They are not deleted, and other datasets keep them."
+        verb="Take out"
+        isOpen={isRemoving}
+        onClose={() => setRemoving(false)}
+        onConfirm={() => leaving.mutate({ datasetId, binaryDataIds })}
+      />
+    </section>
+  );
+}

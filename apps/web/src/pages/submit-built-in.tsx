@@ -1,0 +1,202 @@
+import { useMutation } from '@connectrpc/connect-query';
+import {
+  MLTrainingService,
+  ModelFramework,
+  ModelType,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { madeFrameworks } from '@platform/contract/trainer-settings';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { FailureNote, Note } from '../parts/messages.tsx';
+import { useClock } from '../parts/time.tsx';
+import { useSession } from '../session.tsx';
+import { judge } from '../view/material.ts';
+import { versionStamp } from '../view/times.ts';
+import { modelNameProblem, modelTypeText } from '../view/training-jobs.ts';
+import { useLabelCounts, useLabelled } from './label-counts.ts';
+import { LimitFields, limitsProblem, resourcesOf, SelectField, TextField, useLimits } from './submit-fields.tsx';
+import type { SubmitProps } from './submit-page.tsx';
+
+const types = [
+  ModelType.SINGLE_LABEL_CLASSIFICATION,
+  ModelType.MULTI_LABEL_CLASSIFICATION,
+  ModelType.OBJECT_DETECTION,
+] as const;
+const typeHints: Readonly<Record<number, string>> = {
+  [ModelType.SINGLE_LABEL_CLASSIFICATION]: 'Which one of the labels does a picture show?',
+  [ModelType.MULTI_LABEL_CLASSIFICATION]: 'Which of the labels does a picture show, any number of them?',
+  [ModelType.OBJECT_DETECTION]: 'Where in a picture are things, and which? Learns from boxes.',
+};
+const kindOf = {
+  [ModelType.SINGLE_LABEL_CLASSIFICATION]: 'single_label_classification',
+  [ModelType.MULTI_LABEL_CLASSIFICATION]: 'multi_label_classification',
+  [ModelType.OBJECT_DETECTION]: 'object_detection',
+} as const;
+const frameworks = {
+  tflite: { value: ModelFramework.TFLITE, text: 'TFLite, with ONNX beside it' },
+  onnx: { value: ModelFramework.ONNX, text: 'ONNX' },
+} as const;
+const noLabels: ReadonlySet<string> = new Set();
+
+/** Trains one of the model types that the platform knows. */
+export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
+  const { organization } = useSession();
+  const { organizationId } = organization;
+  const clock = useClock();
+  const navigate = useNavigate();
+  const [type, setType] = useState<(typeof types)[number]>(types[0]);
+  const [recipe, setRecipe] = useState('auto');
+  const [framework, setFramework] = useState('');
+  const [name, setName] = useState(() => suggestion(datasets.find(({ id }) => id === datasetId)?.name ?? ''));
+  const [version, setVersion] = useState(() => versionStamp(clock.wall()));
+  const [left, setLeft] = useState(noLabels);
+  const [limits, setLimits] = useLimits();
+  const [isTried, setTried] = useState(false);
+  const labelKind = type === ModelType.OBJECT_DETECTION ? 'boxes' : 'tags';
+  const counts = useLabelCounts(organizationId, datasetId, labelKind);
+  const material = counts.data;
+  const chosen = (material?.labels ?? []).map(({ label }) => label).filter((label) => !left.has(label));
+  const labelled = useLabelled(organizationId, datasetId, labelKind, chosen);
+  const judgement = material && judge(type, material, new Set(chosen), labelled);
+  const submission = useMutation(MLTrainingService.method.submitTrainingJob, {
+    onSuccess: ({ id }) => navigate({ to: '/training/$jobId', params: { jobId: id } }),
+  });
+  const nameProblem = modelNameProblem(name);
+  const versionProblem = version.trim() === '' ? 'Give the version a name; it is never used twice.' : undefined;
+  const made = madeFrameworks[kindOf[type]];
+  const submit = (): void => {
+    setTried(true);
+    if (nameProblem ?? versionProblem ?? limitsProblem(limits)) return;
+    if (judgement === undefined || judgement.problems.length > 0) return;
+    submission.mutate({
+      organizationId,
+      datasetId,
+      modelName: name,
+      modelVersion: version.trim(),
+      modelType: type,
+      tags: chosen,
+      modelFramework: made.find((one) => one === framework) ? frameworks[framework as 'onnx'].value : 0,
+      arguments: recipe === 'auto' ? {} : { recipe },
+      resources: resourcesOf(limits),
+    });
+  };
+  const toggle = (label: string): void =>
+    setLeft((now) => (now.has(label) ? new Set([...now].filter((one) => one !== label)) : new Set([...now, label])));
+
+  return (
+    <form
+      className="card card-body"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+    >
+      <div className="form-grid">
+        <SelectField
+          label="Dataset"
+          value={datasetId}
+          onChange={(id) => (onDataset(id), setLeft(noLabels))}
+          options={datasets.map((one) => ({ value: one.id, text: one.name }))}
+          hint="The job takes it as it is now; later changes don’t touch the job."
+        />
+        <SelectField
+          label="Type"
+          value={String(type)}
+          onChange={(value) => (setType(types.find((one) => String(one) === value) ?? type), setLeft(noLabels))}
+          options={types.map((one) => ({ value: String(one), text: modelTypeText(one) }))}
+          hint={typeHints[type]}
+        />
+        <TextField
+          label="Model name"
+          value={name}
+          onChange={setName}
+          problem={isTried ? nameProblem : undefined}
+          hint="Versions of the same name follow each other."
+        />
+        <TextField
+          label="Model version"
+          value={version}
+          onChange={setVersion}
+          problem={isTried ? versionProblem : undefined}
+          hint="Never used twice, not even after a failure."
+        />
+      </div>
+      <fieldset className="fields">
+        <legend>Labels</legend>
+        {material === undefined ? (
+          !counts.error && <p className="soft small">Counting …</p>
+        ) : material.labels.length === 0 ? (
+          <p className="soft small">
+            {labelKind === 'boxes'
+              ? 'No picture of this dataset has a box yet: '
+              : 'This dataset has no labeled pictures yet: '}
+            <Link to="/datasets/$datasetId" params={{ datasetId }}>
+              add some
+            </Link>
+            .
+          </p>
+        ) : (
+          <div className="row">
+            {material.labels.map(({ label, pictures }) => (
+              <label key={label} className="choice">
+                <input type="checkbox" checked={!left.has(label)} onChange={() => toggle(label)} />
+                {label} <span className="soft numbers">{pictures}</span>
+              </label>
+            ))}
+          </div>
+        )}
+        {judgement && material.labels.length > 0 && (
+          <div className="stack-tight" aria-live="polite">
+            {judgement.problems.map((text) => (
+              <p key={text} className="field-wrong">
+                {text}
+              </p>
+            ))}
+            {judgement.advice.map((text) => (
+              <p key={text} className="field-hint">
+                {text}
+              </p>
+            ))}
+          </div>
+        )}
+      </fieldset>
+      <div className="form-grid">
+        <SelectField
+          label="Effort"
+          value={recipe}
+          onChange={setRecipe}
+          options={[
+            { value: 'auto', text: 'Best model' },
+            { value: 'probe', text: 'First model within seconds' },
+          ]}
+        />
+        {made.length > 1 && (
+          <SelectField
+            label="Format"
+            value={made.find((one) => one === framework) ?? made[0] ?? ''}
+            onChange={setFramework}
+            options={made.map((one) => ({ value: one, text: frameworks[one].text }))}
+          />
+        )}
+      </div>
+      <LimitFields limits={limits} onChange={setLimits} />
+      {counts.error && <FailureNote error={counts.error} />}
+      {submission.error && <FailureNote error={submission.error} />}
+      {isTried && judgement && judgement.problems.length > 0 && (
+        <Note tone="warn" isLive>
+          <p>The dataset is not ready for this training: see Labels.</p>
+        </Note>
+      )}
+      <div className="dialog-foot">
+        <button type="submit" className="button button-main" disabled={submission.isPending}>
+          {submission.isPending ? 'Submitting …' : 'Start training'}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** A model name made of a dataset's name. */
+const suggestion = (name: string): string =>
+  name.replace(/[^A-Za-z0-9_-]+/g, '-').replace(/^[^A-Za-z0-9]+|-+$/g, '') || 'model';

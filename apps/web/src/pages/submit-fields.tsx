@@ -1,0 +1,122 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import type { JobResourcesSchema } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { ReactNode } from 'react';
+import { useId, useState } from 'react';
+
+interface TextFieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  problem?: string | undefined;
+  hint?: ReactNode;
+  placeholder?: string;
+  list?: readonly string[];
+}
+export function TextField({ label, value, onChange, problem, hint, placeholder, list }: TextFieldProps) {
+  const id = useId();
+  const words = problem ?? hint;
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <input
+        id={id}
+        className="input"
+        value={value}
+        autoComplete="off"
+        placeholder={placeholder}
+        onChange={(event) => onChange(event.target.value)}
+        aria-invalid={problem !== undefined}
+        {...(words === undefined ? {} : { 'aria-describedby': `${id}-hint` })}
+        {...(list === undefined ? {} : { list: `${id}-list` })}
+      />
+      {list && (
+        <datalist id={`${id}-list`}>
+          {list.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      )}
+      {words !== undefined && (
+        <p id={`${id}-hint`} className={problem === undefined ? 'field-hint' : 'field-wrong'}>
+          {words}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface SelectFieldProps {
+  label: string;
+  value: string;
+  options: readonly { value: string; text: string }[];
+  onChange: (value: string) => void;
+  hint?: ReactNode;
+}
+export function SelectField({ label, value, options, onChange, hint }: SelectFieldProps) {
+  const id = useId();
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} className="select" value={value} onChange={(event) => onChange(event.target.value)}>
+        {options.map((one) => (
+          <option key={one.value} value={one.value}>
+            {one.text}
+          </option>
+        ))}
+      </select>
+      {hint !== undefined && <p className="field-hint">{hint}</p>}
+    </div>
+  );
+}
+
+export interface Limits {
+  gpus: string;
+  minutes: string;
+  memoryMib: string;
+}
+const isWhole = (text: string): boolean => /^\d{0,7}$/.test(text.trim());
+
+/** What is wrong with the limits; undefined: nothing. Empty fields mean the server's default. */
+export const limitsProblem = ({ gpus, minutes, memoryMib }: Limits): string | undefined =>
+  [gpus, minutes, memoryMib].every(isWhole) ? undefined : 'Limits are whole numbers; empty means the default.';
+
+export const resourcesOf = ({ gpus, minutes, memoryMib }: Limits): MessageInitShape<typeof JobResourcesSchema> => ({
+  gpus: Number(gpus),
+  memoryMib: Number(memoryMib),
+  ...(Number(minutes) > 0 && { timeLimit: durationFromMs(Number(minutes) * 60_000) }),
+});
+
+export const useLimits = () => useState<Limits>({ gpus: '', minutes: '', memoryMib: '' });
+
+/** GPUs, time and memory of a job; folded away, because the defaults are right for most. */
+export function LimitFields({ limits, onChange }: { limits: Limits; onChange: (limits: Limits) => void }) {
+  const problem = limitsProblem(limits);
+  return (
+    <details>
+      <summary>Limits</summary>
+      <div className="form-grid form-more">
+        <TextField
+          label="GPUs"
+          value={limits.gpus}
+          onChange={(gpus) => onChange({ ...limits, gpus })}
+          hint="The job waits for a runner that has so many."
+          placeholder="0"
+        />
+        <TextField
+          label="Longest time in minutes"
+          value={limits.minutes}
+          onChange={(minutes) => onChange({ ...limits, minutes })}
+          placeholder="60"
+        />
+        <TextField
+          label="Memory in MiB"
+          value={limits.memoryMib}
+          onChange={(memoryMib) => onChange({ ...limits, memoryMib })}
+          placeholder="2048"
+        />
+      </div>
+      {problem && <p className="field-wrong">{problem}</p>}
+    </details>
+  );
+}

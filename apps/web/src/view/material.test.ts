@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { judge } from './material.ts';
+
+const single = ModelType.SINGLE_LABEL_CLASSIFICATION;
+const multi = ModelType.MULTI_LABEL_CLASSIFICATION;
+const boxes = ModelType.OBJECT_DETECTION;
+const labels = (of: Record<string, number>) => Object.entries(of).map(([label, pictures]) => ({ label, pictures }));
+
+type Row = [
+  name: string,
+  type: ModelType,
+  pictures: number,
+  of: Record<string, number>,
+  labelled: number | undefined,
+  problems: RegExp[],
+  advice: RegExp[],
+];
+const table: Row[] = [
+  ['enough', single, 24, { cup: 12, pen: 12 }, 24, [], []],
+  ['nothing known yet', single, 24, { cup: 12, pen: 12 }, undefined, [], []],
+  ['one label', single, 12, { cup: 12 }, 12, [/at least 2 labels/], []],
+  ['one label with boxes', boxes, 20, { cup: 12 }, 20, [], []],
+  ['too few of one', single, 21, { cup: 12, pen: 9 }, 21, [/Too few: pen \(9\)/], []],
+  ['few boxes', boxes, 21, { cup: 12, pen: 9 }, 21, [], [/10 boxes.*pen \(9\)/]],
+  ['too few pictures', boxes, 14, { cup: 12 }, 14, [/needs 15 pictures; there are 14/], []],
+  ['many without a label', single, 40, { cup: 12, pen: 12 }, 24, [/16 pictures carry none.*at most 8/], []],
+  ['some without a label', multi, 27, { cup: 12, pen: 12 }, 24, [], [/3 pictures carry none/]],
+  ['background', boxes, 27, { cup: 12, pen: 12 }, 24, [], [/3 pictures have no box.*background/]],
+  ['several labels at once', single, 20, { cup: 12, pen: 12 }, 20, [], [/several of these labels/]],
+  ['several labels at once, wanted', multi, 20, { cup: 12, pen: 12 }, 20, [], []],
+  ['out of balance', single, 50, { cup: 40, pen: 10 }, 50, [], [/40 pictures, the rarest 10/]],
+];
+for (const [name, type, pictures, of, labelled, problems, advice] of table)
+  test(`a dataset is judged: ${name}`, () => {
+    const found = judge(type, { pictures, labels: labels(of) }, new Set(Object.keys(of)), labelled);
+    const matches = (lines: readonly string[], patterns: readonly RegExp[]): void => {
+      assert.equal(lines.length, patterns.length, lines.join('\n'));
+      patterns.forEach((pattern, at) => assert.match(lines[at] ?? '', pattern));
+    };
+    matches(found.problems, problems);
+    matches(found.advice, advice);
+  });
+
+test('labels that are not chosen do not matter', () => {
+  const material = { pictures: 24, labels: labels({ cup: 12, pen: 12, dust: 1 }) };
+  assert.deepEqual(judge(single, material, new Set(['cup', 'pen']), 24), { problems: [], advice: [] });
+});

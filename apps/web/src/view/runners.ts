@@ -1,0 +1,50 @@
+import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import type { Word } from './machine-status.ts';
+import { msOf } from './times.ts';
+
+export interface RunnerView {
+  id: string;
+  host: string;
+  version: string;
+  executor: string;
+  state: Word;
+  gpus: number;
+  models: readonly string[];
+  containers: readonly string[];
+  noScriptsBecause: string;
+  lastSeen: number | undefined;
+  jobId: string;
+}
+
+const kindTexts: Readonly<Record<string, string>> = {
+  single_label_classification: 'single-label',
+  multi_label_classification: 'multi-label',
+  object_detection: 'detection',
+};
+const executorTexts: Readonly<Record<string, string>> = {
+  local: 'this computer',
+  slurm: 'Slurm',
+  kubernetes: 'Kubernetes',
+};
+
+export const runnerView = (one: Runner): RunnerView => ({
+  id: one.runnerId,
+  host: one.host || one.runnerId,
+  version: one.version,
+  executor: executorTexts[one.executor] ?? one.executor,
+  state: one.online
+    ? one.jobId
+      ? { tone: 'busy', text: 'Busy' }
+      : { tone: 'good', text: 'Free' }
+    : { tone: 'quiet', text: 'Offline' },
+  gpus: one.gpus,
+  models: one.kinds.flatMap((kind) => kindTexts[kind] ?? []),
+  containers: one.containers.map(({ key }) => key),
+  noScriptsBecause: one.noScriptsBecause,
+  lastSeen: msOf(one.lastSeen),
+  jobId: one.jobId,
+});
+
+/** The one command that joins a computer; the key stands in the environment, so that no list of processes shows it. */
+export const joinCommand = (url: string, keyId: string, key: string): string =>
+  `PLATFORM_URL=${url} PLATFORM_API_KEY_ID=${keyId} PLATFORM_API_KEY=${key} node apps/runner/src/main.ts`;
