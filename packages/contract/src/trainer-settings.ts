@@ -10,7 +10,7 @@ import type { JobKind, MadeFramework } from './job.ts';
 export const madeFrameworks: Readonly<Record<Exclude<JobKind, 'custom'>, readonly MadeFramework[]>> = {
   single_label_classification: ['onnx'],
   multi_label_classification: ['onnx'],
-  object_detection: ['onnx'],
+  object_detection: ['tflite', 'onnx'],
 };
 
 /** probe: the linear head alone, within seconds. auto: the probe, then fine-tuning, and the better of the two. */

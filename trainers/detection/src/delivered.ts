@@ -1,7 +1,12 @@
 /** The files of a trained detector, made of one description: pixels in, boxes out, with everything in between inside. */
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
+import { emitTflite } from '@platform/trainer-engine/network/tflite';
+import type { Placed } from '@platform/trainer-engine/network/tflite';
 import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
+import { elementTypes } from '@platform/trainer-engine/tflite/schema';
+import type { ElementType, OperatorName } from '@platform/trainer-engine/tflite/schema';
+import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
 import { mostBoxes, mostOverlap } from './decode.ts';
 import type { Network } from './head.ts';
 
@@ -13,9 +18,9 @@ export interface DeliveredShape {
   metadata: Readonly<Record<string, string>>;
 }
 /** Boxes of different labels lie this far apart while overlaps are looked for, so that they have none. */
-export const labelDistance = 2;
+const labelDistance = 2;
 /** 1 where the column is surer than the row. */
-export const surer = (count: number): Float32Array =>
+const surer = (count: number): Float32Array =>
   Float32Array.from({ length: count * count }, (_, i) => (i % count < Math.floor(i / count) ? 1 : 0));
 
 export const boxCount = (side: number, labels: number): number =>
@@ -93,4 +98,106 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
   g.op('Unsqueeze', [boxes, int(0)], {}, 'location');
   g.op('Unsqueeze', [float(category), int(0)], {}, 'category');
   g.op('Unsqueeze', [kept, int(0)], {}, 'score');
+}
+
+/** The same network with the same ports. */
+export function tfliteOf(network: Network, { side, labels, metadata }: DeliveredShape): Uint8Array {
+  const g = new TfliteGraph();
+  const shape = [1, side, side, 3] as const;
+  const image = g.input('image', 'uint8', shape);
+  const types = { from: elementTypes.uint8, to: elementTypes.float32 };
+  const values = new Map<number, Placed>([[0, { tensor: g.op('CAST', [image], { shape }, types), shape }]]);
+  emitTflite(g, network.layers, values);
+  const [heat, edges] = [values.get(network.heat), values.get(network.edges)];
+  if (!heat || !edges) throw new Error('the network lacks its results');
+  emitTfliteBoxes(g, heat, edges, side, labels);
+  Object.assign(g.metadata, metadata);
+  return g.encode();
+}
+
+/** As `emitBoxes`, on [1,H,W,C]. */
+function emitTfliteBoxes(g: TfliteGraph, heat: Placed, edges: Placed, side: number, labels: number): void {
+  const h = side / cellStride;
+  const count = boxCount(side, labels);
+  const column = [count, 1];
+  const pairs = [count, count];
+  const number = (value: number): number => g.constant(Float32Array.of(value), []);
+  const whole = (value: number): number => g.constant(Int32Array.of(value), []);
+  const binary = (
+    name: OperatorName,
+    a: number,
+    b: number,
+    shape: readonly number[],
+    type: ElementType = 'float32',
+  ): number => g.op(name, [a, b], { shape, type });
+  const cast = (x: number, from: ElementType, shape: readonly number[]): number =>
+    g.op('CAST', [x], { shape }, { from: elementTypes[from], to: elementTypes.float32 });
+  const reshape = (x: number, shape: readonly number[], name?: string, type: ElementType = 'float32'): number =>
+    g.op('RESHAPE', [x, g.constant(Int32Array.from(shape), [shape.length])], {
+      shape,
+      type,
+      ...(name === undefined ? {} : { name }),
+    });
+
+  const pool = { padding: 0, strideWidth: 1, strideHeight: 1, filterWidth: 3, filterHeight: 3 };
+  const highest = g.op('MAX_POOL_2D', [heat.tensor], { shape: heat.shape }, pool);
+  const isPeak = binary('EQUAL', heat.tensor, highest, heat.shape, 'bool');
+  const peaks = binary('MUL', heat.tensor, cast(isPeak, 'bool', heat.shape), heat.shape);
+  const [scores = 0, indices = 0] = g.ops(
+    'TOPK_V2',
+    [reshape(peaks, [h * h * labels]), whole(count)],
+    [{ shape: [count] }, { shape: [count], type: 'int32' }],
+  );
+  const int = (name: OperatorName, x: number, by: number): number => binary(name, x, whole(by), [count], 'int32');
+  const category = cast(int('FLOOR_MOD', indices, labels), 'int32', [count]);
+  const cell = int('FLOOR_DIV', indices, labels);
+  const placed = (x: number): number =>
+    reshape(binary('MUL', cast(x, 'int32', [count]), number(cellStride / side), [count]), column);
+  const [x, y] = [placed(int('FLOOR_MOD', cell, h)), placed(int('FLOOR_DIV', cell, h))];
+  const corners = g.op('CONCATENATION', [x, y, x, y], { shape: [count, 4] }, { axis: 1 });
+  const reach = g.op('GATHER', [reshape(edges.tensor, [h * h, 4]), cell], { shape: [count, 4] }, { axis: 0 });
+  const scale = distanceUnit / side;
+  const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
+  const outside = binary('MUL', g.op('RELU', [reach], { shape: [count, 4] }), outward, [count, 4]);
+  const moved = binary('ADD', corners, outside, [count, 4]);
+  const boxes = binary('MINIMUM', binary('MAXIMUM', moved, number(0), [count, 4]), number(1), [count, 4]);
+
+  const shift = binary('MUL', reshape(category, column), number(labelDistance), column);
+  const apart = binary('ADD', boxes, shift, [count, 4]);
+  const sides = g.ops(
+    'SPLIT',
+    [whole(1), apart],
+    Array.from({ length: 4 }, () => ({ shape: column })),
+    { count: 4 },
+  );
+  const [left = 0, top = 0, right = 0, bottom = 0] = sides;
+  const turned = (value: number): number => reshape(value, [1, count]);
+  const common = (low: number, high: number): number => {
+    const from = binary('MAXIMUM', low, turned(low), pairs);
+    const to = binary('MINIMUM', high, turned(high), pairs);
+    return g.op('RELU', [binary('SUB', to, from, pairs)], { shape: pairs });
+  };
+  const shared = binary('MUL', common(left, right), common(top, bottom), pairs);
+  const area = binary('MUL', binary('SUB', right, left, column), binary('SUB', bottom, top, column), column);
+  const both = binary('ADD', area, turned(area), pairs);
+  const isOver = binary(
+    'GREATER',
+    binary('MUL', shared, number(1 + mostOverlap), pairs),
+    binary('MUL', both, number(mostOverlap), pairs),
+    pairs,
+    'bool',
+  );
+  const covers = binary('MUL', cast(isOver, 'bool', pairs), g.constant(surer(count), pairs), pairs);
+  const isCovered = g.op(
+    'REDUCE_MAX',
+    [covers, g.constant(Int32Array.of(1), [1])],
+    { shape: [count] },
+    { keepDims: 0 },
+  );
+  const kept = binary('MUL', scores, binary('SUB', number(1), isCovered, [count]), [count]);
+  g.outputs.push(
+    reshape(boxes, [1, count, 4], 'location'),
+    reshape(category, [1, count], 'category'),
+    reshape(kept, [1, count], 'score'),
+  );
 }

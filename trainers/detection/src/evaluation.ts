@@ -20,8 +20,6 @@ export interface Findings extends Pupil {
   learned: Learned;
   thresholds: readonly number[];
   delivered: { onnx: ModelOnDisk; tflite: ModelOnDisk | undefined };
-  /** Of the TensorFlow Lite file; undefined where it was not compared. */
-  tfliteDifference: number | undefined;
   measured: Measured;
   advice: string[];
   /** From the start of the trainer. */
@@ -130,7 +128,7 @@ export function evaluationOf(findings: Findings): DetectionEvaluation {
   const judged = measured.judged.get(learned.chosen) ?? [];
   const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
   const tflite = delivered.tflite
-    ? [{ ...delivered.tflite, latency_ms: null, max_difference: findings.tfliteDifference ?? null }]
+    ? [{ ...delivered.tflite, latency_ms: null, max_difference: measured.tfliteDifference ?? null }]
     : [];
   const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
     const of = measured.judged.get(stage);

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
+import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
 import type { Found, Judged } from './average-precision.ts';
 import { boxesIn, mentioned } from './decode.ts';
 import { headGraph } from './head.ts';
@@ -17,7 +18,14 @@ export interface Measured {
   judged: ReadonlyMap<Stage, readonly Judged[]>;
   medianMs: number;
   maxDifference: number;
+  /** Of the TensorFlow Lite file; undefined where there is none. */
+  tfliteDifference: number | undefined;
   seconds: number;
+}
+export interface Models {
+  onnx: ReadonlyMap<Stage, Uint8Array>;
+  /** Of the chosen stage. */
+  tflite: Uint8Array | undefined;
 }
 /** Largest allowed difference of a coordinate (0..1) or score between the trained and the delivered network. */
 export const tolerance = 1e-3;
@@ -28,11 +36,7 @@ const comparedPictures = 32;
 /** Boxes under this score are left out of the comparison. */
 const comparedScore = 0.05;
 
-export async function measure(
-  pupil: Pupil,
-  learned: Learned,
-  models: ReadonlyMap<Stage, Uint8Array>,
-): Promise<Measured> {
+export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tflite }: Models): Promise<Measured> {
   const { training, prepared, progress } = pupil;
   const { clock, threads } = training;
   const started = clock.now();
@@ -40,11 +44,15 @@ export async function measure(
   const judged = new Map<Stage, readonly Judged[]>();
   let medianMs = 0;
   let maxDifference = 0;
+  let tfliteDifference: number | undefined;
   let done = 0;
   for (const [stage, model] of models) {
     const session = await openSession(model, threads);
     try {
-      if (stage === learned.chosen) maxDifference = await compare(pupil, learned, session);
+      if (stage === learned.chosen) {
+        maxDifference = await compare(pupil, learned, session);
+        if (tflite) tfliteDifference = await compareTflite(pupil, session, tflite);
+      }
       const times: number[] = [];
       const results: Judged[] = [];
       for (const sample of heldOut) {
@@ -60,7 +68,7 @@ export async function measure(
     }
   }
   progress.at('evaluate', 1);
-  return { heldOut, judged, medianMs, maxDifference, seconds: (clock.now() - started) / 1000 };
+  return { heldOut, judged, medianMs, maxDifference, tfliteDifference, seconds: (clock.now() - started) / 1000 };
 }
 
 /** One picture through a delivered file, as a machine asks for it. */
@@ -146,10 +154,27 @@ async function compare(pupil: Pupil, learned: Learned, delivered: Session): Prom
   } finally {
     await session.release();
   }
-  if (total.missing > excusable * total.compared) {
-    throw new Error(
-      `${total.missing} of ${total.compared} boxes of the trained network are not those of the delivered model`,
-    );
-  }
+  requireSame(total, 'delivered model');
   return total.maxDifference;
+}
+function requireSame({ missing, compared }: Comparison, name: string): void {
+  if (missing <= excusable * compared) return;
+  throw new Error(`${missing} of ${compared} boxes of the trained network are not those of the ${name}`);
+}
+
+/** On one picture: this computer runs the .tflite file step by step, which takes seconds. */
+async function compareTflite(pupil: Pupil, onnx: Session, tflite: Uint8Array): Promise<number> {
+  const { prepared, training } = pupil;
+  const [sample] = [...prepared.validation, ...prepared.train];
+  if (!sample) throw new Error('there is no picture to compare the files on');
+  const pixels = prepared.pixels(sample);
+  const results = await runTfliteInSteps(tflite, pixels, async () => {
+    await setImmediate();
+    training.signal.throwIfAborted();
+  });
+  const { location, category, score } = results;
+  if (!location || !category || !score) throw new Error('the .tflite file lacks an output');
+  const one = comparison((await detect(onnx, pixels, pupil)).found, boxesOf(location, category, score));
+  requireSame(one, 'delivered .tflite file');
+  return one.maxDifference;
 }

@@ -14,7 +14,7 @@ import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
 import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice } from './dataset.ts';
-import { onnxOf } from './delivered.ts';
+import { onnxOf, tfliteOf } from './delivered.ts';
 import { evaluationOf, thresholdsFrom } from './evaluation.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { Shape } from './head.ts';
@@ -115,29 +115,28 @@ function trialStep(detector: Detector, shape: Shape, { batch, distanceWeight }: 
 
 async function deliver(pupil: Pupil, learned: Learned, started: number): Promise<DetectionEvaluation> {
   const { training, recipe, detector, prepared } = pupil;
-  const { job, outFolder, clock, events } = training;
+  const { job, outFolder, clock } = training;
   const { labels } = prepared;
   const shape = shapeOf(pupil);
   const thresholds = thresholdsFrom(learned.validated, labels.length);
   const metadata = metadataOf(pupil, thresholds);
+  const ports = { side: recipe.side, labels: labels.length, metadata };
   const models = new Map<Stage, Uint8Array>();
   for (const [stage, weights] of learned.weights) {
-    const network = wholeNetwork(detector, weights, shape);
-    models.set(stage, onnxOf(network, { side: recipe.side, labels: labels.length, metadata }));
+    models.set(stage, onnxOf(wholeNetwork(detector, weights, shape), ports));
   }
-  const chosen = models.get(learned.chosen) ?? new Uint8Array();
-  const delivered = { onnx: await writeModel(outFolder, `${job.model_name}.onnx`, chosen), tflite: undefined };
-  if (job.framework === 'tflite') {
-    const message = 'This trainer makes no .tflite file yet: the ONNX file is delivered alone.';
-    events.tell({ is: 'log', level: 'warn', message });
-  }
-  const measured = await measure(pupil, learned, models);
+  const chosen = wholeNetwork(detector, learned.weights.get(learned.chosen) ?? new Map(), shape);
+  const tflite = job.framework === 'onnx' ? undefined : tfliteOf(chosen, ports);
+  const delivered = {
+    onnx: await writeModel(outFolder, `${job.model_name}.onnx`, models.get(learned.chosen) ?? new Uint8Array()),
+    tflite: tflite && (await writeModel(outFolder, `${job.model_name}.tflite`, tflite)),
+  };
+  const measured = await measure(pupil, learned, { onnx: models, tflite });
   const evaluation = evaluationOf({
     ...pupil,
     learned,
     thresholds,
     delivered,
-    tfliteDifference: undefined,
     measured,
     advice: advice(labels, [...prepared.train, ...prepared.validation]),
     seconds: (clock.now() - started) / 1000,

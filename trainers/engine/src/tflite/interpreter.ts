@@ -5,29 +5,9 @@
  */
 import { readTflite } from './reader.ts';
 import type { TfliteModel, TfliteOperator } from './reader.ts';
-import { activations, padding } from './schema.ts';
-
-export interface Array4 {
-  shape: readonly number[];
-  values: Float32Array;
-}
-type Kernel = (inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]) => Float32Array;
-
-const sizeOf = (shape: readonly number[]): number => shape.reduce((a, b) => a * b, 1);
-const at = (shape: readonly number[], axis: number): number => shape[axis] ?? 1;
-
-function input(inputs: readonly Array4[], index: number): Array4 {
-  const found = inputs[index];
-  if (!found) throw new Error(`input ${index} of an operator is missing`);
-  return found;
-}
-
-function activated(values: Float32Array, code: number): Float32Array {
-  if (code === activations.none) return values;
-  const top = code === activations.relu6 ? 6 : Infinity;
-  for (let i = 0; i < values.length; i++) values[i] = Math.min(top, Math.max(0, values[i] ?? 0));
-  return values;
-}
+import { activated, at, input, plainKernels, sizeOf } from './kernels.ts';
+import type { Array4, Kernel } from './kernels.ts';
+import { padding } from './schema.ts';
 
 /** Output size and the pixels added in front. */
 function placed(size: number, filter: number, stride: number, scheme: number): { out: number; before: number } {
@@ -93,16 +73,18 @@ function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: r
   return activated(Float32Array.from(sums), operator.options['activation'] ?? 0);
 }
 
-/** The second operand may be a single number or one per channel. */
-function elementwise(combine: (a: number, b: number) => number): Kernel {
-  return (inputs, { options }, shape) => {
-    const [a, b] = [input(inputs, 0), input(inputs, 1)];
-    const out = new Float32Array(sizeOf(shape));
-    for (let i = 0; i < out.length; i++) {
-      out[i] = combine(a.values[i % a.values.length] ?? 0, b.values[i % b.values.length] ?? 0);
+function maxPool(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
+  const x = input(inputs, 0);
+  const channels = at(x.shape, 3);
+  const { filterHeight = 1, filterWidth = 1, activation = 0 } = operator.options;
+  const out = new Float32Array(sizeOf(shape)).fill(-Infinity);
+  slide(x, [filterHeight, filterWidth], operator, (to, from) => {
+    for (let c = 0; c < channels; c++) {
+      const value = x.values[from * channels + c] ?? 0;
+      if (value > (out[to * channels + c] ?? 0)) out[to * channels + c] = value;
     }
-    return activated(out, options['activation'] ?? 0);
-  };
+  });
+  return activated(out, activation);
 }
 
 /** Of [1,H,W,C] over H and W. */
@@ -138,8 +120,7 @@ function softmax(inputs: readonly Array4[], { options }: TfliteOperator): Float3
 }
 
 const kernels: Readonly<Partial<Record<TfliteOperator['op'], Kernel>>> = {
-  ADD: elementwise((a, b) => a + b),
-  MUL: elementwise((a, b) => a * b),
+  ...plainKernels,
   CAST: (inputs) => Float32Array.from(input(inputs, 0).values),
   RESHAPE: (inputs) => Float32Array.from(input(inputs, 0).values),
   CONV_2D: convolution,
@@ -148,6 +129,7 @@ const kernels: Readonly<Partial<Record<TfliteOperator['op'], Kernel>>> = {
   FULLY_CONNECTED: fullyConnected,
   SOFTMAX: softmax,
   LOGISTIC: (inputs) => input(inputs, 0).values.map((x) => 1 / (1 + Math.exp(-x))),
+  MAX_POOL_2D: maxPool,
 };
 
 function constantValues(model: TfliteModel, index: number): Float32Array | undefined {
@@ -168,6 +150,29 @@ function constantValues(model: TfliteModel, index: number): Float32Array | undef
 
 /** Results by the names of the output tensors. Throws where the file asks for an operator that is not known here. */
 export function runTflite(file: Uint8Array, image: Uint8Array): Record<string, Float32Array> {
+  const run = steps(file, image);
+  for (;;) {
+    const { done, value } = run.next();
+    if (done === true) return value;
+  }
+}
+
+/** The same, calling `pause` between operators: a large network takes seconds. */
+export async function runTfliteInSteps(
+  file: Uint8Array,
+  image: Uint8Array,
+  pause: () => Promise<void>,
+): Promise<Record<string, Float32Array>> {
+  const run = steps(file, image);
+  for (;;) {
+    const { done, value } = run.next();
+    if (done === true) return value;
+    await pause();
+  }
+}
+
+/** Yields after each operator. */
+function* steps(file: Uint8Array, image: Uint8Array): Generator<undefined, Record<string, Float32Array>> {
   const model = readTflite(file);
   const computed = new Map<number, Float32Array>([[model.inputs[0] ?? -1, Float32Array.from(image)]]);
   const array = (index: number): Array4 => {
@@ -177,21 +182,25 @@ export function runTflite(file: Uint8Array, image: Uint8Array): Record<string, F
   };
   for (const [step, operator] of model.operators.entries()) {
     const kernel = kernels[operator.op];
-    const [output = -1] = operator.outputs;
-    const { shape = [] } = model.tensors[output] ?? {};
     if (!kernel) throw new Error(`operator ${step}, ${operator.op}, is not known here`);
-    const values = kernel(operator.inputs.map(array), operator, shape);
-    if (values.length !== sizeOf(shape)) {
-      throw new Error(
-        `operator ${step}, ${operator.op}, gave ${values.length} values for the shape ${shape.join(' × ')}`,
-      );
+    const shapes = operator.outputs.map((index) => model.tensors[index]?.shape ?? []);
+    const result = kernel(operator.inputs.map(array), operator, shapes[0] ?? []);
+    const results = result instanceof Float32Array ? [result] : result;
+    for (const [i, output] of operator.outputs.entries()) {
+      const [values = new Float32Array(), shape = []] = [results[i], shapes[i]];
+      if (values.length !== sizeOf(shape)) {
+        throw new Error(
+          `operator ${step}, ${operator.op}, gave ${values.length} values for the shape ${shape.join(' × ')}`,
+        );
+      }
+      computed.set(output, values);
     }
-    computed.set(output, values);
     for (const index of operator.inputs) {
       const isNeeded =
         model.outputs.includes(index) || model.operators.slice(step + 1).some(({ inputs }) => inputs.includes(index));
       if (!isNeeded) computed.delete(index);
     }
+    yield;
   }
   return Object.fromEntries(model.outputs.map((index) => [model.tensors[index]?.name ?? '', array(index).values]));
 }

@@ -85,6 +85,25 @@ export const operators = {
   SOFTMAX: { code: 25, version: 1, table: 9, fields: { beta: { slot: 0, kind: 'float' } } },
   MEAN: { code: 40, version: 1, table: 27, fields: { keepDims: bool(0) } },
   CAST: { code: 53, version: 1, table: 37, fields: { from: byte(0), to: byte(1) } },
+  RELU: { code: 19, version: 1, ...none },
+  RESIZE_BILINEAR: {
+    code: 23,
+    version: 3,
+    table: 15,
+    fields: { alignCorners: bool(2), halfPixelCenters: bool(3) },
+  },
+  GATHER: { code: 36, version: 1, table: 23, fields: { axis: int(0) } },
+  SUB: { code: 41, version: 1, table: 28, fields: { activation: fused } },
+  TOPK_V2: { code: 48, version: 1, table: 34, fields: {} },
+  SPLIT: { code: 49, version: 1, table: 35, fields: { count: int(0) } },
+  MAXIMUM: { code: 55, version: 1, table: 39, fields: {} },
+  MINIMUM: { code: 57, version: 1, table: 39, fields: {} },
+  GREATER: { code: 61, version: 1, table: 44, fields: {} },
+  EQUAL: { code: 71, version: 1, table: 53, fields: {} },
+  REDUCE_MAX: { code: 82, version: 1, table: 27, fields: { keepDims: bool(0) } },
+  FLOOR_DIV: { code: 90, version: 1, table: 65, fields: {} },
+  FLOOR_MOD: { code: 95, version: 1, table: 72, fields: {} },
+  HARD_SWISH: { code: 117, version: 1, ...none },
 } as const satisfies Readonly<Record<string, OperatorLayout>>;
 export type OperatorName = keyof typeof operators;
 

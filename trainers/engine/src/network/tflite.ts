@@ -1,0 +1,96 @@
+import { permute4 } from '../pretrained/half.ts';
+import { activations, padding } from '../tflite/schema.ts';
+import type { OperatorName } from '../tflite/schema.ts';
+import type { TfliteGraph } from '../tflite/writer.ts';
+import type { ConvLayer, Layer } from './layers.ts';
+
+/** A tensor of the graph, [1,H,W,C]. */
+export interface Placed {
+  tensor: number;
+  shape: readonly [1, number, number, number];
+}
+
+/** Emits the layers whose inputs are in `values`, and puts their outputs there. */
+export function emitTflite(g: TfliteGraph, layers: readonly Layer[], values: Map<number, Placed>): void {
+  const of = (value: number): Placed => {
+    const placed = values.get(value);
+    if (placed === undefined) throw new Error(`value ${value} is used before it is made`);
+    return placed;
+  };
+  for (const layer of layers) if (!values.has(layer.output)) values.set(layer.output, emit(g, layer, of));
+}
+
+function emit(g: TfliteGraph, layer: Layer, of: (value: number) => Placed): Placed {
+  const scalar = (value: number): number => g.constant(Float32Array.of(value), []);
+  const like = (name: OperatorName, { tensor, shape }: Placed): Placed => ({
+    tensor: g.op(name, [tensor], { shape }),
+    shape,
+  });
+  switch (layer.is) {
+    case 'conv':
+      return convolution(g, layer, of(layer.input));
+    case 'add':
+    case 'multiply': {
+      const [a, b] = [of(layer.inputs[0]), of(layer.inputs[1])];
+      const name = layer.is === 'add' ? 'ADD' : 'MUL';
+      return { tensor: g.op(name, [a.tensor, b.tensor], { shape: a.shape }), shape: a.shape };
+    }
+    case 'scale': {
+      const { tensor, shape } = of(layer.input);
+      return { tensor: g.op('MUL', [tensor, scalar(layer.factor)], { shape }), shape };
+    }
+    case 'concat': {
+      const parts = layer.inputs.map(of);
+      const [, height, width] = parts[0]?.shape ?? [1, 0, 0, 0];
+      const channels = parts.reduce((sum, { shape }) => sum + shape[3], 0);
+      const shape = [1, height, width, channels] as const;
+      const tensors = parts.map(({ tensor }) => tensor);
+      return { tensor: g.op('CONCATENATION', tensors, { shape }, { axis: 3 }), shape };
+    }
+    case 'mean': {
+      const { tensor, shape: from } = of(layer.input);
+      const shape = [1, 1, 1, from[3]] as const;
+      const axes = g.constant(Int32Array.of(1, 2), [2]);
+      return { tensor: g.op('MEAN', [tensor, axes], { shape }, { keepDims: 1 }), shape };
+    }
+    case 'upsample': {
+      const { tensor, shape: from } = of(layer.input);
+      const [height, width] = [from[1] * layer.factor, from[2] * layer.factor];
+      const shape = [1, height, width, from[3]] as const;
+      const size = g.constant(Int32Array.of(height, width), [2]);
+      const options = { alignCorners: 0, halfPixelCenters: layer.anchor === 'center' ? 1 : 0 };
+      return { tensor: g.op('RESIZE_BILINEAR', [tensor, size], { shape }, options), shape };
+    }
+    case 'hard-sigmoid': {
+      const { tensor, shape } = of(layer.input);
+      const raised = g.op('ADD', [tensor, scalar(3)], { shape }, { activation: activations.relu6 });
+      return { tensor: g.op('MUL', [raised, scalar(1 / 6)], { shape }), shape };
+    }
+    case 'hard-swish':
+      return like('HARD_SWISH', of(layer.input));
+    case 'relu':
+      return like('RELU', of(layer.input));
+    case 'sigmoid':
+      return like('LOGISTIC', of(layer.input));
+  }
+}
+
+/** TensorFlow Lite pads SAME as the layers do: the odd pixel at the end. */
+function convolution(g: TfliteGraph, { dims, weights, bias, stride, relu, depthwise }: ConvLayer, x: Placed): Placed {
+  const [o, c, h, w] = dims;
+  const kernel = depthwise
+    ? g.constant(permute4(weights, dims, [1, 2, 3, 0]), [c, h, w, o])
+    : g.constant(permute4(weights, dims, [0, 2, 3, 1]), [o, h, w, c]);
+  const inputs = [x.tensor, kernel, g.constant(bias, [o])];
+  const common = {
+    padding: padding.same,
+    strideWidth: stride,
+    strideHeight: stride,
+    activation: relu ? activations.relu : activations.none,
+  };
+  const shape = [1, Math.ceil(x.shape[1] / stride), Math.ceil(x.shape[2] / stride), o] as const;
+  const tensor = depthwise
+    ? g.op('DEPTHWISE_CONV_2D', inputs, { shape }, { ...common, depthMultiplier: 1 })
+    : g.op('CONV_2D', inputs, { shape }, common);
+  return { tensor, shape };
+}
