@@ -1,5 +1,5 @@
 /** The stories on a real one-node Slurm of Debian's packages. */
-import { startSlurm } from './slurm-cluster.ts';
+import { startSlurm } from '../../../e2e/lab/slurm/process.ts';
 import { slurmStories } from './slurm-stories.ts';
 
 slurmStories(startSlurm);

@@ -34,7 +34,7 @@ MinJobAge=300
 GresTypes=gpu
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
-NodeName=${host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=8000 Gres=gpu:1 State=UNKNOWN
+NodeName=${host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=16000 Gres=gpu:1 State=UNKNOWN
 PartitionName=train Nodes=${host} Default=YES MaxTime=120 State=UP
 PartitionName=spare Nodes=${host} MaxTime=120 State=UP
 `;

@@ -4,10 +4,9 @@ import { createInterface, type Interface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { spawnGroup, type ProcessGroup } from '@platform/kit/node';
-import type { Cluster } from './slurm-stories.ts';
+import { spawnGroup, systemClock, type ProcessGroup } from '@platform/kit/node';
 
-const program = fileURLToPath(new URL('../../../e2e/lab/slurm/cluster.ts', import.meta.url));
+const program = fileURLToPath(new URL('cluster.ts', import.meta.url));
 const exec = promisify(execFile);
 
 interface Ready {
@@ -18,7 +17,7 @@ interface Ready {
   readonly folder: string;
 }
 
-export class SlurmCluster implements Cluster {
+export class SlurmCluster implements AsyncDisposable {
   readonly ready: Ready;
   readonly #group: ProcessGroup;
   readonly #lines: Interface;
@@ -46,7 +45,12 @@ export class SlurmCluster implements Cluster {
   }
   async nodesFail(): Promise<void> {
     await this.#update('nodename=ALL', 'state=down', 'reason=story');
-    await this.#update('nodename=ALL', 'state=resume');
+    // A node that still ends its jobs cannot be resumed, and one that spoke up by itself need not be.
+    const isDown = async (): Promise<boolean> => /down|drain/.test(await this.run('sinfo', '-h', '-o', '%T'));
+    while (await isDown()) {
+      await this.#update('nodename=ALL', 'state=resume').catch(() => {});
+      await systemClock.sleep(100);
+    }
   }
   async jobs(): Promise<{ ref: string; name: string; state: string }[]> {
     const lines = await this.run('squeue', '--noheader', '--states=all', '--format=%i %j %T');
@@ -58,18 +62,18 @@ export class SlurmCluster implements Cluster {
   async #update(...what: string[]): Promise<void> {
     await this.run('scontrol', 'update', ...what);
   }
-  async #order(text: string): Promise<void> {
+  async #order(order: string): Promise<void> {
     const done = new Promise<void>((resolve, reject) => {
       const onLine = (line: string): void => {
         const said = JSON.parse(line) as { done?: string; failed?: string };
-        if (said.done === text) resolve();
+        if (said.done === order) resolve();
         else if (said.failed !== undefined) reject(new Error(said.failed));
         else return;
         this.#lines.off('line', onLine);
       };
       this.#lines.on('line', onLine);
     });
-    this.#group.stdin?.write(`${text}\n`);
+    this.#group.stdin?.write(`${order}\n`);
     await done;
   }
   async [Symbol.asyncDispose](): Promise<void> {

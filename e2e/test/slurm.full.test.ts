@@ -1,0 +1,150 @@
+/** Real all the way: server with database, runner as it is shipped, Slurm of Debian's packages, the built-in trainer. */
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { createPlatformClient, ModelType, type PlatformClient, TrainingStatus } from '@platform/client';
+import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder, type TempFolder } from '@platform/kit/testing';
+import { composeObjects10 } from '@platform/objects-10';
+import { startSlurm, type SlurmCluster } from '../lab/slurm/process.ts';
+import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
+import { checkout, cleanEnv } from '../src/up-process.ts';
+
+const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
+
+/** Joined as a person joins one: an address and one token. */
+const startRunner = (cloud: CloudProcess, slurm: SlurmCluster, folder: TempFolder): Promise<ProcessGroup> =>
+  spawnGroup({
+    command: process.execPath,
+    args: [
+      '--disable-warning=ExperimentalWarning',
+      program,
+      ...slurm.flags,
+      `--url=${cloud.ready.url}`,
+      `--folder=${folder.path}`,
+      '--engine-poll-seconds=2',
+      '--engine-cpus=2',
+    ],
+    env: cleanEnv({ PLATFORM_RUNNER_TOKEN: `${cloud.ready.runner_key_id}:${cloud.ready.runner_key}` }),
+    cwd: checkout,
+    logFile: folder.file('runner.log'),
+  });
+
+async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
+  const end = systemClock.now() + 90_000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (systemClock.now() > end) throw new Error(`never: ${what}`);
+    await systemClock.sleep(100);
+  }
+}
+
+const labels = ['bear', 'corn'];
+async function makeDataset(client: PlatformClient, organizationId: string): Promise<string> {
+  const { machine } = await client.fleetClient.createMachine({ organizationId, name: 'camera' });
+  const datasetId = await client.datasetClient.createDataset('things', organizationId);
+  const pictures = [];
+  for await (const { jpeg, label } of composeObjects10({
+    seed: 1,
+    side: 96,
+    trainPerClass: 12,
+    testPerClass: 0,
+    objects: labels,
+  })) {
+    pictures.push({ bytes: jpeg, fileExtension: 'jpg', tags: [label] });
+  }
+  await client.dataClient.uploadPictures(pictures, { partId: machine?.partId ?? '', datasetIds: [datasetId] });
+  return datasetId;
+}
+
+test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the queue and in the training; ended by an operator', async () => {
+  const began = systemClock.now();
+  await using cloud = await startCloud();
+  await using slurm = await startSlurm();
+  await using folder = await tempFolder();
+  const { url, org_id: organizationId, api_key_id: authEntity, api_key: payload } = cloud.ready;
+  const client = createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
+  const training = client.mlTrainingClient;
+  const datasetId = await makeDataset(client, organizationId);
+  const submit = (version: string, args: Record<string, string>): Promise<string> =>
+    training.submitTrainingJob(
+      organizationId,
+      datasetId,
+      'things',
+      version,
+      ModelType.SINGLE_LABEL_CLASSIFICATION,
+      labels,
+      {
+        arguments: args,
+      },
+    );
+  const messages = async (id: string): Promise<string[]> =>
+    (await training.getTrainingJobLogs(id)).map(({ message }) => message);
+  const says = (id: string, pattern: RegExp): Promise<string> =>
+    until(`${String(pattern)} in the log`, async () => (await messages(id)).find((line) => pattern.test(line)));
+  const refOf = async (id: string): Promise<string> =>
+    /\d+/.exec(await says(id, /^Slurm job \d+ is submitted/))?.[0] ?? '';
+  const inTraining = (id: string): Promise<true> =>
+    until('it trains', async () => ((await training.getTrainingJob(id)).phase === 'training' ? true : undefined));
+
+  let runner = await startRunner(cloud, slurm, folder);
+  try {
+    await slurm.pause();
+    const first = await submit('1', { recipe: 'probe' });
+    await says(first, /^Slurm job \d+ waits: PartitionDown/);
+    const waiting = await training.getTrainingJob(first);
+    assert.deepEqual([waiting.status, waiting.phase, waiting.attempt], [TrainingStatus.PENDING, 'queued', 1]);
+
+    const dropped = await submit('2', { recipe: 'probe' });
+    const droppedRef = await refOf(dropped);
+    await training.cancelTrainingJob(dropped);
+    assert.equal((await training.waitForTrainingJob(dropped)).status, TrainingStatus.CANCELED);
+    assert.match(await slurm.run('scontrol', 'show', 'job', droppedRef), /JobState=CANCELLED/);
+
+    // The runner dies with its job in Slurm's queue, and comes back.
+    runner.signal('SIGKILL');
+    await runner.exited;
+    runner = await startRunner(cloud, slurm, folder);
+    await slurm.resume();
+    const done = await training.waitForTrainingJob(first);
+    assert.deepEqual([done.status, done.attempt], [TrainingStatus.COMPLETED, 1], JSON.stringify(done.errorStatus));
+    assert.ok(done.metrics.length > 0 && done.trainingStarted !== undefined);
+    const lines = await messages(first);
+    assert.ok(
+      lines.findIndex((line) => /is submitted/.test(line)) < lines.findIndex((line) => /pictures are here/.test(line)),
+    );
+    const packages = await client.packageClient.listPackages({ organizationId, name: 'things' });
+    assert.deepEqual(
+      packages.packages.map(({ info }) => info?.version),
+      ['1'],
+    );
+
+    const long = { recipe: 'auto', epochs: '200' };
+    const stopped = await submit('3', long);
+    await inTraining(stopped);
+    await training.cancelTrainingJob(stopped);
+    assert.equal((await training.waitForTrainingJob(stopped)).status, TrainingStatus.CANCELED);
+
+    const ended = await submit('4', long);
+    await inTraining(ended);
+    const ref = await refOf(ended);
+    await slurm.run('scancel', ref);
+    const failed = await training.waitForTrainingJob(ended);
+    assert.deepEqual([failed.status, failed.cause, failed.attempt], [TrainingStatus.FAILED, 'infrastructure', 1]);
+    assert.match(failed.errorStatus?.message ?? '', new RegExp(`^ENGINE_JOB_CANCELED: Slurm job ${ref} was canceled`));
+
+    // A node that fails is nobody's will: the job is tried again, as another job of Slurm.
+    const moved = await submit('5', { recipe: 'probe' });
+    const lost = await refOf(moved);
+    await until('it runs', async () =>
+      (await slurm.jobs()).some((one) => one.ref === lost && one.state === 'RUNNING') ? true : undefined,
+    );
+    await slurm.nodesFail();
+    const again = await training.waitForTrainingJob(moved);
+    assert.deepEqual([again.status, again.attempt], [TrainingStatus.COMPLETED, 2], JSON.stringify(again.errorStatus));
+  } finally {
+    await runner.stop({ termMs: 20_000 });
+    process.stderr.write(`the whole story on Slurm took ${Math.round((systemClock.now() - began) / 1000)} s\n`);
+  }
+});
