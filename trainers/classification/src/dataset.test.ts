@@ -64,8 +64,8 @@ test('what cannot be learnt is refused with the label and the counts', () => {
   checkOf([...many(3, 0, ['a']), ...many(2, 10, ['b']), ...many(1, 20, ['b'], 'validation')])();
 });
 
-test('validation takes a sixth of each class, equal pictures together, the same by the same seed', () => {
-  const lines = [...many(12, 0, ['a']), ...many(12, 0, ['a']), ...many(4, 50, ['b']), ...many(5, 90, ['b'], 'test')];
+test('validation takes an eighth of each class, equal pictures together, the same by the same seed', () => {
+  const lines = [...many(16, 0, ['a']), ...many(16, 0, ['a']), ...many(4, 50, ['b']), ...many(5, 90, ['b'], 'test')];
   const { examples } = labelled(lines, [], single);
   const split = withValidation(examples, 1);
   const of = (label: number): string[] =>

@@ -65,9 +65,12 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
   }
 }
 
+/** Of the training pictures one in so many validates: few pictures teach more than they can tell. */
+const validationPart = 8;
+
 /**
- * Takes a fifth to a sixth of each class out of the training pictures, one at least where a class has three, so that
- * there is something to choose the weights by. By content, so that equal pictures stay together; rare classes first,
+ * Takes an eighth of each class out of the training pictures, one at least where a class has three, so that there is
+ * something to choose the weights by. By content, so that equal pictures stay together; rare classes first,
  * because a picture with several labels serves each of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
@@ -80,7 +83,7 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
   }
   for (const [, found] of [...members].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
     const pictures = [...found].toSorted();
-    const share = pictures.length < 3 ? 0 : Math.max(1, Math.floor(pictures.length / 6));
+    const share = pictures.length < 3 ? 0 : Math.max(1, Math.floor(pictures.length / validationPart));
     const already = pictures.filter((sha256) => moved.has(sha256)).length;
     const left = pictures.filter((sha256) => !moved.has(sha256));
     for (const sha256 of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(sha256);

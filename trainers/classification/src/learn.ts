@@ -5,7 +5,7 @@ import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
-import { mixed, pastePiece, randomView } from './augment.ts';
+import { randomView } from './augment.ts';
 import { copyOf, fineTune, load } from './fine-tune.ts';
 import type { FineTuneTask, Lesson } from './fine-tune.ts';
 import type { Sample } from './intake.ts';
@@ -132,24 +132,15 @@ const lessonOf = (objective: Objective, classes: readonly number[], smoothing: n
   weights: objective.weights(classes),
 });
 
-/** Draws views of training pictures; some get a piece of another picture, and teach that one's labels, too. */
 function drawerOf({ training: { job }, recipe, prepared }: Pupil, objective: Objective): FineTuneTask['draw'] {
   const { train, largeSide } = prepared;
-  const { side } = recipe;
   const random = seeded('fine-tune', job.seed);
   const lessons = train.map(({ classes }) => lessonOf(objective, classes, recipe.labelSmoothing));
-  const none: Lesson = { target: [], weights: [] };
-  const piece = new Float32Array(side * side * 3);
-  const view = (i: number, into: Float32Array, offset: number): Lesson => {
-    const sample = train[i];
-    if (sample) prepared.drawView(sample, randomView(largeSide, recipe.views, random), into, offset);
-    return lessons[i] ?? none;
-  };
   return (i, into, offset) => {
-    const lesson = view(i, into, offset);
-    if (random() >= recipe.mixing) return lesson;
-    const other = view(Math.floor(random() * train.length), piece, 0);
-    return mixed(lesson, other, pastePiece(into, offset, piece, side, random));
+    const [sample, lesson] = [train[i], lessons[i]];
+    if (!sample || !lesson) throw new Error(`there is no training picture ${i}`);
+    prepared.drawView(sample, randomView(largeSide, recipe.views, random), into, offset);
+    return lesson;
   };
 }
 
