@@ -1,11 +1,12 @@
 /** What a trainer left in out/, as it becomes a model version. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { modelFiles } from '@platform/contract/job';
+import { resultFiles } from '@platform/sandbox/result-files';
 
 export interface OutputFile {
   /** Relative to out/, with slashes. */
@@ -22,38 +23,10 @@ export interface JobFiles {
 }
 
 const mostFiles = 1000;
-const deepestFolder = 16;
-/** Path of a file of a model version: it becomes a name in an archive, on machines, and in addresses. */
-const nameForm = /^[^\p{C}\p{Zl}\p{Zp}\\\uFFFD]{1,255}$/u;
-
 async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file), hash);
   return hash.digest('hex');
-}
-
-/** Paths relative to the folder, with slashes, and a line about each thing that is no part of a model version. */
-async function walk(folder: string): Promise<{ paths: string[]; leftOut: string[] }> {
-  const paths: string[] = [];
-  const leftOut: string[] = [];
-  const leave = (name: string, why: string): void => {
-    // Enough to see what is the matter.
-    if (leftOut.length < 20) leftOut.push(`Left out of the result: ${JSON.stringify(name)} ${why}.`);
-  };
-  const enter = async (at: string, depth: number): Promise<void> => {
-    for (const entry of await readdir(path.join(folder, at), { withFileTypes: true })) {
-      const name = at === '' ? entry.name : `${at}/${entry.name}`;
-      if (name === 'tmp' && entry.isDirectory()) continue;
-      if (!nameForm.test(entry.name)) leave(name, 'has a name that cannot be stored');
-      else if (entry.isSymbolicLink()) leave(name, 'is a link');
-      else if (entry.isDirectory() && depth === deepestFolder) leave(name, 'lies too deep');
-      else if (entry.isDirectory()) await enter(name, depth + 1);
-      else if (!entry.isFile()) leave(name, 'is no regular file');
-      else paths.push(name);
-    }
-  };
-  await enter('', 1);
-  return { paths: paths.toSorted(), leftOut };
 }
 
 /**
@@ -63,7 +36,7 @@ async function walk(folder: string): Promise<{ paths: string[]; leftOut: string[
 export async function readOutputs(out: string, limitBytes: number, isScript = false): Promise<JobFiles> {
   const failed = (problem: string): PlatformError =>
     new PlatformError(isScript ? 'SCRIPT_FAILED' : 'TRAINER_FAILED', { problem });
-  const { paths, leftOut } = await walk(out);
+  const { paths, leftOut } = await resultFiles(out);
   if (paths.length === 0) {
     throw failed(`it left no file in its output folder${leftOut.length > 0 ? `. ${leftOut.join(' ')}` : ''}`);
   }
