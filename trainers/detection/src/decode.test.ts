@@ -1,0 +1,153 @@
+/** The plain way from values to boxes, and the same in the operations of both delivered files. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readCenternet } from '@platform/trainer-engine/pretrained/centernet';
+import { seeded } from '@platform/trainer-engine/random';
+import { openSession } from '@platform/trainer-engine/runtime';
+import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
+import { boxesIn, mentioned, mostBoxes } from './decode.ts';
+import { boxCount, onnxOf, tfliteOf } from './delivered.ts';
+import { firstWeights, wholeNetwork } from './head.ts';
+import { boxesOf, comparison } from './measure.ts';
+
+const grid = { side: 64, labels: 2 };
+const h = 16;
+const cells = h * h;
+
+interface Peak {
+  label?: number;
+  x: number;
+  y: number;
+  score: number;
+  /** Left, top, right, bottom in px. */
+  reach?: readonly [number, number, number, number];
+}
+function values(peaks: readonly Peak[]): [Float32Array, Float32Array] {
+  const heat = new Float32Array(grid.labels * cells);
+  const edges = new Float32Array(4 * cells);
+  for (const { label = 0, x, y, score, reach = [8, 8, 8, 8] } of peaks) {
+    heat[label * cells + y * h + x] = score;
+    for (const [k, px] of reach.entries()) edges[k * cells + y * h + x] = px / 16;
+  }
+  return [heat, edges];
+}
+const rounded = (peaks: readonly Peak[]): string[] =>
+  boxesIn(...values(peaks), grid).map(
+    ({ label, score, left, top, right, bottom }) =>
+      `${label} ${score.toFixed(2)} [${[left, top, right, bottom].map((one) => (one * 64).toFixed(0)).join(' ')}]`,
+  );
+
+const table: [string, Peak[], string[]][] = [
+  ['nothing', [], []],
+  ['a peak', [{ x: 5, y: 6, score: 0.8 }], ['0 0.80 [12 16 28 32]']],
+  [
+    'its neighbour is no peak',
+    [
+      { x: 5, y: 6, score: 0.8 },
+      { x: 6, y: 7, score: 0.7 },
+    ],
+    ['0 0.80 [12 16 28 32]'],
+  ],
+  ['hardly anything', [{ x: 5, y: 6, score: 0.019 }], []],
+  ['cut off at the edge of the picture', [{ x: 0, y: 15, score: 0.8 }], ['0 0.80 [0 52 8 64]']],
+  ['a distance below zero is none', [{ x: 5, y: 6, score: 0.8, reach: [-4, 8, 8, 8] }], ['0 0.80 [20 16 28 32]']],
+  [
+    'the surest first, over all labels',
+    [
+      { x: 2, y: 2, score: 0.3 },
+      { label: 1, x: 12, y: 12, score: 0.9 },
+    ],
+    ['1 0.90 [40 40 56 56]', '0 0.30 [0 0 16 16]'],
+  ],
+  [
+    'a box on a surer one of its label is dropped',
+    [
+      { x: 5, y: 6, score: 0.8 },
+      { x: 5, y: 8, score: 0.5, reach: [8, 15, 8, 1] },
+    ],
+    ['0 0.80 [12 16 28 32]', '0 0.00 [12 17 28 33]'],
+  ],
+  [
+    'but not one of another label',
+    [
+      { x: 5, y: 6, score: 0.8 },
+      { label: 1, x: 5, y: 6, score: 0.5 },
+    ],
+    ['0 0.80 [12 16 28 32]', '1 0.50 [12 16 28 32]'],
+  ],
+  [
+    'nor one that overlaps by half at most',
+    [
+      { x: 5, y: 6, score: 0.8 },
+      { x: 5, y: 8, score: 0.5 },
+    ],
+    ['0 0.80 [12 16 28 32]', '0 0.50 [12 24 28 40]'],
+  ],
+];
+for (const [name, peaks, wanted] of table) test(`boxes of ${name}`, () => assert.deepEqual(rounded(peaks), wanted));
+
+test('no more boxes than agreed, and none that are dropped', () => {
+  const peaks = Array.from({ length: 64 }, (_, i) => ({
+    x: (i % 8) * 2,
+    y: 2 * Math.floor(i / 8),
+    score: 0.1 + i / 100,
+    reach: [16, 16, 16, 16] as const,
+  }));
+  const found = boxesIn(...values(peaks), grid);
+  assert.equal(found.length, mostBoxes);
+  assert.ok(mentioned(found).length < found.length && mentioned(found).every(({ score }) => score > 0));
+  assert.equal(boxCount(64, 2), mostBoxes);
+});
+
+test('both delivered files find in a picture what the plain way finds in the values of the network', async () => {
+  const shape = { side: 96, labels: 3, hidden: 16 };
+  const detector = readCenternet();
+  const random = seeded('weights');
+  const weights = new Map(
+    [...firstWeights(shape, 1)].map(([name, numbers]) => [
+      name,
+      numbers.map((value) => value + (random() - 0.5) * (name === 'heat' ? 1.5 : 0.02)),
+    ]),
+  );
+  const network = wholeNetwork(detector, weights, shape);
+  const ports = { side: 96, labels: 3, metadata: { labels: 'a\nb\nc', task: 'object_detection' } };
+  const pixels = Uint8Array.from(
+    { length: 96 * 96 * 3 },
+    (_, i) => 127 + 120 * Math.sin(i / 700) * Math.cos(i / 11) * random(),
+  );
+  const session = await openSession(onnxOf(network, ports), 1);
+  const results = await session.run({ image: { data: pixels, dims: [1, 96, 96, 3] } });
+  await session.release();
+  const onnx = boxesOf(results('location'), results('category'), results('score'));
+  const said = runTflite(tfliteOf(network, ports), pixels);
+  const empty = new Float32Array();
+  const tflite = boxesOf(said['location'] ?? empty, said['category'] ?? empty, said['score'] ?? empty);
+  assert.deepEqual([onnx.length, tflite.length], [mostBoxes, mostBoxes]);
+  assert.ok(
+    onnx.some(({ score }) => score === 0) && new Set(onnx.map(({ label }) => label)).size > 1,
+    'a rich example',
+  );
+  for (const [a, b] of [
+    [onnx, tflite],
+    [tflite, onnx],
+  ] as const) {
+    const { missing, maxDifference, compared } = comparison(a, b);
+    assert.equal(missing, 0);
+    assert.ok(maxDifference < 1e-4 && compared > 10, `${maxDifference} in ${compared}`);
+  }
+});
+
+test('a comparison tells what is missing and how far the others are', () => {
+  const box = { label: 0, score: 0.9, left: 0.1, top: 0.1, right: 0.4, bottom: 0.4 };
+  assert.deepEqual(comparison([box], [box]), { maxDifference: 0, compared: 1, missing: 0 });
+  const near = comparison([box], [{ ...box, left: 0.1004 }]);
+  assert.ok(Math.abs(near.maxDifference - 0.0004) < 1e-9 && near.missing === 0);
+  for (const other of [
+    { ...box, label: 1 },
+    { ...box, score: 0 },
+    { ...box, right: 0.5 },
+  ]) {
+    assert.equal(comparison([box], [other]).missing, 1);
+  }
+  assert.equal(comparison([{ ...box, score: 0.01 }], []).compared, 0);
+});
