@@ -44,7 +44,7 @@ const keptEnvironments = 10;
 const mostRequirements = 200;
 /** Name, extras, versions, marker; no address, no path, no option of pip. */
 const requirementForm =
-  /^[A-Za-z0-9][A-Za-z0-9._-]*\s*(\[[A-Za-z0-9._,\s-]*\])?\s*\(?[<>=!~0-9A-Za-z.*+,\s-]*\)?\s*(;[^\u0000-\u001f]*)?$/;
+  /^[A-Za-z0-9][A-Za-z0-9._-]* *(\[[A-Za-z0-9._, -]*\])? *\(?[<>=!~0-9A-Za-z.*+, -]*\)? *(;[^\u0000-\u001f]*)?$/;
 
 /**
  * The folder of a virtual environment with the packages, to be seen at /job/env; undefined when the Python has all of them.

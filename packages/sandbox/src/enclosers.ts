@@ -36,7 +36,7 @@ export function cgroupPlaces(mountinfo: string, cgroup: string): CgroupPlace[] {
     if (!mine) return [];
     // In a container the mount begins below the root of the tree.
     const below = root !== '/' && mine.path.startsWith(root) ? mine.path.slice(root.length) : mine.path;
-    const folder = path.posix.join(mountPoint.replace(/\\040/g, ' '), below);
+    const folder = path.posix.resolve(mountPoint.replace(/\\040/g, ' '), `.${below}`);
     return [{ version: type === 'cgroup2' ? 2 : 1, controllers: mine.controllers, folder }];
   });
 }
