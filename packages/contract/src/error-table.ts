@@ -59,6 +59,12 @@ export const errorTable = {
     message: 'There is no bounding box[ {boundingBoxId}] in this picture.',
     remedy: 'Check bbox_id; ask for the picture again to see its boxes.',
   },
+  CALL_TIMED_OUT: {
+    rpc: 'deadline_exceeded',
+    retry: 'later',
+    message: 'The call took longer than the time that the caller gave it.',
+    remedy: 'Give the call more time, or ask for less at once.',
+  },
   CAMERA_FAILED: {
     rpc: 'unavailable',
     retry: 'later',
@@ -419,6 +425,12 @@ export const errorTable = {
     message: 'This computer cannot run training scripts in a sandbox: {problem}.',
     remedy: 'Install bubblewrap (Debian: apt-get install bubblewrap), allow it to make its sandbox, and start again.',
   },
+  SCRIPTS_NOT_OFFERED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'No runner of the organization can run training scripts[: {problem}].',
+    remedy: 'Start a runner that can, or mend what keeps the runner from it; the list of runners says what that is.',
+  },
   SCRIPT_ARCHIVE_INVALID: {
     rpc: 'invalid_argument',
     retry: 'never',
@@ -450,12 +462,6 @@ export const errorTable = {
     retry: 'never',
     message: 'There is no training script[ {registryItemId}][ in version {version}].',
     remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
-  },
-  SCRIPTS_NOT_OFFERED: {
-    rpc: 'failed_precondition',
-    retry: 'never',
-    message: 'No runner of the organization can run training scripts[: {problem}].',
-    remedy: 'Start a runner that can, or mend what keeps the runner from it; the list of runners says what that is.',
   },
   SIGN_IN_LINK_INVALID: {
     rpc: 'unauthenticated',

@@ -43,7 +43,7 @@ function shortened(error: PlatformError): PlatformError {
   if (!Object.values(error.data).some(isLong)) return error;
   const data = Object.entries(error.data).map(([key, value]) => [
     key,
-    isLong(value) ? `${value.slice(0, longestValue)}…` : value,
+    isLong(value) ? `${value.slice(0, longestValue).toWellFormed()}…` : value,
   ]);
   return new PlatformError(error.code, Object.fromEntries(data) as typeof error.data, error.cause, error.details);
 }
@@ -59,19 +59,35 @@ export function toConnectError(error: PlatformError): ConnectError {
   ]);
 }
 
+/** The library has words of its own for what it cannot read or does not know: the same with a row of the table. */
+export function explained(error: ConnectError, where: string): ConnectError {
+  if (error.details.length > 0) return error;
+  const found = rowOf(error, where);
+  return found ? toConnectError(found) : error;
+}
+
+function rowOf(error: ConnectError, where: string): PlatformError | undefined {
+  const problem = error.rawMessage.slice(0, longestValue).toWellFormed();
+  switch (error.code) {
+    case Code.ResourceExhausted:
+      return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error);
+    case Code.Unimplemented:
+      return new PlatformError('UNSUPPORTED', { what: where }, error);
+    case Code.DeadlineExceeded:
+      return new PlatformError('CALL_TIMED_OUT', {}, error);
+    case Code.InvalidArgument:
+      return new PlatformError('INVALID_MESSAGE', { problem }, error);
+    default:
+      return problem.startsWith('parse binary: ')
+        ? new PlatformError('INVALID_MESSAGE', { problem }, error)
+        : undefined;
+  }
+}
+
 /** Codes become gRPC statuses here and nowhere else. */
 export const errorInterceptor = (log: Log): Interceptor => {
   const turned = (error: unknown, where: string): ConnectError => {
-    if (error instanceof ConnectError) {
-      // What arrives in a stream is read while the call runs; the library has words of its own for what it cannot read.
-      if (error.code === Code.ResourceExhausted && error.rawMessage.includes('readMaxBytes')) {
-        return toConnectError(new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error));
-      }
-      if (error.rawMessage.startsWith('parse binary: ')) {
-        return toConnectError(new PlatformError('INVALID_MESSAGE', { problem: error.rawMessage }, error));
-      }
-      return error;
-    }
+    if (error instanceof ConnectError) return explained(error, where);
     if (isAbort(error)) return new ConnectError('the call was canceled', Code.Canceled);
     return toConnectError(publicError(error, log, where));
   };

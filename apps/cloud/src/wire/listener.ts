@@ -1,10 +1,14 @@
 import http2 from 'node:http2';
-import type { ConnectRouter } from '@connectrpc/connect';
+import type { ConnectError, ConnectRouter } from '@connectrpc/connect';
+import { errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
+import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { authenticationInterceptor } from './authentication.ts';
-import { errorInterceptor, messageLimitBytes } from './errors.ts';
+import { PlatformError } from '@platform/contract/errors';
+import { errorInterceptor, messageLimitBytes, toConnectError } from './errors.ts';
+import { withReasons } from './explained.ts';
 import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
 
 export type ListenerOptions = {
@@ -20,7 +24,10 @@ export type ListenerOptions = {
 /** RPC under both names, the fast path, and plain HTTP behind them. */
 export function rpcListener(options: ListenerOptions): Listener {
   const rpc = connectNodeAdapter({
-    routes: options.routes,
+    routes: (router) => {
+      options.routes(router);
+      router.handlers.splice(0, Infinity, ...router.handlers.map(withReasons));
+    },
     interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimitBytes,
@@ -28,7 +35,7 @@ export function rpcListener(options: ListenerOptions): Listener {
       const [request, response] = [asked as Request, answered as Response];
       if (String(request.headers['content-type'] ?? '').startsWith('application/grpc'))
         return unknownMethod(request, response);
-      if (request.headers['connect-protocol-version'] !== undefined) return unknownConnectMethod(response);
+      if (request.headers['connect-protocol-version'] !== undefined) return unknownConnectMethod(request, response);
       options.pages(request, response);
     },
   });
@@ -69,27 +76,25 @@ function crossOrigin(request: Request, response: Response): boolean {
 
 /** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
 function unknownMethod(request: Request, response: Response): void {
-  const headers = {
-    'content-type': String(request.headers['content-type']),
-    'grpc-status': '12',
-    'grpc-message': 'this server has no such method',
-  };
+  const trailer = new Headers();
+  setTrailerStatus(trailer, noMethod(request));
+  const headers = { 'content-type': String(request.headers['content-type']), ...Object.fromEntries(trailer) };
   const stream = http2Stream(response);
   if (stream) {
-    stream.respond(
-      { ':status': 200, ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) },
-      { endStream: true },
-    );
+    stream.respond({ ':status': 200, ...headers }, { endStream: true });
     return;
   }
-  response.writeHead(200, { ...headers, 'grpc-message': encodeURIComponent(headers['grpc-message']) });
+  response.writeHead(200, headers);
   response.end();
 }
 
-function unknownConnectMethod(response: Response): void {
+function unknownConnectMethod(request: Request, response: Response): void {
   response.writeHead(404, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ code: 'unimplemented', message: 'this server has no such method' }));
+  response.end(errorToJsonBytes(noMethod(request), undefined));
 }
+
+const noMethod = ({ url = '' }: Request): ConnectError =>
+  toConnectError(new PlatformError('UNSUPPORTED', { what: `the method ${url.slice(1, 200)}` }));
 
 /**
  * An error answered before the request was read to its end would leave an HTTP/2 client waiting for flow control for ever:
