@@ -107,7 +107,8 @@ async function candidates(db: Database, { orgIds, offer, steadyNow }: Want, most
              select id, ordinal from training_job
               where org_id = org and state = 'pending' and kind = fit.kind and container_version = fit.container
                 and gpus = gpu and (not_before is null or not_before <= ${at(steadyNow)})
-              order by ordinal
+              -- As the index training_job_wanted has it.
+              order by ordinal + 0
               limit ${most}
            ) job
      order by job.ordinal

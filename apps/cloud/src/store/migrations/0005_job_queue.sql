@@ -33,10 +33,12 @@ drop index training_job_lease_until_idx;
 -- Lists, newest first, all or of one status.
 create unique index training_job_order on training_job (org_id, ordinal);
 create index training_job_status on training_job (org_id, status, ordinal);
--- Places in the queue.
+-- Places in the queue. They are counted without looking at rows, where a vacuum has been since.
+alter table training_job set (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_vacuum_scale_factor = 0.05);
 create index training_job_queue on training_job (org_id, ordinal) where state = 'pending';
--- The oldest job that a runner can take, however many wait that it cannot.
-create index training_job_wanted on training_job (org_id, kind, container_version, gpus, ordinal) where state = 'pending';
+-- The oldest job that a runner can take, however many wait that it cannot. `ordinal + 0` has no other index, so that the planner
+-- never walks along one of those past all the jobs that do not fit, which it does where it takes them for few.
+create index training_job_wanted on training_job (org_id, kind, container_version, gpus, (ordinal + 0)) where state = 'pending';
 -- What runners hold. Not by lease_until, which every heartbeat changes: no index has to follow those.
 create index training_job_held on training_job (runner_id) where state in ('in_progress', 'canceling');
 -- Logs are removed some time after the end.
