@@ -179,7 +179,7 @@ async function submitted(
   job: { id: string; modelVersion: string; tags: readonly string[]; about: string },
 ): Promise<void> {
   const name = `${flags.modelName}/${job.modelVersion}`;
-  world.output.text(`Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && ` ${job.about}`}`);
+  world.output.text(`Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && `\n${job.about}`}`);
   if (flags.wait) return watchJob(world, open, job.id);
   world.output.json({ id: job.id, model_name: flags.modelName, model_version: job.modelVersion, tags: job.tags });
   world.output.text(`Follow it: platform train wait ${job.id}`);

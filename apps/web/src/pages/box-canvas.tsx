@@ -32,6 +32,7 @@ const cursors: Readonly<Record<Corner, string>> = {
 export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
   const area = useRef<HTMLDivElement>(null);
   const [drag, setDrag] = useState<Drag>();
+  const [ratio, setRatio] = useState<number>();
   const [pressed, setPressed] = useState<{ box: Box; frame: Frame }>();
 
   const pointOf = (event: PointerEvent): Point => {
@@ -72,12 +73,18 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
     <div
       className="box-canvas"
       ref={area}
+      style={ratio === undefined ? {} : { width: `min(100%, calc(76dvh * ${ratio.toFixed(4)}))` }}
       onPointerDown={(event) => begin(event, { at: 'drawing', from: pointOf(event), to: pointOf(event) })}
       onPointerMove={move}
       onPointerUp={end}
       onPointerCancel={() => setDrag(undefined)}
     >
-      <img src={source} alt={name} draggable={false} />
+      <img
+        src={source}
+        alt={name}
+        draggable={false}
+        onLoad={({ currentTarget: { naturalWidth, naturalHeight } }) => setRatio(naturalWidth / naturalHeight)}
+      />
       {boxes.map((box, at) => {
         const isSelected = box.id === selected;
         const frame = shown(box);

@@ -54,8 +54,12 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
                     </span>
                   </td>
                   <td className="number">
-                    {of(tags, label)}
-                    {hasBoxes && <span className="soft"> · {of(boxes, label)} with boxes</span>}
+                    {[
+                      of(tags, label) > 0 || !hasBoxes ? String(of(tags, label)) : '',
+                      of(boxes, label) > 0 ? `${of(boxes, label)} with boxes` : '',
+                    ]
+                      .filter((part) => part !== '')
+                      .join(' · ')}
                   </td>
                 </tr>
               ))}

@@ -131,7 +131,7 @@ export function DatasetPage() {
             className="button button-small"
             onClick={() => setSelected(new Set(shown.map((one) => one.binaryDataId)))}
           >
-            Select all {counted(shown.length, 'picture')} shown
+            Select all shown ({shown.length})
           </button>
           <span className="soft small">Drop files or folders anywhere to add them.</span>
         </div>

@@ -21,9 +21,12 @@ async function below(entry: FileSystemEntry, path: string): Promise<BrowserFile[
 
 /** Dropped files and what is in dropped folders. Must be called while the drop is handled; several folders are one set. */
 export async function droppedFiles(transfer: DataTransfer): Promise<BrowserFile[]> {
-  const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  const items = [...transfer.items].filter((item) => item.kind === 'file');
+  const plain = items.filter((item) => item.webkitGetAsEntry() === null).flatMap((item) => item.getAsFile() ?? []);
+  const entries = items.flatMap((item) => item.webkitGetAsEntry() ?? []);
   const folders = entries.filter((entry) => entry.isDirectory);
   // Folders dropped side by side are labels; one alone holds them.
   const root = folders.length > 1 ? 'dropped' : '';
-  return (await Promise.all(entries.map((entry) => below(entry, root)))).flat();
+  const found = await Promise.all(entries.map((entry) => below(entry, root)));
+  return [...found.flat(), ...plain.map((source) => ({ source, name: source.name, path: '', size: source.size }))];
 }

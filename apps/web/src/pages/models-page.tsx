@@ -1,5 +1,8 @@
 import { useQuery } from '@connectrpc/connect-query';
+import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Sheet } from '../parts/dialogs.tsx';
@@ -7,9 +10,11 @@ import { ModelIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { modelsAmong } from '../view/registry.ts';
-import type { ModelVersion } from '../view/registry.ts';
+import { modelsAmong, originsAmong, versionKey } from '../view/registry.ts';
+import type { ModelOrigin, ModelVersion } from '../view/registry.ts';
+import { visibilityTexts } from '../view/scripts.ts';
 import { bytes, counted } from '../view/quantities.ts';
+import { EditItem } from './edit-item.tsx';
 import { ModelCard } from './model-card.tsx';
 import { RegistryTabs } from './registry-tabs.tsx';
 
@@ -23,8 +28,25 @@ export function ModelsPage() {
     { organizationId, type: PackageType.ML_MODEL },
     { refetchInterval: refreshMs },
   );
+  const registry = useQuery(
+    AppService.method.listRegistryItems,
+    { organizationId, types: [PackageType.ML_MODEL] },
+    { refetchInterval: refreshMs },
+  );
+  const jobs = useQuery(
+    MLTrainingService.method.listTrainingJobs,
+    { organizationId, status: TrainingStatus.COMPLETED, pageSize: 1000 },
+    { refetchInterval: refreshMs, retry: false },
+  );
   const [shown, setShown] = useState<ModelVersion>();
+  const [edited, setEdited] = useState<RegistryItem>();
   const models = list.data && modelsAmong(list.data.packages);
+  const origins = originsAmong(jobs.data?.jobs ?? []);
+  const itemOf = (name: string): RegistryItem | undefined => registry.data?.items.find((item) => item.name === name);
+  const close = (): void => {
+    setEdited(undefined);
+    void registry.refetch();
+  };
   return (
     <div className="page">
       <title>Models · Platform</title>
@@ -51,6 +73,7 @@ export function ModelsPage() {
         <section key={name} className="card" aria-label={name}>
           <div className="card-head">
             <h2>{name}</h2>
+            <ItemWords item={itemOf(name)} onEdit={setEdited} />
             <span className="soft small">{counted(versions.length, 'version')}</span>
           </div>
           <table className="table table-cards">
@@ -60,6 +83,7 @@ export function ModelsPage() {
                 <th scope="col" className="number">
                   Size
                 </th>
+                <th scope="col">Made from</th>
                 <th scope="col">Published</th>
                 <th scope="col">
                   <span className="hidden-text">Use</span>
@@ -77,6 +101,9 @@ export function ModelsPage() {
                   </td>
                   <td data-label="Size" className="number">
                     {bytes(version.sizeBytes)}
+                  </td>
+                  <td data-label="Made from">
+                    <Origin origin={origins.get(versionKey(version.name, version.version))} />
                   </td>
                   <td data-label="Published">
                     <Ago at={version.created} />
@@ -97,6 +124,34 @@ export function ModelsPage() {
           <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />
         </Sheet>
       )}
+      {edited && <EditItem item={edited} onClose={close} />}
     </div>
   );
 }
+
+const ItemWords = ({ item, onEdit }: { item: RegistryItem | undefined; onEdit: (item: RegistryItem) => void }) =>
+  item && (
+    <>
+      <span className="badge">{visibilityTexts[item.visibility]}</span>
+      <button type="button" className="button button-small push" onClick={() => onEdit(item)}>
+        Edit<span className="hidden-text"> {item.name}</span>
+      </button>
+    </>
+  );
+
+/** The job that made a version, and what it learned from. */
+const Origin = ({ origin }: { origin: ModelOrigin | undefined }) =>
+  origin ? (
+    <span className="row row-tight">
+      <Link to="/training/$jobId" params={{ jobId: origin.jobId }}>
+        job
+      </Link>
+      <Link to="/datasets/$datasetId" params={{ datasetId: origin.datasetId }}>
+        dataset
+      </Link>
+      {origin.script !== '' && <span className="break">script {origin.script}</span>}
+      {origin.score !== '' && <span className="soft">{origin.score}</span>}
+    </span>
+  ) : (
+    <span className="soft">uploaded</span>
+  );

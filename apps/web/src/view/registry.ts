@@ -1,6 +1,8 @@
 import type { Package } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import type { TrainingJobMetadata } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { msOf } from './times.ts';
+import { jobView } from './training-jobs.ts';
 
 export interface ModelVersion {
   name: string;
@@ -14,6 +16,32 @@ export interface Model {
   /** Newest first. */
   versions: readonly ModelVersion[];
 }
+
+/** Where a version comes from. */
+export interface ModelOrigin {
+  jobId: string;
+  datasetId: string;
+  /** "name version", empty for a built-in trainer. */
+  script: string;
+  /** "accuracy 91.5 %", empty where nothing was measured. */
+  score: string;
+}
+export const versionKey = (name: string, version: string): string => `${name}\n${version}`;
+
+/** The job behind each version, by `versionKey`. */
+export const originsAmong = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, ModelOrigin> =>
+  new Map(
+    jobs.map((job) => {
+      const { id, datasetId, script, score, modelName, modelVersion } = jobView(job);
+      const origin: ModelOrigin = {
+        jobId: id,
+        datasetId,
+        script: script ? `${script.itemId} ${script.version}` : '',
+        score: score ? `${score.name} ${score.value}` : '',
+      };
+      return [versionKey(modelName, modelVersion), origin] as const;
+    }),
+  );
 
 /** Versions gathered under their model, models by name. */
 export function modelsAmong(packages: readonly Package[]): Model[] {
