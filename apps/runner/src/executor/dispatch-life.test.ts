@@ -201,7 +201,7 @@ test('looks are quick at first and after each news, then as slow as is set', () 
   let now = 0;
   const paces: number[] = [];
   for (let look = 0; look < 12; look++) {
-    const next = step(state, pending(), now, patience).state;
+    const next: State = step(state, pending(), now, patience).state;
     paces.push(deadline(next) - now);
     now = deadline(next);
     state = next;
