@@ -222,7 +222,7 @@ async function objects10(): Promise<Material> {
   };
 }
 
-/** Cut-outs on white: every thing is in one picture, so test things were never seen. */
+/** Cut-outs on white squares: every thing is in one picture, so test things were never seen. */
 async function* stampCategories({ seed }: Order): AsyncGenerator<LabelledPicture> {
   const root = stamps() ?? '';
   for (const [label, folder] of Object.entries(nineCategories)) {
@@ -234,6 +234,7 @@ async function* stampCategories({ seed }: Order): AsyncGenerator<LabelledPicture
     for (const [i, file] of order.entries()) {
       const bytes = await sharp(path.join(root, folder, file))
         .ensureAlpha()
+        .resize(side, side, { fit: 'contain', background: '#ffffff00' })
         .flatten({ background: '#fff' })
         .png()
         .toBuffer();

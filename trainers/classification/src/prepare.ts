@@ -57,15 +57,16 @@ export async function prepare(
     }
     requireEnough(found.labels, taken.samples);
     const split = splitOf(taken.samples, recipe, job.seed);
+    const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };
     const prepared: Prepared = {
       ...split,
       labels: found.labels,
       skipped,
       largeSide,
       drawView: ({ index }, view, into, offset) =>
-        renderView(files.large.read(index), largeSide, view, into, offset, side),
+        renderView(files.large.read(index, scratch.large), largeSide, view, into, offset, side),
       drawWhole: ({ index }, into, offset) =>
-        renderView(files.exact.read(index), side, wholeView(side), into, offset, side),
+        renderView(files.exact.read(index, scratch.exact), side, wholeView(side), into, offset, side),
       pixels: ({ index }) => files.exact.read(index),
       close,
     };

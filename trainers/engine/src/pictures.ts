@@ -46,8 +46,8 @@ export class PixelFile {
   write(index: number, pixels: Uint8Array): void {
     writeSync(this.#file, pixels, 0, this.#bytes, index * this.#bytes);
   }
-  read(index: number): Uint8Array {
-    const pixels = new Uint8Array(this.#bytes);
+  /** @param pixels - is filled and returned: thousands of reads would leave as many arrays behind. */
+  read(index: number, pixels = new Uint8Array(this.#bytes)): Uint8Array {
     const read = readSync(this.#file, pixels, 0, this.#bytes, index * this.#bytes);
     if (read !== this.#bytes) throw new Error(`picture ${index} is not in the pixel file`);
     return pixels;
