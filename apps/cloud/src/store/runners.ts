@@ -88,7 +88,9 @@ export async function runnersSince(db: Database, orgIds: readonly string[], sinc
     ])
     .select(
       sql<string | null>`(select job.id from training_job job where job.org_id = runner.org_id
-        and job.runner_id = runner.id and job.lease_until is not null order by job.created_on limit 1)`.as('jobId'),
+        and job.runner_id = runner.id and job.state in ('in_progress', 'canceling') order by job.created_on limit 1)`.as(
+        'jobId',
+      ),
     )
     .where('runner.orgId', 'in', orgIds)
     .where('runner.lastSeen', '>=', at(since))
