@@ -264,3 +264,76 @@ test('registry items: made by an upload or by themselves, changed and deleted by
   assert.equal(await outcome(get()), '5 REGISTRY_ITEM_NOT_FOUND');
   assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
 });
+
+test('a version in the configuration of a machine cannot be deleted, nor can its item', async () => {
+  await using server = await trainingServer();
+  const { orgId, partId } = server.own;
+  for (const version of ['1', '2']) await send(server, [info(server, { version }), contents(archive)]);
+  const packages = server.client(PackageService, 'owner');
+  const configure = async (revision: number, version?: string) => {
+    const config = JSON.stringify({ packages: [{ name: 'p', package: `${orgId}/script`, type: 'ml_model', version }] });
+    const row = { partId, revision, orgId, text: config, config, sha256: Buffer.alloc(32), savedBy: 'x' };
+    await server.db.insertInto('configRevision').values(row).execute();
+    await server.db.updateTable('part').set({ revision }).where('id', '=', partId).execute();
+  };
+  const remove = (version: string) => outcome(packages.deletePackage({ id: `${orgId}/script`, version }));
+  const removeItem = () =>
+    outcome(server.client(AppService, 'owner').deleteRegistryItem({ itemId: `${orgId}:script` }));
+  await configure(1, '1');
+  assert.equal(await remove('1'), '9 PACKAGE_IN_USE');
+  await assert.rejects(
+    packages.deletePackage({ id: `${orgId}/script`, version: '1' }),
+    /1 machine\(s\), for example Rover/,
+  );
+  assert.equal(await removeItem(), '9 PACKAGE_IN_USE');
+  await configure(2, 'latest');
+  assert.equal(await remove('1'), 'ok', 'another one is the latest');
+  assert.equal(await remove('2'), '9 PACKAGE_IN_USE', 'the last one of those who want the latest');
+  await configure(3, '7');
+  assert.equal(await remove('2'), 'ok');
+});
+
+test('a package by plain HTTP: sent, refused, downloaded in parts, checked without its bytes', async () => {
+  await using server = await trainingServer();
+  const { orgId } = server.own;
+  const post = async (query: string, who: Who = 'owner', body: Buffer = archive) => {
+    const headers = { authorization: `Bearer ${who}` };
+    const response = await fetch(`${server.url}/packages/${orgId}/s${query}`, { method: 'POST', headers, body });
+    const answer = (await response.json()) as { code?: string; version?: string };
+    return `${response.status} ${answer.code ?? answer.version}`;
+  };
+  const metadata = encodeURIComponent(JSON.stringify({ model_type: 'object_detection' }));
+  const rows: [name: string, answer: Promise<string>, expected: string][] = [
+    ['as it should be', post(`?type=ml_training&version=1&metadata=${metadata}`), '201 1'],
+    ['the version again', post('?type=ml_training&version=1'), '409 MODEL_VERSION_TAKEN'],
+    ['no type', post('?version=2'), '400 INVALID_ARGUMENT'],
+    ['metadata that are none', post('?type=ml_training&metadata=7'), '400 INVALID_ARGUMENT'],
+    ['no archive', post('?type=ml_training', 'owner', Buffer.from('x')), '400 INVALID_ARGUMENT'],
+    ['not by an operator', post('?type=ml_training', 'operator'), '403 NOT_OWNER'],
+    ['not by a stranger', post('?type=ml_training', 'stranger'), '404 ORGANIZATION_NOT_FOUND'],
+  ];
+  for (const [name, answer, expected] of rows) assert.equal(await answer, expected, name);
+  const path = `/packages/${orgId}/s/latest.tar.gz`;
+  const head = await server.get(path, 'owner', {}, 'HEAD');
+  assert.deepEqual(
+    [head.status, head.headers.get('content-length'), head.headers.get('accept-ranges')],
+    [200, String(archive.length), 'bytes'],
+  );
+  const part = await server.get(path, 'owner', { range: 'bytes=5-', 'if-range': head.headers.get('etag') ?? '' });
+  assert.equal(part.status, 206);
+  assert.deepEqual(Buffer.from(await part.arrayBuffer()), archive.subarray(5));
+  const same = await server.get(path, 'owner', { 'if-none-match': head.headers.get('etag') ?? '' });
+  assert.equal(same.status, 304);
+});
+
+test('what is public may be fetched by everybody, what is private by nobody else', async () => {
+  await using server = await trainingServer();
+  const { orgId } = server.own;
+  await send(server, [info(server), contents(archive)]);
+  const get = () => outcome(server.client(PackageService, 'stranger').getPackage({ id: `${orgId}/script` }));
+  const download = async () => (await server.get(`/packages/${orgId}/script/1.tar.gz`, 'stranger')).status;
+  assert.deepEqual([await get(), await download()], ['5 PACKAGE_NOT_FOUND', 404]);
+  const update = { itemId: `${orgId}:script`, type: PackageType.ML_TRAINING, description: 'x' };
+  await server.client(AppService, 'owner').updateRegistryItem({ ...update, visibility: Visibility.PUBLIC_UNLISTED });
+  assert.deepEqual([await get(), await download()], ['ok', 200]);
+});

@@ -12,7 +12,7 @@ import { openDiskBlobs } from '../src/blobs/disk.ts';
 import type { BlobStore } from '../src/blobs/store.ts';
 import { dataDownloads } from '../src/http/captured-data.ts';
 import { httpListener } from '../src/http/exchange.ts';
-import { packageDownloads } from '../src/http/packages.ts';
+import { packageDownloads, packageUploads } from '../src/http/packages.ts';
 import type { Deps } from '../src/rpc/routes.ts';
 import { registryCalls } from '../src/rpc/app-registry.ts';
 import { trainingRoutes } from '../src/rpc/training-routes.ts';
@@ -111,7 +111,11 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     listensAt: () => port.url,
     secrets: { signingKey: Buffer.from('only for tests') },
   } as unknown as Deps;
-  const pages = httpListener([packageDownloads(deps), dataDownloads(deps)], authenticator, testLog);
+  const pages = httpListener(
+    [packageDownloads(deps), packageUploads(deps), dataDownloads(deps)],
+    authenticator,
+    testLog,
+  );
   const routes = (router: ConnectRouter): void => {
     trainingRoutes(deps)(router);
     router.service(AppService, registryCalls(deps));

@@ -140,6 +140,8 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const found = (await registry.getPackage({ id: `${own.orgId}/cups`, version: 'latest', includeUrl: true })).package;
   assert.ok(found);
   assert.deepEqual([found.info?.version, found.info?.type], ['1', PackageType.ML_MODEL]);
+  const lineage = found.info?.metadata?.['lineage'] as Record<string, string>;
+  assert.deepEqual([lineage['job_id'], lineage['dataset_id'], lineage['script_id']], [id, datasetId, undefined]);
   assert.ok(found.url.startsWith(server.url), found.url);
   const path = found.url.slice(server.url.length);
   const head = await server.get(path, 'machine', {}, 'HEAD');

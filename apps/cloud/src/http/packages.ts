@@ -4,7 +4,10 @@ import type { BlobStore } from '../blobs/store.ts';
 import { requireReaderOrPart } from '../rules/permissions.ts';
 import type { Database } from '../store/database.ts';
 import { findPackage } from '../store/registry.ts';
-import { type Route, sendBlob } from './exchange.ts';
+import { kindOfType } from '../rpc/package-kinds.ts';
+import type { Deps } from '../rpc/routes.ts';
+import { storePackage } from '../rpc/store-package.ts';
+import { type Route, sendBlob, sendJson } from './exchange.ts';
 
 /**
  * GET, HEAD /packages/<organization>/<name>/<version>.tar.gz with Range. Machines insist on the content type and the checksum.
@@ -14,8 +17,9 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
   path: /^\/packages\/([^/]+)\/([^/]+)\/([^/]+)\.tar\.gz$/,
   async answer(exchange, [orgId = '', name = '', version = '']) {
     const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: `${orgId}/${name}`, version });
-    requireReaderOrPart(await exchange.caller(), orgId, absent);
+    const caller = await exchange.caller();
     const found = await findPackage(db, { orgId, name, version });
+    if (!found || found.visibility === 'private') requireReaderOrPart(caller, orgId, absent);
     if (!found) throw absent();
     await sendBlob(exchange, blobs, {
       sha256: found.packageSha256,
@@ -25,3 +29,29 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
     });
   },
 });
+
+/**
+ * POST /packages/<organization>/<name>?type=ml_training&version=…&metadata={…}: publishes the .tar.gz in the body, for clients
+ * that cannot stream messages. Answers {id, version}; without a version the server makes one.
+ */
+export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock'>): Route => ({
+  methods: ['POST'],
+  path: /^\/packages\/([^/]+)\/([^/]+)$/,
+  async answer({ request, response, url, caller }, [orgId = '', name = '']) {
+    const text = (key: string): string => url.searchParams.get(key) ?? '';
+    const kind = [...kindOfType.values()].find((one) => one === text('type'));
+    const sent = { orgId, name, version: text('version'), kind, files: [], metadata: readMetadata(text('metadata')) };
+    sendJson(response, 201, await storePackage(deps, sent, request, await caller()));
+  },
+});
+
+function readMetadata(text: string): { [key: string]: unknown } {
+  if (text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  } catch {
+    // Said below.
+  }
+  throw new PlatformError('INVALID_ARGUMENT', { field: 'metadata', value: text.slice(0, 80), limit: 'a JSON object' });
+}

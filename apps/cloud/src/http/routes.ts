@@ -4,7 +4,7 @@ import { dataDownloads } from './captured-data.ts';
 import type { Route } from './exchange.ts';
 import { healthRoutes } from './health.ts';
 import { machineConfigRoutes } from './machine-config.ts';
-import { packageDownloads } from './packages.ts';
+import { packageDownloads, packageUploads } from './packages.ts';
 import { releaseFileRoutes } from './releases.ts';
 import { signInRoutes } from './sign-in.ts';
 import { webRoutes } from './web.ts';
@@ -17,6 +17,7 @@ export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: 
   ...releaseFileRoutes(deps),
   ...blobRoutes(deps, of.blobLimitBytes),
   packageDownloads(deps),
+  packageUploads(deps),
   dataDownloads(deps),
   ...webRoutes(of.webFolder),
 ];

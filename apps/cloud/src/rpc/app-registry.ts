@@ -7,7 +7,7 @@ import { callerOf } from '../auth/caller.ts';
 import { type Caller, isReader, memberships, requireOwner, requireReaderOrPart } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
-import { orgOfNamespace } from '../store/registry.ts';
+import { machinesWith, orgOfNamespace } from '../store/registry.ts';
 import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from '../store/registry-items.ts';
 import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { timeOf } from './protobuf-times.ts';
@@ -104,6 +104,9 @@ export const registryCalls = ({ db, clock }: Deps) => {
     async deleteRegistryItem({ itemId }, context) {
       const caller = callerOf(context);
       const item = await owned(itemId, caller);
+      const { count, machine } = await machinesWith(db, item);
+      const packageId = `${item.orgId}/${item.name}`;
+      if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId, version: 'any', count, machine });
       await deleteItem(db, item);
       await audit(db, { orgId: item.orgId, caller, action: 'delete registry item', subject: item.name });
       return {};

@@ -5,7 +5,10 @@ import type { Trx } from './jobs.ts';
 import type { Tables } from './schema.ts';
 import type { PackageFile, PackageKind } from './training-schema.ts';
 
-export type Version = Selectable<Tables['registryVersion']> & { type: PackageKind };
+export type Version = Selectable<Tables['registryVersion']> & {
+  type: PackageKind;
+  visibility: 'private' | 'public' | 'public_unlisted';
+};
 
 /** Where a trained model comes from. */
 export type Lineage = {
@@ -40,7 +43,17 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   const metadata = JSON.stringify(of.metadata);
   const item = await trx
     .insertInto('registryItem')
-    .values({ orgId: of.orgId, name: of.name, type: of.type, metadata, createdOn: at(of.now), updatedOn: at(of.now) })
+    .values({
+      orgId: of.orgId,
+      name: of.name,
+      type: of.type,
+      metadata,
+      // Of the first version; later this is changed at the item itself.
+      url: textOf(of.metadata['url']),
+      visibility: of.metadata['visibility'] === 'public' ? 'public' : 'private',
+      createdOn: at(of.now),
+      updatedOn: at(of.now),
+    })
     .onConflict((conflict) => conflict.columns(['orgId', 'name']).doUpdateSet({ metadata, updatedOn: at(of.now) }))
     .returning('type')
     .executeTakeFirstOrThrow();
@@ -72,6 +85,8 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   }
 }
 
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
 const versions = (db: Database) =>
   db
     .selectFrom('registryVersion')
@@ -81,7 +96,7 @@ const versions = (db: Database) =>
         .onRef('registryItem.name', '=', 'registryVersion.name'),
     )
     .selectAll('registryVersion')
-    .select('registryItem.type');
+    .select(['registryItem.type', 'registryItem.visibility']);
 
 /** The version published last; undefined: none yet. */
 export const latestVersion = async (db: Database, orgId: string, name: string): Promise<string | undefined> => {
@@ -128,6 +143,32 @@ export const orgOfNamespace = async (db: Database, text: string): Promise<string
     .executeTakeFirst();
   return row?.id;
 };
+
+/**
+ * The machines whose configuration would miss this version: it is named there, or `latest` is and there is no other.
+ *
+ * @param of - without a version: any of them.
+ * @returns how many, and the name of one.
+ */
+export async function machinesWith(
+  db: Database,
+  of: { orgId: string; name: string; version?: string },
+): Promise<{ count: number; machine: string }> {
+  const version = of.version ?? null;
+  const { rows } = await sql<{ name: string }>`
+    select machine.name from part
+      join machine on machine.id = part.machine_id
+      join config_revision config on config.part_id = part.id and config.revision = part.revision
+      cross join lateral jsonb_array_elements(
+        case when jsonb_typeof(config.config -> 'packages') = 'array' then config.config -> 'packages' else '[]' end) package
+     where part.org_id = ${of.orgId} and package ->> 'package' = ${`${of.orgId}/${of.name}`}
+       and (${version}::text is null or package ->> 'version' = ${version}
+            or coalesce(package ->> 'version', 'latest') = 'latest' and not exists (
+              select from registry_version other
+               where other.org_id = ${of.orgId} and other.name = ${of.name} and other.version <> ${version}))
+     order by machine.name`.execute(db);
+  return { count: rows.length, machine: rows[0]?.name ?? '' };
+}
 
 /** The item stays while it has other versions; the version is not free again. @returns whether there was one. */
 export const removeVersion = (db: Database, of: { orgId: string; name: string; version: string }): Promise<boolean> =>
