@@ -283,6 +283,25 @@ def test_a_training_from_submit_to_model(
     run(story())
 
 
+def test_several_labels_per_picture(
+    place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
+) -> None:
+    async def story() -> None:
+        await client.data_client.add_tags_to_binary_data_by_ids(["round"], picture_ids[:12])
+        training = client.ml_training_client
+        kind = ModelType.MULTI_LABEL_CLASSIFICATION
+        job_id = await training.submit_training_job(
+            place.org_id, dataset_id, "own-labels", "1", kind, [*LABELS, "round"], arguments={"recipe": "probe"}
+        )
+        job = await training.wait_for_training_job(job_id, timeout=240, every=0.2)
+        assert (job.status, job.model_type) == (TrainingStatus.COMPLETED, kind), job
+        assert job.score is not None
+        assert job.score.name == "micro_f1"
+        assert await client.data_client.remove_tags_from_binary_data_by_ids(["round"], picture_ids[:12]) == 12
+
+    run(story())
+
+
 def test_logs_are_followed_while_the_job_runs(
     place: Place, client: PlatformClient, dataset_id: str, picture_ids: list[str], run: Run
 ) -> None:

@@ -87,8 +87,12 @@ async def serve(
     http: Callable[[str, dict[str, str]], bytes] | None = None,
     port: int = 0,
     tls: ssl.SSLContext | None = None,
+    hold: asyncio.Event | None = None,
 ) -> AsyncIterator[MemoryServer]:
-    """A server with these services; plain HTTP goes to ``http``, its answer is the bytes to send before hanging up."""
+    """A server with these services; plain HTTP goes to ``http``, its answer is the bytes to send before hanging up.
+
+    With ``hold`` it hangs up only when that is set.
+    """
     auth = Auth()
     inner = socket.create_server(("127.0.0.1", 0))
     grpc = Server([auth, *services])
@@ -116,6 +120,8 @@ async def serve(
                 headers = {name.lower(): value for name, _, value in (field.partition(": ") for field in fields)}
                 writer.write(http(line, headers))
                 await writer.drain()
+                if hold is not None:
+                    await hold.wait()
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:

@@ -77,12 +77,15 @@ async def test_pictures_go_several_at_a_time_each_once_ids_in_their_order_passin
     tries: Counter[int] = Counter()
     names: dict[int, set[str]] = {}
     now = most = 0
+    three = asyncio.Event()
 
     async def upload(request: sync_pb.DataCaptureUploadRequest) -> sync_pb.DataCaptureUploadResponse:
         nonlocal now, most
         now += 1
         most = max(most, now)
-        await asyncio.sleep(0.01)
+        if now == 3:
+            three.set()
+        await three.wait()
         now -= 1
         n = number(request)
         tries[n] += 1

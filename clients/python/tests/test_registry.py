@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,23 @@ async def test_a_download_renews_its_token_once_and_fails_with_the_code_of_the_a
         "Old.",
         Status.UNAUTHENTICATED,
     )
+
+
+@asynchronous
+async def test_a_download_that_is_given_up_ends_at_once_though_the_server_is_silent(tmp_path: Path) -> None:
+    began = asyncio.Event()
+    packet = asyncio.Event()
+    # The call would wait for an hour; a test that waits for that fails by its own limit.
+    async with serve(packages(), http=Files(500_000), hold=packet) as server, server.client(timeout=3600) as client:
+        to = tmp_path / "things.tar.gz"
+        models = client.model_client
+        download = asyncio.ensure_future(models.download_model("o", "things", to, on_progress=lambda _: began.set()))
+        await began.wait()
+        download.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await download
+    assert not to.exists()
+    assert (tmp_path / "things.tar.gz.part").stat().st_size > 0
 
 
 @asynchronous

@@ -8,6 +8,7 @@ import http.client
 import os
 import random
 import ssl
+from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from platform_client.gen.platform.auth.v1 import auth_grpc, auth_pb2
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+    from socket import socket
 
     from grpclib.client import StreamUnaryMethod, UnaryUnaryMethod
 
@@ -129,13 +131,14 @@ class Connection:
             except (OSError, http.client.HTTPException) as error:
                 raise platform_error(error, self.url) from error
             if response.status >= 300:
-                raise http_error(response.status, await self.read(response, 65_536), f"{self.url}{path}")
+                body = await asyncio.to_thread(response.read, 65_536)
+                raise http_error(response.status, body, f"{self.url}{path}")
             yield response
 
     async def read(self, response: http.client.HTTPResponse, size: int) -> bytes:
-        """At most ``size`` more bytes of a download; none at its end."""
+        """What has arrived of a download, at most ``size`` bytes; none when the server has hung up."""
         try:
-            return await asyncio.to_thread(response.read, size)
+            return await asyncio.to_thread(response.read1, size)
         except (OSError, http.client.HTTPException) as error:
             raise platform_error(error, self.url) from error
 
@@ -150,13 +153,17 @@ class Connection:
         open_ones.callback(wire.close)
 
         def ask() -> http.client.HTTPResponse:
+            wire.connect()
+            line = wire.sock
+            open_ones.callback(_hang_up, line)
             wire.request("GET", path, headers={**headers, "authorization": f"Bearer {token}"})
-            return wire.getresponse()
+            response = wire.getresponse()
+            # An answer after which the server hangs up keeps the socket for itself.
+            open_ones.callback(response.close)
+            open_ones.callback(_hang_up, line)
+            return response
 
-        response = await asyncio.to_thread(ask)
-        # An answer after which the server hangs up keeps the socket for itself.
-        open_ones.callback(response.close)
-        return response
+        return await asyncio.to_thread(ask)
 
     def _tls(self, protocol: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._ca_file)
@@ -239,6 +246,12 @@ class Connection:
                     raise
             await asyncio.sleep(pause)
             longest = min(longest * 2, 2.0)
+
+
+def _hang_up(wire: socket) -> None:
+    """A thread that reads from it ends at once; without it, closing would wait for that thread."""
+    with contextlib.suppress(OSError):
+        wire.shutdown(SHUT_RDWR)
 
 
 async def _named(messages: AsyncIterable[Request]) -> AsyncIterator[Request]:

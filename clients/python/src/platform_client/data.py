@@ -74,6 +74,7 @@ class DataClient:
             picture_id = await client.data_client.upload_picture(picture, dataset_ids=[dataset_id])
         """
         file_name, file_extension = picture.named()
+        content = picture.content if isinstance(picture.content, bytes) else await asyncio.to_thread(picture.read)
         sensor = sync_pb.SensorMetadata(time_requested=timestamp(picture.taken_at or datetime.now(timezone.utc)))
         sensor.annotations.bboxes.extend(box_to(box) for box in picture.boxes)
         request = sync_pb.DataCaptureUploadRequest(
@@ -91,9 +92,7 @@ class DataClient:
                 # By it the server knows that a repeated upload is the same picture.
                 upload_id=picture.upload_id or str(uuid.uuid4()),
             ),
-            sensor_contents=[
-                sync_pb.SensorData(metadata=sensor, binary=await asyncio.to_thread(picture.read)),
-            ],
+            sensor_contents=[sync_pb.SensorData(metadata=sensor, binary=content)],
         )
         answer = await self._connection.unary(
             lambda c: DataSyncServiceStub(c).DataCaptureUpload, request, repeat=True, timeout=_UPLOAD_TIMEOUT

@@ -62,14 +62,14 @@ async def _go_on(connection: Connection, path: str, part: Path, on_progress: Cal
             if start and response.status != 206:
                 file.truncate(0)
                 start = 0
-            expected = response.length
+            end = None if response.length is None else start + response.length
             size = start
-            while piece := await connection.read(response, _PIECE):
+            while size != end and (piece := await connection.read(response, _PIECE)):
                 await asyncio.to_thread(_append, file, piece)
                 size += len(piece)
                 if on_progress is not None:
                     on_progress(size)
-            if expected is not None and size - start < expected:
+            if end is not None and size < end:
                 problem = "the connection was lost"
                 what = f"The download of {path} failed: {problem}."
                 raise local_error("DOWNLOAD_FAILED", what, {"url": path, "problem": problem})
@@ -80,6 +80,7 @@ async def _go_on(connection: Connection, path: str, part: Path, on_progress: Cal
 
 def _append(file: BinaryIO, piece: bytes) -> None:
     file.write(piece)
+    file.flush()
 
 
 def _hash(path: Path) -> str:
