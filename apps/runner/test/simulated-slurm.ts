@@ -140,12 +140,15 @@ export class SimulatedSlurm implements Cluster {
     };
     const group = await spawnGroup({ command: file, env, cwd: '/tmp', logFile: this.#folder.file(`${job.id}.out`) });
     job.process = group;
-    void group.exited.then(({ code, signal }) => {
-      if (job.state !== 'RUNNING') return;
-      job.exit = signal === null ? (code ?? 0) << 8 : 9;
-      job.state = code === 0 ? 'COMPLETED' : 'FAILED';
-      if (code !== 0) job.why = 'NonZeroExitCode';
-    });
+    void this.#noteEnd(job, group);
+  }
+
+  async #noteEnd(job: SimulatedJob, group: ProcessGroup): Promise<void> {
+    const { code, signal } = await group.exited;
+    if (job.state !== 'RUNNING') return;
+    job.exit = signal === null ? (code ?? 0) << 8 : 9;
+    job.state = code === 0 ? 'COMPLETED' : 'FAILED';
+    if (code !== 0) job.why = 'NonZeroExitCode';
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -2,6 +2,8 @@ import { Usage } from '@platform/kit/node';
 import type { Clock } from '@platform/kit';
 import { attemptLine, type EngineOptions } from './engine-options.ts';
 import type { Engine } from './engine.ts';
+import { kubernetesPlace, podPatch } from './kubernetes/in-cluster.ts';
+import { kubernetesEngine } from './kubernetes/kubernetes.ts';
 import { slurmEngine } from './slurm/slurm.ts';
 import { tokenCommand, tokenFile } from './slurm/tokens.ts';
 
@@ -10,8 +12,16 @@ const extraMemoryMib = 512;
 /** Download, upload, and the words in between. */
 const extraSeconds = 15 * 60;
 
-/** @throws Usage */
-export async function makeEngine(given: EngineOptions, clock: Clock): Promise<Engine> {
+/** To tell the queue after the trainer has ended. */
+const graceOfAttemptSeconds = 20;
+
+/** @param graceMs - of a trainer. @throws Usage */
+export async function makeEngine(
+  given: EngineOptions,
+  graceMs: number,
+  env: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<Engine> {
   switch (given.executor) {
     case 'slurm':
       return slurmEngine({
@@ -32,6 +42,16 @@ export async function makeEngine(given: EngineOptions, clock: Clock): Promise<En
         clock,
       });
     case 'kubernetes':
+      return kubernetesEngine({
+        ...(await kubernetesPlace(given, env)),
+        image: given.kubernetesImage ?? '',
+        pod: podPatch(given.kubernetesPod),
+        cpus: given.engineCpus,
+        extraMemoryMib,
+        extraSeconds,
+        graceSeconds: Math.ceil(graceMs / 1000) + graceOfAttemptSeconds,
+        clock,
+      });
     case 'local':
       throw new Usage(`There is no engine ${given.executor}.`, 2);
   }

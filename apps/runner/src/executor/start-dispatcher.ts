@@ -22,7 +22,7 @@ export interface Wiring {
 export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: AbortSignal): Promise<void> {
   const { engine: options, graceMs } = given;
   const { queue, runnerId, trainers, clock, log } = to;
-  const engine = await makeEngine(options, clock);
+  const engine = await makeEngine(options, graceMs, process.env, clock);
   const offer: Offer = {
     ...localOffer(trainers, version),
     executor: options.executor,

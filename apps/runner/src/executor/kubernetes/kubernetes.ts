@@ -1,0 +1,89 @@
+/** Kubernetes: a Job for each attempt, over the API server. */
+import { readFile } from 'node:fs/promises';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, Secret, type Clock } from '@platform/kit';
+import type { Engine } from '../engine.ts';
+import { exchange, type Answer, type Request } from '../exchange.ts';
+import { jobManifest, nameOf, ownerPatch, secretManifest, type ManifestSettings } from './manifest.ts';
+import { newestPod, podName, problemOf, statusOf, uidOf } from './shapes.ts';
+
+export interface KubernetesSettings extends ManifestSettings {
+  readonly url: string;
+  readonly namespace: string;
+  /** Read anew for each call: tokens of pods live for an hour. */
+  readonly tokenFile: string;
+  /** Certificates in PEM; undefined: those of the system. */
+  readonly ca: string | undefined;
+  readonly clock: Clock;
+}
+
+const linesShown = 20;
+
+export function kubernetesEngine(settings: KubernetesSettings): Engine {
+  const { url, ca, clock, namespace } = settings;
+  const place = { engine: 'Kubernetes', url, ca, clock } as const;
+  const unreachable = (problem: string, cause?: unknown): PlatformError =>
+    new PlatformError('ENGINE_UNREACHABLE', { engine: 'Kubernetes', url, problem }, cause);
+  const jobs = `/apis/batch/v1/namespaces/${encodeURIComponent(namespace)}/jobs`;
+  const core = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
+
+  const tokenOf = async (): Promise<Secret> => {
+    const text = await readFile(settings.tokenFile, 'utf8').catch((error: unknown) => {
+      throw unreachable(`no token: ${errorText(error)}`, error);
+    });
+    return new Secret(text.trim());
+  };
+  /** @param wanted - statuses above 299 that are an answer, not an error. */
+  const call = async (request: Request, signal: AbortSignal, ...wanted: number[]): Promise<Answer> => {
+    const headers = { authorization: `Bearer ${(await tokenOf()).reveal()}` };
+    const answer = await exchange(place, { ...request, headers }, signal);
+    const { status } = answer;
+    if ((status >= 200 && status < 300) || wanted.includes(status)) return answer;
+    const problem = problemOf(answer.json) || `${status} ${answer.text.slice(0, 300)}`;
+    // No token, too many calls, a server that starts: all of that passes. What it says of the request itself does not.
+    if (status === 401 || status === 408 || status === 429 || status >= 500) throw unreachable(problem);
+    throw new PlatformError('ENGINE_REFUSED', { engine: 'Kubernetes', problem });
+  };
+  const podOf = async (name: string, signal: AbortSignal): Promise<unknown> => {
+    const selector = encodeURIComponent(`job-name=${name}`);
+    return newestPod((await call({ method: 'GET', path: `${core}/pods?labelSelector=${selector}` }, signal)).json);
+  };
+  const one = (ref: string): string => `${jobs}/${encodeURIComponent(ref)}`;
+
+  return {
+    name: 'Kubernetes',
+    // Names are unique there: 409 says that an earlier submit got through.
+    submit: async (job, signal) => {
+      const name = nameOf(job.key);
+      await call({ method: 'POST', path: `${core}/secrets`, body: secretManifest(job) }, signal, 409);
+      const made = await call({ method: 'POST', path: jobs, body: jobManifest(job, settings) }, signal, 409);
+      const uid = uidOf(
+        made.status === 409 ? (await call({ method: 'GET', path: one(name) }, signal, 404)).json : made.json,
+      );
+      if (uid !== '') {
+        const contentType = 'application/merge-patch+json';
+        const path = `${core}/secrets/${name}`;
+        await call({ method: 'PATCH', path, contentType, body: ownerPatch(name, uid) }, signal, 404);
+      }
+      return name;
+    },
+    status: async (ref, signal) => {
+      const answer = await call({ method: 'GET', path: one(ref) }, signal, 404, 410);
+      // A job that has ended stays for a day: whoever made it vanish sooner wanted it to end.
+      if (answer.status === 404 || answer.status === 410) return { at: 'ended', how: { is: 'canceled' } };
+      return statusOf(answer.json, await podOf(ref, signal));
+    },
+    cancel: async (ref, signal) => {
+      // Foreground: the job is there until its pod is gone.
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Foreground' };
+      await call({ method: 'DELETE', path: one(ref), body }, signal, 404, 409, 410);
+    },
+    lastLines: async (ref, signal) => {
+      const name = podName(await podOf(ref, signal));
+      if (name === '') return [];
+      const path = `${core}/pods/${encodeURIComponent(name)}/log?container=attempt&tailLines=${linesShown}`;
+      const { status, text } = await call({ method: 'GET', path }, signal, 400, 404);
+      return status === 200 ? text.trimEnd().split('\n') : [];
+    },
+  };
+}
