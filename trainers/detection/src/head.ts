@@ -29,7 +29,8 @@ const upFactor = deepStride / cellStride;
 
 /** Convolutions 1 × 1 of the head: name of the weights, of the bias, channels in and out. */
 const shapesOf = ({ labels, hidden }: Shape): Record<string, readonly [number, number]> => ({
-  inner: [hidden, 2 * neckChannels],
+  inner: [hidden, neckChannels],
+  seen: [hidden, neckChannels],
   around: [hidden, deepChannels],
   heat: [labels, hidden],
   edge: [4, neckChannels],
@@ -43,6 +44,7 @@ export function firstWeights(shape: Shape, seed: number): Map<string, Float32Arr
   const normal = (): number => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
   const scales: Record<string, number> = {
     inner: Math.sqrt(1 / neckChannels),
+    seen: Math.sqrt(1 / neckChannels),
     around: 0.5 * Math.sqrt(1 / deepChannels),
     heat: 0.03,
     edge: 0,
@@ -85,9 +87,9 @@ function headOn(
     needed(detector.layers, wanted).filter(({ output }) => wanted.includes(output)),
     seen,
   );
-  const view = (tap: number, channels = neckChannels): Value => ({
+  const view = (tap: number): Value => ({
     name: seen.get(tap) ?? '',
-    shape: [batch, channels, h, h],
+    shape: [batch, neckChannels, h, h],
     trained: false,
   });
   const shapes = shapesOf(shape);
@@ -100,9 +102,8 @@ function headOn(
       : tape.frozen(new Float32Array(to), [to]);
     return tape.conv(x, w, b);
   };
-  const both = g.op('Concat', [neck.name, seen.get(taps.classView) ?? ''], { axis: 1 });
-  const wide: Value = { name: both, shape: [batch, 2 * neckChannels, h, h], trained: false };
-  const inner = relu(tape, tape.add(conv(wide, 'inner'), upsample(tape, conv(deep, 'around'), upFactor)));
+  const sum = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
+  const inner = relu(tape, tape.add(sum, upsample(tape, conv(deep, 'around'), upFactor)));
   const residual = tape.add(conv(view(taps.boxView), 'edge'), conv(inner, 'correction'));
   return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '', neck };
 }
@@ -179,9 +180,9 @@ export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape
     const bias = weights.get(`${name}.bias`) ?? new Float32Array(to);
     return add({ is: 'conv', input, depthwise: false, stride: 1, relu: false, dims, weights: values, bias });
   };
-  const wide = add({ is: 'concat', inputs: [taps.neck, taps.classView] });
+  const sum = add({ is: 'add', inputs: [conv(taps.neck, 'inner'), conv(taps.classView, 'seen')] });
   const around = add({ is: 'upsample', input: conv(taps.deep, 'around'), factor: upFactor, anchor: 'center' });
-  const inner = add({ is: 'relu', input: add({ is: 'add', inputs: [conv(wide, 'inner'), around] }) });
+  const inner = add({ is: 'relu', input: add({ is: 'add', inputs: [sum, around] }) });
   const heat = add({ is: 'sigmoid', input: conv(inner, 'heat') });
   const residual = add({ is: 'add', inputs: [conv(taps.boxView, 'edge'), conv(inner, 'correction')] });
   const edges = add({ is: 'add', inputs: [taps.distances, residual] });

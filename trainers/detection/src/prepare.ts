@@ -27,10 +27,11 @@ export async function prepare(
   training: Training,
   recipe: Recipe,
   tmp: string,
-  onDone: (share: number) => void,
+  progress: { found(examples: readonly Example[]): void; decoded(share: number): void },
 ): Promise<Prepared> {
   const { job, datasetFile, events, signal, threads } = training;
   const found = labelled(await readLines(datasetFile), job.labels);
+  progress.found(found.examples);
   const warn = (code: string, message: string): void => events.tell({ is: 'warning', code, message });
   for (const { line, reason } of found.warnings.slice(0, 100)) {
     warn('INVALID_ARGUMENT', `${line.file_name || line.image_path} ${reason}.`);
@@ -42,7 +43,7 @@ export async function prepare(
       found.examples,
       path.dirname(datasetFile),
       async (picture, index) => file.write(index, await decode(picture, recipe.side)),
-      { width: threads, signal, onDone },
+      { width: threads, signal, onDone: (share) => progress.decoded(share) },
     );
     tellSkipped(skipped, warn);
     requireEnough(found.labels, samples);

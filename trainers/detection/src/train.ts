@@ -1,6 +1,7 @@
 /** One training, from dataset.jsonl to the files of a model version. */
 import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
 import type { Trial } from '@platform/trainer-engine/device';
 import {
@@ -13,7 +14,8 @@ import {
 import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
 import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
-import { advice } from './dataset.ts';
+import { advice, ofSplit } from './dataset.ts';
+import type { Example } from './dataset.ts';
 import { onnxOf, tfliteOf } from './delivered.ts';
 import { evaluationOf, thresholdsFrom } from './evaluation.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
@@ -22,7 +24,6 @@ import { learn, shapeOf, slotsFor } from './learn.ts';
 import type { Learned, Pupil, Stage } from './learn.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
-import type { Prepared } from './prepare.ts';
 import { epochsFor, recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import { writeModel, writeReports } from './reports.ts';
@@ -43,11 +44,12 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
   }
   const progress = new Progress(events, clock);
   const detector = readCenternet();
-  progress.expect('decode', { phase: 'preparing', cost: 1 });
-  const prepared = await prepare(training, recipe, tmp, (share) => progress.at('decode', share));
+  const prepared = await prepare(training, recipe, tmp, {
+    found: (examples) => expectWork(progress, examples, recipe, job.limits.disk_mib),
+    decoded: (share) => progress.at('decode', share),
+  });
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
-    expectWork(progress, prepared, recipe, job.limits.disk_mib);
     const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test pictures`;
     const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, ${threads} threads`;
     events.tell({ is: 'log', level: 'info', message });
@@ -69,25 +71,18 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
 }
 
 /** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
-function expectWork(
-  progress: Progress,
-  { train: pictures, validation, test }: Prepared,
-  recipe: Recipe,
-  diskMib: number,
-): void {
+function expectWork(progress: Progress, examples: readonly Example[], recipe: Recipe, diskMib: number): void {
+  const [learning = 0, checking = 0, test = 0] = splits.map((split) => ofSplit(examples, split).length);
   const pixels = (recipe.side / 320) ** 2;
-  const heldOut = test.length || validation.length;
+  const heldOut = test || checking || learning / 6;
   const isAuto = recipe.recipe === 'auto';
-  const views = isAuto ? slotsFor(pictures.length, recipe, diskMib) : 2 * pictures.length;
-  const epochs = isAuto ? epochsFor(recipe, pictures.length) : 0;
+  const views = isAuto ? slotsFor(learning, recipe, diskMib) : 2 * learning;
+  const epochs = isAuto ? epochsFor(recipe, learning) : 0;
   const lesson = 0.02 * pixels;
-  progress.expect('decode', { phase: 'preparing', cost: (pictures.length + heldOut) * 0.003 });
+  progress.expect('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
   progress.expect('features', { phase: 'training', cost: views * 0.015 * pixels });
   progress.expect('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * lesson });
-  progress.expect('fine-tune', {
-    phase: 'training',
-    cost: epochs * (pictures.length * lesson + validation.length * lesson * 0.4),
-  });
+  progress.expect('fine-tune', { phase: 'training', cost: epochs * lesson * (learning + 0.4 * checking) });
   progress.expect('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 

@@ -1,0 +1,110 @@
+/** A job folder with small pictures: coloured shapes on a noisy ground with their boxes, the same by the same seed. */
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
+import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
+import { seeded } from '@platform/trainer-engine/random';
+import type { Random } from '@platform/trainer-engine/random';
+import sharp from 'sharp';
+
+/** In a square of 100. */
+const shapes: Record<string, string> = {
+  disc: '<circle cx="50" cy="50" r="50" fill="#d32f2f"/><circle cx="50" cy="50" r="20" fill="#fff59d"/>',
+  house: '<path d="M50 0 100 45V100H0V45Z" fill="#1565c0"/><path d="M40 60h20v40h-20z" fill="#eceff1"/>',
+};
+export const shapeLabels = Object.keys(shapes);
+
+interface Drawn {
+  jpeg: Buffer;
+  boxes: BoxAnnotation[];
+}
+async function draw(random: Random): Promise<Drawn> {
+  const boxes: BoxAnnotation[] = [];
+  const parts: string[] = [];
+  const hue = Math.floor(random() * 360);
+  for (let i = 0; i < 40; i++) {
+    const [x, y, r] = [random() * 320, random() * 320, 5 + random() * 25];
+    parts.push(
+      `<rect x="${x}" y="${y}" width="${r}" height="${2 * r}" fill="hsl(${hue} 25% ${55 + random() * 40}%)"/>`,
+    );
+  }
+  for (const [i, label] of shapeLabels.entries()) {
+    // One on each half, so that they do not cover each other.
+    const size = 0.2 + 0.25 * random();
+    const left = 0.5 * i + random() * (0.5 - size);
+    const top = random() * (1 - size);
+    parts.push(`<g transform="translate(${left * 320} ${top * 320}) scale(${size * 3.2})">${shapes[label] ?? ''}</g>`);
+    boxes.push({
+      annotation_label: label,
+      x_min_normalized: left,
+      y_min_normalized: top,
+      x_max_normalized: left + size,
+      y_max_normalized: top + size,
+    });
+  }
+  const svg = `<svg viewBox="0 0 320 320" width="320" height="320" xmlns="http://www.w3.org/2000/svg"><rect width="320" height="320" fill="hsl(${hue} 30% 80%)"/>${parts.join('')}</svg>`;
+  return { jpeg: await sharp(Buffer.from(svg)).flatten().jpeg({ quality: 90 }).toBuffer(), boxes };
+}
+
+export interface Change {
+  arguments?: Record<string, string>;
+  labels?: string[];
+  kind?: JobFile['kind'];
+  framework?: 'tflite' | 'onnx';
+  /** Pictures per split. */
+  count?: Partial<Record<Split, number>>;
+  lines?: (lines: DatasetLine[]) => DatasetLine[];
+  /** The bytes of picture number `n` instead of its own. */
+  corrupt?: (n: number, jpeg: Buffer) => Buffer;
+}
+
+export async function writeJob(folder: string, change: Change = {}): Promise<void> {
+  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  const lines: DatasetLine[] = [];
+  for (const split of ['train', 'validation', 'test'] as const) {
+    for (let i = 0; i < (change.count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
+      const drawn = await draw(seeded('shapes', split, i));
+      const jpeg = change.corrupt?.(lines.length, drawn.jpeg) ?? drawn.jpeg;
+      const sha256 = createHash('sha256').update(jpeg).digest('hex');
+      const line = { sha256, file_name: `${split}-${i}.jpg`, size_bytes: jpeg.byteLength, split };
+      const image_path = picturePath(line);
+      await writeFile(path.join(folder, image_path), jpeg);
+      lines.push({
+        ...line,
+        image_path,
+        classification_annotations: [],
+        bounding_box_annotations: drawn.boxes,
+        timestamp: '2026-01-01 00:00:00 +0000 UTC',
+        part_id: '',
+        component_name: '',
+      });
+    }
+  }
+  const wanted = change.lines?.(lines) ?? lines;
+  await writeFile(path.join(folder, jobFiles.dataset), wanted.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const job: JobFile = {
+    id: 'job-1',
+    attempt: 1,
+    org_id: 'org-1',
+    kind: change.kind ?? 'object_detection',
+    model_name: 'shapes',
+    model_version: 'v1',
+    labels: change.labels ?? [],
+    arguments: { side: '96', ...change.arguments },
+    seed: 3,
+    limits: { wall_seconds: 600, memory_mib: 2048, disk_mib: 1024 },
+    deadline: '2100-01-01T00:00:00Z',
+    ...(change.framework === undefined ? {} : { framework: change.framework }),
+    command: [],
+  };
+  await writeFile(path.join(folder, jobFiles.job), JSON.stringify(job));
+}
+
+export async function readEvents(folder: string): Promise<JobEvent[]> {
+  const text = await readFile(path.join(folder, jobFiles.events), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => parseJobEvent(JSON.parse(line)));
+}

@@ -1,0 +1,82 @@
+/** The delivered .tflite file in the official runtime, picture by picture against the ONNX file. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { jobFiles } from '@platform/contract/job';
+import { decode } from '@platform/trainer-engine/pictures';
+import { openSession } from '@platform/trainer-engine/runtime';
+import { boxesOf, comparison } from '../src/measure.ts';
+import { writeJob } from './job-folder.ts';
+import { tempFolder } from './temp-folder.ts';
+import { startTrainer } from './trainer-process.ts';
+
+const python = process.env['PLATFORM_TEST_PYTHON'] ?? 'python3';
+const program = `
+import json, sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+interpreter = Interpreter(model_path=sys.argv[1])
+interpreter.allocate_tensors()
+(image,) = interpreter.get_input_details()
+outputs = interpreter.get_output_details()
+found = []
+for pixels in np.fromfile(sys.argv[2], np.uint8).reshape(-1, *image["shape"]):
+    interpreter.set_tensor(image["index"], pixels)
+    interpreter.invoke()
+    found.append({one["name"]: interpreter.get_tensor(one["index"]).ravel().tolist() for one in outputs})
+ports = [[one["name"], one["dtype"].__name__, one["shape"].tolist()] for one in [image, *outputs]]
+print(json.dumps({"ports": ports, "found": found}))
+`;
+interface Said {
+  ports: unknown;
+  found: { location: number[]; category: number[]; score: number[] }[];
+}
+
+for (const side of [96, 320]) {
+  test(`at ${side} px the official interpreter finds what ONNX Runtime finds, picture by picture`, async () => {
+    await using folder = await tempFolder();
+    await writeJob(folder.path, { arguments: { recipe: 'probe', side: String(side) } });
+    const { code, stderr } = await startTrainer(folder.path).ended;
+    assert.equal(code, 0, stderr);
+    const out = path.join(folder.path, jobFiles.out);
+    const pictures = path.join(folder.path, jobFiles.pictures);
+    const pixels: Uint8Array[] = [];
+    for (const file of await readdir(pictures)) pixels.push(await decode(path.join(pictures, file), side));
+    const raw = path.join(folder.path, 'pixels.rgb');
+    await writeFile(raw, Buffer.concat(pixels));
+
+    const options = { maxBuffer: 64 * 2 ** 20 };
+    const { stdout } = await promisify(execFile)(
+      python,
+      ['-c', program, path.join(out, 'shapes.tflite'), raw],
+      options,
+    );
+    const said = JSON.parse(stdout) as Said;
+    assert.deepEqual(said.ports, [
+      ['image', 'uint8', [1, side, side, 3]],
+      ['location', 'float32', [1, 50, 4]],
+      ['category', 'float32', [1, 50]],
+      ['score', 'float32', [1, 50]],
+    ]);
+    const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
+    assert.equal(said.found.length, pixels.length);
+    for (const [i, data] of pixels.entries()) {
+      const results = await session.run({ image: { data, dims: [1, side, side, 3] } });
+      const onnx = boxesOf(results('location'), results('category'), results('score'));
+      const { location, category, score } = said.found[i] ?? { location: [], category: [], score: [] };
+      const tflite = boxesOf(Float32Array.from(location), Float32Array.from(category), Float32Array.from(score));
+      for (const [a, b] of [
+        [onnx, tflite],
+        [tflite, onnx],
+      ] as const) {
+        const { missing, maxDifference } = comparison(a, b);
+        assert.equal(missing, 0, `picture ${i}`);
+        assert.ok(maxDifference < 1e-4, `picture ${i}: ${maxDifference}`);
+      }
+    }
+    await session.release();
+  });
+}
