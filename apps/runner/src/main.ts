@@ -6,11 +6,14 @@ import { startRunner } from './start.ts';
 import { builtInTrainers } from './trainer/command.ts';
 
 const stop = onSignals();
+const drain = new AbortController();
+// SIGUSR1 is taken: Node opens its debugger at it.
+process.on('SIGUSR2', () => drain.abort());
 
 async function main(): Promise<number> {
   const [first, ...rest] = process.argv.slice(2);
   if (first === 'attempt') return startAttempt(readAttemptOptions(rest, process.env), builtInTrainers, stop);
-  await startRunner(readOptions(process.argv.slice(2), process.env), builtInTrainers, stop);
+  await startRunner(readOptions(process.argv.slice(2), process.env), builtInTrainers, stop, drain.signal);
   return 0;
 }
 

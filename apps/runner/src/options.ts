@@ -31,6 +31,7 @@ const table = {
   apiKeyId: { type: 'string', description: 'Or the two parts of it: its ID …' },
   apiKey: { type: 'secret', description: '… and the key.' },
   folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, picture cache, identity.' },
+  jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this computer.' },
   ...workTable,
   ...engineTable,
 } as const satisfies OptionTable;
@@ -56,6 +57,8 @@ export interface RunnerOptions extends WorkOptions {
   apiKey: Secret;
   /** Absolute. */
   folder: string;
+  /** At a time. */
+  jobs: number;
   engine: EngineOptions;
 }
 export interface AttemptOptions extends WorkOptions {
@@ -110,6 +113,7 @@ export function readOptions(argv: readonly string[], env: Record<string, string 
     apiKeyId: key.apiKeyId,
     apiKey: key.apiKey,
     folder: path.resolve(given.folder),
+    jobs: given.jobs,
     engine: engineOptions(given, address),
   };
 }

@@ -1,14 +1,57 @@
-/** Leases one job after the other, until the signal. */
-import { errorText, retry } from '@platform/kit';
+/** Leases jobs and runs them, one or several at a time, until it is stopped or drained. */
+import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { Cell, errorText, retry } from '@platform/kit';
 import { isPassing } from './cloud/queue.ts';
 import { runAttempt } from './attempt.ts';
 import type { Workshop } from './workshop.ts';
 
 const waitMs = 25_000;
 
+export interface Orders {
+  /** Ends what runs. */
+  readonly stop: AbortSignal;
+  /** Lets what runs come to its end, and takes nothing more. */
+  readonly drain: AbortSignal;
+  /** Most jobs at a time. */
+  readonly jobs: number;
+}
+
 /** Throws what the server refuses for good, such as a wrong key. */
-export async function runRunner(workshop: Workshop, signal: AbortSignal): Promise<void> {
-  const { queue, offer, clock, log } = workshop;
+export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Orders): Promise<void> {
+  const { log } = workshop;
+  const running = new Cell<ReadonlyMap<Job, Promise<void>>>(new Map());
+  // Pictures of a job that is being prepared must not be trimmed away under it.
+  const trim = (): Promise<number> => (running.get().size > 1 ? Promise.resolve(0) : workshop.cache.trim());
+  const shared: Workshop = { ...workshop, cache: { ...workshop.cache, trim } };
+  const begin = (job: Job): void => {
+    const done = runAttempt(shared, job, stop).finally(() =>
+      running.update((before) => new Map([...before].filter(([other]) => other !== job))),
+    );
+    running.update((before) => new Map([...before, [job, done]]));
+  };
+  const enough = AbortSignal.any([stop, drain]);
+  drain.addEventListener('abort', () => log.info('draining: no more jobs are taken'), { once: true });
+  try {
+    while (!enough.aborted) {
+      if (running.get().size >= jobs) {
+        await running.changed(enough);
+        continue;
+      }
+      const jobIds = [...running.get().keys()].map((job) => job.id);
+      const job = await leaseOne(workshop, jobIds, enough);
+      if (job) begin(job);
+    }
+  } finally {
+    await Promise.all(running.get().values());
+  }
+}
+
+/** @param running - jobs in hand. @returns undefined when there was none, or `signal` aborted. */
+async function leaseOne(
+  { queue, offer, clock, log }: Workshop,
+  running: readonly string[],
+  signal: AbortSignal,
+): Promise<Job | undefined> {
   let isAway = false;
   const isRetryable = (error: unknown): boolean => {
     const again = isPassing(error);
@@ -16,22 +59,17 @@ export async function runRunner(workshop: Workshop, signal: AbortSignal): Promis
     isAway ||= again;
     return again;
   };
-  while (!signal.aborted) {
-    const lease = (_: number, inner: AbortSignal) => queue.lease(offer, waitMs, inner);
-    const options = { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 3_000, isRetryable };
-    const asked = clock.now();
-    const job = await retry(lease, options).catch((error: unknown) => {
-      if (signal.aborted) return undefined;
-      throw error;
-    });
-    if (isAway && !signal.aborted) log.info('the server is there again');
-    isAway = false;
-    if (!job) {
-      // A server that answers at once is not asked without pause.
-      await clock.sleep(Math.max(0, 500 - (clock.now() - asked)), signal);
-      continue;
-    }
-    log.info('a job was leased', { jobId: job.id, attempt: job.attempt });
-    await runAttempt(workshop, job, signal);
+  const options = { clock, signal, attempts: Infinity, firstMs: 200, maxMs: 3_000, isRetryable };
+  const asked = clock.now();
+  try {
+    const job = await retry((_, inner) => queue.lease(offer, waitMs, inner, running), options);
+    if (isAway) log.info('the server is there again');
+    if (job) log.info('a job was leased', { jobId: job.id, attempt: job.attempt });
+    // A server that answers at once is not asked without pause.
+    else await clock.sleep(Math.max(0, 500 - (clock.now() - asked)), signal);
+    return job;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw error;
   }
 }

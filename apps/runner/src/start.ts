@@ -6,19 +6,28 @@ import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
-import { removeJobFolders } from './job/folder.ts';
+import { leftJobFolders, removeJobFolders } from './job/folder.ts';
 import { startDispatcher } from './executor/start-dispatcher.ts';
 import { makeWorkshop } from './make-workshop.ts';
 import type { RunnerOptions } from './options.ts';
 import { runRunner } from './run-runner.ts';
 import { openScripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
-import { killOrphan } from './trainer/orphan.ts';
+import { killOrphans } from './trainer/orphan.ts';
 
 const clock = systemClock;
 
-/** Runs jobs until the signal. Throws FolderLocked while another runner has the folder. */
-export async function startRunner(given: RunnerOptions, trainers: Trainers, signal: AbortSignal): Promise<void> {
+/**
+ * Runs jobs until the signal. Throws FolderLocked while another runner has the folder.
+ *
+ * @param drain - aborted: what runs is finished, nothing more is taken.
+ */
+export async function startRunner(
+  given: RunnerOptions,
+  trainers: Trainers,
+  signal: AbortSignal,
+  drain: AbortSignal = new AbortController().signal,
+): Promise<void> {
   const level = given.debug ? 'debug' : 'info';
   const log = createLog({ name: 'runner', clock, level, sink: stderrSink(given.logFormat) });
   await makeFolder(given.folder);
@@ -33,7 +42,7 @@ export async function startRunner(given: RunnerOptions, trainers: Trainers, sign
     const cacheFolder = path.join(given.folder, 'cache');
     const scripts = await openScripts(given.scripts, { root: given.folder, url: given.url, clock, log }, signal);
     const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, scripts, clock, log };
-    await runRunner(makeWorkshop(given, place), signal);
+    await runRunner(makeWorkshop(given, place), { stop: signal, drain, jobs: given.jobs });
   } else {
     await startDispatcher(given, { queue, runnerId, trainers, clock, log }, signal);
   }
@@ -48,12 +57,14 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** A runner that was killed leaves a trainer and the folder of its attempt. */
+/** A runner that was killed leaves trainers and the folders of its attempts. */
 async function clearUp({ folder, keepJobs }: RunnerOptions, log: Log): Promise<void> {
-  const pid = await killOrphan(folder, clock);
-  if (pid !== undefined) log.warn('a trainer of an earlier runner was ended', { pid });
-  const removed = keepJobs ? 0 : await removeJobFolders(folder);
-  if (removed > 0) log.info('folders of earlier attempts were removed', { removed });
+  const left = await leftJobFolders(folder);
+  const pids = await killOrphans(left, clock);
+  if (pids.length > 0) log.warn('trainers of an earlier runner were ended', { pids });
+  if (keepJobs || left.length === 0) return;
+  await removeJobFolders(left);
+  log.info('folders of earlier attempts were removed', { removed: left.length });
 }
 
 /** The same over restarts, so that the queue knows at once that an attempt of before is over. */

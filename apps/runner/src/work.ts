@@ -104,11 +104,10 @@ export class Work {
   async #train(): Promise<Event> {
     if (this.#script) return this.#script.run(this.#abort.signal);
     const { spec, folder, reporter } = this.#task;
-    const { root, graceMs, env, clock } = this.#workshop;
+    const { graceMs, env, clock } = this.#workshop;
     const { memory_mib: memoryMib } = spec.limits;
     const end = await runTrainer(
       {
-        root,
         folder,
         command: this.#command(),
         env: { ...env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id },

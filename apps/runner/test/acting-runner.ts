@@ -6,5 +6,8 @@ import { startRunner } from '../src/start.ts';
 
 const trainer = fileURLToPath(new URL('acting-trainer.mjs', import.meta.url));
 const stop = onSignals();
-await startRunner(readOptions(process.argv.slice(2), process.env), { single_label_classification: trainer }, stop);
+const drain = new AbortController();
+process.on('SIGUSR2', () => drain.abort());
+const trainers = { single_label_classification: trainer };
+await startRunner(readOptions(process.argv.slice(2), process.env), trainers, stop, drain.signal);
 process.exit(0);

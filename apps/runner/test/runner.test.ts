@@ -1,6 +1,5 @@
 /** Whole stories: the runner's loop, a small server over real HTTP, trainers as real processes. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -28,8 +27,10 @@ interface Stage extends AsyncDisposable {
   running: Promise<void>;
   /** Ends the runner as SIGTERM would. */
   shutDown(): Promise<void>;
+  /** As SIGUSR2 would. */
+  drain(): void;
 }
-async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
+async function stage(key = 'key', graceMs = 5_000, jobs = 1): Promise<Stage> {
   const folder = await tempFolder();
   const server = new QueueServer();
   const url = await server.start();
@@ -38,6 +39,7 @@ async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
   const session = openSession(transport, { id: 'key-id', key: new Secret(key) }, clock);
   const stop = new AbortController();
+  const drain = new AbortController();
   const running = runRunner(
     {
       root: folder.path,
@@ -53,7 +55,7 @@ async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
       clock,
       log,
     },
-    stop.signal,
+    { stop: stop.signal, drain: drain.signal, jobs },
   );
   running.catch(() => {});
   const shutDown = async (): Promise<void> => {
@@ -66,6 +68,7 @@ async function stage(key = 'key', graceMs = 5_000): Promise<Stage> {
     log: text,
     running,
     shutDown,
+    drain: () => drain.abort(),
     [Symbol.asyncDispose]: async () => {
       stop.abort();
       await running.catch(() => {});
@@ -102,7 +105,6 @@ test('a job is leased, trained, reported and published; nothing is left of its f
   assert.ok(env.includes('PLATFORM_JOB_ID') && !env.includes('PLATFORM_API_KEY'));
   await s.shutDown();
   assert.deepEqual(await readdir(`${s.root}/jobs`), []);
-  assert.ok(!existsSync(`${s.root}/trainer.json`));
 });
 
 test('a second job with the same pictures downloads its manifest alone', async () => {
@@ -234,4 +236,35 @@ test('a server that is away for a while costs nothing: calls are made again, one
 test('a wrong key ends the runner with the reason', async () => {
   await using s = await stage('wrong');
   await assert.rejects(s.running, /unauthenticated/i);
+});
+
+test('drained: the present job is finished, and no other one is taken', async () => {
+  await using s = await stage();
+  const job = s.server.submit({ arguments: { act: 'obey' } });
+  await s.server.until('begun', () => hasBegun(job));
+  const next = s.server.submit();
+  s.drain();
+  s.server.cancel(job);
+  await s.running;
+  assert.deepEqual([job.state, next.state], ['canceled', 'pending']);
+});
+
+test('drained while it waits for work: it ends at once', async () => {
+  await using s = await stage();
+  await s.server.until('asked for work', () => s.server.offers.length > 0);
+  s.drain();
+  await s.running;
+});
+
+test('two jobs at a time: both run, the third waits, and no call for more takes one away', async () => {
+  await using s = await stage('key', 5_000, 2);
+  const jobs = ['obey', 'obey', 'succeed'].map((act) => s.server.submit({ arguments: { act } }));
+  const [first, second, third] = jobs as [QueuedJob, QueuedJob, QueuedJob];
+  await s.server.until('both begun', () => hasBegun(first) && hasBegun(second));
+  assert.equal(third.state, 'pending');
+  s.server.cancel(first);
+  await s.server.until('the third is done', () => third.state === 'completed');
+  assert.deepEqual([first.state, second.state, second.attempt], ['canceled', 'in_progress', 1]);
+  s.server.cancel(second);
+  await s.server.until('the second is over', () => second.state === 'canceled');
 });

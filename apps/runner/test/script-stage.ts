@@ -74,7 +74,11 @@ export async function stage(flags: readonly string[] = []): Promise<Stage> {
   if (!('scripts' in opened)) throw new Error(opened.because);
   const queue = connectQueue(transport, session, 'runner-1', clock);
   const place = { root, cacheFolder: path.join(root, 'cache'), url, queue, session, trainers: {}, clock, log };
-  const running = runRunner(makeWorkshop(given, { ...place, scripts: opened }), stop.signal);
+  const running = runRunner(makeWorkshop(given, { ...place, scripts: opened }), {
+    stop: stop.signal,
+    drain: new AbortController().signal,
+    jobs: 1,
+  });
   running.catch(() => {});
   const submitArchive: Stage['submitArchive'] = (archive, change = {}) =>
     server.submit({

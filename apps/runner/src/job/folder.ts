@@ -23,11 +23,15 @@ export async function createJobFolder(root: string, jobId: string, attempt: numb
   return { path: folder, file: (name) => path.join(folder, jobFiles[name]) };
 }
 
-/** Every attempt of an earlier run is over: its lease names a runner that no longer works on it. */
-export async function removeJobFolders(root: string): Promise<number> {
+/** Folders of attempts that an earlier run of the runner left. */
+export async function leftJobFolders(root: string): Promise<string[]> {
   const names = await readdir(jobsOf(root)).catch(() => []);
-  for (const name of names) await removeTree(path.join(jobsOf(root), name));
-  return names.length;
+  return names.map((name) => path.join(jobsOf(root), name));
+}
+
+/** Every attempt of an earlier run is over: its lease names a runner that no longer works on it. */
+export async function removeJobFolders(folders: readonly string[]): Promise<void> {
+  for (const folder of folders) await removeTree(folder);
 }
 
 /** Lets the cached picture appear in the folder, as a second name of the same file where the disk can do that. */

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { jobFiles, type DatasetLine } from '@platform/contract/job';
 import { tempFolder } from '@platform/kit/testing';
 import { pictureCache } from './cache.ts';
-import { createJobFolder, placePicture, removeJobFolders } from './folder.ts';
+import { createJobFolder, placePicture, leftJobFolders, removeJobFolders } from './folder.ts';
 import { readOutputs } from './outputs.ts';
 
 const a = 'a'.repeat(64);
@@ -67,8 +67,10 @@ test('a job folder begins empty; those of before are removed', async () => {
   const again = await createJobFolder(root.path, 'job', 1);
   assert.deepEqual((await readdir(again.path)).toSorted(), [jobFiles.pictures, jobFiles.out].toSorted());
   await createJobFolder(root.path, '../../escape', 2);
-  assert.equal(await removeJobFolders(root.path), 2);
-  assert.equal(await removeJobFolders(root.path), 0);
+  const left = await leftJobFolders(root.path);
+  assert.equal(left.length, 2);
+  await removeJobFolders(left);
+  assert.deepEqual(await leftJobFolders(root.path), []);
 });
 
 test('a picture is placed under its content, twice is once', async () => {

@@ -22,8 +22,6 @@ export interface ScriptTask {
   /** Of the script, with which it may ask the server; undefined when it got none. */
   readonly credentials: { readonly id: string; readonly key: Secret } | undefined;
   readonly folder: JobFolder;
-  /** Folder of the runner. */
-  readonly root: string;
   readonly reporter: Reporter;
   readonly blobs: Blobs;
   readonly graceMs: number;
@@ -79,7 +77,7 @@ export class ScriptWork {
         onLine: (stream, line) => this.#say(stream, line),
       },
       signal,
-    ).finally(() => forgetTrainer(this.#task.root));
+    ).finally(() => forgetTrainer(this.#task.folder.path));
   }
 
   /** To its end. Aborted: nothing of it is left, and the event does not matter. */
@@ -111,7 +109,7 @@ export class ScriptWork {
     };
     reporter.line('info', describeRun(run));
     reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
-    const result = await runScript(run, signal).finally(() => forgetTrainer(this.#task.root));
+    const result = await runScript(run, signal).finally(() => forgetTrainer(this.#task.folder.path));
     const failure = scriptFailure(result, run.limits);
     return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
   }
@@ -121,7 +119,7 @@ export class ScriptWork {
   }
   #common(step: string) {
     const { sandboxes, options, prefix } = this.#scripts;
-    const { spec, folder, root, graceMs, clock } = this.#task;
+    const { spec, folder, graceMs, clock } = this.#task;
     const { memory_mib: memoryMib, disk_mib: diskMib } = spec.limits;
     return {
       sandboxes,
@@ -137,7 +135,7 @@ export class ScriptWork {
       },
       graceMs,
       clock,
-      onStart: (child: { pid: number; startTime: string }) => rememberTrainer(root, child),
+      onStart: (child: { pid: number; startTime: string }) => rememberTrainer(folder.path, child),
     };
   }
   #say(stream: 'out' | 'err' | 'about', line: string): void {

@@ -1,4 +1,4 @@
-/** The trainer of a runner that was killed: known by pid and start time, ended when the runner starts again. */
+/** Trainers of a runner that was killed: known by pid and start time, ended when the runner starts again. */
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
@@ -8,27 +8,29 @@ interface Child {
   pid: number;
   startTime: string;
 }
-const fileOf = (root: string): string => path.join(root, 'trainer.json');
+const fileOf = (jobFolder: string): string => path.join(jobFolder, 'trainer.json');
 
 /** At once, without giving way: the shorter the time in which the trainer lives unknown, the better. */
-export function rememberTrainer(root: string, { pid, startTime }: Child): void {
-  writeFileSync(fileOf(root), JSON.stringify({ pid, startTime }));
+export function rememberTrainer(jobFolder: string, { pid, startTime }: Child): void {
+  writeFileSync(fileOf(jobFolder), JSON.stringify({ pid, startTime }));
 }
-export function forgetTrainer(root: string): void {
-  rmSync(fileOf(root), { force: true });
+export function forgetTrainer(jobFolder: string): void {
+  rmSync(fileOf(jobFolder), { force: true });
 }
 
-/** @returns its pid, when one was alive. */
-export async function killOrphan(root: string, clock: Clock): Promise<number | undefined> {
-  const child = childOf(await readJson(fileOf(root)).catch(() => undefined));
-  if (!child || !isAlive(child)) {
-    forgetTrainer(root);
-    return undefined;
+/** Ends what runs of the attempts in these folders. @returns the pids of those that were alive. */
+export async function killOrphans(jobFolders: readonly string[], clock: Clock): Promise<number[]> {
+  const pids: number[] = [];
+  for (const jobFolder of jobFolders) {
+    const child = childOf(await readJson(fileOf(jobFolder)).catch(() => undefined));
+    if (child && isAlive(child)) {
+      pids.push(child.pid);
+      signalGroup(child.pid, 'SIGKILL');
+      while (isAlive(child)) await clock.sleep(20);
+    }
+    forgetTrainer(jobFolder);
   }
-  signalGroup(child.pid, 'SIGKILL');
-  while (isAlive(child)) await clock.sleep(20);
-  forgetTrainer(root);
-  return child.pid;
+  return pids;
 }
 
 function childOf(value: unknown): Child | undefined {

@@ -13,8 +13,6 @@ import { forgetTrainer, rememberTrainer } from './orphan.ts';
 import { tailOf } from './tail.ts';
 
 export interface TrainerTask {
-  /** Folder of the runner. */
-  root: string;
   folder: JobFolder;
   command: readonly string[];
   env: Record<string, string | undefined>;
@@ -40,12 +38,12 @@ const niceness = 10;
 
 /** Runs the trainer to its end, or ends it when the signal aborts. */
 export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
-  const { root, folder, clock } = task;
+  const { folder, clock } = task;
   const [command = '', ...args] = task.command;
   const output = { stdoutFile: folder.file('log'), stderrFile: `${folder.file('log')}.err` };
   for (const file of Object.values(output)) closeSync(openSync(file, 'a'));
   const group = await spawnGroup({ command, args, env: task.env, cwd: folder.path, ...output, clock });
-  rememberTrainer(root, group);
+  rememberTrainer(folder.path, group);
   lowerPriority(group.pid);
 
   const tails = {
@@ -103,7 +101,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   await stopping;
   signal.removeEventListener('abort', onAbort);
   hear('end');
-  forgetTrainer(root);
+  forgetTrainer(folder.path);
   return { exit, told: heard.told, overMemoryMib, lastLines };
 }
 
