@@ -20,7 +20,7 @@ export const table = {
   },
   tlsCert: { type: 'string', description: 'Certificate (PEM file) for TLS on the same port.' },
   tlsKey: { type: 'string', description: 'Its private key (PEM file).' },
-  empty: { type: 'boolean', description: 'Only the management server: no demo machine, no dataset, no training.' },
+  empty: { type: 'boolean', description: 'Management server and runner alone: no demo machine, no pictures.' },
   once: {
     type: 'boolean',
     description: 'Run the story once, stop everything, exit 0 only if every step was verified.',

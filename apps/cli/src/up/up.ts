@@ -77,6 +77,7 @@ export async function up(options: UpOptions): Promise<number> {
     });
     const ready = { ready: true, ...connection, sign_in_url: cloud.sign_in_url, data_dir: options.dataDir };
 
+    await start(runnerSpec(options, cloud), { isReadyAtOnce: true });
     if (options.empty) {
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
       say(summary({ ...cloud, dataDir: options.dataDir }));
@@ -84,7 +85,6 @@ export async function up(options: UpOptions): Promise<number> {
       return 0;
     }
     say(`Platform at ${cloud.url}`);
-    await start(runnerSpec(options, cloud), { isReadyAtOnce: true });
     const machineFolder = prepareMachineFolder(options.dataDir, built.agent);
     const report = await tellStory();
     const answer = { ...report, url: cloud.url, data_dir: options.dataDir };
