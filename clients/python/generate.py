@@ -3,7 +3,8 @@
     python generate.py            writes
     python generate.py --check    only says what is not current, and fails
 
-Needs the pinned generators of tools/python/requirements.txt and Node 24 (of the environment variable NODE, or `node`).
+Needs the pinned generators of tools/python/requirements.txt (`npm run test:full` makes .cache/python with them) and Node 24:
+the one that the environment variable NODE names, or that of the repository, or `node`.
 """
 
 from __future__ import annotations
@@ -87,7 +88,8 @@ def compile_protos(staged: Path, names: list[str], out: Path) -> None:
 
 
 def error_table() -> str:
-    node = os.environ.get("NODE", "node")
+    own = next((here.parent.parent / "tools" / "node" / "node_modules").glob("node-*/bin/node"), "node")
+    node = os.environ.get("NODE", str(own))
     source = (contract / "src" / "errors.ts").as_uri()
     program = f"import {{ errorTable }} from '{source}'; console.log(JSON.stringify(errorTable));"
     done = subprocess.run([node, "--input-type=module", "-e", program], check=True, stdout=subprocess.PIPE, text=True)
@@ -127,9 +129,9 @@ def main() -> int:
             wanted, found = contents(made), contents(target)
             stale = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
             for name in stale:
-                print(
-                    f"{target.relative_to(here) / name} is not current: run clients/python/generate.py", file=sys.stderr
-                )
+                print(f"{target.relative_to(here) / name} is not current", file=sys.stderr)
+            if stale:
+                print("Run .cache/python/bin/python clients/python/generate.py", file=sys.stderr)
             return 1 if stale else 0
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target)

@@ -69,8 +69,7 @@ class Connection:
         self._ca_file = ca_file
         self._link: _Link | None = None
         self._token: str | None = None
-        # Made with the first call, which has the event loop that it belongs to.
-        self._lock: asyncio.Lock | None = None
+        self._lock = asyncio.Lock()
         self._is_closed = False
 
     def close(self) -> None:
@@ -212,7 +211,6 @@ class Connection:
 
     async def _bearer(self, *, refused: str | None = None) -> str:
         """The token, fetched once for all calls that wait for it; another one than ``refused``."""
-        self._lock = self._lock or asyncio.Lock()
         async with self._lock:
             if self._token is None or self._token == refused:
                 self._token = None

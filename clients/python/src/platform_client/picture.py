@@ -53,7 +53,7 @@ class Picture:
         upload_id: Names this upload: sent again under the same ID, it is stored once. Default: one of its own.
     """
 
-    content: bytes | str | os.PathLike[str]
+    content: bytes | str | os.PathLike[str] = field(repr=False)
     tags: Sequence[str] = ()
     boxes: Sequence[Box] = ()
     file_name: str = ""
