@@ -3,8 +3,8 @@
     python generate.py            writes
     python generate.py --check    only says what is not current, and fails
 
-Needs the pinned generators of tools/python/requirements.txt (`npm run test:full` makes .cache/python with them) and Node 24:
-the one that the environment variable NODE names, or that of the repository, or `node`.
+Needs the pinned generators of tools/python/requirements.txt (`npm run test:full` makes .cache/python with them) and
+Node 24: the one that the environment variable NODE names, or that of the repository, or `node`.
 """
 
 from __future__ import annotations
