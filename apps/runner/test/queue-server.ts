@@ -6,7 +6,11 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { PlatformError } from '@platform/contract/errors';
-import { RunnerService, type ReportJobRequest } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import {
+  RunnerService,
+  type LeaseJobRequest,
+  type ReportJobRequest,
+} from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { DatasetLine, JobSpec } from '@platform/contract/job';
 import { Cell, changedOr } from '@platform/kit';
@@ -36,6 +40,8 @@ export class QueueServer implements AsyncDisposable {
   /** Ordered log of what runners did, without heartbeats. */
   readonly calls: string[] = [];
   readonly downloads: string[] = [];
+  /** What runners said they can run, each time they asked for work. */
+  readonly offers: LeaseJobRequest[] = [];
   /** The next calls of this name answer Unavailable. */
   readonly outages = new Map<string, number>();
   /** Token that is valid now; changing it makes runners sign in again. */
@@ -196,8 +202,11 @@ export class QueueServer implements AsyncDisposable {
       },
     });
     router.service(RunnerService, {
-      leaseJob: async ({ runnerId, kinds, runningJobIds }, { requestHeader, signal }) => {
+      leaseJob: async (request, { requestHeader, signal }) => {
+        const { runnerId, kinds, runningJobIds } = request;
         this.#check('lease', requestHeader);
+        this.offers.push(request);
+        this.#turn();
         // Whoever asks for work runs nothing any more but what it names.
         for (const job of this.jobs) {
           if (job.runnerId !== runnerId || runningJobIds.includes(job.spec.id)) continue;

@@ -226,7 +226,7 @@ sys.exit(4)`;
 test('it ignores SIGTERM: it is killed after its grace', async () => {
   const s = at();
   const training = `
-signal.signal(signal.SIGTERM, lambda *_: say("no"))
+signal.signal(signal.SIGTERM, lambda *_: os.write(1, b"no\\n"))
 if os.fork() == 0: os.setsid()
 else: say("ready")
 while True: time.sleep(1)`;
@@ -242,7 +242,7 @@ test('it heeds SIGTERM: it saves and ends, and no model is published', async () 
   const s = at();
   const training = `
 def stop(*_):
-    say("saving")${save.replaceAll('\n', '\n    ')}
+    os.write(1, b"saving\\n")${save.replaceAll('\n', '\n    ')}
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
 say("ready")

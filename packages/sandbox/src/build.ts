@@ -1,6 +1,6 @@
 /** The packages that a script asks for beyond those of its Python: installed once, in the sandbox, and kept by content. */
 import { createHash } from 'node:crypto';
-import { chown, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chown, mkdir, readdir, rename, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { TimeoutError, within, type Clock } from '@platform/kit';
@@ -9,6 +9,7 @@ import { home, type Mount } from './bwrap-plan.ts';
 import type { Environment } from './environments.ts';
 import { buildEnvironment, readRequirements } from './python-programs.ts';
 import { uidFor } from './probe.ts';
+import { removeTree } from './removal.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult, type SandboxTask } from './sandbox.ts';
 
 /** Where packages may come from: what the operator of the runner allows. */
@@ -101,7 +102,7 @@ async function missingRequirements(build: Build, signal: AbortSignal): Promise<r
   const mount: Mount = { from: out, to: '/job/build', mode: 'rw' };
   const result = await inSandbox(
     build,
-    { mount, network: false, command: ['-c', readRequirements], step: 'read' },
+    { mount, network: false, command: ['-W', 'ignore', '-c', readRequirements], step: 'read' },
     signal,
   );
   demand(result, 'its requirements could not be read', signal);
@@ -131,8 +132,9 @@ export function checkRequirements(requirements: readonly string[]): void {
 
 async function install(build: Build, missing: readonly string[], target: string, signal: AbortSignal): Promise<void> {
   const { sources } = build;
-  const partial = `${target}.part`;
-  await rm(partial, { recursive: true, force: true });
+  // Jobs that run at the same time may need the same packages: the first one that is done counts.
+  const partial = `${target}-${build.name}.part`;
+  await removeTree(partial);
   await mkdir(partial, { recursive: true });
   const { wheelhouse, pipIndexUrl } = sources;
   const from = [
@@ -146,9 +148,11 @@ async function install(build: Build, missing: readonly string[], target: string,
     const network = pipIndexUrl !== undefined;
     const result = await inSandbox(build, { mount, network, command, step: 'install' }, signal);
     demand(result, 'pip failed', signal);
-    await rename(partial, target);
+    await rename(partial, target).catch(async (error: unknown) => {
+      if (!(await stat(target).catch(() => undefined))) throw error;
+    });
   } finally {
-    await rm(partial, { recursive: true, force: true });
+    await removeTree(partial);
   }
 }
 
@@ -218,6 +222,13 @@ async function keyOf({ environment, sources }: Build, missing: readonly string[]
   ]);
 }
 
+/** Builds that were broken off with their runner. To be called while nothing is built. */
+export async function sweepEnvironments(cache: string): Promise<void> {
+  for (const name of await readdir(cache).catch(() => [])) {
+    if (name.endsWith('.part')) await removeTree(path.join(cache, name));
+  }
+}
+
 /** Those that were used last are kept. */
 async function trim(cache: string): Promise<void> {
   const names = (await readdir(cache)).filter((name) => /^[0-9a-f]{32}$/.test(name));
@@ -225,6 +236,6 @@ async function trim(cache: string): Promise<void> {
     names.map(async (name) => ({ name, at: (await stat(path.join(cache, name))).mtimeMs })),
   );
   for (const { name } of used.toSorted((a, b) => b.at - a.at).slice(keptEnvironments)) {
-    await rm(path.join(cache, name), { recursive: true, force: true });
+    await removeTree(path.join(cache, name));
   }
 }

@@ -30,7 +30,7 @@ export interface NamedPython {
 }
 
 /** End of security updates by PEP 619, 664, 693, 719, 745 and their like. */
-const endsOfLife: Readonly<Record<string, number>> = {
+export const endsOfLife: Readonly<Record<string, number>> = {
   '3.8': Date.UTC(2024, 9, 7),
   '3.9': Date.UTC(2025, 9, 31),
   '3.10': Date.UTC(2026, 9, 31),

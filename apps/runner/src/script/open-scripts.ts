@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock, Log } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
+import { sweepEnvironments } from '@platform/sandbox/build';
 import { findEnvironments, type Environment } from '@platform/sandbox/environments';
 import { openSandboxes } from '@platform/sandbox/probe';
 import type { Sandboxes } from '@platform/sandbox/sandbox';
@@ -36,16 +37,15 @@ export async function openScripts(
     return { because };
   };
   if (!options.enabled) return without('Training scripts are switched off on this runner (--no-scripts).');
-  const { wheelhouse } = options;
-  if (wheelhouse !== undefined && !(await stat(wheelhouse).catch(() => undefined))?.isDirectory()) {
-    throw new Usage(`The folder ${wheelhouse} of --wheelhouse is not there.`, 2);
-  }
+  await checkWheelhouse(options.wheelhouse);
   const probe = await openSandboxes(process.env['PATH'] ?? '', clock, signal);
   if (!probe.ok) return without(probe.because);
   const { sandboxes } = probe;
   // Where root makes the sandboxes, the scripts in them are another user, who has to read what lies in job folders.
   if (sandboxes.host.isRoot) process.umask(0o022);
   const prefix = createHash('sha256').update(root).digest('hex').slice(0, 10);
+  const cache = path.join(root, 'environments');
+  await sweepEnvironments(cache);
   const swept = await sandboxes.encloser.sweep(prefix);
   if (swept > 0) log.warn('sandboxes of an earlier runner were removed', { count: swept });
   const { environments, problems } = await findEnvironments(sandboxes, options.pythons, process.env, clock, signal);
@@ -57,7 +57,16 @@ export async function openScripts(
   }
   const keys = environments.map(({ key }) => key);
   log.info('training scripts run in a sandbox', { limits: sandboxes.encloser.kind, containers: keys.join(', ') });
-  return { scripts: { sandboxes, environments, options, url, cache: path.join(root, 'environments'), prefix } };
+  return { scripts: { sandboxes, environments, options, url, cache, prefix } };
+}
+
+async function checkWheelhouse(folder: string | undefined): Promise<void> {
+  if (folder === undefined) return;
+  const found = await stat(folder).catch(() => undefined);
+  if (!found?.isDirectory()) throw new Usage(`The folder ${folder} of --wheelhouse is not there.`, 2);
+  if (process.getuid?.() === 0 && (found.mode & 0o005) !== 0o005) {
+    throw new Usage(`The folder ${folder} of --wheelhouse must be readable for everybody: chmod o+rx ${folder}.`, 2);
+  }
 }
 
 /** The same offer with scripts, or with the reason why there are none. */
