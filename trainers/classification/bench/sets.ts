@@ -145,20 +145,40 @@ async function thing(
   return { png: data, width: info.width, height: info.height };
 }
 
+interface Layer {
+  input: Buffer;
+  left: number;
+  top: number;
+  width: number;
+  height: number;
+}
+/** Common area as a share of the smaller one's. */
+function overlap(a: Layer, b: Layer): number {
+  const width = Math.min(a.left + a.width, b.left + b.width) - Math.max(a.left, b.left);
+  const height = Math.min(a.top + a.height, b.top + b.height) - Math.max(a.top, b.top);
+  if (width <= 0 || height <= 0) return 0;
+  return (width * height) / Math.min(a.width * a.height, b.width * b.height);
+}
+
 async function composed(things: readonly Thing[], material: Material, part: Part, random: Random): Promise<Buffer> {
   const [least, most] = material.size;
-  const layers: { input: Buffer; left: number; top: number }[] = [];
+  const layers: Layer[] = [];
   for (const one of things) {
-    const edge = Math.round(side * (least + (most - least) * random()));
-    const { png, width, height } = await thing(one, edge, material.turn, random);
-    layers.push({
-      input: png,
-      left: Math.floor(random() * (side - width)),
-      top: Math.floor(random() * (side - height)),
-    });
+    // What is covered could not be named: things may touch, not hide each other.
+    for (let tries = 0; tries < 20; tries++) {
+      const edge = Math.round(side * (least + (most - least) * random()));
+      const { png, width, height } = await thing(one, edge, material.turn, random);
+      const left = Math.floor(random() * (side - width));
+      const top = Math.floor(random() * (side - height));
+      const layer = { input: png, left, top, width, height };
+      const isHidden = layers.some((other) => overlap(layer, other) > 0.2);
+      if (isHidden && tries < 19) continue;
+      layers.push(layer);
+      break;
+    }
   }
   return sharp(await backdrop(pick(material.backgrounds[part], random), random))
-    .composite(layers)
+    .composite(layers.map(({ input, left, top }) => ({ input, left, top })))
     .jpeg({ quality: 90 })
     .toBuffer();
 }
