@@ -3,15 +3,19 @@ import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { Connection, type PlatformClientOptions } from './connection.ts';
 import { DataClient } from './data.ts';
 import { DatasetClient } from './dataset.ts';
+import { ModelClient } from './models.ts';
+import { Packages } from './packages.ts';
 import { ReleaseClient } from './release.ts';
+import { TrainingScriptClient } from './scripts.ts';
 import { MlTrainingClient } from './training.ts';
 
 /** One caller of one server. All calls reject with PlatformApiError. */
@@ -21,7 +25,11 @@ export interface PlatformClient {
   readonly mlTrainingClient: MlTrainingClient;
   readonly dataClient: DataClient;
   readonly datasetClient: DatasetClient;
+  readonly modelClient: ModelClient;
+  readonly trainingScriptClient: TrainingScriptClient;
   readonly releaseClient: ReleaseClient;
+  /** The queue's side of runners; people list runners here. */
+  readonly runnerClient: Client<typeof RunnerService>;
   /** Machines, their status and configuration. */
   readonly fleetClient: Client<typeof FleetService>;
   /** Organizations, locations, API keys, logs, registry. */
@@ -47,11 +55,16 @@ export interface PlatformClient {
  */
 export function createPlatformClient(options: PlatformClientOptions = {}): PlatformClient {
   const connection = new Connection(options);
+  const packages = (type: PackageType): Packages =>
+    new Packages({ packages: connection.client(PackageService), app: connection.client(AppService), connection, type });
   return {
     url: connection.url,
     mlTrainingClient: new MlTrainingClient(connection.client(MLTrainingService)),
     dataClient: new DataClient(connection.client(DataService), connection.client(DataSyncService)),
     datasetClient: new DatasetClient(connection.client(DatasetService)),
+    modelClient: new ModelClient(packages(PackageType.ML_MODEL)),
+    trainingScriptClient: new TrainingScriptClient(packages(PackageType.ML_TRAINING), connection),
+    runnerClient: connection.client(RunnerService),
     releaseClient: new ReleaseClient(connection.client(ReleaseService), connection),
     fleetClient: connection.client(FleetService),
     appClient: connection.client(AppService),

@@ -247,6 +247,25 @@ export class DataClient {
     return bboxId;
   }
 
+  /** Changes what is given of a box. @throws PlatformApiError BOUNDING_BOX_NOT_FOUND. */
+  async updateBoundingBox(binaryDataId: string, bboxId: string, change: Partial<Box>): Promise<void> {
+    await this.#data.updateBoundingBox({
+      binaryDataId,
+      bboxId,
+      ...(change.label === undefined ? {} : { label: change.label }),
+      ...(change.xMin === undefined ? {} : { xMinNormalized: change.xMin }),
+      ...(change.yMin === undefined ? {} : { yMinNormalized: change.yMin }),
+      ...(change.xMax === undefined ? {} : { xMaxNormalized: change.xMax }),
+      ...(change.yMax === undefined ? {} : { yMaxNormalized: change.yMax }),
+    });
+  }
+
+  /** The labels of boxes in use, each once. */
+  async boundingBoxLabelsByFilter(filter: Filter): Promise<string[]> {
+    const { labels } = await this.#data.boundingBoxLabelsByFilter({ filter });
+    return labels;
+  }
+
   async removeBoundingBoxFromImageById(binaryDataId: string, bboxId: string): Promise<void> {
     await this.#data.removeBoundingBoxFromImageByID({ binaryDataId, bboxId });
   }

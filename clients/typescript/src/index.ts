@@ -2,10 +2,23 @@ export { createPlatformClient, type PlatformClient } from './client.ts';
 export type { ApiKeyCredentials, Credentials, PartCredentials, PlatformClientOptions } from './connection.ts';
 export type { Box, DataClient, Filter, Page, Picture, UploadManyOptions, UploadOptions } from './data.ts';
 export type { DatasetClient } from './dataset.ts';
+export type { DownloadOptions } from './download.ts';
 export { PlatformApiError } from './errors.ts';
+export type { ModelClient } from './models.ts';
+export type { PackageVersion } from './packages.ts';
 export type { ReleaseClient, ReleaseFile } from './release.ts';
-export { type MlTrainingClient, type SubmitOptions, type WaitOptions, hasEnded } from './training.ts';
+export type { ScriptUploadOptions, TrainingScriptClient } from './scripts.ts';
 export {
+  type CustomSubmitOptions,
+  type FollowOptions,
+  type JobResources,
+  type MlTrainingClient,
+  type SubmitOptions,
+  type WaitOptions,
+  hasEnded,
+} from './training.ts';
+export {
+  type Container,
   ModelFramework,
   ModelType,
   type TrainingJobLogEntry,

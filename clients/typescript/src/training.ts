@@ -1,6 +1,8 @@
 import { isFieldSet } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import {
+  type Container,
   GetTrainingJobResponseSchema,
   type MLTrainingService,
   type ModelFramework,
@@ -23,7 +25,31 @@ export interface WaitOptions {
   readonly offlineMs?: number;
 }
 
+/** What a job may use. What is not given has the server's default. */
+export interface JobResources {
+  /** The job waits for a runner that has so many. */
+  readonly gpus?: number;
+  /** Longest time of one run. */
+  readonly timeLimitSeconds?: number;
+  readonly memoryMib?: number;
+  readonly diskMib?: number;
+}
+
+export interface CustomSubmitOptions {
+  /** Key of listSupportedContainers. Default: the runner's. */
+  readonly containerVersion?: string;
+  readonly resources?: JobResources;
+}
+
+export interface FollowOptions {
+  /** Ends the following (not the job). */
+  readonly signal?: AbortSignal;
+  /** How long the server may be out of reach meanwhile, in ms. Default: 60 000. */
+  readonly offlineMs?: number;
+}
+
 export interface SubmitOptions {
+  readonly resources?: JobResources;
   /** Default: the server's. */
   readonly modelFramework?: ModelFramework;
   /** Settings of the built-in trainer, for example { recipe: 'probe' }. */
@@ -35,6 +61,19 @@ const ended: ReadonlySet<TrainingStatus> = new Set([
   TrainingStatus.FAILED,
   TrainingStatus.CANCELED,
 ]);
+
+/** So long a call that follows a log is held by the server. */
+const followSeconds = 25;
+
+const isPassing = (error: unknown, lastSeen: number, offlineMs: number): boolean =>
+  error instanceof PlatformApiError && error.retry === 'later' && now() - lastSeen < offlineMs;
+
+function resourcesOf(asked: JobResources | undefined) {
+  if (!asked) return {};
+  const { timeLimitSeconds, ...rest } = asked;
+  const timeLimit = timeLimitSeconds === undefined ? {} : { timeLimit: durationFromMs(timeLimitSeconds * 1000) };
+  return { resources: { ...rest, ...timeLimit } };
+}
 
 /** Whether a job reached its end, whatever its result. */
 export const hasEnded = (job: TrainingJobMetadata): boolean => ended.has(job.status);
@@ -75,6 +114,7 @@ export class MlTrainingClient {
       tags: [...tags],
       arguments: { ...options.arguments },
       ...framework,
+      ...resourcesOf(options.resources),
     });
     return id;
   }
@@ -83,8 +123,10 @@ export class MlTrainingClient {
    * Queues a run of a training script of the registry.
    *
    * @param registryItemId - `<namespace or organization ID>:<name>`.
+   * @param registryItemVersion - `latest`: the newest.
    * @param args - passed to the script as `--key=value`.
    * @returns the ID of the job.
+   * @throws PlatformApiError SCRIPT_NOT_FOUND, CONTAINER_NOT_FOUND, SCRIPTS_NOT_OFFERED, MODEL_VERSION_TAKEN, DATASET_EMPTY.
    */
   async submitCustomTrainingJob(
     organizationId: string,
@@ -94,6 +136,7 @@ export class MlTrainingClient {
     modelName: string,
     modelVersion: string,
     args: Readonly<Record<string, string>> = {},
+    options: CustomSubmitOptions = {},
   ): Promise<string> {
     const request = {
       organizationId,
@@ -103,6 +146,8 @@ export class MlTrainingClient {
       modelName,
       modelVersion,
       arguments: { ...args },
+      containerVersion: options.containerVersion ?? '',
+      ...resourcesOf(options.resources),
     };
     const { id } = await this.#rpc.submitCustomTrainingJob(request);
     return id;
@@ -121,6 +166,30 @@ export class MlTrainingClient {
   async listTrainingJobs(organizationId: string, status?: TrainingStatus): Promise<TrainingJobMetadata[]> {
     const { jobs } = await this.#rpc.listTrainingJobs({ organizationId, status: status ?? TrainingStatus.UNSPECIFIED });
     return jobs;
+  }
+
+  /**
+   * Jobs of an organization, newest first, page by page: for organizations with very many of them.
+   *
+   * @example for await (const page of client.mlTrainingClient.pagesOfTrainingJobs(orgId)) for (const job of page) console.log(job.id);
+   */
+  async *pagesOfTrainingJobs(
+    organizationId: string,
+    options: { readonly status?: TrainingStatus; readonly pageSize?: number } = {},
+  ): AsyncGenerator<TrainingJobMetadata[], void> {
+    const { status = TrainingStatus.UNSPECIFIED, pageSize = 100 } = options;
+    let pageToken = '';
+    do {
+      const page = await this.#rpc.listTrainingJobs({ organizationId, status, pageSize, pageToken });
+      if (page.jobs.length > 0) yield page.jobs;
+      pageToken = page.nextPageToken;
+    } while (pageToken !== '');
+  }
+
+  /** Environments in which training scripts can run, by key. */
+  async listSupportedContainers(): Promise<Container[]> {
+    const { containerMap } = await this.#rpc.listSupportedContainers({});
+    return Object.values(containerMap);
   }
 
   /** Asks a job to stop; it becomes CANCELING, then CANCELED. @throws PlatformApiError TRAINING_JOB_NOT_FOUND, JOB_FINISHED. */
@@ -146,6 +215,31 @@ export class MlTrainingClient {
   }
 
   /**
+   * The log lines of a job, oldest first, as they come, until it ends. Bridges a server that is out of reach for a while.
+   *
+   * @example for await (const { level, message } of client.mlTrainingClient.followTrainingJobLogs(id)) console.log(level, message);
+   */
+  async *followTrainingJobLogs(id: string, options: FollowOptions = {}): AsyncGenerator<TrainingJobLogEntry, void> {
+    const { signal, offlineMs = 60_000 } = options;
+    const wait = { seconds: BigInt(followSeconds), nanos: 0 };
+    let pageToken = '';
+    let lastSeen = now();
+    for (;;) {
+      signal?.throwIfAborted();
+      try {
+        const page = await this.#rpc.getTrainingJobLogs({ id, pageToken, wait }, signal ? { signal } : {});
+        lastSeen = now();
+        yield* page.logs;
+        pageToken = page.nextPageToken;
+        if (pageToken === '') return;
+      } catch (error) {
+        if (!isPassing(error, lastSeen, offlineMs)) throw error;
+        await sleep(1000, signal);
+      }
+    }
+  }
+
+  /**
    * Waits until a job ended and returns it: COMPLETED, FAILED or CANCELED. Bridges a server that is out of reach for a while.
    *
    * @example const job = await client.mlTrainingClient.waitForTrainingJob(id, { onProgress: (j) => console.log(j.phase, j.progress) })
@@ -161,8 +255,7 @@ export class MlTrainingClient {
         onProgress?.(job);
         if (hasEnded(job)) return job;
       } catch (error) {
-        const isPassing = error instanceof PlatformApiError && error.retry === 'later' && now() - lastSeen < offlineMs;
-        if (!isPassing) throw error;
+        if (!isPassing(error, lastSeen, offlineMs)) throw error;
       }
       await sleep(everyMs, signal);
     }
