@@ -107,14 +107,15 @@ export function readOptions(argv: readonly string[], env: Record<string, string 
     );
   }
   const address = url.replace(/\/+$/, '');
+  const work = workOptions(given);
   return {
-    ...workOptions(given),
+    ...work,
     url: address,
     apiKeyId: key.apiKeyId,
     apiKey: key.apiKey,
     folder: path.resolve(given.folder),
     jobs: given.jobs,
-    engine: engineOptions(given, address),
+    engine: engineOptions(given, address, work.scripts),
   };
 }
 

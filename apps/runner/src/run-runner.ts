@@ -47,8 +47,8 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
 }
 
 /** @param running - jobs in hand. @returns undefined when there was none, or `signal` aborted. */
-async function leaseOne(
-  { queue, offer, clock, log }: Workshop,
+export async function leaseOne(
+  { queue, offer, clock, log }: Pick<Workshop, 'queue' | 'offer' | 'clock' | 'log'>,
   running: readonly string[],
   signal: AbortSignal,
 ): Promise<Job | undefined> {

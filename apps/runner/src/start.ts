@@ -44,7 +44,7 @@ export async function startRunner(
     const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, scripts, clock, log };
     await runRunner(makeWorkshop(given, place), { stop: signal, drain, jobs: given.jobs });
   } else {
-    await startDispatcher(given, { queue, runnerId, trainers, clock, log }, signal);
+    await startDispatcher(given, { queue, runnerId, trainers, drain, clock, log }, signal);
   }
   log.info('the runner has ended');
 }

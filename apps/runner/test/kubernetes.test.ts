@@ -30,6 +30,7 @@ const settings = (server: KubernetesServer, change: Partial<KubernetesSettings> 
   tokenFile: server.tokenFile,
   ca: undefined,
   image: 'registry.example/platform-runner:1',
+  flags: [],
   cpus: 2,
   extraMemoryMib: 512,
   extraSeconds: 900,
@@ -300,8 +301,8 @@ test('whole stories: a pod that waits and trains, one that is canceled, one that
       clock: systemClock,
       log,
     },
-    { offer, jobsAtOnce: 3 },
-    stop.signal,
+    offer,
+    { stop: stop.signal, drain: new AbortController().signal, jobs: 3 },
   );
   const first = queue.submit();
   await queue.until('the job is there', () => server.jobs.size === 1);

@@ -134,7 +134,7 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
   });
 
   test('several at once, each with what it asks for', async () => {
-    await using s = await stage('--jobs-at-once', '3', '--engine-gpus', '1');
+    await using s = await stage('--engine-jobs', '3', '--engine-gpus', '1');
     const limits = { wall_seconds: 60, memory_mib: 500, disk_mib: 100 };
     const jobs = [{ ...limits, gpus: 1 }, limits, limits].map((one) =>
       s.submit({ limits: one, arguments: { act: 'obey' } }),

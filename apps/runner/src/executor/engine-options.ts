@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Usage, type OptionTable, type OptionValues } from '@platform/kit/node';
+import type { ScriptOptions } from '../script/script-options.ts';
 
 export const engineTable = {
   executor: {
@@ -10,7 +11,7 @@ export const engineTable = {
     default: 'local',
     description: 'What runs the jobs: this computer, or an engine that has a queue of its own.',
   },
-  jobsAtOnce: {
+  engineJobs: {
     type: 'number',
     default: 4,
     min: 1,
@@ -88,11 +89,14 @@ const program = fileURLToPath(new URL('../main.ts', import.meta.url));
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`);
 
 /** @throws Usage */
-export function engineOptions(given: Given, url: string): EngineOptions {
+export function engineOptions(given: Given, url: string, scripts: ScriptOptions): EngineOptions {
   const attemptUrl = (given.attemptUrl ?? url).replace(/\/+$/, '');
   if (!URL.canParse(attemptUrl)) throw new Usage(`--attempt-url ${attemptUrl} is no address.`, 2);
   if (given.executor === 'kubernetes' && given.kubernetesImage === undefined) {
     throw new Usage('Kubernetes needs an image with this program: --kubernetes-image. See docs/runners.md.', 2);
+  }
+  if (given.executor !== 'local' && scripts.pythons.some(({ key }) => key === undefined)) {
+    throw new Usage('With an engine each Python has a name: --script-python py:3.11=/usr/bin/python3.', 2);
   }
   const files = ['slurmTokenFile', 'kubernetesTokenFile', 'kubernetesCaFile'] as const;
   const resolved = files.map((name) => [name, given[name] === undefined ? undefined : path.resolve(given[name])]);
@@ -106,13 +110,26 @@ export function engineOptions(given: Given, url: string): EngineOptions {
   };
 }
 
+/** Flags of an attempt, so that scripts run there as the operator allows it here. */
+export function attemptFlags({ engineCpus }: EngineOptions, scripts: ScriptOptions): string[] {
+  const { pythons, network, wheelhouse, pipIndexUrl, processes } = scripts;
+  if (!scripts.enabled || pythons.length === 0) return [];
+  const named = pythons.map(({ key, python }) => `${key ?? ''}=${python}`).join(',');
+  return [
+    `--script-python=${named}`,
+    `--script-cpus=${engineCpus}`,
+    `--script-processes=${processes}`,
+    ...(network ? ['--allow-script-network'] : []),
+    ...(wheelhouse === undefined ? [] : [`--wheelhouse=${wheelhouse}`]),
+    ...(pipIndexUrl === undefined ? [] : [`--pip-index-url=${pipIndexUrl}`]),
+  ];
+}
+
 /** The whole command of an attempt, its order on standard input. */
-export const attemptLine = ({ attemptCommand, attemptFolder }: EngineOptions, more: readonly string[] = []): string =>
+export const attemptLine = ({ attemptCommand, attemptFolder }: EngineOptions, flags: readonly string[]): string =>
   [
     attemptCommand,
-    'attempt',
-    '--order',
-    '-',
-    ...(attemptFolder === undefined ? [] : ['--folder', quoted(attemptFolder)]),
-    ...more.map(quoted),
+    'attempt --order -',
+    ...(attemptFolder === undefined ? [] : [quoted(`--folder=${attemptFolder}`)]),
+    ...flags.map(quoted),
   ].join(' ');

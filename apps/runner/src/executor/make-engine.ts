@@ -1,6 +1,7 @@
 import { Usage } from '@platform/kit/node';
 import type { Clock } from '@platform/kit';
-import { attemptLine, type EngineOptions } from './engine-options.ts';
+import type { WorkOptions } from '../options.ts';
+import { attemptFlags, attemptLine, type EngineOptions } from './engine-options.ts';
 import type { Engine } from './engine.ts';
 import { kubernetesPlace, podPatch } from './kubernetes/in-cluster.ts';
 import { kubernetesEngine } from './kubernetes/kubernetes.ts';
@@ -15,13 +16,14 @@ const extraSeconds = 15 * 60;
 /** To tell the queue after the trainer has ended. */
 const graceOfAttemptSeconds = 20;
 
-/** @param graceMs - of a trainer. @throws Usage */
+/** @throws Usage */
 export async function makeEngine(
   given: EngineOptions,
-  graceMs: number,
+  { graceMs, scripts }: Pick<WorkOptions, 'graceMs' | 'scripts'>,
   env: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<Engine> {
+  const flags = attemptFlags(given, scripts);
   switch (given.executor) {
     case 'slurm':
       return slurmEngine({
@@ -37,7 +39,7 @@ export async function makeEngine(
         extraMemoryMib,
         extraSeconds,
         output: given.slurmOutput,
-        command: attemptLine(given),
+        command: attemptLine(given, flags),
         environment: { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C.UTF-8' },
         clock,
       });
@@ -45,6 +47,7 @@ export async function makeEngine(
       return kubernetesEngine({
         ...(await kubernetesPlace(given, env)),
         image: given.kubernetesImage ?? '',
+        flags,
         pod: podPatch(given.kubernetesPod),
         cpus: given.engineCpus,
         extraMemoryMib,

@@ -1,4 +1,5 @@
 import type { Clock, Log } from '@platform/kit';
+import { endsOfLife } from '@platform/sandbox/environments';
 import type { Queue } from '../cloud/queue.ts';
 import { localOffer, type Offer } from '../offer.ts';
 import type { RunnerOptions } from '../options.ts';
@@ -14,6 +15,8 @@ export interface Wiring {
   readonly queue: Queue;
   readonly runnerId: string;
   readonly trainers: Trainers;
+  /** No more jobs are taken; those in hand come to their end. */
+  readonly drain: AbortSignal;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -21,15 +24,9 @@ export interface Wiring {
 /** Hands jobs to the engine until the signal. Throws Usage, and what the server refuses for good. */
 export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: AbortSignal): Promise<void> {
   const { engine: options, graceMs } = given;
-  const { queue, runnerId, trainers, clock, log } = to;
-  const engine = await makeEngine(options, graceMs, process.env, clock);
-  const offer: Offer = {
-    ...localOffer(trainers, version),
-    executor: options.executor,
-    gpus: options.engineGpus,
-    noScriptsBecause: '',
-  };
-  log.info('jobs go to an engine', { engine: engine.name, jobsAtOnce: options.jobsAtOnce });
+  const { queue, runnerId, trainers, drain, clock, log } = to;
+  const engine = await makeEngine(options, given, process.env, clock);
+  log.info('jobs go to an engine', { engine: engine.name, jobs: options.engineJobs });
   await runDispatcher(
     {
       engine,
@@ -46,7 +43,26 @@ export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: 
       clock,
       log,
     },
-    { offer, jobsAtOnce: options.jobsAtOnce },
-    signal,
+    engineOffer(given, trainers),
+    { stop: signal, drain, jobs: options.engineJobs },
   );
+}
+
+/** What runs on the computers of the engine: as the operator says, this one cannot look there. */
+export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Trainers): Offer {
+  const offer: Offer = { ...localOffer(trainers, version), executor: engine.executor, gpus: engine.engineGpus };
+  if (!scripts.enabled || scripts.pythons.length === 0) {
+    const noScriptsBecause = scripts.enabled
+      ? `The runner was not told which Pythons the computers of ${engine.executor} have: start it with --script-python py:3.11=/usr/bin/python3.`
+      : 'Training scripts are switched off on this runner (--no-scripts).';
+    return { ...offer, noScriptsBecause };
+  }
+  const containers = scripts.pythons.map(({ key = '', python }) => ({
+    key,
+    uri: `${engine.executor}:${python}`,
+    framework: /^(tensorflow|tf)\b/.test(key) ? 'tensorflow' : /^(pytorch|torch)\b/.test(key) ? 'pytorch' : 'python',
+    description: `${python} on the computers of ${engine.executor}`,
+    endOfLife: endsOfLife[/^py:(\d+\.\d+)$/.exec(key)?.[1] ?? ''],
+  }));
+  return { ...offer, kinds: [...offer.kinds, 'custom'], containers };
 }

@@ -3,6 +3,8 @@ import type { EngineJob } from '../engine.ts';
 
 export interface ManifestSettings {
   readonly image: string;
+  /** More words for the program. */
+  readonly flags: readonly string[];
   readonly cpus: number;
   /** Of the program beside the trainer. */
   readonly extraMemoryMib: number;
@@ -60,7 +62,7 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
   const container = {
     name: 'attempt',
     image: settings.image,
-    args: ['attempt', '--order', `${orderFolder}/order.json`, '--folder', workFolder],
+    args: ['attempt', '--order', `${orderFolder}/order.json`, '--folder', workFolder, ...settings.flags],
     env: [{ name: 'HOME', value: workFolder }],
     resources: { requests: amounts, limits: amounts },
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
