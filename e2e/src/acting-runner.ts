@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import type { CloudReady } from './cloud-process.ts';
+import { onSmallDisk, plain } from './small-disk.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'runner', 'test', 'acting-runner.ts');
@@ -14,8 +15,6 @@ export interface RunnerProcess extends AsyncDisposable {
   /** Lets jobs named wait-… end. */
   go(): void;
 }
-
-export const namespaceArgs = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
 
 /** `diskMib`: the folder lies on a disk of that size, which only the runner sees. */
 export async function startRunnerProcess(
@@ -32,12 +31,8 @@ export async function startRunnerProcess(
     path.join(folder, 'runner'),
     ...args,
   ];
-  const mount = `mount -t tmpfs -o size=${diskMib}m tmpfs "$0" && exec "$@"`;
-  const [command = '', ...rest] =
-    diskMib === undefined ? run : ['unshare', ...namespaceArgs, 'sh', '-c', mount, folder, ...run];
   const group = await spawnGroup({
-    command,
-    args: rest,
+    ...(diskMib === undefined ? plain(run) : onSmallDisk(folder, diskMib, run)),
     env: cleanEnv({ PLATFORM_URL: url, PLATFORM_RUNNER_TOKEN: `${runner_key_id}:${runner_key}` }),
     cwd: checkout,
   });

@@ -15,6 +15,7 @@ import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { Client as SqlClient } from 'pg';
 import type { CloudReady } from './cloud-process.ts';
 import { postmasterOf } from './end-state.ts';
+import { onSmallDisk, plain } from './small-disk.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'test', 'clocked-server.ts');
@@ -34,11 +35,15 @@ export class JobLab implements AsyncDisposable {
   /** The same after each start, so that runners find the server again. */
   #port = '0';
 
-  private constructor(folder: TempFolder) {
+  readonly #diskMib: number | undefined;
+
+  private constructor(folder: TempFolder, diskMib: number | undefined) {
     this.folder = folder;
+    this.#diskMib = diskMib;
   }
-  static async open(): Promise<JobLab> {
-    const lab = new JobLab(await tempFolder());
+  /** `diskMib`: everything of the server lies on a disk of that size, which only it sees; then there is no `sql`. */
+  static async open({ diskMib }: { diskMib?: number } = {}): Promise<JobLab> {
+    const lab = new JobLab(await tempFolder(), diskMib);
     await lab.start();
     return lab;
   }
@@ -51,18 +56,20 @@ export class JobLab implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    const run = [
+      process.execPath,
+      '--disable-warning=ExperimentalWarning',
+      program,
+      '--data-dir',
+      this.folder.file('cloud'),
+      '--port',
+      this.#port,
+      '--log-level',
+      'error',
+    ];
+    const disk = this.#diskMib;
     const group = await spawnGroup({
-      command: process.execPath,
-      args: [
-        '--disable-warning=ExperimentalWarning',
-        program,
-        '--data-dir',
-        this.folder.file('cloud'),
-        '--port',
-        this.#port,
-        '--log-level',
-        'error',
-      ],
+      ...(disk === undefined ? plain(run) : onSmallDisk(this.folder.path, disk, run)),
       env: cleanEnv({ JUMPED_MS: String(this.#jumpedMs) }),
       cwd: checkout,
       stdin: 'pipe',

@@ -1,20 +1,19 @@
 /** What breaks around a job, on real processes: server, database, runner, trainer, disks, clocks. Each time the invariants hold. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { TrainingJobMetadata } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { isAlive, processStartTime } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
 import { broken, type Facts, newFacts } from '../src/job-invariants.ts';
 import { newFact } from '../src/job-crew.ts';
 import { JobLab } from '../src/job-lab.ts';
-import { namespaceArgs, startRunnerProcess } from '../src/acting-runner.ts';
+import { startRunnerProcess } from '../src/acting-runner.ts';
+import { canMount, fillDisk } from '../src/small-disk.ts';
 
 const { PENDING, IN_PROGRESS, COMPLETED, CANCELED, FAILED } = TrainingStatus;
-const canMount = spawnSync('unshare', [...namespaceArgs, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+const skip = canMount() ? false : 'no right to mount';
 
 const stage: { lab?: JobLab; datasetId: string } = { datasetId: '' };
 before(async () => {
@@ -29,11 +28,10 @@ function isAway(error: unknown): boolean {
 }
 
 /** A job that the test watches, its model named by what its trainer does. */
-async function scene(modelName: string) {
-  const lab = stage.lab!;
+async function scene(modelName: string, { lab, datasetId } = { lab: stage.lab!, datasetId: stage.datasetId }) {
   const facts: Facts = newFacts(modelName);
   const submit = async (version: string): Promise<string> => {
-    const id = await lab.submit(stage.datasetId, version, { modelName });
+    const id = await lab.submit(datasetId, version, { modelName });
     facts.jobs.set(id, newFact(id, version));
     return id;
   };
@@ -193,25 +191,45 @@ for (const hours of [-20, 20]) {
   });
 }
 
+test('the disk of a runner is full: the job waits and completes when there is space again', { skip }, async () => {
+  await using world = await scene('quick-full');
+  const { lab, submit, get, until, passUntil, holds, runner } = world;
+  await using one = await runner('runner', { diskMib: 8 });
+  const first = await submit('1');
+  await until(first, 'completes', (job) => job.status === COMPLETED);
+  const free = fillDisk(one.group.pid, lab.folder.file('quick-full-runner'));
+  const id = await submit('2');
+  await until(id, 'is given back', (job) => job.status === PENDING && job.attempt > 0);
+  free();
+  await passUntil(id, 'completes', (job) => job.status === COMPLETED);
+  const { attempt, cause } = await get(id);
+  assert.ok(attempt > 1 && cause === '', `${attempt} ${cause}`);
+  await lab.untilReady();
+  await holds();
+});
+
 test(
-  'the disk of a runner is full: the job waits and completes when there is space again',
-  { skip: canMount ? false : 'no right to mount' },
+  'the disk of the server is full while a job ends: nothing is lost, and it completes as its first attempt',
+  { skip },
   async () => {
-    await using world = await scene('quick-full');
-    const { lab, submit, get, until, passUntil, holds, runner } = world;
-    await using one = await runner('runner', { diskMib: 8 });
-    const first = await submit('1');
-    await until(first, 'completes', (job) => job.status === COMPLETED);
-    const filler = path.join(one.folder, 'filler');
-    const { bavail, bsize } = statfsSync(one.folder);
-    writeFileSync(filler, Buffer.alloc(bavail * bsize));
-    const id = await submit('2');
-    await until(id, 'is given back', (job) => job.status === PENDING && job.attempt > 0);
-    rmSync(filler);
-    await passUntil(id, 'completes', (job) => job.status === COMPLETED);
-    const { attempt, cause } = await get(id);
-    assert.ok(attempt > 1 && cause === '', `${attempt} ${cause}`);
-    await lab.untilReady();
-    await holds();
+    await using lab = await JobLab.open({ diskMib: 300 });
+    const { submit, get, until, trainerOf } = await scene('wait-disk', { lab, datasetId: await lab.dataset() });
+    await using outside = await tempFolder();
+    await using one = await startRunnerProcess(lab.ready, outside.file('runner'));
+    const id = await submit('1');
+    await trainerOf(id);
+    const free = fillDisk(lab.pid, lab.folder.path);
+    one.go();
+    await lab.until('the server takes no more files', () =>
+      lab.putBlob(Buffer.alloc(2 ** 20, 1)).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await assert.rejects(submit('2'));
+    free();
+    await until(id, 'completes', (job) => job.status === COMPLETED);
+    assert.equal((await get(id)).attempt, 1);
+    await submit('3');
   },
 );

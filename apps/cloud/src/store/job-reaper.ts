@@ -30,6 +30,8 @@ export async function reapJobs(
         logsDue = clock.now() + logsEveryMs;
       }
     } catch (error) {
+      // Where we cannot write, what runners report is not written either.
+      lookedAt = -Infinity;
       log.warn('leases could not be checked', { error: errorText(error) });
     }
     await clock.sleep(everyMs, signal);

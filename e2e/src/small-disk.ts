@@ -1,0 +1,41 @@
+// Programs on a small disk of their own: a tmpfs in a mount namespace, which ordinary users may make in a user namespace.
+import { spawnSync } from 'node:child_process';
+import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+const namespaceArgs = process.getuid?.() === 0 ? ['-m'] : ['-Ucm', '--keep-caps'];
+
+/** Some systems don't let ordinary users mount, not even in a namespace of their own. */
+export const canMount = (): boolean =>
+  spawnSync('unshare', [...namespaceArgs, 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0;
+
+export const plain = ([command = '', ...args]: readonly string[]): { command: string; args: string[] } => ({
+  command,
+  args,
+});
+
+/** The program with a disk of this size at `folder`. */
+export const onSmallDisk = (
+  folder: string,
+  mib: number,
+  run: readonly string[],
+): { command: string; args: string[] } => ({
+  command: 'unshare',
+  args: [
+    ...namespaceArgs,
+    'sh',
+    '-c',
+    `mount -t tmpfs -o size=${mib}m,mode=755 tmpfs "$0" && exec "$@"`,
+    folder,
+    ...run,
+  ],
+});
+
+/** Fills the disk that `pid` sees at `folder` to the last byte. @returns frees it again. */
+export function fillDisk(pid: number, folder: string): () => void {
+  const seen = `/proc/${pid}/root${folder}`;
+  const filler = path.join(seen, 'filler');
+  const { bavail, bsize } = statfsSync(seen);
+  writeFileSync(filler, Buffer.alloc(bavail * bsize));
+  return () => rmSync(filler);
+}
