@@ -23,9 +23,29 @@ export interface Features {
   neck: Float32Array;
   deep: Float32Array;
 }
-export async function featuresOf(session: Session, image: Float32Array, side: number): Promise<Features> {
-  const results = await session.run({ image: { data: image, dims: [1, side, side, 3] } });
-  return { neck: results('neck'), deep: results('deep') };
+/** Looks at pictures of one size. */
+export class Lens {
+  readonly #session: Session;
+  readonly #side: number;
+  readonly #features: Features;
+  constructor(session: Session, side: number) {
+    this.#session = session;
+    this.#side = side;
+    this.#features = {
+      neck: new Float32Array(neckChannels * (side / cellStride) ** 2),
+      deep: new Float32Array(deepChannels * (side / deepStride) ** 2),
+    };
+  }
+  /** The same arrays each time: thousands of new ones would take memory until they are collected. */
+  async look(image: Float32Array): Promise<Features> {
+    const [h, d] = [this.#side / cellStride, this.#side / deepStride];
+    const { neck, deep } = this.#features;
+    await this.#session.run(
+      { image: { data: image, dims: [1, this.#side, this.#side, 3] } },
+      { neck: { data: neck, dims: [1, neckChannels, h, h] }, deep: { data: deep, dims: [1, deepChannels, d, d] } },
+    );
+    return this.#features;
+  }
 }
 
 /** Value of one step of a byte, per channel, so that a little more than the greatest of these values fits. */

@@ -6,7 +6,7 @@ import { readCenternet } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
-import { featureGraph, featuresOf } from './features.ts';
+import { featureGraph, Lens } from './features.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { HeadGraph, Shape } from './head.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
@@ -59,7 +59,7 @@ async function using<T>(model: Uint8Array, work: (session: Session) => Promise<T
 test('the network that is delivered computes what the trained one does', async () => {
   const weights = someWeights();
   const image = noise('image', 96 * 96 * 3, 255);
-  const { neck, deep } = await using(featureGraph(detector, 96), (session) => featuresOf(session, image, 96));
+  const { neck, deep } = await using(featureGraph(detector, 96), (session) => new Lens(session, 96).look(image));
   const judging = headGraph(detector, weights, shape, { batch: 1, distanceWeight: 0.5, to: 'judge' });
   const feeds: Feeds = {
     ...parameters(judging),

@@ -10,14 +10,14 @@ import type { Session } from '@platform/trainer-engine/runtime';
 import type { Training } from '@platform/trainer-engine/training';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { Judged } from './average-precision.ts';
-import { featureBytes, FeatureFile, featureGraph, featuresOf, neckSteps } from './features.ts';
+import { featureBytes, FeatureFile, featureGraph, Lens, neckSteps } from './features.ts';
 import type { Features } from './features.ts';
 import { firstWeights, headGraph } from './head.ts';
 import type { Shape, Weights } from './head.ts';
 import { copyOf, Judge, Learner } from './lesson.ts';
 import type { Lesson } from './lesson.ts';
 import { Pool } from './pool.ts';
-import type { Prepared } from './prepare.ts';
+import type { Prepared, Sample } from './prepare.ts';
 import { epochsFor } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import { renderView } from './views.ts';
@@ -45,8 +45,8 @@ export interface Learned {
   validated: readonly Judged[];
   curve: readonly LearningPoint[];
   seconds: { probe: number; fine_tune: number };
-  /** Features of a picture as they are, not as the file holds them. */
-  features(pixels: Uint8Array): Promise<Features>;
+  /** Features of a picture as they are, not as the file holds them; they hold until the next call. */
+  features(sample: Sample): Promise<Features>;
   release(): Promise<void>;
 }
 export interface Pupil {
@@ -82,31 +82,33 @@ export function slotsFor(pictures: number, { views, side, batch }: Recipe, diskM
 export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
 
-/** Draws views and looks at them. */
+/** Draws views and looks at them. What it returns holds until the next call. */
 class Eye {
-  readonly #session: Session;
+  readonly #lens: Lens;
   readonly #prepared: Prepared;
   readonly #side: number;
   readonly #image: Float32Array;
+  readonly #source: Uint8Array<ArrayBuffer>;
   constructor(session: Session, prepared: Prepared, side: number) {
-    this.#session = session;
+    this.#lens = new Lens(session, side);
     this.#prepared = prepared;
     this.#side = side;
     this.#image = new Float32Array(side * side * 3);
+    this.#source = new Uint8Array(side * side * 3);
   }
   view(view: View): Promise<Features> {
     const { train, pixels } = this.#prepared;
     const pixelsOf = (picture: number): Uint8Array => {
       const sample = train[picture];
       if (!sample) throw new Error(`there is no training picture ${picture}`);
-      return pixels(sample);
+      return pixels(sample, this.#source);
     };
     renderView(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
-    return featuresOf(this.#session, this.#image, this.#side);
+    return this.#lens.look(this.#image);
   }
-  pixels(pixels: Uint8Array): Promise<Features> {
-    this.#image.set(pixels);
-    return featuresOf(this.#session, this.#image, this.#side);
+  sample(sample: Sample): Promise<Features> {
+    this.#image.set(this.#prepared.pixels(sample, this.#source));
+    return this.#lens.look(this.#image);
   }
 }
 
@@ -128,7 +130,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   try {
     const started = clock.now();
     const eye = new Eye(await open(featureGraph(detector, recipe.side)), prepared, recipe.side);
-    const steps = await measureNeck(eye, prepared, job.seed);
+    const steps = await measureNeck(eye, train, job.seed);
     const store = (name: string): FeatureFile => {
       const file = new FeatureFile(path.join(tmp, name), recipe.side, steps);
       files.push(file);
@@ -137,7 +139,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     const heldBack = store('validation.features');
     for (const [slot, sample] of validation.entries()) {
       signal.throwIfAborted();
-      heldBack.write(slot, await eye.pixels(prepared.pixels(sample)));
+      heldBack.write(slot, await eye.sample(sample));
     }
     const file = store('views.features');
     const slots = slotsFor(train.length, recipe, job.limits.disk_mib);
@@ -213,7 +215,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       validated: best.judged,
       curve,
       seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuneStarted) / 1000) },
-      features: (pixels) => eye.pixels(pixels),
+      features: (sample) => eye.sample(sample),
       release,
     };
   } catch (e) {
@@ -222,10 +224,10 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   }
 }
 
-async function measureNeck(eye: Eye, { train, pixels }: Prepared, seed: number): Promise<Float32Array> {
+async function measureNeck(eye: Eye, train: readonly Sample[], seed: number): Promise<Float32Array> {
   let steps = new Float32Array(neckChannels);
   for (const sample of shuffled(train, seeded('measured', seed)).slice(0, measuredPictures)) {
-    const { neck } = await eye.pixels(pixels(sample));
+    const { neck } = await eye.sample(sample);
     const found = neckSteps(neck);
     steps = steps.map((step, i) => Math.max(step, found[i] ?? 0));
   }

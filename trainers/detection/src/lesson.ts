@@ -2,7 +2,7 @@
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
-import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
+import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
 import type { Judged } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
 import { boxesIn, mentioned } from './decode.ts';
@@ -66,15 +66,24 @@ export class Learner {
   readonly #graph: HeadGraph;
   readonly #desk: Desk;
   readonly #adam = new Adam();
+  /** Gradients and the loss go into memory that is kept. */
+  readonly #results: Readonly<Record<string, FloatFeed>>;
   constructor(session: Session, graph: HeadGraph, grid: Grid) {
     this.#session = session;
     this.#graph = graph;
     this.#desk = new Desk(grid);
+    this.#results = Object.fromEntries([
+      ['loss', { data: new Float32Array(1), dims: [1] }],
+      ...[...graph.tape.parameters].map(([name, { values, shape }]) => [
+        `d_${name}`,
+        { data: new Float32Array(values.length), dims: shape },
+      ]),
+    ]);
   }
   /** One step on as many lessons as the graph has rows. @returns the loss before it. */
   async step(lessons: readonly Lesson[], file: FeatureFile, learningRate: number): Promise<number> {
     const { tape } = this.#graph;
-    const results = await this.#session.run(this.#desk.lay(lessons, file, tape));
+    const results = await this.#session.run(this.#desk.lay(lessons, file, tape), this.#results);
     this.#adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate);
     return results('loss')[0] ?? Number.NaN;
   }
@@ -86,14 +95,21 @@ export class Judge {
   readonly #graph: HeadGraph;
   readonly #desk: Desk;
   readonly #grid: Grid;
+  readonly #results: Readonly<Record<string, FloatFeed>>;
   constructor(session: Session, graph: HeadGraph, grid: Grid) {
     this.#session = session;
     this.#graph = graph;
     this.#desk = new Desk(grid);
     this.#grid = { ...grid, batch: 1 };
+    const h = grid.side / cellStride;
+    this.#results = {
+      loss: { data: new Float32Array(1), dims: [1] },
+      scores: { data: new Float32Array(grid.labels * h * h), dims: [1, grid.labels, h, h] },
+      edges: { data: new Float32Array(4 * h * h), dims: [1, 4, h, h] },
+    };
   }
   async #run(lesson: Lesson, file: FeatureFile): Promise<Results> {
-    return this.#session.run(this.#desk.lay([lesson], file, this.#graph.tape));
+    return this.#session.run(this.#desk.lay([lesson], file, this.#graph.tape), this.#results);
   }
   async judge(
     weights: Weights,

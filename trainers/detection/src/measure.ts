@@ -133,7 +133,7 @@ async function compare(pupil: Pupil, learned: Learned, delivered: Session): Prom
       await setImmediate();
       training.signal.throwIfAborted();
       const pixels = prepared.pixels(sample);
-      const { neck, deep } = await learned.features(pixels);
+      const { neck, deep } = await learned.features(sample);
       const results = await session.run({
         ...Object.fromEntries(
           [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),

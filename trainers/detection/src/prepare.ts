@@ -18,7 +18,8 @@ export interface Prepared {
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
-  pixels(sample: Sample): Uint8Array;
+  /** @param into - is filled and returned. */
+  pixels(sample: Sample, into?: Uint8Array<ArrayBuffer>): Uint8Array;
   close(): void;
 }
 
@@ -55,7 +56,7 @@ export async function prepare(
       validation: ofSplit(all, 'validation'),
       test: ofSplit(all, 'test'),
       skipped,
-      pixels: ({ index }) => file.read(index),
+      pixels: ({ index }, into) => file.read(index, into),
       close,
     };
   } catch (e) {

@@ -101,7 +101,8 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
     corners.every((value, i) => i % 4 < 2 || value >= (corners[i - 2] ?? 9)),
     'right of left, below top',
   );
-  assert.ok((category?.data as Float32Array).every((value) => value === 0 || value === 1));
+  const categories = category?.data as Float32Array;
+  assert.ok(categories.every((value) => value === 0 || value === 1));
   const { tensors, inputs, outputs } = readTflite(await readFile(path.join(out, 'shapes.tflite')));
   const named = (indices: readonly number[]): unknown[] => indices.map((i) => [tensors[i]?.name, tensors[i]?.shape]);
   assert.deepEqual(named(inputs), [['image', [1, 96, 96, 3]]]);
