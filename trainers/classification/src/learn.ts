@@ -52,6 +52,8 @@ export interface Pupil {
 
 /** More pictures at once cost memory and gain nothing. */
 const viewerBatch = 4;
+/** Of the probe, however many labels there are. */
+const fewestRows = 600;
 /** Pictures that the training loss of the probe is taken from. */
 const lossPictures = 400;
 
@@ -181,8 +183,9 @@ async function learnProbe(
   const { labels } = prepared;
   const random = seeded('probe', job.seed);
   // The features of every view are kept, so their number is bounded: of many pictures a part is enough for a linear head.
-  const train = shuffled(prepared.train, random).slice(0, recipe.probeRows);
-  const copies = Math.min(recipe.probeViews, Math.floor(recipe.probeRows / train.length) - 1);
+  const rowsAllowed = Math.min(recipe.probeRows, Math.max(fewestRows, Math.floor(recipe.probeWork / labels.length)));
+  const train = shuffled(prepared.train, random).slice(0, rowsAllowed);
+  const copies = Math.min(recipe.probeViews, Math.floor(rowsAllowed / train.length) - 1);
   const views = train.flatMap((sample) => [
     { sample, view: undefined },
     ...Array.from({ length: copies }, () => ({

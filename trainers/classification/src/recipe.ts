@@ -29,6 +29,8 @@ export interface Recipe {
   probeLook: Looks;
   /** Most pictures and copies that the probe learns from: their features are kept in memory. */
   probeRows: number;
+  /** Most pictures and copies, times labels: the time that the probe takes grows with it. */
+  probeWork: number;
 }
 
 const looks: Looks = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
@@ -48,6 +50,7 @@ const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   probeViews: 3,
   probeLook: mild,
   probeRows: 3000,
+  probeWork: 30_000,
 };
 
 function taskOf(kind: JobKind): Task {
