@@ -3,7 +3,7 @@
  * with a full queue, submit to first log line and cancel to stopped with a real runner, memory. Writes docs/measurements/jobs.md.
  *   node e2e/bench/jobs.ts [--jobs=100000] [--submit-seconds=20] [--clients=16] [--rounds=40] [--no-file]
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -82,6 +82,12 @@ function pssMib(pids: readonly number[]): number {
 function rssMib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 }
+/** User and system time of a process with all its threads, ms. */
+const cpuMs = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    0,
+  );
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
 
@@ -151,7 +157,7 @@ async function bench(): Promise<void> {
     const folder = lab.folder.file(`runner-${++state.version}`);
     await using _process = await startRunnerProcess(lab.ready, folder);
     const until = async (id: string, isSo: (status: TrainingStatus) => boolean): Promise<void> => {
-      while (!isSo((await training.getTrainingJob({ id })).metadata?.status ?? 0)) await systemClock.sleep(5);
+      while (!isSo((await training.getTrainingJob({ id })).metadata?.status ?? 0)) await systemClock.sleep(10);
     };
     const firstLines: number[] = [];
     for (let n = -2; n < rounds; n++) {
@@ -206,6 +212,7 @@ async function bench(): Promise<void> {
   const empty = await measure('an empty queue');
 
   say(`\n${clients} clients submit for ${flags['submit-seconds']} s:`);
+  const cpuBefore = cpuMs(lab.pid);
   const started = systemClock.now();
   const end = started + Number(flags['submit-seconds']) * 1000;
   const times: number[] = [];
@@ -215,7 +222,8 @@ async function bench(): Promise<void> {
     }),
   );
   const perSecond = (times.length / (systemClock.now() - started)) * 1000;
-  say(`  ${perSecond.toFixed(0)} submits/s, each ${text(spread(times))}`);
+  const cpu = (cpuMs(lab.pid) - cpuBefore) / times.length;
+  say(`  ${perSecond.toFixed(0)} submits/s, each ${text(spread(times))}, ${cpu.toFixed(1)} ms CPU of the server`);
 
   say(`\nfilling the queue up to ${total} jobs by copies that wait for GPUs …`);
   const [{ n: before } = { n: 0 }] = await lab.sql<{ n: number }>(
@@ -268,7 +276,7 @@ async function bench(): Promise<void> {
   both('LeaseJob', 'lease', '< 50 ms');
   table.push({
     what: `SubmitTrainingJob, ${clients} clients at once`,
-    full: `${perSecond.toFixed(0)}/s, ${text(spread(times))}`,
+    full: `${perSecond.toFixed(0)}/s, ${text(spread(times))}, ${cpu.toFixed(1)} ms CPU of the server each`,
     aim: '–',
   });
   table.push({ what: 'LeaseJob, 16 runners at once', full: `${manyLeases.toFixed(0)}/s`, aim: '–' });
