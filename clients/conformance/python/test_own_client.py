@@ -181,6 +181,9 @@ def test_tags_boxes_and_membership(client: PlatformClient, dataset_id: str, pict
         [found] = await data.binary_data_by_ids(some[:1], include_binary=False)
         assert found.boxes == (Box("round", 0.1, 0.2, 0.5, 0.6, confidence=0.5, id=box),)
         assert found.content is None
+        await data.update_bounding_box(some[0], box, label="disc", x_max=0.75)
+        [found] = await data.binary_data_by_ids(some[:1], include_binary=False)
+        assert found.boxes == (Box("disc", 0.1, 0.2, 0.75, 0.6, confidence=0.5, id=box),)
         for bad in (Box("x", 0.6, 0.2, 0.5, 0.6), Box("x", -0.1, 0, 1, 1), Box("x", 0, 0, 1, 1.1)):
             call = data.add_bounding_box_to_image_by_id(some[0], bad)
             await fails(call, "INVALID_ARGUMENT", Status.INVALID_ARGUMENT)
@@ -257,6 +260,9 @@ def test_a_training_from_submit_to_model(
         listed = {one.id: one for one in await training.list_training_jobs(place.org_id)}
         assert listed[job_id].status is TrainingStatus.COMPLETED
         assert (listed[job_id].evaluation, listed[job_id].metrics) == (None, ())
+        pages = [page async for page in training.pages_of_training_jobs(place.org_id, page_size=1)]
+        assert [one.id for page in pages for one in page] == list(listed)
+        assert max(len(page) for page in pages) == 1
         running = await training.list_training_jobs(place.org_id, TrainingStatus.RUNNING)
         assert job_id not in [one.id for one in running]
 

@@ -291,6 +291,35 @@ class DataClient:
         answer = await self._connection.unary(lambda c: DataServiceStub(c).AddBoundingBoxToImageByID, request)
         return answer.bbox_id
 
+    async def update_bounding_box(
+        self,
+        binary_data_id: str,
+        bbox_id: str,
+        *,
+        label: str | None = None,
+        x_min: float | None = None,
+        y_min: float | None = None,
+        x_max: float | None = None,
+        y_max: float | None = None,
+        confidence: float | None = None,
+    ) -> None:
+        """Changes what is given of a box.
+
+        Raises:
+            PlatformError: BOUNDING_BOX_NOT_FOUND; INVALID_ARGUMENT for edges outside of 0..1 or in the wrong order.
+        """
+        request = pb.UpdateBoundingBoxRequest(
+            binary_data_id=binary_data_id,
+            bbox_id=bbox_id,
+            label=label,
+            x_min_normalized=x_min,
+            y_min_normalized=y_min,
+            x_max_normalized=x_max,
+            y_max_normalized=y_max,
+            confidence=confidence,
+        )
+        await self._connection.unary(lambda c: DataServiceStub(c).UpdateBoundingBox, request, repeat=True)
+
     async def remove_bounding_box_from_image_by_id(self, binary_data_id: str, bbox_id: str) -> None:
         """Removes a box.
 

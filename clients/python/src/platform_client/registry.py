@@ -141,10 +141,10 @@ class ModelClient(_Packages):
         return await self._download(organization_id, name, version, to, on_progress)
 
     async def delete_model_version(self, organization_id: str, name: str, version: str) -> None:
-        """Deletes a version; it stays used.
+        """Deletes a version; it is never free again.
 
         Raises:
-            PlatformError: PACKAGE_NOT_FOUND.
+            PlatformError: PACKAGE_NOT_FOUND, PACKAGE_IN_USE.
         """
         await self._delete(organization_id, name, version)
 
@@ -188,7 +188,8 @@ class TrainingScriptClient(_Packages):
             The version.
 
         Raises:
-            PlatformError: MODEL_VERSION_TAKEN, NOT_OWNER, INVALID_ARGUMENT for anything but a .tar.gz.
+            PlatformError: MODEL_VERSION_TAKEN, SCRIPT_ARCHIVE_INVALID, NOT_OWNER, INVALID_ARGUMENT for anything but a
+                .tar.gz.
             OSError: The file cannot be read.
 
         Example::
@@ -228,10 +229,10 @@ class TrainingScriptClient(_Packages):
         return await self._download(organization_id, name, version, to, on_progress)
 
     async def delete_training_script_version(self, organization_id: str, name: str, version: str) -> None:
-        """Deletes a version; it stays used.
+        """Deletes a version; it is never free again.
 
         Raises:
-            PlatformError: PACKAGE_NOT_FOUND.
+            PlatformError: PACKAGE_NOT_FOUND, PACKAGE_IN_USE.
         """
         await self._delete(organization_id, name, version)
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from platform_client.connection import Connection
 
-_PAGE = 500
 # How long the server holds its answer while a log has nothing new, in seconds.
 _HOLD = 20.0
 
@@ -108,7 +107,7 @@ class MLTrainingClient:
             org_id: The organization.
             dataset_id: The pictures to learn from.
             registry_item_id: ``<namespace or organization ID>:<name>`` of the script.
-            registry_item_version: Version of the script.
+            registry_item_version: Version of the script; ``latest``: the one published last.
             model_name: Name of the model to make.
             model_version: Never used before for this model name.
             arguments: Passed to the script as ``--key=value``.
@@ -119,7 +118,8 @@ class MLTrainingClient:
             The ID of the job.
 
         Raises:
-            PlatformError: SCRIPT_NOT_FOUND, MODEL_VERSION_TAKEN, DATASET_NOT_FOUND, NOT_OWNER.
+            PlatformError: SCRIPT_NOT_FOUND, CONTAINER_NOT_FOUND, SCRIPTS_NOT_OFFERED, MODEL_VERSION_TAKEN,
+                DATASET_NOT_FOUND, DATASET_EMPTY, NOT_OWNER.
 
         Example::
 
@@ -169,24 +169,36 @@ class MLTrainingClient:
 
             running = await client.ml_training_client.list_training_jobs(org_id, TrainingStatus.RUNNING)
         """
-        return [job async for job in self.iter_training_jobs(org_id, training_status)]
+        return [job async for page in self.pages_of_training_jobs(org_id, training_status) for job in page]
 
-    async def iter_training_jobs(self, org_id: str, training_status: int | None = None) -> AsyncIterator[TrainingJob]:
-        """The same page by page, for organizations with very many jobs."""
+    async def pages_of_training_jobs(
+        self, org_id: str, training_status: int | None = None, *, page_size: int = 500
+    ) -> AsyncIterator[list[TrainingJob]]:
+        """The same page by page, for organizations with very many jobs.
+
+        Args:
+            org_id: The organization.
+            training_status: A `TrainingStatus`; None: all jobs.
+            page_size: 1 to 1000.
+
+        Example::
+
+            async for page in client.ml_training_client.pages_of_training_jobs(org_id):
+                print([job.id for job in page])
+        """
         token = ""
         while True:
             request = pb.ListTrainingJobsRequest(
                 organization_id=org_id,
                 status=pb.TrainingStatus.ValueType(training_status or TrainingStatus.UNSPECIFIED),
-                page_size=_PAGE,
+                page_size=page_size,
                 page_token=token,
             )
-            page = await self._connection.unary(
+            answer = await self._connection.unary(
                 lambda c: MLTrainingServiceStub(c).ListTrainingJobs, request, repeat=True
             )
-            for job in page.jobs:
-                yield job_from(job)
-            token = page.next_page_token
+            yield [job_from(job) for job in answer.jobs]
+            token = answer.next_page_token
             if token == "":
                 return
 
