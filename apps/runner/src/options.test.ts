@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { Usage } from '@platform/kit/node';
-import { readOptions } from './options.ts';
+import { attemptFlags, attemptLine } from './executor/engine-options.ts';
+import { engineOffer } from './executor/start-dispatcher.ts';
+import { readAttemptOptions, readOptions } from './options.ts';
 import { trainerEnv } from './trainer/environment.ts';
 
 const env = { PLATFORM_URL: 'http://127.0.0.1:1/', PLATFORM_API_KEY_ID: 'id', PLATFORM_API_KEY: 'hidden' };
@@ -28,6 +31,77 @@ test('what is missing is named with its remedy', () => {
       (error) => error instanceof Usage && error.exitCode === 2 && message.test(error.message),
     );
   }
+});
+
+test('one token is both parts of the key', () => {
+  const { PLATFORM_URL } = env;
+  const options = readOptions([], { PLATFORM_URL, PLATFORM_RUNNER_TOKEN: 'key-id:a:b\n' });
+  assert.deepEqual([options.apiKeyId, options.apiKey.reveal()], ['key-id', 'a:b']);
+  assert.ok(!JSON.stringify(options).includes('a:b'));
+  for (const token of ['key-id', ':key', 'id: key', 'id:']) {
+    assert.throws(
+      () => readOptions(['--runner-token', token], env),
+      (error) => error instanceof Usage && /<key id>:<key>/.test(error.message) && !error.message.includes('id: key'),
+    );
+  }
+});
+
+test('an engine: what is missing is named, what is given reaches the attempt', () => {
+  const wrong: [string[], RegExp][] = [
+    [['--executor', 'kubernetes'], /--kubernetes-image/],
+    [['--executor', 'pbs'], /local, slurm, kubernetes/],
+    [['--executor', 'slurm', '--attempt-url', 'nowhere'], /--attempt-url nowhere/],
+    [['--executor', 'slurm', '--script-python', '/usr/bin/python3'], /py:3\.11=/],
+  ];
+  for (const [argv, message] of wrong) {
+    assert.throws(
+      () => readOptions(argv, env),
+      (error) => error instanceof Usage && message.test(error.message),
+    );
+  }
+  const flags = [
+    '--script-python',
+    "py:3.11=/opt/it's/python",
+    '--allow-script-network',
+    '--attempt-folder',
+    '/data dir',
+  ];
+  const { engine, scripts } = readOptions(
+    ['--executor', 'slurm', '--attempt-command', 'platform-runner', ...flags],
+    env,
+  );
+  assert.equal(engine.attemptUrl, 'http://127.0.0.1:1');
+  const line = attemptLine(engine, attemptFlags(engine, scripts));
+  assert.equal(
+    line,
+    "platform-runner attempt --order - '--folder=/data dir' '--script-python=py:3.11=/opt/it'\\''s/python' --script-cpus=2 --script-processes=512 --allow-script-network",
+  );
+  // What the shell makes of it, the attempt understands.
+  const said = spawnSync('bash', ['-c', `printf '%s\\n' ${line}`], { encoding: 'utf8' })
+    .stdout.trim()
+    .split('\n');
+  const attempt = readAttemptOptions(said.slice(2), {});
+  assert.deepEqual([attempt.order, attempt.folder, attempt.scripts.network], ['-', '/data dir', true]);
+  assert.deepEqual(attempt.scripts.pythons, scripts.pythons);
+});
+
+test('scripts on an engine are offered by the names that its operator gives', () => {
+  const offerOf = (...argv: string[]) =>
+    engineOffer(readOptions(['--executor', 'slurm', '--engine-gpus', '2', ...argv], env), { object_detection: 'x' });
+  const none = offerOf();
+  assert.deepEqual([none.kinds, none.gpus, none.executor], [['object_detection'], 2, 'slurm']);
+  assert.match(none.noScriptsBecause, /--script-python/);
+  assert.match(offerOf('--no-scripts').noScriptsBecause, /switched off/);
+  const some = offerOf('--script-python', 'py:3.11=/usr/bin/python3,tf:2=/opt/tf/bin/python');
+  assert.deepEqual(some.kinds, ['object_detection', 'custom']);
+  assert.deepEqual(
+    some.containers.map(({ key, uri, framework }) => [key, uri, framework]),
+    [
+      ['py:3.11', 'slurm:/usr/bin/python3', 'python'],
+      ['tf:2', 'slurm:/opt/tf/bin/python', 'tensorflow'],
+    ],
+  );
+  assert.ok((some.containers[0]?.endOfLife ?? 0) > Date.UTC(2027, 0));
 });
 
 test('a trainer sees nothing secret of the runner', () => {

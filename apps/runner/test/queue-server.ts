@@ -1,6 +1,7 @@
 /** A small management server over real HTTP: one queue with leases, fencing and orders, and a store of files. */
 import { createHash } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
@@ -49,9 +50,10 @@ export class QueueServer implements AsyncDisposable {
   readonly #turns = new Cell(0);
   #server: Server | undefined;
 
-  async start(): Promise<string> {
+  /** @param tls - certificate and key in PEM. @returns its address. */
+  async start({ tls, port = 0 }: { tls?: { cert: string; key: string }; port?: number } = {}): Promise<string> {
     const rpc = connectNodeAdapter({ routes: (router) => this.#routes(router) });
-    const server = createServer((request, response) => {
+    const listener: RequestListener = (request, response) => {
       const sha256 = /^\/blobs\/([0-9a-f]{64})$/.exec(request.url ?? '')?.[1];
       if (sha256 === undefined) return rpc(request, response);
       if (!this.#isKnown(request.headers.authorization)) return response.writeHead(401).end();
@@ -70,15 +72,26 @@ export class QueueServer implements AsyncDisposable {
         this.blobs.set(sha256, bytes);
         return response.writeHead(201).end();
       });
-    });
+    };
+    const server = tls ? createSecureServer(tls, listener) : createServer(listener);
     this.#server = server;
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+    return `http${tls ? 's' : ''}://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server?.closeAllConnections();
-    await new Promise((resolve) => this.#server?.close(resolve));
+  /** Away, as when it is being restarted; `start` with its port brings it back. */
+  async stop(): Promise<void> {
+    const server = this.#server;
+    this.#server = undefined;
+    if (!server) return;
+    const closed = new AbortController();
+    server.close(() => closed.abort());
+    // Also those that were still being made.
+    while (!closed.signal.aborted) {
+      server.closeAllConnections();
+      await systemClock.sleep(20, closed.signal);
+    }
   }
+  [Symbol.asyncDispose] = (): Promise<void> => this.stop();
 
   store(bytes: Buffer): string {
     const sha256 = sha256Of(bytes);
