@@ -89,7 +89,12 @@ export interface WireRunner {
   complete(files: Readonly<Record<string, string>>, evaluation: object): Promise<void>;
 }
 
-export async function wireRunner(url: string, keyId: string, key: string): Promise<WireRunner> {
+export async function wireRunner(
+  url: string,
+  keyId: string,
+  key: string,
+  offer: { kinds?: string[]; host?: string; noScriptsBecause?: string } = {},
+): Promise<WireRunner> {
   const { transport, token } = await signIn({ url, type: 'api-key', entity: keyId, payload: key });
   const runner = createClient(RunnerService, transport);
   const runnerId = 'test';
@@ -100,6 +105,7 @@ export async function wireRunner(url: string, keyId: string, key: string): Promi
       runnerId,
       kinds: ['single_label_classification'],
       wait: durationFromMs(20_000),
+      ...offer,
     });
     if (!job) throw new Error('there was no job to lease');
     return (state.job = { jobId: job.id, attempt: job.attempt, runnerId });

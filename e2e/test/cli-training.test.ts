@@ -184,7 +184,7 @@ async function downloads({ cli, json, folder }: Desk): Promise<void> {
 
 /** A job that no runner can take waits for ever: time to be stopped, canceled and deleted. */
 async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
-  const submit = ['train', 'submit', '--dataset', 'things', '--model-type', 'single-label', '--gpus', '8'];
+  const submit = ['train', 'submit', '--dataset', 'things', '--model-type', 'single-label', '--gpus', '16'];
   const { id } = await json<{ id: string }>(...submit, '--model-name', 'stuck', '--model-version', 'a');
   const waiting = await spawnGroup({
     command: process.execPath,

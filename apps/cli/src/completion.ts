@@ -1,6 +1,5 @@
 import tab from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
-import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { systemClock } from '@platform/kit/node';
 import { connect } from './connection.ts';
@@ -103,10 +102,10 @@ async function namesFromServer(kind: Kind): Promise<readonly string[]> {
     case 'script':
       return (await registryItems(open, PackageType.ML_TRAINING)).map((one) => one.name);
     case 'container':
-      return Object.keys((await open.rpc(MLTrainingService).listSupportedContainers({})).containerMap);
+      return (await open.client.mlTrainingClient.listSupportedContainers()).map(({ key }) => key);
     case 'job': {
-      const { jobs } = await open.rpc(MLTrainingService).listTrainingJobs({ organizationId, pageSize: 50 });
-      return jobs.map((job) => `${job.modelName}/${job.modelVersion}`);
+      const { value: jobs } = await open.client.mlTrainingClient.pagesOfTrainingJobs(organizationId).next();
+      return (jobs ?? []).map((job) => `${job.modelName}/${job.modelVersion}`);
     }
   }
 }

@@ -25,7 +25,7 @@ export const exitCodesHelp = `Exit codes of platform
     2  the command line cannot be understood
     3  not signed in, or not allowed
     4  not found
-    5  the training job that was waited for has failed
+    5  the training job that was waited for has failed, or the script of test-local
     6  the training job that was waited for was canceled
     7  the server cannot be reached or is busy: the same command may work later
   130  stopped by Ctrl-C or a signal

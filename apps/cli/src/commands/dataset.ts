@@ -1,5 +1,5 @@
 import type { Filter } from '@platform/client';
-import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -47,15 +47,15 @@ async function contentsOf(open: Connection, datasetId: string): Promise<Contents
     dataClient.countBinaryData({ datasetId }),
     count({ tagsFilter: { type: TagsFilterType.UNTAGGED } }),
     dataClient.tagsByFilter({ datasetId }),
-    open.rpc(DataService).boundingBoxLabelsByFilter({ filter: { datasetId } }),
+    dataClient.boundingBoxLabelsByFilter({ datasetId }),
   ]);
-  const names = [...new Set([...tags, ...boxes.labels])].toSorted((a, b) => a.localeCompare(b));
+  const names = [...new Set([...tags, ...boxes])].toSorted((a, b) => a.localeCompare(b));
   const labels = await inParallel(names, async (label) => ({
     label,
     pictures: tags.includes(label)
       ? await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [label] } })
       : 0,
-    withBoxes: boxes.labels.includes(label) ? await count({ bboxLabels: [label] }) : 0,
+    withBoxes: boxes.includes(label) ? await count({ bboxLabels: [label] }) : 0,
   }));
   return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, labels };
 }

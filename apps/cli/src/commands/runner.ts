@@ -1,4 +1,4 @@
-import { RunnerService, type Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { ago, isoTime, printable } from '../output.ts';
@@ -33,7 +33,7 @@ export function runnerCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();
-        const { runners } = await open.rpc(RunnerService).listRunners({ organizationId: await open.organizationId() });
+        const { runners } = await open.client.runnerClient.listRunners({ organizationId: await open.organizationId() });
         output.json(runners.map(runnerJson));
         if (runners.length === 0)
           return output.text('No runner has asked for work yet. Join one: platform runner token');

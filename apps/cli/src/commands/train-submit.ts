@@ -1,11 +1,5 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
-import { ModelFramework, ModelType } from '@platform/client';
+import type { JobResources } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
-import {
-  type JobResourcesSchema,
-  MLTrainingService,
-} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
@@ -15,22 +9,9 @@ import { labelsOf } from '../find/labels.ts';
 import { printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
 import { choice, collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
+import { frameworks, modelTypes } from './model-words.ts';
 import { scriptFlags, uploadScript, type ScriptFlags } from './training-script-upload.ts';
 import { watchJob } from './train-watch.ts';
-
-export const modelTypes = {
-  'single-label': ModelType.SINGLE_LABEL_CLASSIFICATION,
-  'multi-label': ModelType.MULTI_LABEL_CLASSIFICATION,
-  'object-detection': ModelType.OBJECT_DETECTION,
-  'single-label-classification': ModelType.SINGLE_LABEL_CLASSIFICATION,
-  'multi-label-classification': ModelType.MULTI_LABEL_CLASSIFICATION,
-} as const;
-export const frameworks = {
-  tflite: ModelFramework.TFLITE,
-  tensorflow: ModelFramework.TENSORFLOW,
-  pytorch: ModelFramework.PYTORCH,
-  onnx: ModelFramework.ONNX,
-} as const;
 
 interface JobFlags {
   readonly dataset: string;
@@ -112,17 +93,19 @@ export function submitCommands(train: Command, run: Run): void {
         const named = [...(flags.labels ?? []), ...(flags.label ?? [])];
         const tags = named.length > 0 ? named : await labelsOf(open, dataset.id, modelType);
         const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
-        const { id } = await open.rpc(MLTrainingService).submitTrainingJob({
-          organizationId: await open.organizationId(),
-          datasetId: dataset.id,
-          modelName: flags.modelName,
+        const id = await open.client.mlTrainingClient.submitTrainingJob(
+          await open.organizationId(),
+          dataset.id,
+          flags.modelName,
           modelVersion,
           modelType,
           tags,
-          arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
-          resources: resourcesOf(flags),
-          ...framework,
-        });
+          {
+            arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
+            resources: resourcesOf(flags),
+            ...framework,
+          },
+        );
         const about = named.length > 0 ? '' : `Labels: ${tags.map(printable).join(', ')}.`;
         await submitted(world, open, flags, { id, modelVersion, tags, about });
       }),
@@ -156,17 +139,16 @@ export function submitCommands(train: Command, run: Run): void {
             ? { itemId: (await findScript(open, flags.script)).itemId, version: flags.scriptVersion }
             : await uploadScript(world, open, { ...flags, name: flags.script, folder: flags.upload, draft: true });
         const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
-        const { id } = await open.rpc(MLTrainingService).submitCustomTrainingJob({
-          organizationId: await open.organizationId(),
-          datasetId: dataset.id,
-          registryItemId: script.itemId,
-          registryItemVersion: script.version,
-          modelName: flags.modelName,
+        const id = await open.client.mlTrainingClient.submitCustomTrainingJob(
+          await open.organizationId(),
+          dataset.id,
+          script.itemId,
+          script.version,
+          flags.modelName,
           modelVersion,
-          arguments: args,
-          containerVersion: flags.container ?? '',
-          resources,
-        });
+          args,
+          { resources, ...(flags.container !== undefined && { containerVersion: flags.container }) },
+        );
         await submitted(world, open, flags, { id, modelVersion, tags: [], about: '' });
       }),
     );
@@ -179,18 +161,20 @@ async function submitted(
   job: { id: string; modelVersion: string; tags: readonly string[]; about: string },
 ): Promise<void> {
   const name = `${flags.modelName}/${job.modelVersion}`;
-  world.output.text(`Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && `\n${job.about}`}`);
+  world.output.text(
+    `Submitted ${printable(name)} as a training job with ID ${job.id}.${job.about && `\n${job.about}`}`,
+  );
   if (flags.wait) return watchJob(world, open, job.id);
   world.output.json({ id: job.id, model_name: flags.modelName, model_version: job.modelVersion, tags: job.tags });
   world.output.text(`Follow it: platform train wait ${job.id}`);
 }
 
-function resourcesOf(flags: JobFlags): MessageInitShape<typeof JobResourcesSchema> {
-  const { gpus, timeLimit, memoryMib, diskMib } = flags;
+function resourcesOf({ gpus, timeLimit, memoryMib, diskMib }: JobFlags): JobResources {
+  const most = 2 ** 31;
   return {
-    gpus: gpus === undefined ? 0 : wholeNumber('--gpus', gpus, { max: 64 }),
-    memoryMib: memoryMib === undefined ? 0 : wholeNumber('--memory-mib', memoryMib, { min: 1, max: 2 ** 31 }),
-    diskMib: diskMib === undefined ? 0 : wholeNumber('--disk-mib', diskMib, { min: 1, max: 2 ** 31 }),
-    ...(timeLimit !== undefined && { timeLimit: durationFromMs(seconds('--time-limit', timeLimit) * 1000) }),
+    ...(gpus !== undefined && { gpus: wholeNumber('--gpus', gpus, { max: 16 }) }),
+    ...(memoryMib !== undefined && { memoryMib: wholeNumber('--memory-mib', memoryMib, { min: 1, max: most }) }),
+    ...(diskMib !== undefined && { diskMib: wholeNumber('--disk-mib', diskMib, { min: 1, max: most }) }),
+    ...(timeLimit !== undefined && { timeLimitSeconds: seconds('--time-limit', timeLimit) }),
   };
 }

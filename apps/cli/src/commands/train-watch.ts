@@ -1,6 +1,4 @@
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { type TrainingJobLogEntry, type TrainingJobMetadata, TrainingStatus } from '@platform/client';
-import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { isAbort } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
@@ -53,30 +51,22 @@ async function printLogs(
   open: Connection,
   { id, last, isFollowed }: { id: string; last: number; isFollowed: boolean },
 ): Promise<void> {
-  const training = open.rpc(MLTrainingService);
+  const training = open.client.mlTrainingClient;
   const print = (entry: TrainingJobLogEntry): void => {
     output.json(logJson(entry));
     output.text(logText(entry));
   };
-  const there: TrainingJobLogEntry[] = [];
-  let pageToken = '';
-  for (;;) {
-    const page = await training.getTrainingJobLogs({ id, pageToken }, { signal });
-    there.push(...page.logs);
-    if (there.length > 2 * last) there.splice(0, there.length - last);
-    if (page.nextPageToken === '' || page.logs.length === 0) break;
-    pageToken = page.nextPageToken;
+  // What is there at first decides where the newest lines begin.
+  const there = Number.isFinite(last) || !isFollowed ? await training.getTrainingJobLogs(id) : [];
+  const begin = Number.isFinite(last) ? Math.max(0, there.length - last) : 0;
+  if (!isFollowed) {
+    for (const entry of there.slice(begin)) print(entry);
+    if (there.length === 0) output.note('This job has no log lines (they are kept for 7 days).');
+    return;
   }
-  for (const entry of there.slice(-Math.min(last, there.length))) if (last > 0) print(entry);
-  if (there.length === 0 && !isFollowed) output.note('This job has no log lines (they are kept for 7 days).');
-  if (!isFollowed) return;
   try {
-    for (;;) {
-      const page = await training.getTrainingJobLogs({ id, pageToken, wait: durationFromMs(20_000) }, { signal });
-      for (const entry of page.logs) print(entry);
-      if (page.nextPageToken === '') return;
-      pageToken = page.nextPageToken;
-    }
+    let at = 0;
+    for await (const entry of training.followTrainingJobLogs(id, { signal })) if (at++ >= begin) print(entry);
   } catch (error) {
     if (!signal.aborted && !isAbort(error)) throw error;
   }

@@ -97,11 +97,11 @@ export function trainCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, flags: { includeUris?: boolean }) => {
         const open = await connection();
-        const { containerMap } = await open.rpc(MLTrainingService).listSupportedContainers({});
-        const all = Object.entries(containerMap).toSorted(([a], [b]) => a.localeCompare(b));
+        const offered = await open.client.mlTrainingClient.listSupportedContainers();
+        const all = offered.toSorted((a, b) => a.key.localeCompare(b.key));
         output.json(
-          all.map(([key, one]) => ({
-            key,
+          all.map((one) => ({
+            key: one.key,
             framework: one.framework,
             description: one.description,
             uri: one.uri,
@@ -113,8 +113,8 @@ export function trainCommands(program: Command, run: Run): void {
         const uris = flags.includeUris === true;
         output.table(
           ['name', 'framework', 'end of life', 'description', ...(uris ? ['uri'] : [])],
-          all.map(([key, one]) => [
-            key,
+          all.map((one) => [
+            one.key,
             one.framework,
             isoTime(one.eol).slice(0, 10),
             one.description,

@@ -1,25 +1,23 @@
 import { readFile, stat } from 'node:fs/promises';
-import type { JsonObject } from '@bufbuild/protobuf';
+import { ModelFramework, ModelType } from '@platform/client';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { type RegistryItem, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { PlatformError } from '@platform/contract/errors';
-import {
-  ModelFrameworkSchema,
-  ModelTypeSchema,
-} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import {
-  type CreatePackageRequestSchema,
-  PackageService,
-  PackageType,
-} from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { errorText } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
 import { checkScriptArchive, packScriptFolder } from '@platform/sandbox/archive';
-import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
-import { registryItems } from '../find/registry.ts';
-import { enumName, printable, sizeText } from '../output.ts';
+import { findScript, registryItems } from '../find/registry.ts';
+import { printable, sizeText } from '../output.ts';
 import type { CommandWorld } from '../run.ts';
 import { choice } from '../values.ts';
+import { frameworks, modelTypes } from './model-words.ts';
+
+export const visibilities = {
+  private: Visibility.PRIVATE,
+  public: Visibility.PUBLIC,
+  'public-unlisted': Visibility.PUBLIC_UNLISTED,
+} as const;
 
 /** What a version of a script says about the models it makes. */
 export interface ScriptFlags {
@@ -27,18 +25,6 @@ export interface ScriptFlags {
   readonly modelType?: string;
   readonly scriptUrl?: string;
 }
-const frameworkNames = Object.fromEntries(
-  ['unspecified', 'tflite', 'tensorflow', 'pytorch', 'onnx'].map((name) => [name, name]),
-);
-const typeNames: Readonly<Record<string, string>> = {
-  unspecified: 'unspecified',
-  'single-label': 'single_label_classification',
-  'multi-label': 'multi_label_classification',
-  'object-detection': 'object_detection',
-  'single-label-classification': 'single_label_classification',
-  'multi-label-classification': 'multi_label_classification',
-};
-
 export const scriptFlags = (command: Command): Command =>
   command
     .option('--framework <name>', 'of the models it makes: tflite, tensorflow, pytorch, onnx')
@@ -52,10 +38,9 @@ export interface ScriptUpload extends ScriptFlags {
   /** Default: the time in ms. */
   readonly version?: string;
   readonly draft: boolean;
+  readonly description?: string;
   readonly visibility?: string;
 }
-
-const pieceBytes = 64 * 1024;
 
 /** Packs a folder and publishes it as a new version of a script. */
 export async function uploadScript(
@@ -63,51 +48,71 @@ export async function uploadScript(
   open: Connection,
   upload: ScriptUpload,
 ): Promise<{ itemId: string; version: string }> {
-  const before = await whatWasSaid(open, upload.name);
-  const metadata: JsonObject = {
-    model_type: choice('--type', upload.modelType ?? before.modelType, typeNames),
-    model_framework: choice('--framework', upload.framework ?? before.framework, frameworkNames),
-    draft: upload.draft,
-    visibility: choice('--visibility', upload.visibility ?? 'private', { private: 'private', public: 'public' }),
-    ...(upload.scriptUrl !== undefined && { url: upload.scriptUrl }),
-  };
   const organizationId = await open.organizationId();
+  const before = metadataOf(await ownScript(open, upload.name));
+  const modelType = upload.modelType === undefined ? before?.modelType : choice('--type', upload.modelType, modelTypes);
+  const modelFramework =
+    upload.framework === undefined ? before?.modelFramework : choice('--framework', upload.framework, frameworks);
+  const visibility =
+    upload.visibility === undefined ? undefined : choice('--visibility', upload.visibility, visibilities);
   const archive = await archiveOf(upload.folder);
-  const info = {
-    organizationId,
-    name: upload.name,
-    version: upload.version ?? String(systemClock.wall()),
-    type: PackageType.ML_TRAINING,
-    metadata,
-  };
-  async function* messages(): AsyncGenerator<MessageInitShape<typeof CreatePackageRequestSchema>> {
-    yield { package: { case: 'info', value: info } };
-    for (let at = 0; at < archive.length; at += pieceBytes)
-      yield { package: { case: 'contents', value: archive.subarray(at, at + pieceBytes) } };
-  }
-  const { version } = await open.rpc(PackageService).createPackage(messages());
+  const version = await open.client.trainingScriptClient.uploadTrainingScript(organizationId, upload.name, archive, {
+    draft: upload.draft,
+    ...(upload.version !== undefined && { version: upload.version }),
+    ...(modelType !== undefined && { modelType }),
+    ...(modelFramework !== undefined && { modelFramework }),
+  });
   output.text(`Uploaded ${printable(upload.name)} as version ${version} (${sizeText(archive.length)}).`);
+  if (upload.description !== undefined || upload.scriptUrl !== undefined || visibility !== undefined)
+    await describe(open, upload.name, { ...upload, visibility });
   return { itemId: `${organizationId}:${upload.name}`, version };
 }
 
-/** What the versions before say about their models, for a version that says nothing. */
-async function whatWasSaid(open: Connection, name: string): Promise<{ modelType: string; framework: string }> {
-  const items = await registryItems(open, PackageType.ML_TRAINING);
-  const { metadata } = items.find((one) => one.name === name) ?? {};
-  const value = metadata?.case === 'mlTrainingMetadata' ? metadata.value : undefined;
-  return {
-    modelType: enumName(ModelTypeSchema, value?.modelType) || 'unspecified',
-    framework: enumName(ModelFrameworkSchema, value?.modelFramework) || 'unspecified',
-  };
+const metadataOf = (item: RegistryItem | undefined) =>
+  item?.metadata.case === 'mlTrainingMetadata' ? item.metadata.value : undefined;
+
+async function ownScript(open: Connection, name: string): Promise<RegistryItem | undefined> {
+  return (await registryItems(open, PackageType.ML_TRAINING)).find((one) => one.name === name);
+}
+
+/** What the registry says about a script, beside its versions. What is not given stays. */
+export async function describe(
+  open: Connection,
+  name: string,
+  to: {
+    readonly visibility?: Visibility | undefined;
+    readonly description?: string;
+    readonly scriptUrl?: string;
+    readonly draft?: boolean;
+  },
+): Promise<RegistryItem> {
+  const item = await findScript(open, name);
+  const metadata = metadataOf(item);
+  await open.client.appClient.updateRegistryItem({
+    itemId: item.itemId,
+    type: item.type,
+    visibility: to.visibility ?? item.visibility,
+    description: to.description ?? item.description,
+    ...(to.scriptUrl !== undefined && { url: to.scriptUrl }),
+    metadata: {
+      case: 'updateMlTrainingMetadata',
+      value: {
+        modelType: metadata?.modelType ?? ModelType.UNSPECIFIED,
+        modelFramework: metadata?.modelFramework ?? ModelFramework.UNSPECIFIED,
+        draft: to.draft ?? metadata?.draft ?? false,
+      },
+    },
+  });
+  return findScript(open, item.itemId);
 }
 
 /** The .tar.gz, checked here as the server will check it. */
-async function archiveOf(place: string): Promise<Uint8Array> {
+async function archiveOf(place: string): Promise<Uint8Array<ArrayBuffer>> {
   const found = await stat(place).catch((error: unknown) => {
     throw new PlatformError('INVALID_ARGUMENT', { field: '--path', value: place, limit: errorText(error) }, error);
   });
-  if (found.isDirectory()) return packScriptFolder(place);
+  if (found.isDirectory()) return new Uint8Array(await packScriptFolder(place));
   const bytes = await readFile(place);
   await checkScriptArchive([bytes]);
-  return bytes;
+  return new Uint8Array(bytes);
 }

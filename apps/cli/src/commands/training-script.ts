@@ -4,20 +4,15 @@ import {
   ModelTypeSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import { type RegistryItem, Visibility, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { type RegistryItem, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
-import { findScript, registryItems } from '../find/registry.ts';
+import { registryItems } from '../find/registry.ts';
 import { ago, enumName, enumWord, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { choice } from '../values.ts';
-import { type ScriptFlags, scriptFlags, uploadScript } from './training-script-upload.ts';
-
-const visibilities = {
-  private: Visibility.PRIVATE,
-  public: Visibility.PUBLIC,
-  'public-unlisted': Visibility.PUBLIC_UNLISTED,
-} as const;
+import { testLocalCommand } from './test-local.ts';
+import { describe, type ScriptFlags, scriptFlags, uploadScript, visibilities } from './training-script-upload.ts';
 
 /** Versions of a script, newest first. */
 const versionsOf = (item: RegistryItem) =>
@@ -49,12 +44,20 @@ export function trainingScriptCommands(program: Command, run: Run): void {
     .requiredOption('--script-name, --name <name>', 'name of the script')
     .option('--version <version>', 'default: the time in ms')
     .option('--draft', 'not finished yet')
-    .option('--visibility <who>', 'private or public', 'private')
+    .option('--description <text>', 'what it does')
+    .option('--visibility <who>', 'private, public or public-unlisted; public ones need a description')
     .action(
       run(
         async (
           world,
-          flags: ScriptFlags & { path: string; name: string; version?: string; draft?: boolean; visibility: string },
+          flags: ScriptFlags & {
+            path: string;
+            name: string;
+            version?: string;
+            draft?: boolean;
+            description?: string;
+            visibility?: string;
+          },
         ) => {
           const open = await world.connection();
           const uploaded = await uploadScript(world, open, {
@@ -121,30 +124,20 @@ export function trainingScriptCommands(program: Command, run: Run): void {
               field: 'update',
               limit: 'give something to change, see --help',
             });
-          const open = await connection();
-          const item = await findScript(open, name);
-          const metadata = item.metadata.case === 'mlTrainingMetadata' ? item.metadata.value : undefined;
+          const { description, scriptUrl, draft } = flags;
           const visibility =
-            flags.visibility === undefined ? item.visibility : choice('--visibility', flags.visibility, visibilities);
-          await open.client.appClient.updateRegistryItem({
-            itemId: item.itemId,
-            type: item.type,
+            flags.visibility === undefined ? undefined : choice('--visibility', flags.visibility, visibilities);
+          const after = await describe(await connection(), name, {
             visibility,
-            description: flags.description ?? item.description,
-            ...(flags.scriptUrl !== undefined && { url: flags.scriptUrl }),
-            metadata: {
-              case: 'updateMlTrainingMetadata',
-              value: {
-                modelType: metadata?.modelType ?? 0,
-                modelFramework: metadata?.modelFramework ?? 0,
-                draft: flags.draft ?? metadata?.draft ?? false,
-              },
-            },
+            ...(description !== undefined && { description }),
+            ...(scriptUrl !== undefined && { scriptUrl }),
+            ...(draft !== undefined && { draft }),
           });
-          const after = await findScript(open, item.itemId);
           output.json(scriptJson(after));
-          output.text(`Updated ${printable(item.name)}: ${enumWord(VisibilitySchema, after.visibility)}.`);
+          output.text(`Updated ${printable(after.name)}: ${enumWord(VisibilitySchema, after.visibility)}.`);
         },
       ),
     );
+
+  testLocalCommand(script, run);
 }

@@ -1,6 +1,5 @@
 import type { TrainingJobMetadata } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
-import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { Connection } from '../connection.ts';
 
 const pageSize = 500;
@@ -16,14 +15,12 @@ function isNamed(job: TrainingJobMetadata, name: string): boolean {
 }
 
 async function* newestJobs(connection: Connection): AsyncGenerator<TrainingJobMetadata> {
-  const organizationId = await connection.organizationId();
-  const training = connection.rpc(MLTrainingService);
-  let pageToken = '';
-  for (let seen = 0; seen < lookAt; seen += pageSize) {
-    const page = await training.listTrainingJobs({ organizationId, pageSize, pageToken });
-    yield* page.jobs;
-    pageToken = page.nextPageToken;
-    if (pageToken === '') return;
+  const { mlTrainingClient } = connection.client;
+  let seen = 0;
+  for await (const page of mlTrainingClient.pagesOfTrainingJobs(await connection.organizationId(), { pageSize })) {
+    yield* page;
+    seen += page.length;
+    if (seen >= lookAt) return;
   }
 }
 

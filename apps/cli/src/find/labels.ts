@@ -1,5 +1,4 @@
 import { ModelType } from '@platform/client';
-import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Connection } from '../connection.ts';
 
 /** Tags with a meaning of their own, such as split:test. */
@@ -8,8 +7,7 @@ export const isLabel = (tag: string): boolean => !/^split:(train|validation|test
 /** Every label of the dataset that the model type learns from, in alphabetical order. */
 export async function labelsOf(connection: Connection, datasetId: string, type: ModelType): Promise<string[]> {
   if (type === ModelType.OBJECT_DETECTION) {
-    const { labels } = await connection.rpc(DataService).boundingBoxLabelsByFilter({ filter: { datasetId } });
-    return labels.toSorted();
+    return (await connection.client.dataClient.boundingBoxLabelsByFilter({ datasetId })).toSorted();
   }
   return (await connection.client.dataClient.tagsByFilter({ datasetId })).filter(isLabel).toSorted();
 }
