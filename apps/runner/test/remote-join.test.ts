@@ -24,10 +24,11 @@ test('joins with a token over TLS, and goes on when the server comes back', asyn
   try {
     const first = server.submit();
     await server.until('completed', () => first.state === 'completed');
+    const says = (pattern: RegExp): Promise<void> =>
+      server.untilAsync(String(pattern), async () => pattern.test(await readFile(folder.file('runner.log'), 'utf8')));
+    await says(/the job ended/);
     await server.stop();
-    await server.untilAsync('notices', async () =>
-      /server cannot be reached/.test(await readFile(folder.file('runner.log'), 'utf8')),
-    );
+    await says(/the server cannot be reached/);
     await server.start({ tls, port: Number(new URL(url).port) });
     const second = server.submit();
     await server.until('completed again', () => second.state === 'completed');
