@@ -110,7 +110,8 @@ async function bench(): Promise<void> {
   // Frames of one message, as the web app and the SDKs send them.
   const runner = await lab.client(RunnerService, 'runner');
   const state = { version: 0 };
-  const submit = (modelName: string): Promise<string> => lab.submit(datasetId, `v${++state.version}`, { modelName });
+  const submit = (modelName: string, ofGpus = 0): Promise<string> =>
+    lab.submit(datasetId, `v${++state.version}`, { modelName, gpus: ofGpus });
 
   const cancelAll = (modelName: string): Promise<unknown> =>
     lab.sql(`delete from training_job where model_name = $1`, [modelName]);
@@ -218,7 +219,7 @@ async function bench(): Promise<void> {
   const times: number[] = [];
   await Promise.all(
     Array.from({ length: clients }, async () => {
-      while (systemClock.now() < end) times.push(await timed(() => submit('load')));
+      while (systemClock.now() < end) times.push(await timed(() => submit('load', gpus)));
     }),
   );
   const perSecond = (times.length / (systemClock.now() - started)) * 1000;
@@ -234,7 +235,7 @@ async function bench(): Promise<void> {
       `insert into training_job (org_id, id, kind, model_name, model_version, model_framework, labels, arguments, dataset_id,
          dataset_version_id, manifest_sha256, seed, limits, created_by, state, attempt, losses, reported, created_on, changed_on)
        select org_id, gen_random_uuid(), kind, 'copy', n::text, model_framework, labels, arguments, dataset_id,
-         dataset_version_id, manifest_sha256, seed, limits || '{"gpus": ${gpus}}', created_by, 'pending', 0, 0, false, now(), now()
+         dataset_version_id, manifest_sha256, seed, limits, created_by, 'pending', 0, 0, false, now(), now()
        from (select * from training_job where model_name = 'load' limit 1) job, generate_series(1, $1::integer) n`,
       [total - before],
     ),

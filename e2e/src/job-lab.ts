@@ -236,7 +236,11 @@ export class JobLab implements AsyncDisposable {
   async submit(
     datasetId: string,
     modelVersion: string,
-    { modelName = 'm', protocol = 'connect' as Protocol } = {},
+    {
+      modelName = 'm',
+      protocol = 'connect',
+      gpus = 0,
+    }: { modelName?: string; protocol?: Protocol; gpus?: number } = {},
   ): Promise<string> {
     const training = await this.client(MLTrainingService, 'owner', protocol);
     const { id } = await training.submitTrainingJob({
@@ -246,6 +250,7 @@ export class JobLab implements AsyncDisposable {
       modelVersion,
       modelType: ModelType.SINGLE_LABEL_CLASSIFICATION,
       tags: ['a', 'b'],
+      ...(gpus > 0 ? { resources: { gpus } } : {}),
     });
     return id;
   }
