@@ -13,7 +13,9 @@ import * as check from '../rules/submission.ts';
 import {
   boxLabelsOf,
   countData,
+  type DatumKey,
   findData,
+  findKeys,
   type FullDatum,
   matchingKeys,
   pageOfData,
@@ -52,6 +54,9 @@ export const dataRoutes =
     };
     const existing = async (keys: readonly NamedDatum[]): Promise<FullDatum[]> =>
       inOrder(keys, await findData(db, keys));
+    /** Only that they are there: however many there are, nothing else of them is read. */
+    const existingKeys = async (keys: readonly NamedDatum[]): Promise<DatumKey[]> =>
+      inOrder(keys, await findKeys(db, keys));
     const pictureDataset = async (id: string, caller: Caller): Promise<Dataset> => {
       const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
       const dataset = await findDataset(db, check.filled('dataset_id', id));
@@ -101,7 +106,7 @@ export const dataRoutes =
       },
 
       async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
-        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
+        const keys = await existingKeys(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
         await addTags(db, keys, checkedTags(tags));
         return {};
       },
@@ -111,7 +116,7 @@ export const dataRoutes =
         return {};
       },
       async removeTagsFromBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
-        const keys = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
+        const keys = await existingKeys(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
         return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
       },
       async removeTagsFromBinaryDataByFilter({ filter, tags }, context) {
@@ -132,7 +137,7 @@ export const dataRoutes =
       async addBinaryDataToDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {
         const caller = callerOf(context);
         const dataset = await pictureDataset(datasetId, caller);
-        const keys = await existing(namedData(binaryDataIds, binaryIds, caller, 'change'));
+        const keys = await existingKeys(namedData(binaryDataIds, binaryIds, caller, 'change'));
         const other = keys.find((key) => key.orgId !== dataset.orgId);
         if (other) throw new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: other.id });
         await addMembers(db, dataset, keys);
@@ -182,7 +187,7 @@ export const dataRoutes =
           });
         }
         const key = namedDatum(binaryDataId, undefined, callerOf(context));
-        await existing([key]);
+        await existingKeys([key]);
         const expiresAt = Math.floor(clock.wall() / 1000) * 1000 + minutes * 60_000;
         const path = signedPath(deps.secrets.signingKey, dataPath(binaryDataId), expiresAt);
         return { signedUrl: `${baseUrlOf(deps, context)}${path}`, expiresAt: timeOf(expiresAt) };
@@ -191,8 +196,15 @@ export const dataRoutes =
   };
 
 const totalBytes = (data: readonly FullDatum[]): number => data.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
-const checkedTags = (tags: readonly string[]): string[] =>
-  tags.map((tag, index) => check.shortText(`tags[${index}]`, tag));
+/** Tags in one call. */
+const mostTags = 1000;
+function checkedTags(tags: readonly string[]): string[] {
+  if (tags.length > mostTags) {
+    const limit = `at most ${mostTags} in one call`;
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'tags', value: `${tags.length} tags`, limit });
+  }
+  return tags.map((tag, index) => check.shortText(`tags[${index}]`, tag));
+}
 const noBox = (boundingBoxId: string): PlatformError => new PlatformError('BOUNDING_BOX_NOT_FOUND', { boundingBoxId });
 
 function checkedBoxId(boxId: string): string {

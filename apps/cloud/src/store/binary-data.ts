@@ -78,6 +78,19 @@ export const findData = async (db: Database, keys: readonly DatumKey[]): Promise
     .execute();
 };
 
+/** Those of the keys that exist; in no particular order. */
+export const findKeys = async (db: Database, keys: readonly DatumKey[]): Promise<DatumKey[]> => {
+  if (keys.length === 0) return [];
+  return db
+    .selectFrom('binaryData')
+    .select(['binaryData.orgId', 'binaryData.id'])
+    .where(
+      sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
+        ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`,
+    )
+    .execute();
+};
+
 /** AND of what is given, OR inside of a list. An empty list does not restrict. */
 export type Filter = {
   /** Always given: those that the caller may see. */
