@@ -19,7 +19,7 @@ import { type CloudReady, startCloud } from '../src/cloud-process.ts';
 import { startRunner } from '../src/runner-process.ts';
 import { checkout } from '../src/up-process.ts';
 
-const example = path.join(checkout, 'docs', 'examples', 'training-script');
+const example = path.join(checkout, 'docs', 'examples', 'onnx-training-script');
 const labels = ['bear', 'corn'];
 const python = (): string => {
   const found = process.env['PLATFORM_TEST_PYTHON'];

@@ -9,7 +9,7 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { LocalFailure, runTestLocal, type LocalResult, type LocalTest } from '../src/test-local.ts';
 
-const example = path.resolve(import.meta.dirname, '../../../docs/examples/training-script');
+const example = path.resolve(import.meta.dirname, '../../../docs/examples/onnx-training-script');
 const python = (): string => {
   const found = process.env['PLATFORM_TEST_PYTHON'];
   assert.ok(found, 'PLATFORM_TEST_PYTHON names a Python with numpy, pillow and onnx');
@@ -67,6 +67,14 @@ test('the example trains, its result lies in the folder asked for, its source st
   assert.ok(lines.some((line) => line.startsWith('about Sandbox: bubblewrap')));
   assert.equal(lines.filter((line) => line.includes('"epoch"')).length, 5);
   assert.deepEqual((await readdir(example)).toSorted(), ['model', 'setup.py']);
+});
+
+test('the example that needs nothing but Python', async () => {
+  await using folder = await tempFolder();
+  const root = await dataset(folder);
+  const { result, lines } = tried(folder, root, { folder: path.join(example, '../training-script'), pythons: '/usr/bin/python3' });
+  assert.deepEqual((await result).files, ['labels.txt', 'model.json']);
+  assert.ok(lines.includes('out {"progress": 1.0}'), lines.join('\n'));
 });
 
 test('a script that fails: its own words, the code and what to do', async () => {
