@@ -212,7 +212,7 @@ test('a port in use, a host that needs TLS: a clear word; silent and half-spoken
     });
   assert.equal(await heard(), '');
   assert.equal(await heard('PR'), '');
-  assert.equal(await heard('\u0016\u0003\u0001'), '', 'TLS without a certificate');
+  assert.match(await heard('\u0016\u0003\u0001'), /^HTTP\/1\.1 400 /, 'TLS without a certificate');
   assert.match(
     await heard('P', 'O', 'ST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'),
     /^HTTP\/1\.1 200/,

@@ -23,7 +23,6 @@ FILES = [
 # What the public SDK may send and the server does not read.
 UNREAD = {
     "app.data.v1.DeleteTabularDataRequest.filter",
-    "app.mltraining.v1.SubmitCustomTrainingJobRequest.container_id",
 }
 
 

@@ -22,7 +22,8 @@ export async function submitCustom(
   const { owner, name } = check.registryItemId('registry_item_id', request.registryItemId);
   const wanted = check.shortText('registry_item_version', request.registryItemVersion);
   const settings = check.scriptArguments(request.arguments);
-  const container = request.containerVersion && check.shortText('container_version', request.containerVersion);
+  const named = request.containerId || request.containerVersion;
+  const container = named && check.shortText('container_version', named);
   const limits = resourcesOf(request.resources);
 
   const dataset = await ownPictures(deps, target);

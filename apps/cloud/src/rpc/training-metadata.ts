@@ -77,6 +77,7 @@ export function metadataOf(
     registryItemId: row.registryItemId,
     registryItemVersion: row.registryItemVersion,
     containerVersion: row.containerVersion,
+    containerId: row.containerVersion,
     arguments: row.arguments,
     progress: row.progress,
     ...(row.etaMs === null ? {} : { eta: durationOf(row.etaMs) }),

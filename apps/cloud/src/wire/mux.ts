@@ -46,6 +46,9 @@ export function speaks(head: Uint8Array): Speaks {
 export const isLoopback = (address: string | undefined): boolean =>
   address !== undefined && (/^(::ffff:)?127\./.test(address) || address === '::1' || address === 'localhost');
 
+/** To a TLS greeting where there is no TLS: bytes by which clients tell that, and may go on without it. */
+const noTls = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
+
 /** Longer than the pools of clients keep idle connections, or they write into a closing one. */
 const keepAliveMs = 75_000;
 const headersMs = 30_000;
@@ -118,7 +121,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       heard.abort();
       if (found !== 'tls' && !options.allowPlaintext && !isLoopback(socket.remoteAddress)) return void socket.destroy();
       const to = found === 'tls' ? secure : found === 'http2' ? h2c : http1;
-      if (!to) return void socket.destroy();
+      if (!to) return void socket.end(noTls);
       to.emit('connection', socket);
     };
     socket.once('readable', sniff);

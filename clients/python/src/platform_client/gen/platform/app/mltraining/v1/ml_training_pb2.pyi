@@ -260,6 +260,7 @@ class SubmitCustomTrainingJobRequest(_message.Message):
     REGISTRY_ITEM_VERSION_FIELD_NUMBER: _builtins.int
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     CONTAINER_VERSION_FIELD_NUMBER: _builtins.int
+    CONTAINER_ID_FIELD_NUMBER: _builtins.int
     RESOURCES_FIELD_NUMBER: _builtins.int
     dataset_id: _builtins.str
     """All its pictures, whatever their labels, are frozen for the job."""
@@ -272,6 +273,8 @@ class SubmitCustomTrainingJobRequest(_message.Message):
     """`latest` is resolved at this moment."""
     container_version: _builtins.str
     """Key of ListSupportedContainers. Empty: the default of the runner."""
+    container_id: _builtins.str
+    """Newer clients send this one; it wins where both are there."""
     @_builtins.property
     def arguments(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Passed to the script as --key=value; keys of letters, digits, _ and -."""
@@ -291,11 +294,12 @@ class SubmitCustomTrainingJobRequest(_message.Message):
         registry_item_version: _builtins.str = ...,
         arguments: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         container_version: _builtins.str = ...,
+        container_id: _builtins.str = ...,
         resources: Global___JobResources | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "container_version", b"container_version", "dataset_id", b"dataset_id", "model_name", b"model_name", "model_version", b"model_version", "organization_id", b"organization_id", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "container_id", b"container_id", "container_version", b"container_version", "dataset_id", b"dataset_id", "model_name", b"model_name", "model_version", b"model_version", "organization_id", b"organization_id", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -463,6 +467,7 @@ class TrainingJobMetadata(_message.Message):
     REGISTRY_ITEM_VERSION_FIELD_NUMBER: _builtins.int
     ARGUMENTS_FIELD_NUMBER: _builtins.int
     CONTAINER_VERSION_FIELD_NUMBER: _builtins.int
+    CONTAINER_ID_FIELD_NUMBER: _builtins.int
     PROGRESS_FIELD_NUMBER: _builtins.int
     ETA_FIELD_NUMBER: _builtins.int
     PHASE_FIELD_NUMBER: _builtins.int
@@ -491,6 +496,7 @@ class TrainingJobMetadata(_message.Message):
     registry_item_id: _builtins.str
     registry_item_version: _builtins.str
     container_version: _builtins.str
+    container_id: _builtins.str
     progress: _builtins.float
     """Ours: numbers from 1000 on.
     0..1 over the whole job.
@@ -576,6 +582,7 @@ class TrainingJobMetadata(_message.Message):
         registry_item_version: _builtins.str = ...,
         arguments: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         container_version: _builtins.str = ...,
+        container_id: _builtins.str = ...,
         progress: _builtins.float = ...,
         eta: _duration_pb2.Duration | None = ...,
         phase: _builtins.str = ...,
@@ -593,7 +600,7 @@ class TrainingJobMetadata(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_on", b"created_on", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "last_modified", b"last_modified", "resources", b"resources", "score", b"score", "training_ended", b"training_ended", "training_started", b"training_started"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "cause", b"cause", "container_version", b"container_version", "created_on", b"created_on", "dataset_id", b"dataset_id", "dataset_version_id", b"dataset_version_id", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "id", b"id", "is_custom_job", b"is_custom_job", "last_modified", b"last_modified", "metrics", b"metrics", "model_framework", b"model_framework", "model_name", b"model_name", "model_type", b"model_type", "model_version", b"model_version", "organization_id", b"organization_id", "phase", b"phase", "progress", b"progress", "queue_position", b"queue_position", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources", "runner_id", b"runner_id", "score", b"score", "status", b"status", "synced_model_id", b"synced_model_id", "tags", b"tags", "training_ended", b"training_ended", "training_started", b"training_started", "waiting_for", b"waiting_for"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["arguments", b"arguments", "attempt", b"attempt", "cause", b"cause", "container_id", b"container_id", "container_version", b"container_version", "created_on", b"created_on", "dataset_id", b"dataset_id", "dataset_version_id", b"dataset_version_id", "deadline", b"deadline", "error_status", b"error_status", "eta", b"eta", "evaluation", b"evaluation", "id", b"id", "is_custom_job", b"is_custom_job", "last_modified", b"last_modified", "metrics", b"metrics", "model_framework", b"model_framework", "model_name", b"model_name", "model_type", b"model_type", "model_version", b"model_version", "organization_id", b"organization_id", "phase", b"phase", "progress", b"progress", "queue_position", b"queue_position", "registry_item_id", b"registry_item_id", "registry_item_version", b"registry_item_version", "resources", b"resources", "runner_id", b"runner_id", "score", b"score", "status", b"status", "synced_model_id", b"synced_model_id", "tags", b"tags", "training_ended", b"training_ended", "training_started", b"training_started", "waiting_for", b"waiting_for"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
