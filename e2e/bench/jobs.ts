@@ -254,14 +254,6 @@ async function bench(): Promise<void> {
   const manyLeases = await leasesPerSecond(lab);
   say(`  leases by 16 runners at once            ${manyLeases.toFixed(0)}/s`);
   const memoryFull = memory();
-  const explained = await lab.sql<{ 'QUERY PLAN': string }>(
-    `explain (analyze, buffers, costs off, timing off) select id from training_job where org_id = $1 and state = 'pending'
-       and kind = 'single_label_classification' and container_version = '' and gpus = ${gpus} order by ordinal limit 8`,
-    [organizationId],
-  );
-  const plan = explained.map((line) => line['QUERY PLAN']).join('\n');
-  say(plan);
-
   const both = (what: string, key: keyof Figures, aim: string): void => {
     const [a, b] = [empty[key], full[key]];
     table.push({ what, empty: text(a), full: text(b), ratio: (b.p50 / a.p50).toFixed(1), aim });
