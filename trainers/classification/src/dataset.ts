@@ -2,6 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
+import type { Skipped } from '@platform/trainer-engine/intake';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 /** One label per picture, or any number of them. */
@@ -11,10 +12,6 @@ export interface Example {
   line: DatasetLine;
   /** Indices into the labels; with one label per picture exactly one. */
   classes: readonly number[];
-}
-export interface Skipped {
-  line: DatasetLine;
-  reason: string;
 }
 export interface Labelled {
   labels: readonly string[];

@@ -19,7 +19,7 @@ import type { Prepared } from './prepare.ts';
 import { trainProbe } from './probe.ts';
 import type { Recipe } from './recipe.ts';
 import type { Judged } from './score.ts';
-import type { Training } from './training.ts';
+import type { Training } from '@platform/trainer-engine/training';
 
 export type Stage = 'probe' | 'fine-tune';
 export interface LearningPoint {

@@ -1,15 +1,17 @@
 /** From dataset.jsonl to decoded, labelled, split pictures. */
 import path from 'node:path';
+import { placeOf, readLines } from '@platform/trainer-engine/intake';
 import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
-import type { Example, Skipped } from './dataset.ts';
-import { placeOf, readLines, takeIn } from './intake.ts';
+import type { Example } from './dataset.ts';
+import type { Skipped } from '@platform/trainer-engine/intake';
+import { takeIn } from './intake.ts';
 import type { PixelFiles, Sample } from './intake.ts';
 import { edgeOf, PixelFile, renderView, wholeView } from '@platform/trainer-engine/pictures';
 import type { View } from '@platform/trainer-engine/pictures';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { recipeFor } from './recipe.ts';
 import type { Recipe, Survey, Wish } from './recipe.ts';
-import type { Training } from './training.ts';
+import type { Training } from '@platform/trainer-engine/training';
 
 export interface Prepared {
   labels: readonly string[];

@@ -6,7 +6,7 @@ import { curvesPicture } from '@platform/trainer-engine/curves';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { modelCard, modelCardText } from './model-card.ts';
 import type { Recipe } from './recipe.ts';
-import type { Training } from './training.ts';
+import type { Training } from '@platform/trainer-engine/training';
 
 export async function writeReports(
   { job, outFolder }: Training,

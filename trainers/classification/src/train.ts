@@ -1,6 +1,4 @@
 /** One training, from dataset.jsonl to the files of a model version. */
-import { mkdir, rm } from 'node:fs/promises';
-import path from 'node:path';
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
 import { Progress } from '@platform/trainer-engine/progress';
@@ -16,32 +14,18 @@ import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
 import type { Prepared } from './prepare.ts';
 import { wishOf } from './recipe.ts';
-import type { Wish } from './recipe.ts';
 import { writeReports } from './reports.ts';
-import type { Training } from './training.ts';
+import type { Training } from '@platform/trainer-engine/training';
 
 /** Throws a PlatformError where the dataset or the arguments are at fault. */
-export async function train(training: Training): Promise<ClassifierEvaluation> {
-  const tmp = path.join(training.outFolder, 'tmp');
-  await mkdir(tmp, { recursive: true });
-  try {
-    const { wish, unknown } = wishOf(training.job);
-    for (const key of unknown) {
-      training.events.tell({
-        is: 'warning',
-        code: 'INVALID_ARGUMENT',
-        message: `Argument ${key} is not known: ignored.`,
-      });
-    }
-    return await trainIn(tmp, training, wish);
-  } finally {
-    await rm(tmp, { recursive: true, force: true });
-  }
-}
-
-async function trainIn(tmp: string, training: Training, wish: Wish): Promise<ClassifierEvaluation> {
+export async function train(training: Training, tmp: string): Promise<ClassifierEvaluation> {
   const { job, events, clock, threads, devices } = training;
   const started = clock.now();
+  const { wish, unknown } = wishOf(job);
+  for (const key of unknown) {
+    const message = `Argument ${key} is not known: ignored.`;
+    events.tell({ is: 'warning', code: 'INVALID_ARGUMENT', message });
+  }
   const progress = new Progress(events, clock);
   const backbone = readMobilenet();
   const { recipe, prepared } = await prepare(training, wish, tmp, progress);

@@ -42,6 +42,17 @@ export async function eachOf<T>(
   await Promise.all(Array.from({ length: width }, lane));
 }
 
+/** Throws INVALID_ARGUMENT where the line leads out of the folder. */
+export function placeOf(line: DatasetLine, folder: string): string {
+  const picture = path.resolve(folder, line.image_path);
+  if (picture.startsWith(path.resolve(folder) + path.sep)) return picture;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'image_path',
+    value: line.image_path,
+    limit: 'it must lie beside the dataset file',
+  });
+}
+
 /**
  * Calls `decodeOne` with the file of each picture and the picture's number. Wrong pictures are skipped; a picture file that
  * is not there is the runner's fault and ends the job. The numbers of those taken stay in order.
@@ -58,14 +69,7 @@ export async function takePictures<E extends { line: DatasetLine }>(
   await eachOf(examples, width, async (example, index) => {
     signal.throwIfAborted();
     const { line } = example;
-    const file = path.resolve(folder, line.image_path);
-    if (!file.startsWith(path.resolve(folder) + path.sep)) {
-      throw new PlatformError('INVALID_ARGUMENT', {
-        field: 'image_path',
-        value: line.image_path,
-        limit: 'it must lie beside the dataset file',
-      });
-    }
+    const file = placeOf(line, folder);
     try {
       await decodeOne(file, index, example);
       samples.push({ ...example, index });
