@@ -77,7 +77,7 @@ export async function stage(flags: readonly string[] = []): Promise<Stage> {
   const running = runRunner(makeWorkshop(given, { ...place, scripts: opened }), {
     stop: stop.signal,
     drain: new AbortController().signal,
-    jobs: 1,
+    jobs: given.jobs,
   });
   running.catch(() => {});
   const submitArchive: Stage['submitArchive'] = (archive, change = {}) =>

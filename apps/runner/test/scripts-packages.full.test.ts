@@ -139,3 +139,42 @@ test('a Python of a virtual environment brings its packages, also below installe
   const job = await s.ended(await s.submit(training, { container_version: 'np:2' }, asking('tinypack')));
   assert.equal(s.file(job, 'sum'), '6one', job.failure?.message);
 });
+
+test('a share of the processors is all that a script gets, however many processes it starts', async () => {
+  await using s = await stage(['--script-cpus', '0.4']);
+  const training = `
+children = []
+begun = time.monotonic()
+for i in range(3):
+    pid = os.fork()
+    if pid == 0:
+        while time.monotonic() - begun < 2: pass
+        os._exit(0)
+    children.append(pid)
+for pid in children: os.waitpid(pid, 0)
+used = os.times()
+say("share", (used.children_user + used.children_system) / (time.monotonic() - begun))${save}`;
+  const job = await s.ended(await s.submit(training));
+  assert.equal(job.state, 'completed', job.failure?.message);
+  const share = Number(
+    s
+      .lines(job)
+      .find((line) => line.startsWith('info share '))
+      ?.slice(11),
+  );
+  assert.ok(share > 0 && share < 0.6, `${share} of a processor`);
+});
+
+test('two jobs at a time that need the same packages: both get them', async () => {
+  await using wheels = await wheelhouse();
+  await wheel(wheels.path, 'tinypack', '1.0', 'word = "one"');
+  await using s = await stage(['--wheelhouse', wheels.path, '--jobs', '2']);
+  const training = `import tinypack\nopen(out + "/word", "w").write(tinypack.word)`;
+  const jobs = [await s.submit(training, {}, asking('tinypack')), await s.submit(training, {}, asking('tinypack'))];
+  for (const job of jobs) assert.equal(s.file(await s.ended(job), 'word'), 'one', job.failure?.message);
+  assert.deepEqual(
+    (await readdir(s.scripts.cache)).filter((name) => name.endsWith('.part')),
+    [],
+  );
+  assert.deepEqual(await leftovers(s), []);
+});

@@ -62,7 +62,7 @@ for (const [name, text] of Object.entries(programs)) {
     command: ['/usr/bin/python3', '-c', text],
     uid: 65_534,
     network: false,
-    gpus: 0,
+    gpus: [],
     limits,
     watched: [out],
     graceMs: 3000,

@@ -186,7 +186,7 @@ async function inSandbox(
     command: [environment.python, ...command],
     uid,
     network,
-    gpus: 0,
+    gpus: [],
     limits: { ...limits, diskBytes: Math.max(limits.diskBytes, environmentBytes) },
     watched: [mount.from],
   };

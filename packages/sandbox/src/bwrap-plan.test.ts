@@ -18,7 +18,7 @@ const plan: SandboxPlan = {
   command: ['/usr/bin/python3', '-m', 'model.training'],
   uid: 1_900_000_001,
   network: false,
-  gpus: 0,
+  gpus: [],
   tmpBytes: 1000,
   rlimits: { processes: 64, fileBytes: 5000 },
 };
@@ -82,9 +82,9 @@ const rows: [string, string, RegExp, boolean][] = [
   ],
   ['no GPU unless asked for', text(root), /nvidia/, false],
   [
-    'as many GPUs as asked for',
-    text(root, { gpus: 2 }),
-    /nvidia0 .*\/dev\/nvidia1 \/dev\/nvidia1 --dev-bind-try \/dev\/nvidiactl/,
+    'the GPUs that are its own',
+    text(root, { gpus: [1, 3] }),
+    /nvidia1 .*\/dev\/nvidia3 \/dev\/nvidia3 --dev-bind-try \/dev\/nvidiactl/,
     true,
   ],
   ['the filter', text(root), /--seccomp 4/, true],

@@ -25,8 +25,8 @@ export interface SandboxPlan {
   /** User and group inside; where root makes the sandbox, outside as well. */
   readonly uid: number;
   readonly network: boolean;
-  /** How many may be seen. */
-  readonly gpus: number;
+  /** Numbers of those that may be seen. */
+  readonly gpus: readonly number[];
   readonly tmpBytes: number;
   /** Of the inner process and each of its children. */
   readonly rlimits: {
@@ -127,9 +127,9 @@ function fileSystem({ system }: HostLayout, { network, gpus, tmpBytes }: Sandbox
     '0777',
     '--dir',
     home,
-    ...readOnly(gpus > 0 ? '/sys' : '/sys/devices/system/cpu'),
-    ...(gpus > 0
-      ? [...Array.from({ length: gpus }, (_, i) => `nvidia${i}`), ...gpuDevices].flatMap((name) => [
+    ...readOnly(gpus.length > 0 ? '/sys' : '/sys/devices/system/cpu'),
+    ...(gpus.length > 0
+      ? [...gpus.map((number) => `nvidia${number}`), ...gpuDevices].flatMap((name) => [
           '--dev-bind-try',
           `/dev/${name}`,
           `/dev/${name}`,

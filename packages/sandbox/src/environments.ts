@@ -165,7 +165,7 @@ async function starts(
       command: [python, '-c', 'import json, ssl, ctypes'],
       uid: uidFor(sandboxes.host, name),
       network: false,
-      gpus: 0,
+      gpus: [],
       limits,
       watched: [],
       graceMs: 0,

@@ -54,7 +54,7 @@ async function tried(sandboxes: Sandboxes, clock: Clock, signal: AbortSignal): P
       command: ['/usr/bin/true'],
       uid: uidFor(sandboxes.host, name),
       network: false,
-      gpus: 0,
+      gpus: [],
       limits: { memoryBytes: 256 * 2 ** 20, processes: 64, cpus: 1, diskBytes: 16 * 2 ** 20 },
       watched: [],
       graceMs: 0,

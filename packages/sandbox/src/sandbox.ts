@@ -36,7 +36,8 @@ export interface SandboxTask {
   readonly command: readonly string[];
   readonly uid: number;
   readonly network: boolean;
-  readonly gpus: number;
+  /** Numbers of those that it may use. */
+  readonly gpus: readonly number[];
   readonly limits: SandboxLimits;
   /** Folders on this computer that it may write to. */
   readonly watched: readonly string[];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { SandboxEnd } from './sandbox.ts';
-import { newsIn, scriptCommand, scriptEnv, scriptFailure } from './script.ts';
+import { gpusFor, newsIn, scriptCommand, scriptEnv, scriptFailure } from './script.ts';
 import { refusal, uidFor } from './probe.ts';
 
 const limits = { memoryBytes: 512 * 2 ** 20, diskBytes: 32 * 2 ** 20, processes: 64, cpus: 2.5 };
@@ -63,11 +63,22 @@ test('a script is called by contract; its values are no words of a shell', () =>
   ]);
 });
 test('GPUs and packages show in the environment of a script', () => {
-  const env = scriptEnv({ env: { X: '1' }, gpus: 2, limits, packages: '/somewhere' });
+  const env = scriptEnv({ env: { X: '1' }, gpus: [2, 5], limits, packages: '/somewhere' });
   assert.deepEqual([env['CUDA_VISIBLE_DEVICES'], env['OMP_NUM_THREADS'], env['X']], ['0,1', '2', '1']);
   assert.match(env['PATH'] ?? '', /^\/job\/env\/bin:/);
-  assert.ok(!('CUDA_VISIBLE_DEVICES' in scriptEnv({ env: {}, gpus: 0, limits, packages: undefined })));
+  assert.ok(!('CUDA_VISIBLE_DEVICES' in scriptEnv({ env: {}, gpus: [], limits, packages: undefined })));
 });
+
+const gpus: [number, string | undefined, number[]][] = [
+  [0, undefined, []],
+  [2, undefined, [0, 1]],
+  [1, '3,5', [3]],
+  [2, '3,5', [3, 5]],
+  [1, 'GPU-8932f937', [0]],
+];
+for (const [count, visible, wanted] of gpus) {
+  test(`${count} GPUs of ${visible ?? 'all'}`, () => assert.deepEqual(gpusFor(count, visible), wanted));
+}
 
 const refusals: [string, RegExp][] = [
   ['bubblewrap (bwrap) is not installed', /Install it \(Debian: apt-get install bubblewrap\)/],

@@ -25,7 +25,8 @@ export interface ScriptRun {
   readonly env: Readonly<Record<string, string>>;
   readonly limits: SandboxLimits;
   readonly network: boolean;
-  readonly gpus: number;
+  /** Numbers of those that it may use. */
+  readonly gpus: readonly number[];
   /** For this run alone; removed by whoever made it. */
   readonly folder: string;
   readonly name: string;
@@ -49,7 +50,7 @@ const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 export function describeRun({ sandboxes, environment, limits, network, gpus }: ScriptRun): string {
   const { memoryBytes, processes, cpus, diskBytes } = limits;
   const amount = `${mib(memoryBytes)} of memory, ${processes} processes, ${cpus} CPU${cpus === 1 ? '' : 's'}, ${mib(diskBytes)} of disk`;
-  const graphics = gpus > 0 ? `, ${gpus} GPU${gpus === 1 ? '' : 's'}` : '';
+  const graphics = gpus.length > 0 ? `, ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}` : '';
   return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}. ${environment.description}.`;
 }
 
@@ -68,7 +69,8 @@ export const scriptCommand = (
 
 /** Everything a script finds in its environment. */
 export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'packages'>): Record<string, string> {
-  const devices = Array.from({ length: run.gpus }, (_, i) => String(i)).join(',');
+  // Those that can be seen are counted from 0, whatever their numbers are outside.
+  const devices = [...run.gpus.keys()].join(',');
   return {
     PATH: `${run.packages === undefined ? '' : `${inside.packages}/bin:`}/usr/local/bin:/usr/bin:/bin`,
     HOME: home,
@@ -77,7 +79,7 @@ export function scriptEnv(run: Pick<ScriptRun, 'env' | 'gpus' | 'limits' | 'pack
     PYTHONUNBUFFERED: '1',
     PYTHONPATH: inside.source,
     OMP_NUM_THREADS: String(Math.max(1, Math.floor(run.limits.cpus))),
-    ...(run.gpus > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
+    ...(run.gpus.length > 0 ? { CUDA_VISIBLE_DEVICES: devices } : {}),
     ...run.env,
   };
 }
@@ -193,4 +195,10 @@ export function newsIn(line: string): ScriptNews | undefined {
     ...(progress !== undefined && progress >= 0 && progress <= 1 ? { progress } : {}),
     ...(eta !== undefined && eta >= 0 ? { etaSeconds: eta } : {}),
   };
+}
+
+/** The first ones of those that an engine or the operator left us in CUDA_VISIBLE_DEVICES; else of all. */
+export function gpusFor(count: number, visible: string | undefined): number[] {
+  const known = /^\d+(,\d+)*$/.test(visible ?? '') ? (visible ?? '').split(',').map(Number) : undefined;
+  return known ? known.slice(0, count) : Array.from({ length: count }, (_, number) => number);
 }

@@ -11,7 +11,7 @@ import { openSandboxes } from './probe.ts';
 import { removeTree } from './removal.ts';
 import { resultFiles } from './result-files.ts';
 import type { Sandboxes } from './sandbox.ts';
-import { describeRun, runScript, scriptFailure, type ScriptRun } from './script.ts';
+import { describeRun, gpusFor, runScript, scriptFailure, type ScriptRun } from './script.ts';
 
 export interface LocalTest {
   /** Of the script: setup.py or pyproject.toml, and model/training.py. */
@@ -231,7 +231,7 @@ async function runOf(
     arguments: test.args,
     env: {},
     network: test.network ?? false,
-    gpus: test.gpus ?? 0,
+    gpus: gpusFor(test.gpus ?? 0, test.env['CUDA_VISIBLE_DEVICES']),
   };
 }
 

@@ -72,7 +72,10 @@ test('the example trains, its result lies in the folder asked for, its source st
 test('the example that needs nothing but Python', async () => {
   await using folder = await tempFolder();
   const root = await dataset(folder);
-  const { result, lines } = tried(folder, root, { folder: path.join(example, '../training-script'), pythons: '/usr/bin/python3' });
+  const { result, lines } = tried(folder, root, {
+    folder: path.join(example, '../training-script'),
+    pythons: '/usr/bin/python3',
+  });
   assert.deepEqual((await result).files, ['labels.txt', 'model.json']);
   assert.ok(lines.includes('out {"progress": 1.0}'), lines.join('\n'));
 });

@@ -8,7 +8,7 @@ import { retry, type Clock, type Secret } from '@platform/kit';
 import { unpackScriptArchive } from '@platform/sandbox/archive';
 import { prepareEnvironment } from '@platform/sandbox/build';
 import type { Environment } from '@platform/sandbox/environments';
-import { describeRun, newsIn, runScript, scriptFailure, type ScriptRun } from '@platform/sandbox/script';
+import { describeRun, gpusFor, newsIn, runScript, scriptFailure, type ScriptRun } from '@platform/sandbox/script';
 import type { Event } from '../attempt-life.ts';
 import type { Blobs } from '../cloud/blobs.ts';
 import { isPassing } from '../cloud/queue.ts';
@@ -104,7 +104,7 @@ export class ScriptWork {
         ...(credentials === undefined ? {} : { API_KEY_ID: credentials.id, API_KEY: credentials.key.reveal() }),
       },
       network: this.#scripts.options.network,
-      gpus: spec.limits.gpus ?? 0,
+      gpus: gpusFor(spec.limits.gpus ?? 0, process.env['CUDA_VISIBLE_DEVICES']),
       onLine: (stream, line) => this.#hear(stream, line),
     };
     reporter.line('info', describeRun(run));
