@@ -8,7 +8,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import * as fc from 'fast-check';
-import { type Burst, bursts, Crew } from '../src/job-crew.ts';
+import { type Burst, bursts } from '../src/job-calls.ts';
+import { Crew } from '../src/job-crew.ts';
 import { JobLab } from '../src/job-lab.ts';
 
 const seconds = Number(process.env['PLATFORM_JOBS_SECONDS'] ?? 12);
