@@ -30,33 +30,44 @@ export function averagePrecision(judged: readonly Judged[], k: number): number {
 const f1Of = (hits: number, wrong: number, missed: number): number =>
   hits === 0 ? 0 : (2 * hits) / (2 * hits + wrong + missed);
 
-/** Thresholds that are tried: those nearest to a half first, so that they win where the F1 is the same. */
-const candidates = Array.from({ length: 97 }, (_, i) => (i + 2) / 100).toSorted(
-  (a, b) => Math.abs(a - 0.5) - Math.abs(b - 0.5),
-);
+/** Thresholds that are tried, in hundredths. */
+const candidates = Array.from({ length: 97 }, (_, i) => i + 2);
 /**
  * Pictures with the label that all labels together stand for when the threshold of one is chosen: a label with few
  * validation pictures gets about the threshold that is best for all, one with many its own.
  */
 const borrowed = 8;
 
-/** From which probability on each label counts as there, for the best F1 on these pictures. */
+/**
+ * From which probability on each label counts as there, for the best F1 on these pictures. Where many thresholds do
+ * equally well, the one in their middle: new pictures are a little different on either side.
+ */
 export function thresholdsOf(judged: readonly Judged[], classes: number): number[] {
-  const best = Array.from({ length: classes }, () => ({ f1: -1, threshold: 0.5 }));
   const present = judged.reduce((sum, one) => sum + one.classes.length, 0);
-  for (const threshold of candidates) {
+  const share = present === 0 ? 0 : borrowed / present;
+  const scores = candidates.map((hundredths) => {
     const own = countsOf(
       judged,
-      best.map(() => threshold),
+      Array.from({ length: classes }, () => hundredths / 100),
     );
     const all = sumOf(own);
-    const share = present === 0 ? 0 : borrowed / present;
-    for (const [k, { hits, wrong, missed }] of own.entries()) {
-      const f1 = f1Of(hits + share * all.hits, wrong + share * all.wrong, missed + share * all.missed);
-      if (f1 > (best[k]?.f1 ?? 0) + 1e-9) best[k] = { f1, threshold };
-    }
+    return own.map(({ hits, wrong, missed }) =>
+      f1Of(hits + share * all.hits, wrong + share * all.wrong, missed + share * all.missed),
+    );
+  });
+  return Array.from({ length: classes }, (_, k) => middleOfBest(scores.map((of) => of[k] ?? 0)));
+}
+
+/** Of the longest run of candidates with the best score; a half where none scores. */
+function middleOfBest(scores: readonly number[]): number {
+  const best = Math.max(...scores);
+  if (best === 0) return 0.5;
+  let [length, end, run] = [0, 0, 0];
+  for (const [i, score] of scores.entries()) {
+    run = score > best - 1e-9 ? run + 1 : 0;
+    if (run > length) [length, end] = [run, i];
   }
-  return best.map(({ threshold }) => threshold);
+  return Math.round(((candidates[end - length + 1] ?? 50) + (candidates[end] ?? 50)) / 2) / 100;
 }
 
 /** Classes whose probability reaches their threshold. */

@@ -37,6 +37,9 @@ const looks: Looks = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
 /** A linear head on frozen features has nothing to learn from stranger views. */
 const mild: Looks = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };
 
+/** A view that is to teach several labels has to hold what each of them names. */
+const mostOfIt = 0.75;
+
 const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   recipe: 'auto',
   batch: 8,
@@ -64,7 +67,12 @@ export type Wish = Omit<Recipe, 'side' | 'epochs'> & { side: number | undefined;
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
 export function wishOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { wish: Wish; unknown: string[] } {
   const unknown: string[] = [];
-  const wish: Wish = { ...standard, task: taskOf(job.kind), side: undefined, epochs: undefined };
+  const task = taskOf(job.kind);
+  const wish: Wish = { ...standard, task, side: undefined, epochs: undefined };
+  if (task === 'multi_label_classification') {
+    wish.views = { ...wish.views, area: mostOfIt };
+    wish.probeLook = { ...wish.probeLook, area: mostOfIt };
+  }
   const wanted = Object.entries(job.arguments);
   if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
   for (const [key, value] of wanted) {
