@@ -8,7 +8,7 @@ export function errorDocs(): string {
   return [
     '# Errors',
     '',
-    'Generated from `packages/contract/src/error-table.ts` by `npm run gen`.',
+    'Generated from `packages/contract/src/error-rows-*.ts` by `npm run gen`.',
     '',
     'Every failure that a person or a program may see. RPCs carry the code as `reason` of `google.rpc.ErrorInfo` (domain `platform`) in the status details,',
     'with the sentence and the remedy in its metadata; the message begins with the code. Plain HTTP routes answer JSON with `code`, `message`, `remedy`.',

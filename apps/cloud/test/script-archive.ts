@@ -1,7 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import tar, { type Headers } from 'tar-stream';
+import tar from 'tar-stream';
 
-export type Entry = Partial<Headers> & { name: string; text?: string };
+type Header = Parameters<tar.Pack['entry']>[0];
+export type Entry = Header & { text?: string };
 
 /** A training script that can be unpacked; the texts tell versions apart. */
 export const scriptEntries = (text = 'print(1)'): Entry[] => [
@@ -13,7 +14,7 @@ export const scriptEntries = (text = 'print(1)'): Entry[] => [
 /** A .tar.gz of what is given, however bad. */
 export async function archiveOf(entries: readonly Entry[]): Promise<Buffer> {
   const pack = tar.pack();
-  for (const { text = '', ...header } of entries) pack.entry(header as Headers, text);
+  for (const { text = '', ...header } of entries) pack.entry(header, text);
   pack.finalize();
   const chunks: Buffer[] = [];
   for await (const chunk of pack) chunks.push(chunk as Buffer);

@@ -262,7 +262,7 @@ function transports(on: TestServer, token: string | undefined): [name: string, t
   const interceptors = token === undefined ? [] : [bearer(token)];
   const renamed = ((next) => (request) => {
     const url = request.url.replace('/platform.', '/viam.');
-    return next({ ...request, url } as typeof request);
+    return next({ ...request, url });
   }) satisfies ReturnType<typeof bearer>;
   return [[], [renamed]].flatMap((names): [string, Transport][] => {
     const options = { baseUrl: on.url, interceptors: [...interceptors, ...names] };

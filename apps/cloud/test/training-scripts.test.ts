@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import type { JsonObject } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
@@ -250,7 +249,7 @@ async function allowed(w: Awaited<ReturnType<typeof world>>, token: string, job:
     for (const method of service.methods) {
       const ids = [job.id, datasetId, on.orgId, partId, on.server.firstRun.apiKeyId];
       for (const id of ids) {
-        const request = requestFor(method.input, things, id) as JsonObject;
+        const request = requestFor(method.input, things, id);
         const end = await failure(callAs(transport, method, request));
         if (end !== 'PermissionDenied PERMISSION_DENIED') found.add(`${service.typeName}/${method.name}`);
       }

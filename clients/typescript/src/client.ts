@@ -12,10 +12,10 @@ import { SessionService } from '@platform/contract/gen/platform/session/v1/sessi
 import { Connection, type PlatformClientOptions } from './connection.ts';
 import { DataClient } from './data.ts';
 import { DatasetClient } from './dataset.ts';
-import { ModelClient } from './models.ts';
+import { ModelClient } from './model-client.ts';
 import { Packages } from './packages.ts';
 import { ReleaseClient } from './release.ts';
-import { TrainingScriptClient } from './scripts.ts';
+import { TrainingScriptClient } from './script-client.ts';
 import { MlTrainingClient } from './training.ts';
 
 /** One caller of one server. All calls reject with PlatformApiError. */

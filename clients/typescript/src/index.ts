@@ -4,10 +4,10 @@ export type { Box, DataClient, Filter, Page, Picture, UploadManyOptions, UploadO
 export type { DatasetClient } from './dataset.ts';
 export type { DownloadOptions } from './download.ts';
 export { PlatformApiError } from './errors.ts';
-export type { ModelClient } from './models.ts';
+export type { ModelClient } from './model-client.ts';
 export type { PackageVersion } from './packages.ts';
 export type { ReleaseClient, ReleaseFile } from './release.ts';
-export type { ScriptUploadOptions, TrainingScriptClient } from './scripts.ts';
+export type { ScriptUploadOptions, TrainingScriptClient } from './script-client.ts';
 export {
   type CustomSubmitOptions,
   type FollowOptions,

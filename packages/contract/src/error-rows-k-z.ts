@@ -1,0 +1,273 @@
+import type { ErrorRow } from './error-row.ts';
+
+/** Rows of the error table from K to Z, alphabetical. */
+export const errorsKToZ = {
+  KEY_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no API key[ {keyId}].',
+    remedy: 'Check the key ID; keys of other organizations are not visible.',
+  },
+  LABELS_AMBIGUOUS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Every labelled picture carries several of the requested labels[ ({count} pictures)].',
+    remedy: 'Give each picture one of the labels, or train a multi-label model.',
+  },
+  LEASE_LOST: {
+    rpc: 'aborted',
+    retry: 'never',
+    message: 'Attempt[ {attempt}] of the training job[ {jobId}] no longer belongs to this runner.',
+    remedy: 'Nothing: the runner drops the attempt; another attempt goes on.',
+  },
+  LOCATION_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no location[ {locationId}].',
+    remedy: 'Check location_id; locations of other organizations are not visible.',
+  },
+  MACHINE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no machine[ {machineId}].',
+    remedy: 'Check the machine ID; machines of other organizations are not visible.',
+  },
+  MESSAGE_TOO_LARGE: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The message is larger than the limit of {limitBytes} bytes.',
+    remedy: 'Send less at once, or upload the file as a stream.',
+  },
+  MODEL_UNUSABLE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The model {name} cannot be run[: {problem}].',
+    remedy: 'Train or publish a version with the documented inputs and outputs; the one used before keeps running.',
+  },
+  MODEL_VERSION_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'Version {modelVersion} of model {modelName} was used before[, by job {jobId}].',
+    remedy:
+      'Choose a model_version never used for this model; versions of failed and deleted jobs count too. If a submit of yours got no answer, look at that job first.',
+  },
+  NAME_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'The name "{name}" is taken[ by another {kind}].',
+    remedy: 'Choose another name.',
+  },
+  NOT_AUTHENTICATED: {
+    rpc: 'unauthenticated',
+    retry: 'never',
+    message: 'The call carries no valid token[: {problem}].',
+    remedy: 'Authenticate with an API key, or sign in again.',
+  },
+  NOT_OWNER: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'This needs the owner role in the organization[ {organizationId}].',
+    remedy: 'Use an API key with organization owner permission.',
+  },
+  OFFLINE: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The server[ {url}] cannot be reached[: {problem}].',
+    remedy: 'Check the address and the network; the call is tried again where that is safe.',
+  },
+  ORGANIZATION_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no organization[ {organizationId}].',
+    remedy: 'Check organization_id; other organizations are not visible.',
+  },
+  OUT_OF_MEMORY: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'The training used {usedMib} MiB of memory; its limit is {limitMib} MiB.',
+    remedy: 'Train with smaller pictures (argument side), or raise the memory limit of the job.',
+  },
+  PACKAGE_CORRUPT: {
+    rpc: 'data_loss',
+    retry: 'never',
+    message: 'The package {packageId} in version {version} cannot be used[: {problem}].',
+    remedy: 'Publish it again under a new version; the version used before stays in place.',
+  },
+  PACKAGE_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message:
+      'Version {version} of package {packageId} is in the configuration of {count} machine(s)[, for example {machine}].',
+    remedy: 'Take it out of these configurations, or put another version there, and delete it then.',
+  },
+  PACKAGE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no package[ {packageId}][ in version {version}].',
+    remedy: 'Check ID and version; packages of other organizations are not visible.',
+  },
+  PART_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no machine part[ {partId}].',
+    remedy: 'Check the part ID; parts of other organizations are not visible.',
+  },
+  PERMISSION_DENIED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The caller may not do this[ to {resource}].',
+    remedy: 'Use a key that covers this resource.',
+  },
+  PORT_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Port {port} is in use by another program.',
+    remedy: 'Stop that program, or choose another port with --port (0: any free one).',
+  },
+  RANGE_NOT_SATISFIABLE: {
+    rpc: 'out_of_range',
+    retry: 'never',
+    message: 'The range[ {range}] lies outside of the file[ of {sizeBytes} bytes].',
+    remedy: 'Ask for a range inside of the file, or for the whole of it.',
+  },
+  REGISTRY_ITEM_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no registry item[ {itemId}].',
+    remedy: 'Check item_id (<namespace>:<name>); private items of other organizations are not visible.',
+  },
+  RELEASE_EXISTS: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: '{name} {version} for {platform} was published with other bytes.',
+    remedy: 'A release never changes: publish under a new version.',
+  },
+  RELEASE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no release {name}[ {version}][ for {platform}].',
+    remedy: 'Publish that version for this platform, or choose one that exists.',
+  },
+  RESOURCE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'The machine runs no {kind}[ named {name}].',
+    remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
+  },
+  RUNNER_STOPPED: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The runner was shut down while it ran the job.',
+    remedy: 'Nothing: the job goes back to the queue and is tried again.',
+  },
+  SANDBOX_UNAVAILABLE: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'This computer cannot run training scripts in a sandbox: {problem}.',
+    remedy: 'Install bubblewrap (Debian: apt-get install bubblewrap), allow it to make its sandbox, and start again.',
+  },
+  SCRIPTS_NOT_OFFERED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'No runner of the organization can run training scripts[: {problem}].',
+    remedy: 'Start a runner that can, or mend what keeps the runner from it; the list of runners says what that is.',
+  },
+  SCRIPT_ARCHIVE_INVALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The archive of the training script cannot be used: {problem}[ (entry "{entry}")].',
+    remedy:
+      'Pack a .tar.gz of regular files with setup.py (or pyproject.toml) and model/training.py, at the top or in one top folder.',
+  },
+  SCRIPT_BUILD_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The packages that the training script depends on could not be installed[: {problem}].',
+    remedy:
+      'See the log of the job for the words of pip. Choose a container that has them, or ask who runs the runner for --wheelhouse or --pip-index-url.',
+  },
+  SCRIPT_DISK_LIMIT: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The training script wrote more than it may: {used}; the limit is {limit}.',
+    remedy: 'Write less to the output folder and to /tmp, or raise the disk limit of the job.',
+  },
+  SCRIPT_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The training script failed: {problem}.',
+    remedy: 'See the log of the job for the cause, correct the script and upload it as a new version.',
+  },
+  SCRIPT_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no training script[ {registryItemId}][ in version {version}].',
+    remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
+  },
+  SIGN_IN_LINK_INVALID: {
+    rpc: 'unauthenticated',
+    retry: 'never',
+    message: 'The sign-in link was used before or is too old.',
+    remedy: 'Make a new one: `platform sign-in`.',
+  },
+  TOKEN_EXPIRED: {
+    rpc: 'unauthenticated',
+    retry: 'now',
+    message: 'The token is no longer valid.',
+    remedy: 'Authenticate again; clients of ours do that by themselves.',
+  },
+  TOO_FEW_BOXES: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Label "{label}" has {count} bounding boxes; at least {limit} are needed[. Boxes per label: {counts}].',
+    remedy: 'Draw more boxes with this label, or leave the label out.',
+  },
+  TOO_FEW_LABELS: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'This model type needs at least {limit} label(s) that occur[; there are {count}][: {counts}].',
+    remedy: 'Name more labels in tags and label pictures with them.',
+  },
+  TOO_FEW_PICTURES: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Label "{label}" has {count} pictures; at least {limit} are needed[. Pictures per label: {counts}].',
+    remedy: 'Add pictures with this label, or leave the label out.',
+  },
+  TOO_MANY_REQUESTS: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'There are too many calls at once[: {limit}].',
+    remedy: 'Wait a moment and try again.',
+  },
+  TOO_MANY_UNLABELED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{count} pictures carry none of the requested labels; with {total} labels in all at most {limit} may.',
+    remedy: 'Label them, name their labels in tags, or take them out of the dataset.',
+  },
+  TRAINER_FAILED: {
+    rpc: 'internal',
+    retry: 'later',
+    message: 'The trainer failed[: {problem}].',
+    remedy: 'See the log of the job for the cause.',
+  },
+  TRAINING_JOB_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no training job[ {jobId}].',
+    remedy: 'Check the id; jobs of other organizations are not visible.',
+  },
+  TRAINING_TIMED_OUT: {
+    rpc: 'deadline_exceeded',
+    retry: 'never',
+    message: 'The training took longer than its limit[ of {limitSeconds} s].',
+    remedy: 'Train on fewer pictures or for fewer epochs, or raise the time limit of the job.',
+  },
+  UNSUPPORTED: {
+    rpc: 'unimplemented',
+    retry: 'never',
+    message: 'This server does not offer {what}.',
+    remedy: 'Use a newer server, or do without.',
+  },
+} as const satisfies Record<string, ErrorRow>;
