@@ -1,5 +1,7 @@
 /** Real all the way: server with database, runner as it is shipped, Slurm of Debian's packages, the built-in trainer. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { createPlatformClient, ModelType, type PlatformClient, TrainingStatus } from '@platform/client';
@@ -13,7 +15,12 @@ import { checkout, cleanEnv } from '../src/up-process.ts';
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
 /** Joined as a person joins one: an address and one token. */
-const startRunner = (cloud: CloudProcess, slurm: SlurmCluster, folder: TempFolder): Promise<ProcessGroup> =>
+const startRunner = (
+  cloud: CloudProcess,
+  slurm: SlurmCluster,
+  folder: TempFolder,
+  ...more: string[]
+): Promise<ProcessGroup> =>
   spawnGroup({
     command: process.execPath,
     args: [
@@ -24,6 +31,7 @@ const startRunner = (cloud: CloudProcess, slurm: SlurmCluster, folder: TempFolde
       `--folder=${folder.path}`,
       '--engine-poll-seconds=2',
       '--engine-cpus=2',
+      ...more,
     ],
     env: cleanEnv({ PLATFORM_RUNNER_TOKEN: `${cloud.ready.runner_key_id}:${cloud.ready.runner_key}` }),
     cwd: checkout,
@@ -146,5 +154,65 @@ test('jobs of a server run on Slurm: waits, trains, delivers; canceled in the qu
   } finally {
     await runner.stop({ termMs: 20_000 });
     process.stderr.write(`the whole story on Slurm took ${Math.round((systemClock.now() - began) / 1000)} s\n`);
+  }
+});
+
+const script = `
+import argparse, os, sys
+parser = argparse.ArgumentParser()
+for name in ('--dataset_file', '--model_output_directory', '--code'):
+    parser.add_argument(name)
+given = parser.parse_args()
+print('gpu', os.environ.get('CUDA_VISIBLE_DEVICES', 'none'), flush=True)
+print('lines', len(open(given.dataset_file).readlines()), flush=True)
+if given.code != '0':
+    print('this goes wrong', file=sys.stderr)
+    sys.exit(int(given.code))
+with open(os.path.join(given.model_output_directory, 'model.onnx'), 'w') as file:
+    file.write('m')
+`;
+
+test('a training script on Slurm: in its sandbox, with the GPU that it asks for; its exit code is its failure', async () => {
+  await using cloud = await startCloud();
+  await using slurm = await startSlurm();
+  await using folder = await tempFolder();
+  const { url, org_id: organizationId, api_key_id: authEntity, api_key: payload } = cloud.ready;
+  const client = createPlatformClient({ baseUrl: url, credentials: { type: 'api-key', authEntity, payload } });
+  const training = client.mlTrainingClient;
+  const datasetId = await makeDataset(client, organizationId);
+  await mkdir(folder.file('script', 'model'), { recursive: true });
+  await writeFile(folder.file('script', 'setup.py'), 'from setuptools import setup\nsetup(name="x", version="1")\n');
+  await writeFile(folder.file('script', 'model', 'training.py'), script);
+  const archive = execFileSync('tar', ['-C', folder.file('script'), '-cz', '.']);
+  await client.trainingScriptClient.uploadTrainingScript(organizationId, 'asks', new Uint8Array(archive));
+  const runner = await startRunner(cloud, slurm, folder, '--engine-gpus=1', '--script-python=py:3.11=/usr/bin/python3');
+  try {
+    await until('the container is known', async () =>
+      (await training.listSupportedContainers()).find(({ key }) => key === 'py:3.11'),
+    );
+    const submit = (version: string, code: string): Promise<string> =>
+      training.submitCustomTrainingJob(
+        organizationId,
+        datasetId,
+        `${organizationId}:asks`,
+        'latest',
+        'm',
+        version,
+        { code },
+        {
+          containerVersion: 'py:3.11',
+          resources: { gpus: 1 },
+        },
+      );
+    const good = await submit('1', '0');
+    const done = await training.waitForTrainingJob(good);
+    const lines = (await training.getTrainingJobLogs(good)).map(({ message }) => message);
+    assert.equal(done.status, TrainingStatus.COMPLETED, `${JSON.stringify(done.errorStatus)}\n${lines.join('\n')}`);
+    assert.ok(lines.includes('lines 24') && lines.includes('gpu 0'), lines.join('\n'));
+    const failed = await training.waitForTrainingJob(await submit('2', '3'));
+    assert.deepEqual([failed.status, failed.cause, failed.attempt], [TrainingStatus.FAILED, 'script', 1]);
+    assert.match(failed.errorStatus?.message ?? '', /exit code 3.*this goes wrong/s);
+  } finally {
+    await runner.stop({ termMs: 20_000 });
   }
 });

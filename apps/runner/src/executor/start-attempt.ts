@@ -40,7 +40,8 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
     const cacheFolder = path.join(folder, 'cache');
     // Looking for a sandbox takes a moment that other jobs need not spend.
     const isScript = job.spec?.['kind'] === 'custom';
-    const where = { root: folder, url, clock, log };
+    // Its own root: attempts beside it on this computer have sandboxes of their own.
+    const where = { root, url, clock, log };
     const scripts = isScript ? await openScripts(given.scripts, where, signal) : { because: '' };
     const place = { root, cacheFolder, url, queue, session, trainers, scripts, clock, log };
     await runAttempt(makeWorkshop({ ...given, graceMs }, place), job, signal);
