@@ -206,13 +206,14 @@ async function trains({ page, ready, mark }: Desk): Promise<void> {
   await checkPage(page, 'dataset');
 
   await link(page, 'Train a model').click();
-  await page.getByRole('checkbox', { name: 'balloon' }).uncheck();
+  await page.getByRole('heading', { name: 'Train a model' }).waitFor();
+  await page.getByRole('checkbox', { name: /^balloon/ }).uncheck();
   await page.getByLabel('Model name').fill('not a name');
   await button(page, 'Start training').click();
   await page.getByText('Choose at least 2 labels.').waitFor();
   await page.getByText('Use letters, digits').waitFor();
   await checkPage(page, 'submit');
-  await page.getByRole('checkbox', { name: 'balloon' }).check();
+  await page.getByRole('checkbox', { name: /^balloon/ }).check();
   await page.getByLabel('Model name').fill(`things-${mark}`);
   await page.getByLabel('Model version').fill('one');
   await button(page, 'Start training').click();

@@ -51,11 +51,13 @@ const versionJson = (one: Package): Record<string, unknown> => ({
   metadata: one.info?.metadata ?? {},
 });
 
-/** What the registry knows about where a version comes from, as names and values. */
-function lineageText(metadata: JsonObject | undefined): [string, string][] {
-  return Object.entries(metadata ?? {}).flatMap(([key, value]): [string, string][] =>
-    typeof value === 'string' || typeof value === 'number' ? [[key.replaceAll('_', ' '), String(value)]] : [],
-  );
+/** What the registry knows about a version and where it comes from, as names and values. */
+function metadataText(metadata: JsonObject | undefined): [string, string][] {
+  return Object.entries(metadata ?? {}).flatMap(([key, value]): [string, string][] => {
+    if (typeof value === 'string' || typeof value === 'number') return [[key.replaceAll('_', ' '), String(value)]];
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return key === 'lineage' && isObject ? metadataText(value) : [];
+  });
 }
 
 export function modelCommands(program: Command, run: Run): void {
@@ -129,7 +131,7 @@ export function modelCommands(program: Command, run: Run): void {
             ['version', found.info?.version ?? ''],
             ['description', item.description],
             ['created', isoTime(found.createdOn)],
-            ...lineageText(found.info?.metadata),
+            ...metadataText(found.info?.metadata),
             ['sha256', found.checksum],
             ['id', item.itemId],
           ]),

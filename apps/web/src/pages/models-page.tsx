@@ -10,7 +10,7 @@ import { ModelIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { modelsAmong, originsAmong, versionKey } from '../view/registry.ts';
+import { modelsAmong, scoresAmong } from '../view/registry.ts';
 import type { ModelOrigin, ModelVersion } from '../view/registry.ts';
 import { visibilityTexts } from '../view/scripts.ts';
 import { bytes, counted } from '../view/quantities.ts';
@@ -41,7 +41,7 @@ export function ModelsPage() {
   const [shown, setShown] = useState<ModelVersion>();
   const [edited, setEdited] = useState<RegistryItem>();
   const models = list.data && modelsAmong(list.data.packages);
-  const origins = originsAmong(jobs.data?.jobs ?? []);
+  const scores = scoresAmong(jobs.data?.jobs ?? []);
   const itemOf = (name: string): RegistryItem | undefined => registry.data?.items.find((item) => item.name === name);
   const close = (): void => {
     setEdited(undefined);
@@ -103,7 +103,7 @@ export function ModelsPage() {
                     {bytes(version.sizeBytes)}
                   </td>
                   <td data-label="Made from">
-                    <Origin origin={origins.get(versionKey(version.name, version.version))} />
+                    <Origin origin={version.origin} score={scores.get(version.origin?.jobId ?? '')} />
                   </td>
                   <td data-label="Published">
                     <Ago at={version.created} />
@@ -140,7 +140,7 @@ const ItemWords = ({ item, onEdit }: { item: RegistryItem | undefined; onEdit: (
   );
 
 /** The job that made a version, and what it learned from. */
-const Origin = ({ origin }: { origin: ModelOrigin | undefined }) =>
+const Origin = ({ origin, score }: { origin: ModelOrigin | undefined; score: string | undefined }) =>
   origin ? (
     <span className="row row-tight">
       <Link to="/training/$jobId" params={{ jobId: origin.jobId }}>
@@ -150,7 +150,7 @@ const Origin = ({ origin }: { origin: ModelOrigin | undefined }) =>
         dataset
       </Link>
       {origin.script !== '' && <span className="break">script {origin.script}</span>}
-      {origin.score !== '' && <span className="soft">{origin.score}</span>}
+      {score && <span className="soft">{score}</span>}
     </span>
   ) : (
     <span className="soft">uploaded</span>

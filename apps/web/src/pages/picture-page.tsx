@@ -104,7 +104,7 @@ const middle = { xMin: 0.35, yMin: 0.35, xMax: 0.65, yMax: 0.65 };
 function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datasetId: string }) {
   const { organization } = useSession();
   const { binaryDataId } = metadata;
-  const { boxes, done, isBusy, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
+  const { boxes, done, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
   const [selected, setSelected] = useState<string>();
   const known =
     useLabelCounts(organization.organizationId, datasetId, 'boxes').data?.labels.map((one) => one.label) ?? [];
@@ -160,7 +160,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
             <button
               type="button"
               className="button button-small push"
-              disabled={done.length === 0 || isBusy}
+              disabled={done.length === 0}
               onClick={() => void undo()}
             >
               Undo
@@ -179,12 +179,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                   : 'Draw on the picture, or:'
               }
             />
-            <button
-              type="button"
-              className="button"
-              disabled={nextLabel === '' || isBusy}
-              onClick={() => void add(middle)}
-            >
+            <button type="button" className="button" disabled={nextLabel === ''} onClick={() => void add(middle)}>
               Add a box in the middle
             </button>
             {boxes.length > 0 && (

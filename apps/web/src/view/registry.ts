@@ -1,5 +1,6 @@
 import type { Package } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import type { JsonObject } from '@bufbuild/protobuf';
 import type { TrainingJobMetadata } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { msOf } from './times.ts';
 import { jobView } from './training-jobs.ts';
@@ -10,6 +11,7 @@ export interface ModelVersion {
   packageId: string;
   sizeBytes: bigint;
   created: number | undefined;
+  origin: ModelOrigin | undefined;
 }
 export interface Model {
   name: string;
@@ -23,23 +25,23 @@ export interface ModelOrigin {
   datasetId: string;
   /** "name version", empty for a built-in trainer. */
   script: string;
-  /** "accuracy 91.5 %", empty where nothing was measured. */
-  score: string;
 }
-export const versionKey = (name: string, version: string): string => `${name}\n${version}`;
 
-/** The job behind each version, by `versionKey`. */
-export const originsAmong = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, ModelOrigin> =>
+/** Undefined for what was uploaded. */
+function originOf(metadata: JsonObject | undefined): ModelOrigin | undefined {
+  const lineage = metadata?.['lineage'];
+  if (typeof lineage !== 'object' || lineage === null || Array.isArray(lineage)) return undefined;
+  const text = (key: string): string => (typeof lineage[key] === 'string' ? lineage[key] : '');
+  const script = `${text('script_id')} ${text('script_version')}`.trim();
+  return text('job_id') === '' ? undefined : { jobId: text('job_id'), datasetId: text('dataset_id'), script };
+}
+
+/** "accuracy 91.5 %" by the ID of the job. */
+export const scoresAmong = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, string> =>
   new Map(
-    jobs.map((job) => {
-      const { id, datasetId, script, score, modelName, modelVersion } = jobView(job);
-      const origin: ModelOrigin = {
-        jobId: id,
-        datasetId,
-        script: script ? `${script.itemId} ${script.version}` : '',
-        score: score ? `${score.name} ${score.value}` : '',
-      };
-      return [versionKey(modelName, modelVersion), origin] as const;
+    jobs.flatMap((job) => {
+      const { id, score } = jobView(job);
+      return score ? [[id, `${score.name} ${score.value}`] as const] : [];
     }),
   );
 
@@ -48,7 +50,16 @@ export function modelsAmong(packages: readonly Package[]): Model[] {
   const versions = packages.flatMap(({ id, info, createdOn }): ModelVersion[] => {
     if (info === undefined) return [];
     const sizeBytes = info.files.reduce((sum, file) => sum + file.size, 0n);
-    return [{ name: info.name, version: info.version, packageId: id, sizeBytes, created: msOf(createdOn) }];
+    return [
+      {
+        name: info.name,
+        version: info.version,
+        packageId: id,
+        sizeBytes,
+        created: msOf(createdOn),
+        origin: originOf(info.metadata),
+      },
+    ];
   });
   const byName = Map.groupBy(versions, ({ name }) => name);
   return [...byName]
