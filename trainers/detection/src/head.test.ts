@@ -60,7 +60,7 @@ test('the network that is delivered computes what the trained one does', async (
   const weights = someWeights();
   const image = noise('image', 96 * 96 * 3, 255);
   const { neck, deep } = await using(featureGraph(detector, 96), (session) => new Lens(session, 96).look(image));
-  const judging = headGraph(detector, weights, shape, { batch: 1, distanceWeight: 0.5, to: 'judge' });
+  const judging = headGraph(detector, weights, shape, { batch: 1, overlapWeight: 0.5, to: 'judge' });
   const feeds: Feeds = {
     ...parameters(judging),
     ...targets(1),
@@ -88,12 +88,13 @@ test('the network that is delivered computes what the trained one does', async (
 });
 
 test('gradients of the whole loss agree with finite differences', async () => {
-  const learning = headGraph(detector, someWeights(), shape, { batch: 2, distanceWeight: 0.5, to: 'learn' });
+  const learning = headGraph(detector, someWeights(), shape, { batch: 2, overlapWeight: 0.5, to: 'learn' });
   const feeds: Feeds = {
     ...parameters(learning),
     ...targets(2),
     neck: { data: noise('neck', 2 * 128 * h * h, 1), dims: [2, 128, h, h] },
     deep: { data: noise('deep', 2 * 480 * d * d, 1), dims: [2, 480, d, d] },
+    kept: { data: Float32Array.from({ length: 32 }, (_, i) => (i % 3 === 0 ? 0 : 1.5)), dims: [2, 16, 1, 1] },
   };
   await using(learning.model, async (session) => {
     const lossOf = (results: Results): number => results('loss')[0] ?? Number.NaN;

@@ -3,7 +3,7 @@
  * makes of it, and the deep features of the surroundings; it says how much a cell is the centre of a thing of each label,
  * and by how much the pretrained distances to the edges of the box are to be corrected.
  */
-import { relu, upsample } from '@platform/trainer-engine/autodiff/operations';
+import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { needed } from '@platform/trainer-engine/network/layers';
@@ -13,7 +13,7 @@ import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
-import { distanceLoss, heatmapLoss } from './loss.ts';
+import { heatmapLoss, overlapLoss } from './loss.ts';
 
 export interface Shape {
   /** Pixels of the picture. */
@@ -74,10 +74,10 @@ function headOn(
   detector: Detector,
   weights: Weights,
   shape: Shape,
-  inputs: { neck: Value; deep: Value },
+  inputs: { neck: Value; deep: Value; kept?: Value },
 ): Heads {
   const g = tape.graph;
-  const { neck, deep } = inputs;
+  const { neck, deep, kept } = inputs;
   const { taps } = detector;
   const [batch = 0, , h = 0] = neck.shape;
   const seen = new Map([[taps.neck, neck.name]]);
@@ -103,7 +103,8 @@ function headOn(
     return tape.conv(x, w, b);
   };
   const sum = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
-  const inner = relu(tape, tape.add(sum, upsample(tape, conv(deep, 'around'), upFactor)));
+  const whole = relu(tape, tape.add(sum, upsample(tape, conv(deep, 'around'), upFactor)));
+  const inner = kept ? weighted(tape, whole, kept) : whole;
   const residual = tape.add(conv(view(taps.boxView), 'edge'), conv(inner, 'correction'));
   return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '', neck };
 }
@@ -116,20 +117,21 @@ export interface HeadGraphOptions {
   batch: number;
   /** Value of a byte of the neck, per channel; absent: the neck comes as float32. */
   neckSteps?: Float32Array;
-  /** Of the distances' loss beside that of the heatmap. */
-  distanceWeight: number;
+  /** Of the boxes' loss beside that of the heatmap. */
+  overlapWeight: number;
   to: 'learn' | 'judge';
 }
 /**
  * Reads neck (uint8 [N,128,h,h] in steps of `neckSteps`, or float32), deep [N,480,S/32,S/32], heatmap [N,K,h,h],
  * distances [N,4,h,h], mask [N,1,h,h], inverse_count [1] and the parameters; gives `loss`.
- * To learn: the gradients `d_<parameter>`, too. To judge: `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px.
+ * To learn: reads kept [N,hidden,1,1], factors of the inner channels, and gives the gradients `d_<parameter>`, too. To judge:
+ * gives `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px, too.
  */
 export function headGraph(
   detector: Detector,
   weights: Weights,
   shape: Shape,
-  { batch, neckSteps, distanceWeight, to }: HeadGraphOptions,
+  { batch, neckSteps, overlapWeight, to }: HeadGraphOptions,
 ): HeadGraph {
   const tape = new Tape();
   const g = tape.graph;
@@ -142,14 +144,15 @@ export function headGraph(
     : 'neck';
   const neck: Value = { name: values, shape: neckShape, trained: false };
   const deep = tape.input('deep', [batch, deepChannels, d, d]);
-  const { logits, residual, given } = headOn(tape, detector, weights, shape, { neck, deep });
+  const kept = to === 'learn' ? { kept: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
+  const { logits, residual, given } = headOn(tape, detector, weights, shape, { neck, deep, ...kept });
   const wanted = tape.input('heatmap', [batch, shape.labels, h, h]);
   const distances = tape.input('distances', [batch, 4, h, h]);
   const mask = tape.input('mask', [batch, 1, h, h]);
   const inverseCount = tape.input('inverse_count', [1]);
   heatmapLoss(tape, logits, wanted, inverseCount, 'heat_loss');
-  distanceLoss(tape, { residual, given }, distances, mask, inverseCount, distanceWeight, 'distance_loss');
-  g.op('Add', ['heat_loss', 'distance_loss'], {}, 'loss');
+  overlapLoss(tape, { residual, given }, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
+  g.op('Add', ['heat_loss', 'overlap_loss'], {}, 'loss');
   if (to === 'learn') return { tape, model: tape.finish(['loss']) };
   g.op('Sigmoid', [logits.name], {}, 'scores');
   g.op('Add', [residual.name, given], {}, 'edges');

@@ -145,11 +145,16 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     const slots = slotsFor(train.length, recipe, job.limits.disk_mib);
     const pool = new Pool({ pictures: train, slots, file, features: (view) => eye.view(view), seed: job.seed });
     const shape = shapeOf(pupil);
-    const common = { neckSteps: steps, distanceWeight: recipe.distanceWeight };
+    const common = { neckSteps: steps, overlapWeight: recipe.overlapWeight };
     const first = firstWeights(shape, job.seed);
     const learning = headGraph(detector, first, shape, { ...common, batch: recipe.batch, to: 'learn' });
     const judging = headGraph(detector, first, shape, { ...common, batch: 1, to: 'judge' });
-    const learner = new Learner(await open(learning.model), learning, { ...shape, batch: recipe.batch });
+    const learner = new Learner(
+      await open(learning.model),
+      learning,
+      { ...shape, batch: recipe.batch },
+      { batch: recipe.batch, hidden: recipe.hidden, share: recipe.dropped, random: seeded('dropped', job.seed) },
+    );
     const judge = new Judge(await open(judging.model), judging, { ...shape, batch: 1 });
     const lessons = validation.map(({ boxes }, slot): Lesson => ({ slot, boxes }));
 

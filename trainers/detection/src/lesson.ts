@@ -2,6 +2,7 @@
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
+import type { Random } from '@platform/trainer-engine/random';
 import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
 import type { Judged } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
@@ -60,6 +61,13 @@ class Desk {
   }
 }
 
+/** Each step does without a share of the inner channels, others in each picture, so that no answer hangs on one of them. */
+export interface Dropping {
+  batch: number;
+  hidden: number;
+  share: number;
+  random: Random;
+}
 /** Trains the parameters of a learning graph. */
 export class Learner {
   readonly #session: Session;
@@ -68,10 +76,12 @@ export class Learner {
   readonly #adam = new Adam();
   /** Gradients and the loss go into memory that is kept. */
   readonly #results: Readonly<Record<string, FloatFeed>>;
-  constructor(session: Session, graph: HeadGraph, grid: Grid) {
+  readonly #dropping: Dropping;
+  constructor(session: Session, graph: HeadGraph, grid: Grid, dropping: Dropping) {
     this.#session = session;
     this.#graph = graph;
     this.#desk = new Desk(grid);
+    this.#dropping = dropping;
     this.#results = Object.fromEntries([
       ['loss', { data: new Float32Array(1), dims: [1] }],
       ...[...graph.tape.parameters].map(([name, { values, shape }]) => [
@@ -83,7 +93,10 @@ export class Learner {
   /** One step on as many lessons as the graph has rows. @returns the loss before it. */
   async step(lessons: readonly Lesson[], file: FeatureFile, learningRate: number): Promise<number> {
     const { tape } = this.#graph;
-    const results = await this.#session.run(this.#desk.lay(lessons, file, tape), this.#results);
+    const { batch, hidden, share, random } = this.#dropping;
+    const kept = Float32Array.from({ length: batch * hidden }, () => (random() < share ? 0 : 1 / (1 - share)));
+    const feeds = { ...this.#desk.lay(lessons, file, tape), kept: { data: kept, dims: [batch, hidden, 1, 1] } };
+    const results = await this.#session.run(feeds, this.#results);
     this.#adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate);
     return results('loss')[0] ?? Number.NaN;
   }

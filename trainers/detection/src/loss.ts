@@ -35,10 +35,10 @@ export function heatmapLoss(tape: Tape, logits: Value, wanted: Value, inverseCou
 }
 
 /**
- * Huber loss of distances in the cells of the mask: weight/n Σ mask · h(residual + given − wanted), h(e) = e²/2 where
- * |e| ≤ 1, else |e| − 1/2. Emits the scalar `name`.
+ * −log of the overlap (intersection over union) of the predicted and the wanted box in the cells of the mask: weight/n Σ
+ * mask · −log IoU. It weighs a pixel of a small box more than one of a large box. Emits the scalar `name`.
  */
-export function distanceLoss(
+export function overlapLoss(
   tape: Tape,
   predicted: { residual: Value; given: string },
   wanted: Value,
@@ -49,11 +49,34 @@ export function distanceLoss(
 ): void {
   const g = tape.graph;
   const times = (...values: readonly string[]): string => values.reduce((a, b) => g.op('Mul', [a, b]));
-  const error = g.op('Sub', [g.op('Add', [predicted.residual.name, predicted.given]), wanted.name]);
-  const clipped = g.op('Clip', [error, g.scalar(-1), g.scalar(1)]);
+  const plus = (a: string, b: string): string => g.op('Add', [a, b]);
+  const minus = (a: string, b: string): string => g.op('Sub', [a, b]);
+  const over = (a: string, b: string): string => g.op('Div', [a, b]);
+  // A box is a thousandth of a unit wide at least: below that the gradient pushes its edges apart.
+  const real = (x: string): string => g.op('Max', [x, g.scalar(1e-3)]);
+  const edge = (x: string, k: number): string => g.op('Slice', [x, g.ints([k]), g.ints([k + 1]), g.ints([1])]);
+  const sides = [0, 1, 2, 3] as const;
+  const found = real(plus(predicted.residual.name, predicted.given));
+  const truth = real(wanted.name);
+  const p = sides.map((k) => edge(found, k));
+  const w = sides.map((k) => edge(truth, k));
+  const nearer = sides.map((k) => g.op('Min', [p[k] ?? '', w[k] ?? '']));
+  const extent = (edges: readonly string[], k: number): string => plus(edges[k] ?? '', edges[k + 2] ?? '');
+  const [width, height] = [extent(p, 0), extent(p, 1)];
+  const [commonWidth, commonHeight] = [extent(nearer, 0), extent(nearer, 1)];
+  const common = times(commonWidth, commonHeight);
+  const all = minus(plus(times(width, height), times(extent(w, 0), extent(w, 1))), common);
   const scale = g.op('Mul', [inverseCount.name, g.scalar(weight)]);
-  // h(e) = c·(e − c/2), c = e clipped to −1..1
-  const huber = times(clipped, g.op('Sub', [error, times(clipped, g.scalar(0.5))]), mask.name);
-  g.op('Mul', [g.op('ReduceSum', [huber, g.ints([0, 1, 2, 3])], { keepdims: 0 }), scale], {}, name);
-  tape.accumulate(predicted.residual, times(clipped, mask.name, scale));
+  const loss = times(minus(g.op('Log', [all]), g.op('Log', [common])), mask.name);
+  g.op('Mul', [g.op('ReduceSum', [loss, g.ints([0, 1, 2, 3])], { keepdims: 0 }), scale], {}, name);
+  // d(log all − log common): the common part counts where the predicted edge is the nearer one.
+  const one = g.scalar(1);
+  const byCommon = plus(over(one, all), over(one, common));
+  const gradients = sides.map((k) => {
+    const isHorizontal = k % 2 === 0;
+    const isNearer = g.op('Cast', [g.op('Less', [p[k] ?? '', w[k] ?? ''])], { to: 1 });
+    const grown = over(isHorizontal ? height : width, all);
+    return minus(grown, times(isNearer, isHorizontal ? commonHeight : commonWidth, byCommon));
+  });
+  tape.accumulate(predicted.residual, times(g.op('Concat', gradients, { axis: 1 }), mask.name, scale));
 }

@@ -121,7 +121,7 @@ async function compare(pupil: Pupil, learned: Learned, delivered: Session): Prom
   const { training, device, recipe, detector, prepared } = pupil;
   const shape = shapeOf(pupil);
   const weights = learned.weights.get(learned.chosen) ?? new Map<string, Float32Array>();
-  const options = { batch: 1, distanceWeight: recipe.distanceWeight, to: 'judge' } as const;
+  const options = { batch: 1, overlapWeight: recipe.overlapWeight, to: 'judge' } as const;
   const { model, tape } = headGraph(detector, weights, shape, options);
   const session = await training.devices.open(model, device.place);
   const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedPictures);

@@ -16,8 +16,10 @@ export interface Recipe {
   hidden: number;
   learningRate: number;
   warmUpSteps: number;
-  /** Of the distances' loss beside that of the heatmap. */
-  distanceWeight: number;
+  /** Of the boxes' loss beside that of the heatmap. */
+  overlapWeight: number;
+  /** Share of the inner channels that a step does without. */
+  dropped: number;
   /** Epochs without a better validation before training stops. */
   patience: number;
   /** Steps of the probe. */
@@ -36,7 +38,8 @@ const standard: Recipe = {
   hidden: 64,
   learningRate: 4e-3,
   warmUpSteps: 10,
-  distanceWeight: 0.5,
+  overlapWeight: 1,
+  dropped: 0.3,
   patience: 12,
   probeSteps: 60,
   views: 8,
@@ -44,9 +47,9 @@ const standard: Recipe = {
 };
 
 /** Pictures that all epochs together should see, about. */
-const lessons = 2400;
+const lessons = 4500;
 const fewestEpochs = 12;
-const mostEpochs = 40;
+const mostEpochs = 50;
 
 export function epochsFor({ epochs }: Recipe, pictures: number): number {
   return epochs ?? Math.min(mostEpochs, Math.max(fewestEpochs, Math.round(lessons / Math.max(1, pictures))));

@@ -87,9 +87,9 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
 }
 
 /** One step on empty pictures. */
-function trialStep(detector: Detector, shape: Shape, { batch, distanceWeight }: Recipe): Trial {
+function trialStep(detector: Detector, shape: Shape, { batch, overlapWeight }: Recipe): Trial {
   const weights = firstWeights(shape, 0);
-  const { model, tape } = headGraph(detector, weights, shape, { batch, distanceWeight, to: 'learn' });
+  const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, to: 'learn' });
   const [h, d] = [shape.side / cellStride, shape.side / deepStride];
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch });
   return {
@@ -104,6 +104,7 @@ function trialStep(detector: Detector, shape: Shape, { batch, distanceWeight }: 
       distances: { data: distances, dims: [batch, 4, h, h] },
       mask: { data: mask, dims: [batch, 1, h, h] },
       inverse_count: { data: inverseCount, dims: [1] },
+      kept: { data: new Float32Array(batch * shape.hidden).fill(1), dims: [batch, shape.hidden, 1, 1] },
     },
   };
 }

@@ -10,6 +10,15 @@ export function relu(tape: Tape, x: Value): Value {
   });
 }
 
+/** Times given factors, which stretch along axes of size 1. */
+export function weighted(tape: Tape, x: Value, factors: Value): Value {
+  const g = tape.graph;
+  const name = g.op('Mul', [x.name, factors.name]);
+  return tape.derive({ name, shape: x.shape, trained: x.trained }, (dy) => {
+    tape.accumulate(x, g.op('Mul', [dy, factors.name]));
+  });
+}
+
 /** Weights of the inputs in each output of a bilinear upsampling along one axis, pixels taken at their centres: [to, from]. */
 function bilinear(from: number, factor: number): Float32Array {
   const to = from * factor;
