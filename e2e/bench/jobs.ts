@@ -3,9 +3,12 @@
  * with a full queue, submit to first log line and cancel to stopped with a real runner, memory. Writes docs/measurements/jobs.md.
  *   node e2e/bench/jobs.ts [--jobs=100000] [--submit-seconds=20] [--clients=16] [--rounds=40] [--no-file]
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcWebTransport } from '@connectrpc/connect-web';
@@ -250,6 +253,8 @@ async function bench(): Promise<void> {
   const full = await measure(`${total} jobs in the queue`);
   const all = await repeated(3, () => training.listTrainingJobs({ organizationId }));
   say(`  the whole list, without pages           ${text(all)}`);
+  const beside = await gapsDuring(lab, () => training.listTrainingJobs({ organizationId }));
+  say(`  the server is silent meanwhile at most  ${shown(beside)}`);
   const memoryAfterAll = memory();
   const manyLeases = await leasesPerSecond(lab);
   say(`  leases by 16 runners at once            ${manyLeases.toFixed(0)}/s`);
@@ -274,6 +279,7 @@ async function bench(): Promise<void> {
   });
   table.push({ what: 'LeaseJob, 16 runners at once', full: `${manyLeases.toFixed(0)}/s`, aim: '–' });
   table.push({ what: 'the whole list without pages', full: text(all), aim: 'answers' });
+  table.push({ what: '… another call waits meanwhile at most', full: shown(beside), aim: '< 5 s, a third of a lease' });
   const mib = (value: number): string => `${Math.round(value)} MiB`;
   table.push({
     what: 'memory of the server',
@@ -295,6 +301,27 @@ async function bench(): Promise<void> {
   );
   write();
 }
+
+/** The slowest answer of the server to something small while `call` is under way. */
+async function gapsDuring(lab: JobLab, call: () => Promise<unknown>): Promise<number> {
+  const state = { slowest: 0 };
+  const done = call();
+  // From a process of its own: the answer of `call` keeps this one busy, too.
+  const probe = spawn(process.execPath, ['-e', probing, `${lab.ready.url}/livez`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  createInterface({ input: probe.stdout }).on('line', (line) => {
+    state.slowest = Math.max(state.slowest, Number(line));
+  });
+  await done;
+  probe.kill('SIGTERM');
+  await once(probe, 'exit');
+  return state.slowest;
+}
+const probing = `(async () => { for (;;) {
+  const from = performance.now(); await (await fetch(process.argv[1])).text();
+  console.log(performance.now() - from); await new Promise((go) => setTimeout(go, 10));
+} })()`;
 
 /** Sixteen runners that lease one job after the other, each call telling that it runs those it has. */
 async function leasesPerSecond(lab: JobLab): Promise<number> {

@@ -1,6 +1,11 @@
+import { create } from '@bufbuild/protobuf';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
-import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import {
+  MLTrainingService,
+  type TrainingJobMetadata,
+  TrainingJobMetadataSchema,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { callerOf } from '../auth/caller.ts';
 import type { FollowedLogs } from '../followed-logs.ts';
 import { isEnded } from '../rules/job-life.ts';
@@ -9,7 +14,7 @@ import { type Caller, isOwner, memberships, requireOwner } from '../rules/permis
 import { containersOf, offerLifeMs, waitingFor } from '../rules/runner-offers.ts';
 import * as check from '../rules/submission.ts';
 import { actorOf } from '../store/audit.ts';
-import { type JobLine, listJobs, queuePosition, queuePositions } from '../store/job-lists.ts';
+import { type JobLine, listJobs, queuePlaces, queuePosition } from '../store/job-lists.ts';
 import { readMetrics } from '../store/job-reports.ts';
 import { deleteEnded, findJob, type JobRow, moveOn } from '../store/jobs.ts';
 import { runnersSince } from '../store/runners.ts';
@@ -56,15 +61,21 @@ export const mlTrainingRoutes =
           const limit = `1 to ${mostJobs}, or 0 for all`;
           throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
         }
-        const after = readJobToken(pageToken);
-        const size = pageSize === 0 ? undefined : pageSize;
-        const { rows, next } = await listJobs(db, { orgId, status: stateOf(status), after, size });
-        const positions = await queuePositions(db, rows);
-        const why = await whyWaiting(orgId, rows);
-        return {
-          jobs: rows.map((row) => ({ ...metadataOf(row, positions.get(row.id)), waitingFor: why(row) })),
-          nextPageToken: next === undefined ? '' : jobToken(next),
-        };
+        const list = { orgId, status: stateOf(status), after: readJobToken(pageToken) };
+        const places = queuePlaces(db);
+        const jobs: TrainingJobMetadata[] = [];
+        let last = 0;
+        // One more than asked for says whether there is another page.
+        for await (const rows of listJobs(db, list, pageSize === 0 ? undefined : pageSize + 1)) {
+          const [placeOf, why] = [await places(rows), await whyWaiting(orgId, rows)];
+          for (const row of rows) {
+            if (pageSize > 0 && jobs.length === pageSize) return { jobs, nextPageToken: jobToken(last) };
+            const metadata = { ...metadataOf(row, placeOf.get(row.id)), waitingFor: why(row) };
+            jobs.push(create(TrainingJobMetadataSchema, metadata));
+            last = row.ordinal;
+          }
+        }
+        return { jobs };
       },
 
       async cancelTrainingJob({ id }, context) {

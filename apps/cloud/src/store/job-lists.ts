@@ -42,27 +42,30 @@ const lineColumns = [
 ] as const satisfies readonly (keyof JobRow)[];
 export type JobLine = Pick<JobRow, (typeof lineColumns)[number]>;
 
-export type Page = {
+export type List = {
   orgId: string;
   status: JobRow['status'] | undefined;
   /** Ordinal of the last job of the page before. */
   after: number | undefined;
-  /** undefined: all. */
-  size: number | undefined;
 };
 
-/** Newest first. `next`: where the page after this one goes on; undefined: there is none. */
-export async function listJobs(db: Database, page: Page): Promise<{ rows: JobLine[]; next: number | undefined }> {
-  const { orgId, status, after, size } = page;
-  let query = db.selectFrom('trainingJob').select(lineColumns).where('orgId', '=', orgId);
-  if (status) query = query.where('status', '=', status);
-  if (after !== undefined) query = query.where('ordinal', '<', after);
-  query = query.orderBy('ordinal', 'desc');
-  // One more than asked for says whether there is another page.
-  const rows = await (size === undefined ? query : query.limit(size + 1)).execute();
-  if (size === undefined || rows.length <= size) return { rows, next: undefined };
-  const kept = rows.slice(0, size);
-  return { rows: kept, next: kept.at(-1)?.ordinal };
+/** So many rows are read at once: between them other calls have their turn. */
+const rowsAtOnce = 500;
+
+/** Newest first, at most `most` jobs in all. */
+export async function* listJobs(db: Database, list: List, most = Infinity): AsyncGenerator<JobLine[]> {
+  let { after } = list;
+  for (let left = most; left > 0;) {
+    const limit = Math.min(left, rowsAtOnce);
+    let query = db.selectFrom('trainingJob').select(lineColumns).where('orgId', '=', list.orgId);
+    if (list.status) query = query.where('status', '=', list.status);
+    if (after !== undefined) query = query.where('ordinal', '<', after);
+    const rows = await query.orderBy('ordinal', 'desc').limit(limit).execute();
+    yield rows;
+    if (rows.length < limit) return;
+    after = rows.at(-1)?.ordinal;
+    left -= rows.length;
+  }
 }
 
 /** How many jobs of its organization wait in front of this one, and itself: 1 is next in line. */
@@ -77,14 +80,17 @@ export async function queuePosition(db: Database, row: Pick<JobRow, 'orgId' | 'o
   return Math.max(1, count);
 }
 
-/**
- * Places in the queue for a page, newest first. A page has every waiting job between its oldest and its newest, so one count is
- * enough for all of it.
- */
-export async function queuePositions(db: Database, rows: readonly JobLine[]): Promise<Map<string, number>> {
-  const waiting = rows.filter((row) => row.state === 'pending').toReversed();
-  const [oldest] = waiting;
-  if (!oldest) return new Map();
-  const first = await queuePosition(db, oldest);
-  return new Map(waiting.map((row, index) => [row.id, first + index]));
+/** Places in the queue along a list, newest first: it has every waiting job behind its first one, so one count does for all. */
+export function queuePlaces(db: Database): (rows: readonly JobLine[]) => Promise<Map<string, number>> {
+  const next: { place?: number } = {};
+  return async (rows) => {
+    const places = new Map<string, number>();
+    for (const row of rows) {
+      if (row.state !== 'pending') continue;
+      const place = (next.place ??= await queuePosition(db, row));
+      places.set(row.id, Math.max(1, place));
+      next.place = place - 1;
+    }
+    return places;
+  };
 }
