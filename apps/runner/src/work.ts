@@ -2,7 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
 import { errorText, retry, type Secret } from '@platform/kit';
-import { scriptCommand } from '@platform/sandbox/script';
+import { scriptWords } from '@platform/sandbox/script';
 import type { Event } from './attempt-life.ts';
 import { isPassing } from './cloud/queue.ts';
 import { failureOfError, toldBy } from './failures.ts';
@@ -83,7 +83,7 @@ export class Work {
   }
   #command(): string[] {
     const { spec, folder } = this.#task;
-    if (this.#script) return scriptCommand('python3', '/job/dataset.jsonl', spec.arguments);
+    if (this.#script) return ['python3', ...scriptWords('/job/dataset.jsonl', spec.arguments)];
     const program = this.#workshop.trainers[spec.kind];
     if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
     return trainerCommand(program, spec, folder);

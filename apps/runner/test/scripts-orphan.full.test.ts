@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
@@ -29,7 +30,8 @@ function start(url: string, folder: string, env: Record<string, string> = {}): R
     '1',
   ];
   const child = spawn(process.execPath, args, {
-    stdio: ['ignore', 'inherit', 'pipe'],
+    // A descriptor that whoever starts the runner left open: the root of this computer.
+    stdio: ['ignore', 'inherit', 'pipe', openSync('/', 'r')],
     env: { ...process.env, PLATFORM_RUNNER_TOKEN: 'key-id:key', ...env },
   });
   let said = '';
@@ -87,6 +89,29 @@ while not open(args.dataset_file).readline().startswith("never"): time.sleep(1)`
     );
     assert.deepEqual(groups, []);
   }
+});
+
+test('what the runner inherited open does not reach a script, nor its setup.py', async () => {
+  await using folder = await tempFolder();
+  await using server = new QueueServer();
+  const url = await server.start();
+  const look = `
+import os
+def is_open(fd):
+    try: return os.fstat(fd) is not None
+    except OSError: return False
+print("open", [fd for fd in range(3, 4096) if is_open(fd)], flush=True)
+`;
+  const files = { 'setup.py': look + setup, 'model/training.py': `${begin}${look}${save}` };
+  const script = { registry_item_id: 'org:script', version: '1', package_sha256: server.store(await packed(files)) };
+  const job = server.submit({ kind: 'custom', script, limits: { wall_seconds: 60, memory_mib: 512, disk_mib: 32 } });
+  const runner = start(url, folder.path);
+  await server.until('completed', () => job.state === 'completed');
+  assert.deepEqual(
+    job.logs.filter(({ message }) => message.startsWith('open')).map(({ message }) => message),
+    ['open []', 'open []'],
+  );
+  await end(runner, 'SIGTERM');
 });
 
 test('where bubblewrap is forbidden the runner offers no scripts, and says why and what to do', async () => {

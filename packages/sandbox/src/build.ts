@@ -7,7 +7,7 @@ import { TimeoutError, within, type Clock } from '@platform/kit';
 import { atomicWrite, readJson } from '@platform/kit/node';
 import { home, type Mount } from './bwrap-plan.ts';
 import type { Environment } from './environments.ts';
-import { buildEnvironment, readRequirements } from './python-programs.ts';
+import { buildEnvironment, pythonCommand, readRequirements } from './python-programs.ts';
 import { uidFor } from './probe.ts';
 import { removeTree } from './removal.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult, type SandboxTask } from './sandbox.ts';
@@ -183,7 +183,7 @@ async function inSandbox(
     ],
     env: { PATH: '/usr/bin:/bin', HOME: home, LANG: 'C.UTF-8', PYTHONUNBUFFERED: '1' },
     cwd: '/tmp',
-    command: [environment.python, ...command],
+    command: pythonCommand(environment, environment.python, command),
     uid,
     network,
     gpus: [],

@@ -46,8 +46,9 @@ export async function possibleEnclosers(systemdRun: string | undefined, isRoot: 
   const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const places = cgroupPlaces(await read('/proc/self/mountinfo'), await read('/proc/self/cgroup'));
   const found: Encloser[] = [];
-  if (systemdRun !== undefined && existsSync('/run/systemd/system')) {
-    found.push(systemdEncloser(systemdRun, isRoot, '/sys/fs/cgroup'));
+  const { XDG_RUNTIME_DIR: session } = process.env;
+  if (systemdRun !== undefined && existsSync('/run/systemd/system') && (isRoot || session !== undefined)) {
+    found.push(systemdEncloser(systemdRun, isRoot ? undefined : session, '/sys/fs/cgroup'));
   }
   for (const { version, folder } of places) {
     if (version === 2 && (await lendControllers(folder))) found.push(cgroup2Encloser(folder));

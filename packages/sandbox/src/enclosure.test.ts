@@ -88,7 +88,7 @@ test('version 2: a group that cannot be made throws and leaves nothing', async (
 });
 
 test('systemd: a scope of the system, or of the user', async () => {
-  const asRoot = await systemdEncloser('/usr/bin/systemd-run', true, '/sys/fs/cgroup').open('job-1', limits);
+  const asRoot = await systemdEncloser('/usr/bin/systemd-run', undefined, '/sys/fs/cgroup').open('job-1', limits);
   assert.deepEqual(asRoot.prefix, [
     '/usr/bin/systemd-run',
     '--quiet',
@@ -101,7 +101,16 @@ test('systemd: a scope of the system, or of the user', async () => {
     '--property=CPUQuota=150%',
     '--',
   ]);
-  const asUser = await systemdEncloser('/usr/bin/systemd-run', false, '/sys/fs/cgroup').open('job-1', limits);
-  assert.equal(asUser.prefix[1], '--user');
+  const asUser = await systemdEncloser('/usr/bin/systemd-run', '/run/user/1000', '/sys/fs/cgroup').open(
+    'job-1',
+    limits,
+  );
+  assert.deepEqual(asUser.prefix.slice(0, 4), [
+    '/usr/bin/env',
+    'XDG_RUNTIME_DIR=/run/user/1000',
+    '/usr/bin/systemd-run',
+    '--user',
+  ]);
+  assert.deepEqual(asUser.prefix.slice(-4), ['--', '/usr/bin/env', '-u', 'XDG_RUNTIME_DIR']);
   assert.equal(await asUser.usage(process.pid), undefined, 'we are in no such scope');
 });

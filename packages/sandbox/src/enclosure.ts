@@ -170,7 +170,8 @@ async function usageOfGroup2(group: string): Promise<Usage> {
 }
 
 /** A scope of systemd, of the system or of the user whose session we run in. */
-export function systemdEncloser(systemdRun: string, isRoot: boolean, cgroupRoot: string): Encloser {
+/** @param runtimeDir - XDG_RUNTIME_DIR of the user's session; undefined: root's, of the system. */
+export function systemdEncloser(systemdRun: string, runtimeDir: string | undefined, cgroupRoot: string): Encloser {
   return {
     kind: 'systemd',
     // A scope ends with its last process.
@@ -179,8 +180,9 @@ export function systemdEncloser(systemdRun: string, isRoot: boolean, cgroupRoot:
       Promise.resolve({
         entrances: [],
         prefix: [
+          ...(runtimeDir === undefined ? [] : ['/usr/bin/env', `XDG_RUNTIME_DIR=${runtimeDir}`]),
           systemdRun,
-          ...(isRoot ? [] : ['--user']),
+          ...(runtimeDir === undefined ? [] : ['--user']),
           '--quiet',
           '--scope',
           '--collect',
@@ -190,6 +192,8 @@ export function systemdEncloser(systemdRun: string, isRoot: boolean, cgroupRoot:
           `--property=TasksMax=${processes}`,
           `--property=CPUQuota=${Math.round(cpus * 100)}%`,
           '--',
+          // It is for systemd alone, not for what runs in the scope.
+          ...(runtimeDir === undefined ? [] : ['/usr/bin/env', '-u', 'XDG_RUNTIME_DIR']),
         ],
         // The scope ends with its last process: it is asked as long as it is there.
         usage: async (pid) => {

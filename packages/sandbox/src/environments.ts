@@ -6,6 +6,7 @@ import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import type { Mount } from './bwrap-plan.ts';
 import { uidFor } from './probe.ts';
+import { pythonCommand } from './python-programs.ts';
 import { runSandboxed, type Sandboxes } from './sandbox.ts';
 
 export interface Environment {
@@ -148,7 +149,7 @@ export async function findEnvironments(
 
 async function starts(
   sandboxes: Sandboxes,
-  { python, mounts }: Environment,
+  environment: Environment,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<string | undefined> {
@@ -159,10 +160,10 @@ async function starts(
     const task = {
       name,
       folder,
-      mounts,
+      mounts: environment.mounts,
       env: { PATH: '/usr/bin:/bin', HOME: '/tmp/home' },
       cwd: '/tmp',
-      command: [python, '-c', 'import json, ssl, ctypes'],
+      command: pythonCommand(environment, environment.python, ['-c', 'import json, ssl, ctypes']),
       uid: uidFor(sandboxes.host, name),
       network: false,
       gpus: [],

@@ -105,3 +105,22 @@ code = subprocess.run([python, "-m", "pip", "install", *sys.argv[1:]], env=env).
 shutil.rmtree(scratch, ignore_errors=True)
 sys.exit(code)
 `;
+
+/** Closes what the runner itself inherited open, which no program on the way does, and becomes the command. */
+const closeAll = 'import os, sys; os.closerange(3, 65536); os.execv(sys.argv[1], sys.argv[1:])';
+
+/** The command of a sandbox that runs `python` (that of the environment, or one that is made of it) with these words. */
+export const pythonCommand = (
+  environment: { readonly python: string },
+  python: string,
+  words: readonly string[],
+): string[] => [
+  environment.python,
+  // Isolated and without packages: nothing of the script has a say yet.
+  '-I',
+  '-S',
+  '-c',
+  closeAll,
+  python,
+  ...words,
+];

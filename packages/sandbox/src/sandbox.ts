@@ -320,9 +320,9 @@ class Run {
   #endOf(code: number | null, signalName: string | null, oomKills: number, isAborted: boolean): SandboxEnd {
     if (this.#verdict) return this.#verdict;
     const { exitCode } = this.#status;
-    if (exitCode === undefined) {
+    const said = this.#lastLines.at(-1);
+    if (exitCode === undefined || isLaunchFailure(exitCode, said)) {
       if (isAborted) return { is: 'stopped' };
-      const said = this.#lastLines.at(-1);
       const how = signalName === null ? `it ended with code ${code}` : `it was ended by ${signalName}`;
       return { is: 'broken', problem: said === undefined ? how : `${how}: ${said}` };
     }
@@ -336,6 +336,10 @@ class Run {
     return name === undefined ? { is: 'exited', code: exitCode } : { is: 'signaled', signal: name };
   }
 }
+
+/** The Python that was there at the start is gone: nothing of the script has run. */
+export const isLaunchFailure = (exitCode: number, lastLine: string | undefined): boolean =>
+  (exitCode === 126 || exitCode === 127) && /^(prlimit|setpriv): failed to execute /.test(lastLine ?? '');
 
 function signalNamed(number: number): string | undefined {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SandboxEnd } from './sandbox.ts';
-import { gpusFor, newsIn, scriptCommand, scriptEnv, scriptFailure } from './script.ts';
+import { isLaunchFailure, type SandboxEnd } from './sandbox.ts';
+import { gpusFor, newsIn, scriptEnv, scriptFailure, scriptWords } from './script.ts';
 import { refusal, uidFor } from './probe.ts';
 
 const limits = { memoryBytes: 512 * 2 ** 20, diskBytes: 32 * 2 ** 20, processes: 64, cpus: 2.5 };
@@ -52,8 +52,7 @@ for (const [end, kind, message] of ends) {
 }
 
 test('a script is called by contract; its values are no words of a shell', () => {
-  assert.deepEqual(scriptCommand('/p', '/job/dataset.jsonl', { epochs: '3', label: '$(x) "y"' }), [
-    '/p',
+  assert.deepEqual(scriptWords('/job/dataset.jsonl', { epochs: '3', label: '$(x) "y"' }), [
     '-m',
     'model.training',
     '--dataset_file=/job/dataset.jsonl',
@@ -79,6 +78,12 @@ const gpus: [number, string | undefined, number[]][] = [
 for (const [count, visible, wanted] of gpus) {
   test(`${count} GPUs of ${visible ?? 'all'}`, () => assert.deepEqual(gpusFor(count, visible), wanted));
 }
+
+test('a Python that is gone is not the script’s fault', () => {
+  assert.equal(isLaunchFailure(127, 'prlimit: failed to execute /opt/py/bin/python: No such file or directory'), true);
+  assert.equal(isLaunchFailure(127, 'sh: 1: nvcc: not found'), false);
+  assert.equal(isLaunchFailure(1, 'prlimit: failed to execute x'), false);
+});
 
 const refusals: [string, RegExp][] = [
   ['bubblewrap (bwrap) is not installed', /Install it \(Debian: apt-get install bubblewrap\)/],

@@ -7,6 +7,7 @@ import { home, type Mount } from './bwrap-plan.ts';
 import type { Encloser } from './enclosure.ts';
 import type { Environment } from './environments.ts';
 import { uidFor } from './probe.ts';
+import { pythonCommand } from './python-programs.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } from './sandbox.ts';
 
 export interface ScriptRun {
@@ -54,12 +55,8 @@ export function describeRun({ sandboxes, environment, limits, network, gpus }: S
   return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}. ${environment.description}.`;
 }
 
-export const scriptCommand = (
-  python: string,
-  datasetFile: string,
-  flags: Readonly<Record<string, string>>,
-): string[] => [
-  python,
+/** By contract, without the name of the Python. */
+export const scriptWords = (datasetFile: string, flags: Readonly<Record<string, string>>): string[] => [
   '-m',
   'model.training',
   `--dataset_file=${datasetFile}`,
@@ -105,7 +102,7 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
         ],
         env: scriptEnv(run),
         cwd: dataset.root,
-        command: scriptCommand(python, dataset.file, run.arguments),
+        command: pythonCommand(environment, python, scriptWords(dataset.file, run.arguments)),
         watched: [out],
       },
       signal,
