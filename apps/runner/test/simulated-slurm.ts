@@ -17,6 +17,7 @@ interface SimulatedJob {
   readonly script: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly gpus: boolean;
+  readonly output: string;
   state: string;
   why: string;
   /** As wait(2) says it. */
@@ -63,16 +64,8 @@ export class SimulatedSlurm implements Cluster {
     return this.#folder.file('token');
   }
   get flags(): string[] {
-    return [
-      '--executor',
-      'slurm',
-      '--slurm-url',
-      this.url,
-      '--slurm-user',
-      'trainer',
-      '--slurm-token-file',
-      this.tokenFile,
-    ];
+    const places = ['--slurm-url', this.url, '--slurm-token-file', this.tokenFile];
+    return ['--executor', 'slurm', '--slurm-user', 'trainer', ...places, '--slurm-output', this.#folder.file('%j.out')];
   }
   pause = async (): Promise<void> => {
     this.#isPaused = true;
@@ -138,7 +131,12 @@ export class SimulatedSlurm implements Cluster {
       SLURM_JOB_ID: String(job.id),
       ...(job.gpus ? { CUDA_VISIBLE_DEVICES: '0' } : {}),
     };
-    const group = await spawnGroup({ command: file, env, cwd: '/tmp', logFile: this.#folder.file(`${job.id}.out`) });
+    const group = await spawnGroup({
+      command: file,
+      env,
+      cwd: '/tmp',
+      logFile: job.output.replaceAll('%j', String(job.id)),
+    });
     job.process = group;
     void this.#noteEnd(job, group);
   }
@@ -204,6 +202,7 @@ export class SimulatedSlurm implements Cluster {
         script,
         environment: job['environment'] as Record<string, string>,
         gpus: job['gres'] !== undefined,
+        output: String(job['standard_output']),
         state: 'PENDING',
         why: 'None',
         exit: 0,
@@ -240,7 +239,7 @@ const submitKeys = [
   'tasks',
   'time_limit',
 ];
-const shown = ({ id, name, comment, state, why, exit }: SimulatedJob): object => ({
+const shown = ({ id, name, comment, state, why, exit, output }: SimulatedJob): object => ({
   account: '',
   array_task_id: null,
   batch_flag: true,
@@ -254,7 +253,7 @@ const shown = ({ id, name, comment, state, why, exit }: SimulatedJob): object =>
   partition: 'train',
   requeue: false,
   restart_cnt: 0,
-  standard_output: '/dev/null',
+  standard_output: output,
   state_description: '',
   state_reason: why,
   user_name: 'trainer',

@@ -269,11 +269,12 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     assert.match(job.failure?.message ?? '', /Invalid partition name/);
   });
 
-  test('no runner on the node: the exit code with its remedy', async () => {
+  test('no runner on the node: the exit code with its remedy and the end of the output', async () => {
     await using s = await stage('--attempt-command', '/nowhere/platform-runner');
     const job = s.submit();
     await s.server.until('failed', () => job.state === 'failed');
     assert.equal(job.failure?.code, 'ENGINE_JOB_LOST');
     assert.match(job.failure?.message ?? '', /exit code 12[67], the runner was not found there: .*--attempt-command/);
+    assert.match(job.failure?.message ?? '', /\n.*platform-runner: No such file or directory/);
   });
 }

@@ -29,8 +29,9 @@ export class SlurmCluster implements AsyncDisposable {
   }
   /** For a runner beside the cluster. */
   get flags(): string[] {
-    const { url, user, token_file: tokenFile } = this.ready;
-    return ['--executor', 'slurm', '--slurm-url', url, '--slurm-user', user, '--slurm-token-file', tokenFile];
+    const { url, user, token_file: tokenFile, folder } = this.ready;
+    const places = ['--slurm-url', url, '--slurm-token-file', tokenFile, '--slurm-output', `${folder}/%j.out`];
+    return ['--executor', 'slurm', '--slurm-user', user, ...places];
   }
   /** A command of Slurm, such as `scancel`. @returns what it prints. */
   async run(command: string, ...args: string[]): Promise<string> {
