@@ -278,9 +278,9 @@ class Course {
   }
   /** As many views as there are pictures; the rate falls along half a cosine over all epochs. @returns the mean loss. */
   async epoch(epoch: number, epochs: number): Promise<number> {
-    const { recipe, progress } = this.#pupil;
+    const { recipe, progress, prepared } = this.#pupil;
     const { pool } = this.#school;
-    const pictures = Math.min(this.#pupil.prepared.train.length, pool.size);
+    const pictures = Math.min(prepared.train.length, pool.size);
     const steps = Math.ceil(pictures / recipe.batch);
     let sum = 0;
     for (let step = 0; step < steps; step++) {
@@ -288,7 +288,11 @@ class Course {
       sum += await this.#step(recipe.learningRate * 0.5 * (1 + Math.cos(Math.PI * done)));
       progress.at('fine-tune', done);
     }
-    for (let i = 0; i < Math.floor(recipe.renewed * pictures); i++) await pool.grow();
+    const isWhole = pool.size >= prepared.train.length * recipe.views;
+    for (let i = 0; !isWhole && i < recipe.renewed * pictures; i++) {
+      this.#pupil.training.signal.throwIfAborted();
+      await pool.grow();
+    }
     return sum / steps;
   }
 }

@@ -26,7 +26,7 @@ export interface Recipe {
   probeSteps: number;
   /** Changed copies of each picture whose features are kept, the picture itself among them. */
   views: number;
-  /** Share of the copies that is made anew with each epoch. */
+  /** Where the file cannot hold all copies: how many are made anew after each epoch, as a share of its steps' pictures. */
   renewed: number;
 }
 
@@ -43,7 +43,7 @@ const standard: Recipe = {
   patience: 12,
   probeSteps: 60,
   views: 8,
-  renewed: 0,
+  renewed: 0.25,
 };
 
 /** Pictures that all epochs together should see, about. */

@@ -82,7 +82,8 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
   progress.expect('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
   progress.expect('features', { phase: 'training', cost: views * 0.015 * pixels });
   progress.expect('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * lesson });
-  progress.expect('fine-tune', { phase: 'training', cost: epochs * lesson * (learning + 0.4 * checking) });
+  const seen = Math.min(learning, views);
+  progress.expect('fine-tune', { phase: 'training', cost: epochs * lesson * (seen + 0.4 * checking) });
   progress.expect('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { tempFolder } from '../test/temp-folder.ts';
+import { FeatureFile, neckSteps } from './features.ts';
+import type { Features } from './features.ts';
+import { Pool } from './pool.ts';
+import type { View } from './views.ts';
+
+const side = 32;
+const [cells, deepValues] = [64, 480];
+const steps = new Float32Array(128).fill(0.01);
+
+test('features come back as they were written, the neck to a step of a byte', async () => {
+  await using folder = await tempFolder();
+  const neck = Float32Array.from({ length: 128 * cells }, (_, i) => (i % 250) / 100);
+  const deep = Float32Array.from({ length: deepValues }, (_, i) => i / 7 - 0.3);
+  const file = new FeatureFile(path.join(folder.path, 'features'), side, neckSteps(neck));
+  file.write(3, { neck, deep });
+  file.write(1, { neck: neck.map(() => 0), deep: deep.map(() => 1) });
+  const bytes = new Uint8Array(2 * neck.length);
+  const values = new Float32Array(2 * deep.length);
+  file.read(3, 1, bytes, values);
+  file.read(1, 0, bytes, values);
+  const scale = neckSteps(neck);
+  for (const [i, value] of neck.entries()) {
+    const step = scale[Math.floor(i / cells)] ?? 0;
+    assert.ok(Math.abs((bytes[neck.length + i] ?? 0) * step - value) <= 0.51 * step);
+  }
+  for (const [i, value] of deep.entries()) {
+    assert.ok(Math.abs((values[deep.length + i] ?? 99) - value) <= Math.abs(value) * 1e-3 + 1e-3);
+  }
+  assert.ok(bytes.subarray(0, neck.length).every((byte) => byte === 0) && values[0] === 1);
+  assert.throws(() => file.read(9, 0, bytes, values), /features of view 9/);
+  file.close();
+});
+
+async function grown(slots: number, views: number): Promise<{ pool: Pool; seen: View[] }> {
+  await using folder = await tempFolder();
+  const file = new FeatureFile(path.join(folder.path, 'features'), side, steps);
+  const seen: View[] = [];
+  const pictures = Array.from({ length: 5 }, (_, i) => ({
+    boxes: [{ label: i, left: 0.4, top: 0.4, right: 0.6, bottom: 0.6 }],
+  }));
+  const empty: Features = { neck: new Float32Array(128 * cells), deep: new Float32Array(deepValues) };
+  const features = (view: View): Promise<Features> => {
+    seen.push(view);
+    return Promise.resolve(empty);
+  };
+  const pool = new Pool({ pictures, slots, file, features, seed: 1 });
+  for (let i = 0; i < views; i++) await pool.grow();
+  file.close();
+  return { pool, seen };
+}
+
+test('first every picture itself, then its mirror image, then other views of it', async () => {
+  const { pool, seen } = await grown(20, 15);
+  assert.equal(pool.size, 15);
+  const round = (from: number): number[] =>
+    seen
+      .slice(from, from + 5)
+      .map(({ parts }) => parts[0]?.picture ?? -1)
+      .toSorted();
+  for (const from of [0, 5, 10]) assert.deepEqual(round(from), [0, 1, 2, 3, 4]);
+  assert.ok(seen.slice(0, 5).every(({ parts }) => parts[0]?.mirrored === false));
+  assert.ok(seen.slice(5, 10).every(({ parts }) => parts[0]?.mirrored === true));
+});
+
+test('with fewer slots than views the oldest make room, and their boxes go with them', async () => {
+  const { pool, seen } = await grown(7, 10);
+  assert.equal(pool.size, 7);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((slot) => pool.boxes(slot)),
+    [7, 8, 9, 3].map((view) => seen[view]?.boxes),
+  );
+});
+
+test('slots are drawn in random order, each once before any again', async () => {
+  const { pool } = await grown(10, 10);
+  const [first, second] = [pool.draw(10), pool.draw(10)];
+  assert.equal(new Set(first).size, 10);
+  assert.equal(new Set(second).size, 10);
+  assert.notDeepEqual(first, second);
+});
