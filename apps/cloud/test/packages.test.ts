@@ -303,16 +303,16 @@ test('a package by plain HTTP: sent, refused, downloaded in parts, checked witho
     return `${response.status} ${answer.code ?? answer.version}`;
   };
   const metadata = encodeURIComponent(JSON.stringify({ model_type: 'object_detection' }));
-  const rows: [name: string, answer: Promise<string>, expected: string][] = [
-    ['as it should be', post(`?type=ml_training&version=1&metadata=${metadata}`), '201 1'],
-    ['the version again', post('?type=ml_training&version=1'), '409 MODEL_VERSION_TAKEN'],
-    ['no type', post('?version=2'), '400 INVALID_ARGUMENT'],
-    ['metadata that are none', post('?type=ml_training&metadata=7'), '400 INVALID_ARGUMENT'],
-    ['no archive', post('?type=ml_training', 'owner', Buffer.from('x')), '400 INVALID_ARGUMENT'],
-    ['not by an operator', post('?type=ml_training', 'operator'), '403 NOT_OWNER'],
-    ['not by a stranger', post('?type=ml_training', 'stranger'), '404 ORGANIZATION_NOT_FOUND'],
+  const rows: [name: string, query: string, expected: string, who?: Who, body?: Buffer][] = [
+    ['as it should be', `?type=ml_training&version=1&metadata=${metadata}`, '201 1'],
+    ['the version again', '?type=ml_training&version=1', '409 MODEL_VERSION_TAKEN'],
+    ['no type', '?version=2', '400 INVALID_ARGUMENT'],
+    ['metadata that are none', '?type=ml_training&metadata=7', '400 INVALID_ARGUMENT'],
+    ['no archive', '?type=ml_training', '400 INVALID_ARGUMENT', 'owner', Buffer.from('x')],
+    ['not by an operator', '?type=ml_training', '403 NOT_OWNER', 'operator'],
+    ['not by a stranger', '?type=ml_training', '404 ORGANIZATION_NOT_FOUND', 'stranger'],
   ];
-  for (const [name, answer, expected] of rows) assert.equal(await answer, expected, name);
+  for (const [name, query, expected, who, body] of rows) assert.equal(await post(query, who, body), expected, name);
   const path = `/packages/${orgId}/s/latest.tar.gz`;
   const head = await server.get(path, 'owner', {}, 'HEAD');
   assert.deepEqual(

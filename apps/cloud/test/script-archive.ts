@@ -14,7 +14,7 @@ export const scriptEntries = (text = 'print(1)'): Entry[] => [
 /** A .tar.gz of what is given, however bad. */
 export async function archiveOf(entries: readonly Entry[]): Promise<Buffer> {
   const pack = tar.pack();
-  for (const { text = '', ...header } of entries) pack.entry(header, text);
+  for (const { text = '', ...header } of entries) pack.entry({ mtime: new Date(0), ...header }, text);
   pack.finalize();
   const chunks: Buffer[] = [];
   for await (const chunk of pack) chunks.push(chunk as Buffer);

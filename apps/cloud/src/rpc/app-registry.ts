@@ -7,7 +7,7 @@ import { callerOf } from '../auth/caller.ts';
 import { type Caller, isReader, memberships, requireOwner, requireReaderOrPart } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
-import { machinesWith, orgOfNamespace } from '../store/registry.ts';
+import { machinesWith, orgOfNamespace, refuseTakenName } from '../store/registry.ts';
 import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from '../store/registry-items.ts';
 import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { timeOf } from './protobuf-times.ts';
@@ -72,6 +72,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
         });
       }
       const key = { orgId: organizationId, name: check.packageName('name', name) };
+      await refuseTakenName(db, { ...key, type: kind });
       await createItem(db, { ...key, type: kind, now: clock.wall() });
       await audit(db, { orgId: organizationId, caller, action: 'create registry item', subject: name });
       return {};

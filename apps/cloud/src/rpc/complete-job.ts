@@ -47,7 +47,10 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
       version: row.modelVersion,
       packed,
       files: files.map((file) => ({ path: file.path, sha256: file.sha256, size_bytes: file.sizeBytes })),
-      metadata: { model_type: row.kind, model_framework: row.modelFramework },
+      metadata: {
+        model_type: row.kind === 'custom' ? row.modelType : row.kind,
+        model_framework: row.modelFramework,
+      },
       lineage: {
         jobId: row.id,
         datasetId: row.datasetId,

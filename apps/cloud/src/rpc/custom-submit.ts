@@ -3,12 +3,11 @@ import type { SubmitCustomTrainingJobRequest } from '@platform/contract/gen/plat
 import { belongsTo, type Caller } from '../rules/permissions.ts';
 import { containersOf, noScriptsBecause, offerLifeMs } from '../rules/runner-offers.ts';
 import * as check from '../rules/submission.ts';
-import { refuseTakenVersion } from '../store/jobs.ts';
 import { noteBlob } from '../store/owned-blobs.ts';
 import { findPackage, orgOfNamespace, type Version } from '../store/registry.ts';
 import { findItem } from '../store/registry-items.ts';
 import { runnersSince } from '../store/runners.ts';
-import { enqueue, ownPictures, resourcesOf, targetOf, type TrainingDeps } from './training-submit.ts';
+import { enqueue, ownPictures, refuseTaken, resourcesOf, targetOf, type TrainingDeps } from './training-submit.ts';
 
 /** Queues a run of a training script of the registry: one's own, or a public one of others. @returns id of the job. */
 export async function submitCustom(
@@ -16,7 +15,6 @@ export async function submitCustom(
   request: SubmitCustomTrainingJobRequest,
   caller: Caller,
 ): Promise<string> {
-  const { db } = deps;
   const target = targetOf(request, caller);
   const { orgId } = target;
   const { owner, name } = check.registryItemId('registry_item_id', request.registryItemId);
@@ -32,7 +30,7 @@ export async function submitCustom(
     throw new PlatformError('SCRIPT_NOT_FOUND', { registryItemId: request.registryItemId, version: wanted });
   }
   await refuseNotOffered(deps, orgId, container);
-  await refuseTakenVersion(db, target);
+  await refuseTaken(deps, target);
   const text = (key: string): string => {
     const value = script.metadata[key];
     return typeof value === 'string' ? value : '';

@@ -6,7 +6,7 @@ import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
 import { claimVersion } from '../store/jobs.ts';
 import { noteBlob } from '../store/owned-blobs.ts';
-import { publish } from '../store/registry.ts';
+import { publish, refuseTakenName } from '../store/registry.ts';
 import type { PackageFile, PackageKind } from '../store/training-schema.ts';
 import { kindOfType } from './package-kinds.ts';
 import type { Deps } from './routes.ts';
@@ -49,6 +49,7 @@ export async function storePackage(
   const now = clock.wall();
   // Public clients leave it out and mean: a new one.
   const version = sent.version === '' ? String(now) : check.packageVersion('version', sent.version);
+  await refuseTakenName(db, { orgId, name, type: kind });
   const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
   const packed = await putWithCrc(blobs, zipped(bytes), { limitBytes });
   // What no runner could unpack is refused now; bytes without a row are harmless.

@@ -19,6 +19,7 @@ import { freeze, writeVersion } from '../store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../store/datasets.ts';
 import { writeLogs } from '../store/job-reports.ts';
 import { claimVersion, insertJob, refuseTakenVersion, type Trx } from '../store/jobs.ts';
+import { refuseTakenName } from '../store/registry.ts';
 import { durationMs } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { frameworkName, kindOf } from './training-metadata.ts';
@@ -34,7 +35,7 @@ export async function submit(deps: TrainingDeps, request: SubmitTrainingJobReque
   const settings = check.trainerArguments(request.arguments);
   const limits = resourcesOf(request.resources);
   const dataset = await ownPictures(deps, target);
-  await refuseTakenVersion(deps.db, target);
+  await refuseTaken(deps, target);
   return enqueue(deps, caller, { ...target, dataset, kind, framework, labels, arguments: settings, limits });
 }
 
@@ -75,6 +76,12 @@ export async function ownPictures({ db }: TrainingDeps, { orgId, datasetId }: Ta
     throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'pictures' });
   }
   return dataset;
+}
+
+/** @throws PlatformError MODEL_VERSION_TAKEN, NAME_TAKEN */
+export async function refuseTaken({ db }: TrainingDeps, target: Target): Promise<void> {
+  await refuseTakenVersion(db, target);
+  await refuseTakenName(db, { orgId: target.orgId, name: target.modelName, type: 'ml_model' });
 }
 
 export type NewJob = Target & {

@@ -85,6 +85,35 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   }
 }
 
+/**
+ * A name belongs to one type of package. A model that is being trained has its name already: else its version could not be
+ * published in the end.
+ *
+ * @throws PlatformError NAME_TAKEN
+ */
+export async function refuseTakenName(
+  db: Database,
+  { orgId, name, type }: { orgId: string; name: string; type: PackageKind },
+): Promise<void> {
+  const item = await db
+    .selectFrom('registryItem')
+    .select('type')
+    .where('orgId', '=', orgId)
+    .where('name', '=', name)
+    .executeTakeFirst();
+  if (item && item.type !== type) throw new PlatformError('NAME_TAKEN', { name, kind: `package (${item.type})` });
+  if (item || type === 'ml_model') return;
+  const job = await db
+    .selectFrom('trainingJob')
+    .select('id')
+    .where('orgId', '=', orgId)
+    .where('status', 'in', ['pending', 'in_progress', 'canceling'])
+    .where('modelName', '=', name)
+    .limit(1)
+    .executeTakeFirst();
+  if (job) throw new PlatformError('NAME_TAKEN', { name, kind: 'model that is being trained' });
+}
+
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const versions = (db: Database) =>
