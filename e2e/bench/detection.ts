@@ -83,11 +83,21 @@ function compose(name: string, { train, test }: BenchSet, folder: string, seed: 
   return status === 0;
 }
 
-async function trainIn(folder: string): Promise<{ evaluation: DetectionEvaluation; wallSeconds: number }> {
+interface Trained {
+  evaluation: DetectionEvaluation;
+  wallSeconds: number;
+  /** Of all threads: what other work on the machine hardly changes. */
+  cpuSeconds: number;
+}
+async function trainIn(folder: string): Promise<Trained> {
   const started = performance.now();
   const child = spawn(
-    process.execPath,
+    'bash',
     [
+      '-c',
+      'TIMEFORMAT="CPU %U %S"; time "$@"',
+      'bash',
+      process.execPath,
       ...quiet,
       program('src/main.ts'),
       `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
@@ -96,14 +106,18 @@ async function trainIn(folder: string): Promise<{ evaluation: DetectionEvaluatio
       `--events_file=${path.join(folder, jobFiles.events)}`,
     ],
     // As the runner starts it.
-    { stdio: 'inherit', env: { ...process.env, MALLOC_ARENA_MAX: '2' } },
+    { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } },
   );
-  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
-  if (code !== 0) throw new Error(`the trainer ended with ${code}`);
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  if (code !== 0) throw new Error(`the trainer ended with ${code}: ${said}`);
+  const [, user = 0, system = 0] = /CPU ([\d.]+) ([\d.]+)/.exec(said) ?? [];
   const text = await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8');
   return {
     evaluation: JSON.parse(text) as DetectionEvaluation,
     wallSeconds: (performance.now() - started) / 1000,
+    cpuSeconds: Number(user) + Number(system),
   };
 }
 
@@ -129,11 +143,11 @@ for (const name of flags.sets.split(',')) {
         console.log(`${name}: its pictures cannot be had here (Debian's packages are needed)`);
         continue;
       }
-      const { evaluation, wallSeconds } = await trainIn(folder);
+      const { evaluation, wallSeconds, cpuSeconds } = await trainIn(folder);
       const { map50, map75, map, machine, seconds, chosen, probe, model, files, per_class, pictures } = evaluation;
       console.log(
         `${name}, seed ${seed}: mAP50 / mAP75 ${pair([map50, map75])}${verdict(set, [map50, map75])}, mAP ${percent(map)}; ` +
-          `${wallSeconds.toFixed(0)} s (aim ${set.seconds}); ${machine.peak_rss_mib} MiB (aim ${set.mebibytes}); load ${load()}`,
+          `${wallSeconds.toFixed(0)} s (aim ${set.seconds} on two idle cores), ${cpuSeconds.toFixed(0)} s CPU; ${machine.peak_rss_mib} MiB (aim ${set.mebibytes}); load ${load()}`,
       );
       console.log(`  ${set.what}: ${pictures.train}/${pictures.validation}/${pictures.test} pictures`);
       console.log(

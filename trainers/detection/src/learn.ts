@@ -289,7 +289,8 @@ class Course {
       progress.at('fine-tune', done);
     }
     const isWhole = pool.size >= prepared.train.length * recipe.views;
-    for (let i = 0; !isWhole && i < recipe.renewed * pictures; i++) {
+    const anew = isWhole ? 0 : recipe.renewed * pictures;
+    for (let i = 0; i < anew; i++) {
       this.#pupil.training.signal.throwIfAborted();
       await pool.grow();
     }
