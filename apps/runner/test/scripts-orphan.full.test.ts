@@ -8,6 +8,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { tempFolder } from '@platform/kit/testing';
+import { sandboxPrefix } from '../src/script/open-scripts.ts';
 import { begin, packed, save, setup } from './script-stage.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
@@ -84,9 +85,7 @@ while not open(args.dataset_file).readline().startswith("never"): time.sleep(1)`
   await end(second, 'SIGTERM');
   assert.deepEqual(await readdir(folder.file('jobs')), []);
   for (const place of ['/sys/fs/cgroup/memory', '/sys/fs/cgroup/pids', '/sys/fs/cgroup']) {
-    const groups = (await readdir(place).catch(() => [])).filter(
-      (name) => name.includes(job.spec.id) && name.startsWith('platform-'),
-    );
+    const groups = (await readdir(place).catch(() => [])).filter((name) => name.includes(sandboxPrefix(folder.path)));
     assert.deepEqual(groups, []);
   }
 });

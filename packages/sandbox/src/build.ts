@@ -160,7 +160,7 @@ interface Step {
   readonly mount: Mount;
   readonly network: boolean;
   readonly command: readonly string[];
-  readonly step: string;
+  readonly step: 'read' | 'install';
 }
 async function inSandbox(
   build: Build,
@@ -177,7 +177,8 @@ async function inSandbox(
     folder: path.join(build.folder, step),
     mounts: [
       ...environment.mounts,
-      { from: source, to: '/job/src', mode: 'ro' },
+      // What is installed, and kept for others, must not depend on any file of this script.
+      ...(step === 'read' ? [{ from: source, to: '/job/src', mode: 'ro' } as const] : []),
       ...(wheelhouse === undefined ? [] : [{ from: wheelhouse, to: '/job/wheelhouse', mode: 'ro' } as const]),
       mount,
     ],

@@ -43,7 +43,7 @@ export async function openScripts(
   const { sandboxes } = probe;
   // Where root makes the sandboxes, the scripts in them are another user, who has to read what lies in job folders.
   if (sandboxes.host.isRoot) process.umask(0o022);
-  const prefix = createHash('sha256').update(root).digest('hex').slice(0, 10);
+  const prefix = sandboxPrefix(root);
   const cache = path.join(root, 'environments');
   await sweepEnvironments(cache);
   const swept = await sandboxes.encloser.sweep(prefix);
@@ -59,6 +59,9 @@ export async function openScripts(
   log.info('training scripts run in a sandbox', { limits: sandboxes.encloser.kind, containers: keys.join(', ') });
   return { scripts: { sandboxes, environments, options, url, cache, prefix } };
 }
+
+/** Of the runner with this folder. */
+export const sandboxPrefix = (root: string): string => createHash('sha256').update(root).digest('hex').slice(0, 10);
 
 async function checkWheelhouse(folder: string | undefined): Promise<void> {
   if (folder === undefined) return;
