@@ -7,6 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { JobSpec } from '@platform/contract/job';
+import { isAlive, processStartTime } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
@@ -225,6 +226,32 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
       assert.equal((await s.inEngine(job)).length, 1);
     });
   }
+
+  test('a dispatcher that comes back too late ends what nobody waits for any more, and says nothing', async () => {
+    await using s = await stage();
+    await s.cluster.pause();
+    const job = s.submit();
+    await s.untilEngine(job, /^PENDING$/);
+    await s.end('SIGKILL');
+    s.server.takeAway(job);
+    await s.start();
+    await s.untilEngine(job, /^CANCELLED$/);
+    await s.server.untilAsync('forgotten', async () => (await s.held()).length === 0);
+    assert.equal(job.failure, undefined);
+  });
+
+  test('the lease is lost while it runs: the attempt ends by itself, and nobody says anything', async () => {
+    await using s = await stage();
+    const job = s.submit({ arguments: { act: 'hang' } });
+    await s.server.until('begun', () => hasBegun(job));
+    const pid = Number(job.logs.find(({ message }) => message.startsWith('pid '))?.message.slice(4));
+    const trainer = { pid, startTime: processStartTime(pid) ?? '' };
+    s.server.takeAway(job);
+    await s.untilEngine(job, /^FAILED$/);
+    assert.equal(isAlive(trainer), false);
+    await s.server.untilAsync('forgotten', async () => (await s.held()).length === 0);
+    assert.equal(job.failure, undefined);
+  });
 
   test('shut down in order: what waits goes back, what runs goes on and is taken over', async () => {
     await using s = await stage();

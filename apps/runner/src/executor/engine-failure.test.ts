@@ -42,6 +42,7 @@ const rows: [failure: EngineFailure, cause: string, code: string, message: RegEx
     'ENGINE_JOB_LOST',
     /install it on each node, or name it with --attempt-command/,
   ],
+  [ended({ is: 'exited', code: 69 }), 'infrastructure', 'ENGINE_JOB_LOST', /no longer its own/],
   [ended({ is: 'exited', code: 75 }), 'infrastructure', 'ENGINE_JOB_LOST', /started it a second time/],
   [{ because: 'ended', status: { at: 'absent' } }, 'infrastructure', 'ENGINE_JOB_LOST', /does not know it any more/],
   [

@@ -76,5 +76,6 @@ function hintOf(code: number): string {
   if (code === 126 || code === 127) {
     return ', the runner was not found there: install it on each node, or name it with --attempt-command';
   }
+  if (code === 69) return ', the attempt was no longer its own';
   return code === 75 ? ', the engine started it a second time' : '';
 }

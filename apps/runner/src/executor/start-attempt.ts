@@ -20,8 +20,8 @@ import { firstLineOfAttempt } from './dispatch.ts';
 
 const clock = systemClock;
 
-/** How the program ends, for who looks at the engine: EX_TEMPFAIL when the attempt was taken from it. */
-const exitCodes = { complete: 0, confirmStop: 0, fail: 1, nothing: 75 } as const;
+/** How the program ends, for who looks at the engine: EX_UNAVAILABLE when the attempt was no longer its own. */
+const exitCodes = { complete: 0, confirmStop: 0, fail: 1, nothing: 69 } as const;
 
 /** @returns the exit code. Throws Usage when there is no order. */
 export async function startAttempt(given: AttemptOptions, trainers: Trainers, signal: AbortSignal): Promise<number> {
