@@ -1,42 +1,7 @@
-import { CommanderError } from 'commander';
-import { errorText } from '@platform/kit';
-import { Usage } from '@platform/kit/node';
-import { problemsOf } from './commands/config.ts';
-import { completionNames } from './completion.ts';
-import { complaintOf, Ended, exitCodeOf, exitCodes } from './exit-codes.ts';
-import { createProgram } from './program.ts';
-import { printable } from './output.ts';
-import { isStopped } from './world.ts';
+import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import path from 'node:path';
 
-/** Whether programs read the output; the command line itself may be what could not be understood. */
-const isJson = process.argv.includes('--json');
-
-function complain(error: unknown): void {
-  if (error instanceof CommanderError) return; // it has printed its own words
-  if (error instanceof Usage)
-    return void (error.exitCode === 0 ? process.stdout : process.stderr).write(`${error.message}\n`);
-  const complaint = complaintOf(error);
-  const problems = problemsOf(error);
-  if (isJson) {
-    const { code, what, remedy } = complaint ?? { code: '', what: errorText(error), remedy: '' };
-    const document = { error: { code, what, remedy, ...(problems.length > 0 && { problems }) } };
-    return void process.stderr.write(`${JSON.stringify(document)}\n`);
-  }
-  const lines = complaint
-    ? [`${complaint.code}: ${complaint.what}`, ...problems.map((line) => `  ${line}`), complaint.remedy]
-    : [error instanceof Ended ? error.message : errorText(error)];
-  const text = lines.filter(Boolean).join('\n').split('\n').map(printable).join('\n');
-  process.stderr.write(`${text}\n`);
-}
-
-// A reader that has seen enough, such as head, ends the program without a word.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-try {
-  await createProgram(completionNames).parseAsync();
-  if (isStopped()) process.exitCode = exitCodes.stopped;
-} catch (error) {
-  if (!isStopped() || error instanceof Ended) complain(error);
-  process.exitCode = isStopped() ? exitCodes.stopped : exitCodeOf(error);
-  // What does not listen to the signal would go on.
-  if (isStopped()) process.exit();
-}
+// Half of the time of a short command is compiling. A folder of the user's own: nobody else may put code there.
+enableCompileCache(path.join(process.env['XDG_CACHE_HOME'] ?? path.join(homedir(), '.cache'), 'platform', 'compiled'));
+await import('./command-line.ts');

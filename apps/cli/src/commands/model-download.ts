@@ -5,8 +5,11 @@ import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import { PlatformApiError } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { PlatformError } from '@platform/contract/errors';
+import { retry } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import tar from 'tar-stream';
 import type { Connection } from '../connection.ts';
@@ -77,8 +80,8 @@ async function fetchArchive(
   const partial = `${target}.part`;
   try {
     for (const isResumed of [true, false]) {
-      const from = isResumed ? ((await stat(partial).catch(() => undefined))?.size ?? 0) : 0;
-      await fetchRest(open, { place, partial, from, signal });
+      const from = isResumed ? await sizeOf(partial) : 0;
+      await fetchPatiently(open, { place, partial, from, signal });
       if ((await hashOf(partial)) === sha256) {
         await rename(partial, target);
         return (await stat(target)).size;
@@ -93,10 +96,29 @@ async function fetchArchive(
   throw new PlatformError('DOWNLOAD_CORRUPT', { url: `${open.url}${place}`, wantSha256: sha256 });
 }
 
-async function fetchRest(
-  open: Connection,
-  { place, partial, from, signal }: { place: string; partial: string; from: number; signal: AbortSignal },
-): Promise<void> {
+const sizeOf = async (file: string): Promise<number> => (await stat(file).catch(() => undefined))?.size ?? 0;
+
+interface Fetching {
+  readonly place: string;
+  readonly partial: string;
+  /** Bytes that are there already. */
+  readonly from: number;
+  readonly signal: AbortSignal;
+}
+
+/** A connection that breaks is made again from where it broke. */
+async function fetchPatiently(open: Connection, of: Fetching): Promise<void> {
+  const isRetryable = (error: unknown): boolean =>
+    error instanceof TypeError || (error instanceof PlatformApiError && error.retry === 'later');
+  await retry(async (attempt) => fetchRest(open, { ...of, from: attempt === 1 ? of.from : await sizeOf(of.partial) }), {
+    clock: systemClock,
+    signal: of.signal,
+    attempts: 6,
+    isRetryable,
+  });
+}
+
+async function fetchRest(open: Connection, { place, partial, from, signal }: Fetching): Promise<void> {
   const headers = from > 0 ? { range: `bytes=${from}-` } : {};
   const response = await open.client.request(place, { headers, signal }).catch((error: unknown) => {
     // All of it is there already, and it is checked next.
