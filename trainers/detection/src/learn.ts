@@ -72,6 +72,8 @@ const measuredPictures = 24;
 /** Most views that the probe learns from. */
 const probeViews = 240;
 const mebibyte = 2 ** 20;
+/** Of the time of the job; the rest is for the measurements. */
+const shareForTraining = 0.75;
 
 /** How many views fit. */
 export function slotsFor(pictures: number, { views, side, batch }: Recipe, diskMib: number): number {
@@ -207,6 +209,11 @@ export async function learn(pupil: Pupil): Promise<Learned> {
         // Without validation pictures the last weights are the best known.
         if (!longer?.validation || !now.validation || isBetter(now.validation, longer.validation)) longer = now;
         if (epoch - longer.epoch >= Math.max(recipe.patience, epochs / 3)) break;
+        if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) {
+          const message = `Stopped after ${epoch} of ${epochs} epochs: the time of the job is for delivering the model.`;
+          training.events.tell({ is: 'log', level: 'warn', message });
+          break;
+        }
       }
       if (longer) {
         weights.set('fine-tune', longer.weights);

@@ -52,6 +52,7 @@ export interface Change {
   labels?: string[];
   kind?: JobFile['kind'];
   framework?: 'tflite' | 'onnx';
+  wallSeconds?: number;
   /** Pictures per split. */
   count?: Partial<Record<Split, number>>;
   lines?: (lines: DatasetLine[]) => DatasetLine[];
@@ -93,7 +94,7 @@ export async function writeJob(folder: string, change: Change = {}): Promise<voi
     labels: change.labels ?? [],
     arguments: { side: '96', ...change.arguments },
     seed: 3,
-    limits: { wall_seconds: 600, memory_mib: 2048, disk_mib: 1024 },
+    limits: { wall_seconds: change.wallSeconds ?? 600, memory_mib: 2048, disk_mib: 1024 },
     deadline: '2100-01-01T00:00:00Z',
     ...(change.framework === undefined ? {} : { framework: change.framework }),
     command: [],

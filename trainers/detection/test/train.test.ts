@@ -175,6 +175,18 @@ test('corrupt pictures are skipped; flat, tiny and unwanted boxes are told or ig
   ]);
 });
 
+test('a job with hardly any time delivers what it has learned by then, and says so', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { epochs: '200' }, framework: 'onnx', wallSeconds: 1 });
+  assert.deepEqual(await startTrainer(folder.path).ended, done);
+  assert.deepEqual(
+    (await evaluationIn(folder.path)).curve.map(({ epoch }) => epoch),
+    [0, 1],
+  );
+  const logs = (await readEvents(folder.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
+  assert.ok(logs.some((message) => message.startsWith('Stopped after 1 of 200 epochs')));
+});
+
 test('bad data ends with 65, the cause on stderr and as an event, and no model', async () => {
   const cases: [string, Change, RegExp, string][] = [
     ['no box of the label', { labels: ['boat'] }, /at least 1 label/, 'TOO_FEW_LABELS'],
