@@ -1,5 +1,5 @@
 /** A runner with real sandboxes beside a small queue, and scripts made of a few lines of Python. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createConnectTransport } from '@connectrpc/connect-web';
@@ -160,9 +160,11 @@ export async function leftovers({ scripts, server }: Stage): Promise<string[]> {
     const isOurs = uids.has(uid) || words.includes(scripts.cache);
     if (isOurs) found.push(`${pid} ${words.replaceAll('\0', ' ')}`);
   }
-  for (const folder of ['/sys/fs/cgroup/memory', '/sys/fs/cgroup/pids', '/sys/fs/cgroup/cpu', '/sys/fs/cgroup']) {
-    const names = await readdir(folder, { recursive: false }).catch(() => []);
-    found.push(...names.filter((name) => name.includes(scripts.prefix)).map((name) => `${folder}/${name}`));
-  }
-  return found;
+  return [...found, ...groupsOf(scripts.prefix)];
+}
+
+/** Control groups of the sandboxes of one runner, wherever they lie. */
+export function groupsOf(prefix: string): string[] {
+  const args = ['/sys/fs/cgroup', '-type', 'd', '-name', `platform-${prefix}-*`];
+  return spawnSync('find', args, { encoding: 'utf8' }).stdout.split('\n').filter(Boolean);
 }
