@@ -6,15 +6,17 @@ import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 const program = path.join(checkout, 'apps', 'runner', 'src', 'main.ts');
 
 /** A runner of the server's organization with a folder of its own; disposing stops it and removes the folder. */
-export async function startRunner(ready: CloudReady, ...args: string[]): Promise<AsyncDisposable> {
+export async function startRunner(
+  ready: Pick<CloudReady, 'url' | 'runner_key_id' | 'runner_key'>,
+  ...args: string[]
+): Promise<AsyncDisposable> {
   const folder = await dataFolder();
   const group = await spawnGroup({
     command: process.execPath,
     args: ['--disable-warning=ExperimentalWarning', program, '--folder', folder.path, ...args],
     env: cleanEnv({
       PLATFORM_URL: ready.url,
-      PLATFORM_API_KEY_ID: ready.runner_key_id,
-      PLATFORM_API_KEY: ready.runner_key,
+      PLATFORM_RUNNER_TOKEN: `${ready.runner_key_id}:${ready.runner_key}`,
     }),
     cwd: checkout,
     logFile: folder.file('runner.log'),

@@ -338,7 +338,7 @@ async function seesRunners({ page, client, ready, mark }: Desk): Promise<void> {
   await button(page, 'Create key').click();
   const command = await page.getByRole('region', { name: 'command that joins the runner' }).innerText();
   await checkPage(page, 'join command');
-  const [, authEntity = '', payload = ''] = /PLATFORM_API_KEY_ID=(\S+) PLATFORM_API_KEY=(\S+) node/.exec(command) ?? [];
+  const [, authEntity = '', payload = ''] = /PLATFORM_RUNNER_TOKEN=([^:]+):(\S+) npm run runner/.exec(command) ?? [];
   const runner = createPlatformClient({ baseUrl: ready.url, credentials: { type: 'api-key', authEntity, payload } });
   await assert.rejects(() => runner.mlTrainingClient.listTrainingJobs(ready.org_id), /PERMISSION|NOT_OWNER/);
   await button(page, 'I have copied it').click();

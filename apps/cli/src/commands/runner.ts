@@ -81,7 +81,7 @@ export function runnerCommands(program: Command, run: Run): void {
         });
         const command = joinCommand({ url: open.url, id, key });
         output.json({ api_key_id: id, api_key: key, url: open.url, command });
-        output.text('On the computer that shall train, in a checkout of this repository (Linux, Node 24):\n');
+        output.text('On the computer that shall train, in a checkout of this repository (Linux):\n');
         output.text(`  ${command}\n`);
         output.text(
           'The key is shown this once. It lets that computer take training jobs and read their pictures, nothing else.',
@@ -94,6 +94,6 @@ export function runnerCommands(program: Command, run: Run): void {
     );
 }
 
-/** In the environment, so that the key stands in no list of processes. */
+/** The key in the environment, so that it stands in no list of processes. */
 export const joinCommand = ({ url, id, key }: { url: string; id: string; key: string }): string =>
-  `PLATFORM_URL=${url} PLATFORM_API_KEY_ID=${id} PLATFORM_API_KEY=${key} node apps/runner/src/main.ts`;
+  `PLATFORM_RUNNER_TOKEN=${id}:${key} npm run runner -- --url ${url}`;

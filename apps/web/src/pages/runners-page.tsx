@@ -126,7 +126,7 @@ function AddRunner({ onClose }: { onClose: () => void }) {
     return (
       <Sheet
         title="Start the runner"
-        lead="On that computer, in a checkout of this repository (Linux, Node 24). The key is shown this once."
+        lead="On that computer, in a checkout of this repository (Linux). The key is shown this once."
         isOpen
         onClose={onClose}
       >

@@ -47,4 +47,4 @@ export const runnerView = (one: Runner): RunnerView => ({
 
 /** The one command that joins a computer; the key stands in the environment, so that no list of processes shows it. */
 export const joinCommand = (url: string, keyId: string, key: string): string =>
-  `PLATFORM_URL=${url} PLATFORM_API_KEY_ID=${keyId} PLATFORM_API_KEY=${key} node apps/runner/src/main.ts`;
+  `PLATFORM_RUNNER_TOKEN=${keyId}:${key} npm run runner -- --url ${url}`;
