@@ -75,10 +75,13 @@ export function followedLogs(of: { db: Database; notifications: Notifications; c
     job.turn = turn;
     const place = `${after.attempt} ${after.sequence}`;
     const pauseMs = mayPause ? job.lastLook + everyMs - clock.now() : 0;
-    const look =
-      job.looks.get(place) ??
-      (pauseMs > 0 ? clock.sleep(pauseMs).then(() => lookNow(job, jobId, after)) : lookNow(job, jobId, after));
+    const known = job.looks.get(place);
+    if (known) return known;
+    const pause = pauseMs > 0 ? clock.sleep(pauseMs) : Promise.resolve();
+    const look = pause.then(() => lookNow(job, jobId, after));
     job.looks.set(place, look);
+    // A failure is told to those who wait for it, and to nobody who comes later.
+    look.catch(() => job.looks.delete(place));
     return look;
   };
 

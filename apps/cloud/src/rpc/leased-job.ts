@@ -8,11 +8,12 @@ import type { RunnerDeps } from './own-attempt.ts';
 import { timeOf } from './protobuf-times.ts';
 
 /** What a runner gets with a lease: the job, a token for this run alone and, for a script, a key that reads data. */
-export async function leasedJob({ db, clock, authenticator }: RunnerDeps, row: JobRow) {
+export async function leasedJob({ db, clock, authenticator, jobLogs }: RunnerDeps, row: JobRow) {
   if (row.attempt > 1) {
     // The first line of this run, before what it tells itself; written once, however often the lease is handed out.
     const message = `Attempt ${row.attempt} begins; what stands above is of an attempt that ended without a result.`;
     await writeLogs(db, row, row.attempt, [{ sequence: 0, time: clock.wall(), level: 'info', message }]);
+    jobLogs.written(row.id);
   }
   const script = row.kind === 'custom' ? await mintScriptKey(db, row) : undefined;
   return {
