@@ -616,3 +616,53 @@ test('fifty at once ask for one name: one gets it', async () => {
     [1, 49],
   );
 });
+
+test('readings: exported in order, the latest, within an interval; of others nothing', async () => {
+  await using server = await trainingServer();
+  const { partId } = server.own;
+  const sync = server.client(DataSyncService, 'machine');
+  const count = 1200;
+  for (let from = 0; from < count; from += 300) {
+    await sync.dataCaptureUpload({
+      metadata: {
+        partId,
+        componentType: 'rdk:component:sensor',
+        componentName: 'probe',
+        methodName: 'Readings',
+        type: DataType.TABULAR_SENSOR,
+        tags: ['cellar'],
+      },
+      sensorContents: Array.from({ length: 300 }, (_, n) => ({
+        metadata: { timeRequested: time(from + n), timeReceived: time(from + n) },
+        data: { case: 'struct' as const, value: { readings: { celsius: from + n } } },
+      })),
+    });
+  }
+  const asked = { partId, resourceName: 'probe', resourceSubtype: 'sensor', methodName: 'Readings' };
+  const exported = async (more: object = {}, who: Who = 'owner'): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const one of server.client(DataService, who).exportTabularData({ ...asked, ...more })) {
+      const { readings } = one.payload as { readings: { celsius: number } };
+      found.push(readings.celsius);
+    }
+    return found;
+  };
+  assert.deepEqual(
+    await exported(),
+    Array.from({ length: count }, (_, n) => n),
+  );
+  assert.deepEqual(await exported({ interval: { start: time(5), end: time(7) } }), [5, 6]);
+  assert.deepEqual(
+    await exported({ resourceSubtype: 'rdk:component:sensor', interval: { start: time(1199) } }),
+    [1199],
+  );
+  assert.deepEqual(await exported({ resourceSubtype: 'camera' }), []);
+  assert.deepEqual(await exported({}, 'stranger'), []);
+  const data = server.client(DataService, 'owner');
+  const latest = await data.getLatestTabularData(asked);
+  assert.deepEqual([latest.timeCaptured?.seconds, latest.payload], [1199n, { readings: { celsius: 1199 } }]);
+  assert.equal((await data.getLatestTabularData({ ...asked, methodName: 'Other' })).payload, undefined);
+  assert.equal(await outcome(data.getLatestTabularData({ ...asked, partId: 'x' })), '5 PART_NOT_FOUND');
+  assert.equal(await outcome(data.getLatestTabularData({ ...asked, resourceName: '' })), '3 INVALID_ARGUMENT');
+  assert.equal(await outcome(server.client(DataService, 'runner').getLatestTabularData(asked)), '7 PERMISSION_DENIED');
+});

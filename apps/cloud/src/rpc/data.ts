@@ -28,6 +28,7 @@ import { binaryMetadata } from './binary-metadata.ts';
 import { inOrder, type NamedDatum, namedData, namedDatum, readFilter } from './data-filter.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
+import { tabularCalls } from './tabular-data.ts';
 
 type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt' | 'secrets'>;
 
@@ -71,6 +72,8 @@ export const dataRoutes =
     };
 
     router.service(DataService, {
+      ...tabularCalls(deps),
+
       async binaryDataByFilter({ dataRequest, includeBinary, countOnly }, context) {
         const filter = readFilter(dataRequest?.filter, callerOf(context), 'look');
         if (countOnly) {

@@ -21,6 +21,7 @@ const lastCalls: ReadonlySet<string> = new Set(callsOf(RunnerService, 'completeJ
 /** All that the script of a custom job may call: it reads pictures, datasets and packages. */
 export const scriptCalls: ReadonlySet<string> = new Set([
   ...callsOf(DataService, 'binaryDataByFilter', 'binaryDataByIDs', 'tagsByFilter', 'boundingBoxLabelsByFilter'),
+  ...callsOf(DataService, 'getLatestTabularData', 'exportTabularData'),
   ...callsOf(DatasetService, 'listDatasetsByOrganizationID', 'listDatasetsByIDs'),
   ...callsOf(PackageService, 'getPackage', 'listPackages'),
   ...callsOf(AppService, 'getRegistryItem', 'listRegistryItems', 'listOrganizations', 'getOrganization'),
