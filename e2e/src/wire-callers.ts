@@ -93,7 +93,12 @@ export async function wireRunner(
   url: string,
   keyId: string,
   key: string,
-  offer: { kinds?: string[]; host?: string; noScriptsBecause?: string } = {},
+  offer: {
+    kinds?: string[];
+    host?: string;
+    noScriptsBecause?: string;
+    containers?: { key: string; uri: string; framework: string; description: string }[];
+  } = {},
 ): Promise<WireRunner> {
   const { transport, token } = await signIn({ url, type: 'api-key', entity: keyId, payload: key });
   const runner = createClient(RunnerService, transport);

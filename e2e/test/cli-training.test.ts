@@ -321,10 +321,11 @@ async function exitsAndCompletes({ cli, env }: Desk): Promise<void> {
     [4, env, ['train', 'get', 'nothing']],
     [7, { ...env, PLATFORM_URL: 'http://127.0.0.1:1' }, ['train', 'list']],
   ];
-  for (const [code, world, args] of table) {
+  const checks = table.map(async ([code, world, args]) => {
     const ended = await runCli(world, ...args);
     assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}`);
-  }
+  });
+  await Promise.all(checks);
   const asJson = await runCli({ ...env, PLATFORM_URL: 'http://127.0.0.1:1' }, 'train', 'list', '--json');
   assert.equal((JSON.parse(asJson.stderr) as { error: { code: string } }).error.code, 'OFFLINE');
   assert.equal(asJson.stdout, '');

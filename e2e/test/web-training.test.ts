@@ -1,8 +1,11 @@
 // Datasets, training of every kind and the registry in a real browser against the real server, on a wide and on a narrow screen.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createPlatformClient, ModelType } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
+import { tempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../src/browser.ts';
@@ -344,14 +347,76 @@ async function seesRunners({ page, client, ready, mark }: Desk): Promise<void> {
   await button(page, 'I have copied it').click();
   await checkPage(page, 'runners');
 
-  await page.goto(`${ready.url}/training/new?script=`);
-  await page.getByText('There is no training script yet').waitFor();
-  await checkPage(page, 'no script');
-  await page.goto(`${ready.url}/scripts`);
-  await page.getByText('No training scripts yet').waitFor();
-  await checkPage(page, 'scripts');
   const { apiKeys } = await client.appClient.listKeys({ orgId: ready.org_id });
   assert.ok(apiKeys.some((one) => one.apiKey?.name === `gpu box ${mark}`));
+}
+
+/** A script of the registry, submitted with arguments, its job and the model that it makes. */
+async function runsScript({ page, client, ready, mark }: Desk, datasetId: string): Promise<void> {
+  const { url, org_id: organization } = ready;
+  const before = await client.trainingScriptClient.listTrainingScripts(organization);
+  if (before.length === 0) {
+    await page.goto(`${url}/training/new?script=`);
+    await page.getByText('There is no training script yet').waitFor();
+    await checkPage(page, 'no script to train with');
+    await page.goto(`${url}/scripts`);
+    await page.getByText('No training scripts yet').waitFor();
+    await checkPage(page, 'no script');
+  }
+  const name = `counter-${mark}`;
+  for (const version of ['one', 'two'])
+    await client.trainingScriptClient.uploadTrainingScript(organization, name, await scriptArchive(), { version });
+  const containers = [
+    { key: 'py:3.11', uri: 'host:/usr/bin/python3', framework: 'python', description: 'Python 3.11' },
+  ];
+  const offer = { kinds: ['custom'], host: 'press-3', containers };
+  const runner = await wireRunner(url, ready.runner_key_id, ready.runner_key, offer);
+  const leased = runner.train(0.5, []);
+
+  await page.goto(`${url}/scripts`);
+  const card = page.getByRole('region', { name });
+  await card.getByText('latest').waitFor();
+  const address = await card.getByRole('link', { name: /Download version one/ }).getAttribute('href');
+  assert.equal((await page.request.get(`${url}${address ?? ''}`)).status(), 200);
+  await checkPage(page, 'scripts');
+  await until(
+    async () => (await client.mlTrainingClient.listSupportedContainers()).length > 0,
+    async () => 'no runner offers a container',
+  );
+  await card.getByRole('link', { name: 'Train with it' }).click();
+  await page.getByLabel('Dataset').selectOption(datasetId);
+  await page.getByLabel('Version of the script').selectOption('one');
+  await page.getByLabel('Environment').selectOption('py:3.11');
+  await page.getByLabel('Arguments').fill('epochs');
+  await page.getByText('“epochs” is not of the form key=value').waitFor();
+  await page.getByLabel('Arguments').fill('epochs=2\nword=a b');
+  await page.getByLabel('Model name').fill(`counted-${mark}`);
+  await page.getByLabel('Model version').fill('1');
+  await checkPage(page, 'submit of a script');
+  await button(page, 'Start training').click();
+  await leased;
+  await page.getByText('Running', { exact: true }).waitFor();
+  await page.getByText('Details').click();
+  await page.getByText('epochs=2 word=a b').waitFor();
+  await checkPage(page, 'job of a script');
+  await runner.complete({ 'model.txt': `counted ${mark}` }, {});
+  await page.getByText('Completed', { exact: true }).waitFor();
+  await link(page, 'Models').click();
+  await page
+    .getByRole('region', { name: `counted-${mark}` })
+    .getByText(new RegExp(`script .*:${name} one`))
+    .waitFor();
+}
+
+/** The smallest project that the registry takes, as tar makes it. */
+async function scriptArchive(): Promise<Uint8Array<ArrayBuffer>> {
+  await using folder = await tempFolder();
+  await mkdir(folder.file('model'));
+  await writeFile(folder.file('setup.py'), 'from setuptools import setup\nsetup(name="model")\n');
+  await writeFile(folder.file('model', 'training.py'), 'print("counted")\n');
+  const { status, stdout } = spawnSync('tar', ['-cz', '-C', folder.path, 'setup.py', 'model']);
+  assert.equal(status, 0);
+  return new Uint8Array(stdout);
 }
 
 test('datasets are labelled, models of every kind trained and looked at in the browser', async (t) => {
@@ -378,6 +443,7 @@ test('datasets are labelled, models of every kind trained and looked at in the b
         await readsDetector(desk);
         await managesJobs(desk, datasetId);
         await seesRunners(desk);
+        await runsScript(desk, datasetId);
         assert.deepEqual(complaints, []);
         await context.close();
       });

@@ -130,6 +130,7 @@ export function jobDetails(job: TrainingJobMetadata, datasetName: string, nowMs:
     [
       'arguments',
       Object.entries(job.arguments)
+        .toSorted(([a], [b]) => (a < b ? -1 : 1))
         .map(([key, value]) => `${key}=${value}`)
         .join('\n'),
     ],

@@ -127,6 +127,7 @@ export function jobView(job: TrainingJobMetadata): JobView {
         [
           'Arguments',
           Object.entries(job.arguments)
+            .toSorted(([a], [b]) => (a < b ? -1 : 1))
             .map(([key, value]) => `${key}=${value}`)
             .join(' '),
         ],
