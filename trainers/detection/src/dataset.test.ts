@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import { advice, labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import { epochsFor, recipeOf } from './recipe.ts';
-import { slotsFor } from './learn.ts';
+import { isAsGood, isBetter, slotsFor } from './learn.ts';
 
 const box = (label: string, left = 0.1, top = 0.1, right = 0.5, bottom = 0.5): BoxAnnotation => ({
   annotation_label: label,
@@ -144,4 +144,14 @@ test('the file of features is bounded, however many pictures there are', () => {
   assert.equal(slotsFor(100_000, recipe, 100_000), slotsFor(200_000, recipe, 100_000));
   assert.ok(slotsFor(100_000, recipe, 200) < slotsFor(100_000, recipe, 2000));
   assert.equal(slotsFor(100_000, recipe, 0), recipe.batch);
+});
+
+test('later weights are as good where the boxes cannot tell them from the best', () => {
+  const at = (map50: number, map75 = 0.5, loss = 1) => ({ map50, map75, loss });
+  assert.ok(isAsGood(at(0.84), at(0.9), 20), 'one of twenty boxes is chance');
+  assert.ok(!isAsGood(at(0.83), at(0.9), 200), 'twenty of two hundred are not');
+  assert.ok(!isAsGood(at(0.99), at(1), 20), 'nothing is as good as all found, but that');
+  assert.ok(isAsGood(at(0.2), at(0.1), 0));
+  assert.ok(isBetter(at(0.6, 0.1, 9), at(0.5, 0.9, 1)) && isBetter(at(0.5, 0.6, 9), at(0.5, 0.5, 1)));
+  assert.ok(isBetter(at(0.5, 0.5, 1), at(0.5, 0.5, 2)) && !isBetter(at(0.5), at(0.5)));
 });

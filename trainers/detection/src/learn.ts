@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
+import { countBoxes } from './dataset.ts';
 import type { Device } from '@platform/trainer-engine/device';
 import { round } from '@platform/trainer-engine/progress';
 import type { Progress } from '@platform/trainer-engine/progress';
@@ -69,8 +70,8 @@ export const shapeOf = ({ recipe, prepared }: Pick<Pupil, 'recipe' | 'prepared'>
 const mostFeatureBytes = 1.5 * 2 ** 30;
 /** Pictures that tell how large the values of the neck are. */
 const measuredPictures = 24;
-/** Most views that the probe learns from. */
-const probeViews = 240;
+/** Each picture and its mirror image, of some pictures where there are many. */
+export const viewsOfProbe = (pictures: number): number => Math.min(2 * pictures, 240);
 const mebibyte = 2 ** 20;
 /** Of the time of the job; the rest is for the measurements. */
 const shareForTraining = 0.75;
@@ -81,6 +82,13 @@ export function slotsFor(pictures: number, { views, side, batch }: Recipe, diskM
   return Math.max(batch, Math.min(pictures * views, Math.floor(room / featureBytes(side))));
 }
 
+/**
+ * Whether the later weights, with `a`, are as good as the best so far, with `b`, as far as so many boxes can tell: within a
+ * standard error. Of equals the later ones are taken, which have learned with smaller steps.
+ */
+export function isAsGood(a: Validation, b: Validation, boxes: number): boolean {
+  return a.map50 >= b.map50 - Math.sqrt((b.map50 * (1 - b.map50)) / Math.max(1, boxes));
+}
 export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
 
@@ -189,6 +197,8 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     if (recipe.recipe === 'auto') {
       await course.grow(slots);
       let longer = undefined as typeof best | undefined;
+      let highest: Validation | undefined;
+      const boxes = countBoxes(validation);
       const epochs = epochsFor(recipe, train.length);
       for (let epoch = 1; epoch <= epochs; epoch++) {
         const epochStarted = clock.now();
@@ -207,8 +217,9 @@ export async function learn(pupil: Pupil): Promise<Learned> {
           seconds: round((clock.now() - epochStarted) / 1000, 2),
         });
         // Without validation pictures the last weights are the best known.
-        if (!longer?.validation || !now.validation || isBetter(now.validation, longer.validation)) longer = now;
-        if (epoch - longer.epoch >= Math.max(recipe.patience, epochs / 3)) break;
+        if (!highest || !now.validation || isAsGood(now.validation, highest, boxes)) longer = now;
+        if (now.validation && (!highest || isBetter(now.validation, highest))) highest = now.validation;
+        if (epoch - (longer?.epoch ?? 0) >= Math.max(recipe.patience, epochs / 3)) break;
         if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) {
           const message = `Stopped after ${epoch} of ${epochs} epochs: the time of the job is for delivering the model.`;
           training.events.tell({ is: 'log', level: 'warn', message });
@@ -260,8 +271,14 @@ class Course {
     while (pool.size < wanted) {
       this.#pupil.training.signal.throwIfAborted();
       await pool.grow();
-      this.#pupil.progress.at('features', Math.min(1, pool.size / wanted));
+      this.#pupil.progress.at('features', Math.min(1, pool.size / this.#views));
     }
+  }
+  /** Of all that will be made before the last part of the training. */
+  get #views(): number {
+    const { recipe, training, prepared } = this.#pupil;
+    const slots = slotsFor(prepared.train.length, recipe, training.job.limits.disk_mib);
+    return recipe.recipe === 'auto' ? slots : Math.min(slots, viewsOfProbe(prepared.train.length));
   }
   async #step(rate: number): Promise<number> {
     const { pool, file, learner } = this.#school;
@@ -272,9 +289,8 @@ class Course {
   }
   /** @returns the mean loss of the last quarter. */
   async probe(): Promise<number> {
-    const { recipe, training, prepared, progress } = this.#pupil;
-    const slots = slotsFor(prepared.train.length, recipe, training.job.limits.disk_mib);
-    await this.grow(Math.min(slots, 2 * prepared.train.length, probeViews));
+    const { recipe, prepared, progress } = this.#pupil;
+    await this.grow(Math.min(this.#views, viewsOfProbe(prepared.train.length)));
     const losses: number[] = [];
     for (let step = 0; step < recipe.probeSteps; step++) {
       losses.push(await this.#step(recipe.learningRate * Math.min(1, (step + 1) / recipe.warmUpSteps)));

@@ -20,7 +20,7 @@ import { onnxOf, tfliteOf } from './delivered.ts';
 import { evaluationOf, thresholdsFrom } from './evaluation.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { Shape } from './head.ts';
-import { learn, shapeOf, slotsFor } from './learn.ts';
+import { learn, shapeOf, slotsFor, viewsOfProbe } from './learn.ts';
 import type { Learned, Pupil, Stage } from './learn.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
@@ -76,7 +76,7 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
   const pixels = (recipe.side / 320) ** 2;
   const heldOut = test || checking || learning / 6;
   const isAuto = recipe.recipe === 'auto';
-  const views = isAuto ? slotsFor(learning, recipe, diskMib) : 2 * learning;
+  const views = isAuto ? slotsFor(learning, recipe, diskMib) : viewsOfProbe(learning);
   const epochs = isAuto ? epochsFor(recipe, learning) : 0;
   const lesson = 0.02 * pixels;
   progress.expect('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });

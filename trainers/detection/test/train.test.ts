@@ -127,6 +127,12 @@ test('eight pictures can be learned by heart', async () => {
   assert.ok(map50 >= 0.9, `mAP50 ${map50}`);
   assert.ok(longer && longer.map50 >= 0.9);
   assert.equal(on, 'validation');
+  const told = (await readEvents(folder.path)).flatMap((event) => (event.is === 'progress' ? [event.progress] : []));
+  assert.deepEqual(
+    told,
+    told.toSorted((a, b) => a - b),
+    'progress never goes back',
+  );
   const [, first] = curve;
   const last = curve.at(-1);
   assert.ok(last && first && last.loss < first.loss, 'the loss falls');
