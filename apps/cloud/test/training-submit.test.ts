@@ -126,3 +126,28 @@ test('a framework that is not made: the error names those that are', async () =>
     /does not make TENSORFLOW models of type single_label_classification; it makes .*MODEL_FRAMEWORK_ONNX/,
   );
 });
+
+test('frameworks: what a job gets that names none, TFLite and ONNX, each told and handed to the runner', async () => {
+  await using server = await trainingServer();
+  const datasetId = await datasetOf(server, { a: 10, b: 10 });
+  const training = server.client(MLTrainingService, 'owner');
+  const runner = server.client(RunnerService, 'runner');
+  const rows: [asked: ModelFramework, told: ModelFramework, spec: string][] = [
+    [ModelFramework.UNSPECIFIED, ModelFramework.TFLITE, 'tflite'],
+    [ModelFramework.TFLITE, ModelFramework.TFLITE, 'tflite'],
+    [ModelFramework.ONNX, ModelFramework.ONNX, 'onnx'],
+  ];
+  const types = [ModelType.SINGLE_LABEL_CLASSIFICATION, ModelType.MULTI_LABEL_CLASSIFICATION];
+  for (const modelType of types) {
+    for (const [modelFramework, told, spec] of rows) {
+      const modelVersion = `${modelType}-${modelFramework}`;
+      const { id } = await training.submitTrainingJob(
+        submission(server, datasetId, { modelVersion, modelType, modelFramework }),
+      );
+      assert.equal((await training.getTrainingJob({ id })).metadata?.modelFramework, told);
+      const kinds = ['single_label_classification', 'multi_label_classification'];
+      const { job } = await runner.leaseJob({ runnerId: modelVersion, kinds });
+      assert.deepEqual([job?.id, job?.spec?.['framework']], [id, spec]);
+    }
+  }
+});

@@ -8,8 +8,8 @@ import type { JobKind, MadeFramework } from './job.ts';
  * once its packages hold the .tflite file, never before.
  */
 export const madeFrameworks: Readonly<Record<Exclude<JobKind, 'custom'>, readonly MadeFramework[]>> = {
-  single_label_classification: ['onnx'],
-  multi_label_classification: ['onnx'],
+  single_label_classification: ['tflite', 'onnx'],
+  multi_label_classification: ['tflite', 'onnx'],
   object_detection: ['tflite', 'onnx'],
 };
 
