@@ -7,6 +7,7 @@ import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platfo
 import { type LeaseJobRequestSchema, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { steadyTime } from '../src/steady-time.ts';
+import { Overtime } from '../src/store/job-overtime.ts';
 import { expireLeases, leaseMs, renewLeases } from '../src/store/job-queue.ts';
 import { reapJobs } from '../src/store/job-reaper.ts';
 import { testLog } from './database.ts';
@@ -290,6 +291,32 @@ for (const hours of [-30, -1, 1, 30]) {
     await reaper;
   });
 }
+
+test('a runner that reports for ever: its job ends some time after its limit, a canceled one sooner', async () => {
+  const clock = new FakeClock();
+  await using world = await setUp(clock);
+  const { server, submit, lease, runner, status, training } = world;
+  const [endless, canceled] = [await submit('endless'), await submit('canceled')];
+  await lease('r1');
+  await lease('r2');
+  await training.cancelTrainingJob({ id: canceled });
+  const overtime = new Overtime();
+  const now = steadyTime(clock).now();
+  const spare = hour;
+  const limit = hour; // the default of the server
+  const end = (at: number): Promise<number> => overtime.end(server.db, at, clock.wall());
+  assert.equal(await end(now), 0);
+  assert.equal(await end(now + spare - 1), 0);
+  assert.equal(await status(canceled), 'CANCELING 1');
+  assert.equal(await end(now + spare), 1);
+  assert.equal(await status(canceled), 'CANCELED 1');
+  assert.equal(await end(now + spare + limit - 1), 0);
+  assert.equal(await end(now + spare + limit), 1);
+  assert.equal(await status(endless), 'FAILED 1');
+  const { metadata } = await training.getTrainingJob({ id: endless });
+  assert.match(metadata?.errorStatus?.message ?? '', /TRAINING_TIMED_OUT/);
+  assert.match(await outcome(runner.reportJob({ jobId: endless, attempt: 1, runnerId: 'r1' })), /LEASE_LOST/);
+});
 
 test('a clock that was hours ahead before the server started again: nothing waits for it', async () => {
   const clock = new FakeClock();

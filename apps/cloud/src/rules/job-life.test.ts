@@ -59,6 +59,11 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
   ['nothing is due in the queue', pending, { is: 'due', now: 1e15 }, '='],
   ['nothing is due after the end', completed, { is: 'due', now: 1e15 }, '='],
 
+  ['far beyond its time', running, { is: 'overdue', ofAttempt: 2, message: 'too long' }, 'failed 2/1 r1 script'],
+  ['far beyond its time, being canceled', canceling, { is: 'overdue', ofAttempt: 2, message: '' }, 'canceled 2/1 r1'],
+  ['an earlier attempt was far beyond its time', running, { is: 'overdue', ofAttempt: 1, message: '' }, '='],
+  ['far beyond its time, but it has ended', completed, { is: 'overdue', ofAttempt: 2, message: '' }, '='],
+
   ['a restarted runner asks for work', running, { is: 'returned', runner: 'r1' }, 'pending 2/2 r1'],
   ['the lease never arrived: handed out again', unheard, { is: 'returned', runner: 'r1' }, '='],
   ['another runner asks for work', running, { is: 'returned', runner: 'r2' }, '='],

@@ -54,6 +54,8 @@ export type JobEvent =
   | { readonly is: 'stopped'; readonly attempt: number; readonly runner: string }
   /** `leaseUntil` has passed. */
   | { readonly is: 'due'; readonly now: number }
+  /** The runner goes on reporting, though the attempt had all the time it may have and more. */
+  | { readonly is: 'overdue'; readonly ofAttempt: number; readonly message: string }
   /** The runner asks for work and does not name this job among those it runs. */
   | { readonly is: 'returned'; readonly runner: string };
 
@@ -115,6 +117,14 @@ export function step(job: Job, event: JobEvent): Step {
       if (job.at !== 'in_progress' && job.at !== 'canceling') return same(job);
       if (event.now < job.leaseUntil) return same(job);
       return job.at === 'canceling' ? to({ ...attemptOf(job), at: 'canceled' }) : lost(job);
+    case 'overdue':
+      if ((job.at !== 'in_progress' && job.at !== 'canceling') || job.attempt !== event.ofAttempt) return same(job);
+      if (job.at === 'canceling') return to({ ...attemptOf(job), at: 'canceled' });
+      return to({
+        ...attemptOf(job),
+        at: 'failed',
+        failure: { cause: 'script', code: 'TRAINING_TIMED_OUT', message: event.message },
+      });
     case 'returned':
       if ((job.at !== 'in_progress' && job.at !== 'canceling') || job.runner !== event.runner) return same(job);
       if (job.at === 'canceling') return to({ ...attemptOf(job), at: 'canceled' });

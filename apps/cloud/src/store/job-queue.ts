@@ -26,7 +26,7 @@ export type Want = {
 };
 
 /** Rows in these states have a lease, the others have none. */
-const leasedStates = ['in_progress', 'canceling'] as const;
+export const leasedStates = ['in_progress', 'canceling'] as const;
 
 /** Nothing here has more. */
 const mostGpus = 16;

@@ -2,6 +2,7 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { SteadyTime } from '../steady-time.ts';
 import type { Database } from './database.ts';
 import { expireLeases, renewLeases } from './job-queue.ts';
+import { Overtime } from './job-overtime.ts';
 import { expireLogs } from './job-reports.ts';
 
 const everyMs = 1_000;
@@ -18,6 +19,7 @@ export async function reapJobs(
 ): Promise<void> {
   let lookedAt = -Infinity;
   let logsDue = 0;
+  const overtime = new Overtime();
   while (!signal.aborted) {
     try {
       // What runners could not report because of us is not their loss.
@@ -25,6 +27,8 @@ export async function reapJobs(
       const lost = await expireLeases(db, steady.now(), clock.wall());
       lookedAt = clock.now();
       if (lost > 0) log.warn('runners fell silent', { jobs: lost });
+      const overdue = await overtime.end(db, steady.now(), clock.wall());
+      if (overdue > 0) log.warn('jobs were ended: their runners went on for too long', { jobs: overdue });
       if (clock.now() >= logsDue) {
         await expireLogs(db, clock.wall() - logLifeMs);
         logsDue = clock.now() + logsEveryMs;
