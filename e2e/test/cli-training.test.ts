@@ -1,5 +1,6 @@
 // The command line against the real server and a real runner: from a folder of pictures to a model on the disk.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,6 +22,7 @@ interface Desk {
   json<T = Json>(...args: string[]): Promise<T>;
 }
 
+const program = path.join(checkout, 'apps/cli/src/main.ts');
 const labels = objectLabels.slice(0, 3);
 
 async function pictures(folder: string): Promise<void> {
@@ -188,13 +190,7 @@ async function stopsWaiting({ cli, json, env }: Desk): Promise<void> {
   const { id } = await json<{ id: string }>(...submit, '--model-name', 'stuck', '--model-version', 'a');
   const waiting = await spawnGroup({
     command: process.execPath,
-    args: [
-      '--disable-warning=ExperimentalWarning',
-      path.join(checkout, 'apps/cli/src/main.ts'),
-      'train',
-      'wait',
-      'stuck',
-    ],
+    args: ['--disable-warning=ExperimentalWarning', program, 'train', 'wait', 'stuck'],
     env: cleanEnv(env),
     cwd: checkout,
   });
@@ -337,6 +333,14 @@ async function exitsAndCompletes({ cli, env }: Desk): Promise<void> {
   assert.ok((await words('dataset', 'show', '')).includes('things'));
   assert.ok((await words('train', 'get', 'thi')).includes('things/1'));
   assert.ok((await words('model', 'download', '')).includes('things'));
+  const inBash = `
+    platform() { '${process.execPath}' --disable-warning=ExperimentalWarning '${program}' "$@"; }
+    source <(platform completion bash)
+    COMP_WORDS=(platform dataset show "") COMP_CWORD=3
+    _platform_complete
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const bash = spawnSync('bash', ['--norc', '-c', inBash], { env: cleanEnv(env), encoding: 'utf8' });
+  assert.ok(bash.stdout.split('\n').includes('things'), bash.stdout + bash.stderr);
   for (const shell of ['bash', 'zsh', 'fish'])
     assert.match((await cli('completion', shell)).stdout, /platform/, `completion for ${shell}`);
 }

@@ -2,6 +2,7 @@ import tab from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { systemClock } from '@platform/kit/node';
+import { bashCompletion } from './bash-completion.ts';
 import { connect } from './connection.ts';
 import { registryItems } from './find/registry.ts';
 import { printable } from './terminal-text.ts';
@@ -50,12 +51,17 @@ export function addCompletion(program: Command, namesOf: NamesOf): void {
       if (kind && !option.isBoolean) option.handler = offer(kind);
     }
   }
-  program.commands
-    .find((command) => command.name() === 'complete')
-    ?.hook('preAction', async (_, command) => {
-      const kinds = kindsFor(root.commands, command.args);
-      await Promise.all(kinds.map(async (kind) => asked.set(kind, await namesOf(kind))));
+  const named = (name: string): Command | undefined => program.commands.find((command) => command.name() === name);
+  named('completion')
+    ?.description('print completion for bash, zsh or fish; see docs/cli.md')
+    .action((shell: string) => {
+      if (shell === 'bash') process.stdout.write(bashCompletion);
+      else root.setup(program.name(), program.name(), shell);
     });
+  named('complete')?.hook('preAction', async (_, command) => {
+    const kinds = kindsFor(root.commands, command.args);
+    await Promise.all(kinds.map(async (kind) => asked.set(kind, await namesOf(kind))));
+  });
 }
 
 interface Known {
