@@ -268,8 +268,8 @@ const folder = process.env['BENCH_IMAGES'];
 /** Pictures of one's own: a folder of folders, each named for its label. Three quarters are learnt from. */
 function* ofFolder({ seed }: Order): Generator<LabelledPicture> {
   if (folder === undefined) return;
-  for (const label of readdirSync(folder).toSorted()) {
-    const files = readdirSync(path.join(folder, label)).toSorted();
+  for (const label of readdirSync(folder, 'utf8').toSorted()) {
+    const files: string[] = readdirSync(path.join(folder, label), 'utf8').toSorted();
     const order = shuffled(files, seeded('folder', seed, label));
     const learned = Math.round(order.length * 0.75);
     for (const [i, file] of order.entries()) {

@@ -3,9 +3,9 @@
  * network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
  *   node speed.ts [--steps=12] [--from=0,30,46]
  */
-import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
+import { systemClock } from '@platform/trainer-engine/clock';
 import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { learnerGraph, trialStep } from '../src/network.ts';
@@ -23,9 +23,9 @@ for (const from of flags.from.split(',').map(Number)) {
   const session = await openSession(model, 1);
   const adam = new Adam();
   const steps = Number(flags.steps);
-  let [cpu, wall] = [process.cpuUsage(), performance.now()];
+  let [cpu, wall] = [process.cpuUsage(), systemClock.now()];
   for (let step = 0; step < warmUp + steps; step++) {
-    if (step === warmUp) [cpu, wall] = [process.cpuUsage(), performance.now()];
+    if (step === warmUp) [cpu, wall] = [process.cpuUsage(), systemClock.now()];
     const results = await session.run(feeds);
     adam.step(tape.parameters, (name) => results(`d_${name}`), 1e-4);
   }
@@ -34,7 +34,7 @@ for (const from of flags.from.split(',').map(Number)) {
   const line = {
     from,
     cpu_ms: (used.user + used.system) / 1000 / pictures,
-    wall_ms: (performance.now() - wall) / pictures,
+    wall_ms: (systemClock.now() - wall) / pictures,
     rss_mib: Math.round(process.resourceUsage().maxRSS / 1024),
   };
   console.log(JSON.stringify(line));

@@ -41,7 +41,8 @@ for (const [side, output] of [
       const expected = (await session.run({ image: { data: image, dims: [1, side, side, 3] } }))('probability');
       const found = runTflite(tflite, image)['probability'] ?? new Float32Array();
       assert.equal(found.length, labels.length);
-      for (const [k, p] of expected.entries()) assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-5, `${expected}; ${found}`);
+      for (const [k, p] of expected.entries())
+        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-5, `${expected.join()}; ${found.join()}`);
       const sum = found.reduce((a, b) => a + b, 0);
       assert.equal(Math.abs(sum - 1) < 1e-5, output === 'softmax');
     }

@@ -67,7 +67,7 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
       const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
       const found = said.found[i] ?? [];
       for (const [k, p] of expected.entries()) {
-        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `picture ${i}: ${expected} against ${found}`);
+        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `picture ${i}: ${expected.join()} against ${found.join()}`);
       }
     }
     await session.release();

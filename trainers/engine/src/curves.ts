@@ -25,8 +25,8 @@ const colours = { text: '#37474f', axis: '#b0bec5', training: '#90a4ae', validat
 
 function lettering(text: string, x: number, y: number, colour: string): string {
   let path = '';
-  for (const [i, letter] of [...text.toUpperCase()].entries()) {
-    for (const [row, digit] of [...(glyphs[letter] ?? '')].entries()) {
+  for (const [i, letter] of text.toUpperCase().split('').entries()) {
+    for (const [row, digit] of (glyphs[letter] ?? '').split('').entries()) {
       for (const column of [0, 1, 2]) {
         if ((Number(digit) & (4 >> column)) === 0) continue;
         path += `M${x + i * pitch + column * dot} ${y + row * dot}h${dot}v${dot}h-${dot}z`;

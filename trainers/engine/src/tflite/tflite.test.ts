@@ -81,7 +81,7 @@ test('pooling, a dense layer, softmax, logistic', () => {
   const found = runTflite(graph.encode(), ramp);
   assert.deepEqual([...(found[`fully_connected${dense}`] ?? [])], [0, 2]);
   const near = (a: Float32Array | undefined, b: readonly number[]): void =>
-    b.forEach((value, i) => assert.ok(Math.abs((a?.[i] ?? 9) - value) < 1e-6, `${a} against ${b}`));
+    b.forEach((value, i) => assert.ok(Math.abs((a?.[i] ?? 9) - value) < 1e-6, `${a?.join()} against ${b.join()}`));
   near(found['logistic'], [0.5, 1 / (1 + Math.exp(-2))]);
   near(found['softmax'], [1 / (1 + Math.exp(4)), 1 / (1 + Math.exp(-4))]);
 });
