@@ -1,5 +1,5 @@
 /** One attempt on a computer of a cluster: what a dispatcher handed to the engine. */
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -15,7 +15,8 @@ import { makeWorkshop } from '../make-workshop.ts';
 import type { AttemptOptions } from '../options.ts';
 import { openScripts } from '../script/open-scripts.ts';
 import type { Trainers } from '../trainer/command.ts';
-import { attemptKey, parseOrder } from './attempt-order.ts';
+import { makeAttemptFolder } from './attempt-folder.ts';
+import { parseOrder } from './attempt-order.ts';
 import { firstLineOfAttempt } from './dispatch.ts';
 
 const clock = systemClock;
@@ -29,15 +30,13 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   const log = createLog({ name: 'attempt', clock, level, sink: stderrSink(given.logFormat) });
   const order = parseOrder(await (given.order === '-' ? text(process.stdin) : readFile(given.order, 'utf8')));
   const { job, url, token, runnerId, graceMs } = order;
-  const folder = given.folder ?? (await mkdtemp(path.join(os.tmpdir(), 'platform-attempt-')));
-  const root = given.folder === undefined ? folder : path.join(folder, 'attempts', path.basename(attemptKey(job)));
-  await mkdir(root, { recursive: true, mode: 0o700 });
+  const root = await makeAttemptFolder(given.folder === undefined ? os.tmpdir() : path.join(given.folder, 'attempts'));
   const session = tokenSession(token);
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true });
   const { queue, lastWord } = asAttempt(connectQueue(transport, session, runnerId, clock));
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
   try {
-    const cacheFolder = path.join(folder, 'cache');
+    const cacheFolder = path.join(given.folder ?? root, 'cache');
     // Looking for a sandbox takes a moment that other jobs need not spend.
     const isScript = job.spec?.['kind'] === 'custom';
     // Its own root: attempts beside it on this computer have sandboxes of their own.
