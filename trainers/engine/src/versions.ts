@@ -20,6 +20,20 @@ export function versions(): Record<string, string> {
   };
 }
 export function machine(): { cpu: string; cores: number; peak_rss_mib: number } {
-  const rssKib = process.resourceUsage().maxRSS;
-  return { cpu: cpus()[0]?.model.trim() ?? '', cores: availableParallelism(), peak_rss_mib: Math.round(rssKib / 1024) };
+  return {
+    cpu: cpus()[0]?.model.trim() ?? '',
+    cores: availableParallelism(),
+    peak_rss_mib: Math.round(peakKib() / 1024),
+  };
+}
+
+/** Linux counts into `maxRSS` what the process that started this one held; VmHWM is of this program alone. */
+function peakKib(): number {
+  try {
+    const [, own] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+    if (own !== undefined) return Number(own);
+  } catch {
+    // not Linux
+  }
+  return process.resourceUsage().maxRSS;
 }
