@@ -7,7 +7,7 @@ import { readdir } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { JobSpec } from '@platform/contract/job';
-import { isAlive, processStartTime } from '@platform/kit/node';
+import { isAlive, processStartTime, signalGroup } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
@@ -206,6 +206,9 @@ export function slurmStories(startCluster: () => Promise<Cluster>): void {
     await s.server.until('failed', () => job.state === 'failed');
     assert.deepEqual([job.failure?.cause, job.failure?.code], ['infrastructure', 'ENGINE_JOB_LOST']);
     assert.match(job.failure?.message ?? '', /NODE_FAIL/);
+    // Slurm ends the trainer, too; where it is simulated nobody does.
+    const pid = Number(job.logs.find(({ message }) => message.startsWith('pid '))?.message.slice(4));
+    if (processStartTime(pid) !== undefined) signalGroup(pid, 'SIGKILL');
   });
 
   for (const when of ['waiting', 'running'] as const) {
