@@ -77,7 +77,7 @@ for (const [name, bytes, first, last] of readable) {
         const found = pixels[at + c] ?? -99;
         assert.ok(
           Math.abs(found - value) <= 28,
-          `${[...pixels.slice(at, at + 3)].join(', ')} for ${wanted.join(', ')}`,
+          `${pixels.slice(at, at + 3).join(', ')} for ${wanted.join(', ')}`,
         );
       }
     };
