@@ -75,10 +75,7 @@ for (const [name, bytes, first, last] of readable) {
     const near = (at: number, wanted: Rgb): void => {
       for (const [c, value] of wanted.entries()) {
         const found = pixels[at + c] ?? -99;
-        assert.ok(
-          Math.abs(found - value) <= 28,
-          `${pixels.slice(at, at + 3).join(', ')} for ${wanted.join(', ')}`,
-        );
+        assert.ok(Math.abs(found - value) <= 28, `${pixels.slice(at, at + 3).join(', ')} for ${wanted.join(', ')}`);
       }
     };
     near(0, first);
