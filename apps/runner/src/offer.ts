@@ -1,7 +1,7 @@
 /** What this runner can run: it says so each time that it asks for work. */
-import { readdirSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { JobKind } from '@platform/contract/job';
+import { gpusHere } from './gpus.ts';
 import type { Trainers } from './trainer/command.ts';
 
 /** An environment for scripts, as ListSupportedContainers shows it. */
@@ -31,17 +31,9 @@ export function localOffer(trainers: Trainers, version: string): Offer {
     kinds: Object.keys(trainers) as JobKind[],
     containers: [],
     noScriptsBecause: '',
-    gpus: gpusHere(),
+    gpus: gpusHere(process.env['CUDA_VISIBLE_DEVICES']).length,
     executor: 'local',
     host: hostname(),
     version,
   };
-}
-
-function gpusHere(): number {
-  try {
-    return readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name)).length;
-  } catch {
-    return 0; // no such folder on this system
-  }
 }

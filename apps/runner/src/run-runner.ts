@@ -1,8 +1,9 @@
 /** Leases jobs and runs them, one or several at a time, until it is stopped or drained. */
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { Cell, errorText, retry } from '@platform/kit';
-import { isPassing } from './cloud/queue.ts';
 import { runAttempt } from './attempt.ts';
+import { isPassing } from './cloud/queue.ts';
+import { GpuPool, gpusHere } from './gpus.ts';
 import type { Workshop } from './workshop.ts';
 
 const waitMs = 25_000;
@@ -23,10 +24,17 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
   // Pictures of a job that is being prepared must not be trimmed away under it.
   const trim = (): Promise<number> => (running.get().size > 1 ? Promise.resolve(0) : workshop.cache.trim());
   const shared: Workshop = { ...workshop, cache: { ...workshop.cache, trim } };
+  const all = gpusHere(workshop.env['CUDA_VISIBLE_DEVICES']);
+  const pool = new GpuPool(all);
   const begin = (job: Job): void => {
-    const done = runAttempt(shared, job, stop).finally(() =>
-      running.update((before) => new Map([...before].filter(([other]) => other !== job))),
-    );
+    const gpus = pool.take(Math.min(gpusOf(job), pool.free.length));
+    // A job that asked for none may try one that nobody has.
+    const visible = gpus.length > 0 ? gpus : pool.free;
+    const env = all.length === 0 ? shared.env : { ...shared.env, CUDA_VISIBLE_DEVICES: visible.join(',') };
+    const done = runAttempt({ ...shared, env }, job, stop).finally(() => {
+      pool.giveBack(gpus);
+      running.update((before) => new Map([...before].filter(([other]) => other !== job)));
+    });
     running.update((before) => new Map([...before, [job, done]]));
   };
   const enough = AbortSignal.any([stop, drain]);
@@ -38,12 +46,20 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
         continue;
       }
       const jobIds = [...running.get().keys()].map((job) => job.id);
-      const job = await leaseOne(workshop, jobIds, enough);
+      const offer = { ...workshop.offer, gpus: Math.min(workshop.offer.gpus, pool.free.length) };
+      const job = await leaseOne({ ...workshop, offer }, jobIds, enough);
       if (job) begin(job);
     }
   } finally {
     await Promise.all(running.get().values());
   }
+}
+
+/** How many the job asks for. */
+function gpusOf({ spec }: Job): number {
+  const limits = spec?.['limits'];
+  const gpus = typeof limits === 'object' && limits !== null && !Array.isArray(limits) ? limits['gpus'] : undefined;
+  return typeof gpus === 'number' ? gpus : 0;
 }
 
 /** @param running - jobs in hand. @returns undefined when there was none, or `signal` aborted. */

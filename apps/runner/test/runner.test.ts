@@ -30,7 +30,7 @@ interface Stage extends AsyncDisposable {
   /** As SIGUSR2 would. */
   drain(): void;
 }
-async function stage(key = 'key', graceMs = 5_000, jobs = 1): Promise<Stage> {
+async function stage(key = 'key', graceMs = 5_000, jobs = 1, own = process.env): Promise<Stage> {
   const folder = await tempFolder();
   const server = new QueueServer();
   const url = await server.start();
@@ -51,7 +51,7 @@ async function stage(key = 'key', graceMs = 5_000, jobs = 1): Promise<Stage> {
       scripts: undefined,
       graceMs,
       keepJobs: false,
-      env: trainerEnv(process.env),
+      env: trainerEnv(own),
       clock,
       log,
     },
@@ -267,4 +267,21 @@ test('two jobs at a time: both run, the third waits, and no call for more takes 
   assert.deepEqual([first.state, second.state, second.attempt], ['canceled', 'in_progress', 1]);
   s.server.cancel(second);
   await s.server.until('the second is over', () => second.state === 'canceled');
+});
+
+test('two jobs at a time that ask for a GPU get one each; the next one gets what came back', async () => {
+  await using s = await stage('key', 5_000, 2, { ...process.env, CUDA_VISIBLE_DEVICES: '4,7' });
+  const limits = { wall_seconds: 60, memory_mib: 512, disk_mib: 64, gpus: 1 };
+  const jobs = [1, 2, 3].map(() => s.server.submit({ arguments: { act: 'obey' }, limits }));
+  const [first, second, third] = jobs as [QueuedJob, QueuedJob, QueuedJob];
+  const gpu = (job: QueuedJob): string | undefined =>
+    job.logs.find(({ message }) => message.startsWith('gpu '))?.message;
+  await s.server.until('both begun', () => gpu(first) !== undefined && gpu(second) !== undefined);
+  assert.deepEqual([gpu(first), gpu(second)].toSorted(), ['gpu 4', 'gpu 7']);
+  s.server.cancel(first);
+  await s.server.until('the third has begun', () => gpu(third) !== undefined);
+  assert.equal(gpu(third), gpu(first));
+  s.server.cancel(second);
+  s.server.cancel(third);
+  await s.server.until('all are over', () => second.state === 'canceled' && third.state === 'canceled');
 });

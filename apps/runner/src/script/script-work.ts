@@ -25,6 +25,8 @@ export interface ScriptTask {
   readonly reporter: Reporter;
   readonly blobs: Blobs;
   readonly graceMs: number;
+  /** Of the runner; says which GPUs are this job's. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   /** Maps the script's progress to that of the whole job. */
   share(progress: number): number;
@@ -104,7 +106,7 @@ export class ScriptWork {
         ...(credentials === undefined ? {} : { API_KEY_ID: credentials.id, API_KEY: credentials.key.reveal() }),
       },
       network: this.#scripts.options.network,
-      gpus: gpusFor(spec.limits.gpus ?? 0, process.env['CUDA_VISIBLE_DEVICES']),
+      gpus: gpusFor(spec.limits.gpus ?? 0, this.#task.env['CUDA_VISIBLE_DEVICES']),
       onLine: (stream, line) => this.#hear(stream, line),
     };
     reporter.line('info', describeRun(run));
