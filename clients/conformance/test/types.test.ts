@@ -6,6 +6,8 @@ import { publicTypes } from '../src/public-types.ts';
 /** Known from clients that are newer than this SDK, or an alias of ours. */
 const newer: ReadonlySet<string> = new Set([
   'platform.app.mltraining.v1.TrainingStatus TRAINING_STATUS_RUNNING = 2',
+  'platform.app.mltraining.v1.SubmitCustomTrainingJobRequest string container_id = 9',
+  'platform.app.mltraining.v1.TrainingJobMetadata string container_id = 23',
   'platform.app.dataset.v1.Dataset platform.app.dataset.v1.DatasetType type = 5',
   'platform.app.dataset.v1.CreateDatasetRequest optional platform.app.dataset.v1.DatasetType type = 3',
   'platform.app.dataset.v1.ListDatasetsByOrganizationIDRequest optional platform.app.dataset.v1.DatasetType type = 2',
