@@ -32,6 +32,9 @@ const newer: ReadonlySet<string> = new Set([
   'platform.app.agent.v1.DeviceAgentConfigRequest google.protobuf.Duration server_uptime = 6',
 ]);
 const newerTypes: ReadonlySet<string> = new Set([
+  // Of fields of ours, whose numbers begin at 1000.
+  'platform.app.mltraining.v1.JobResources',
+  'platform.app.mltraining.v1.JobScore',
   'platform.app.dataset.v1.DatasetType',
   'platform.app.v1.LogOrder',
   'platform.app.v1.MLModelVersion',
