@@ -71,7 +71,7 @@ test('what a killed database leaves behind is no obstacle: its lock with a stran
   while (await first.isAlive()) await systemClock.sleep(10);
 
   // The parent has become another program that never asks after its child.
-  const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const parent = spawn('sh', ['-c', 'sleep 0.3 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] });
   const zombie = await new Promise<number>((resolve) =>
     parent.stdout.once('data', (chunk: Buffer) => resolve(Number(chunk.toString()))),
   );

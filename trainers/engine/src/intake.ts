@@ -55,7 +55,7 @@ export function placeOf(line: DatasetLine, folder: string): string {
 
 /**
  * Calls `decodeOne` with the file of each picture and the picture's number. Wrong pictures are skipped; a picture file that
- * is not there is the runner's fault and ends the job. The numbers of those taken stay in order.
+ * is not there is the runner's fault and ends the job. Both lists are in the order of the examples.
  */
 export async function takePictures<E extends { line: DatasetLine }>(
   examples: readonly E[],
@@ -64,7 +64,7 @@ export async function takePictures<E extends { line: DatasetLine }>(
   { width, signal, onDone }: { width: number; signal: AbortSignal; onDone: (share: number) => void },
 ): Promise<{ samples: (E & { index: number })[]; skipped: Skipped[] }> {
   const samples: (E & { index: number })[] = [];
-  const skipped: Skipped[] = [];
+  const skipped: (Skipped & { index: number })[] = [];
   let done = 0;
   await eachOf(examples, width, async (example, index) => {
     signal.throwIfAborted();
@@ -75,12 +75,13 @@ export async function takePictures<E extends { line: DatasetLine }>(
       samples.push({ ...example, index });
     } catch (e) {
       if (!(e instanceof Error)) throw e;
-      if (/missing|no such file|ENOENT|ENOSPC|no space/i.test(e.message)) throw e;
-      skipped.push({ line, reason: `cannot be decoded: ${e.message.split('\n')[0] ?? ''}` });
+      if (/^Input file is missing|no such file|ENOENT|ENOSPC|no space/i.test(e.message)) throw e;
+      skipped.push({ index, line, reason: `cannot be decoded: ${e.message.split('\n')[0] ?? ''}` });
     }
     onDone(++done / examples.length);
   });
-  return { samples: samples.toSorted((a, b) => a.index - b.index), skipped };
+  const inOrder = <T extends { index: number }>(all: readonly T[]): T[] => all.toSorted((a, b) => a.index - b.index);
+  return { samples: inOrder(samples), skipped: inOrder(skipped) };
 }
 
 /** One warning per skipped picture, at most a hundred. */
