@@ -10,8 +10,10 @@ import type { Evaluation } from '@platform/contract/evaluation';
 import { decode } from '@platform/trainer-engine/pictures';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { writeJob } from './job-folder.ts';
-import { tempFolder } from './temp-folder.ts';
-import { startTrainer } from './trainer-process.ts';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
+import { startTrainer } from '../../engine/test/trainer-process.ts';
+
+const main = new URL('../src/main.ts', import.meta.url);
 
 const python = process.env['PLATFORM_TEST_PYTHON'] ?? 'python3';
 const program = `
@@ -45,7 +47,7 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
   test(`${kind}: the official interpreter says what ONNX Runtime says, picture by picture`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { kind, arguments: { epochs: '1' } });
-    const { code, stderr } = await startTrainer(folder.path).ended;
+    const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
     const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;

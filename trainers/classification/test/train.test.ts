@@ -10,8 +10,10 @@ import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evalua
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/pictures';
 import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
-import { tempFolder } from './temp-folder.ts';
-import { startTrainer } from './trainer-process.ts';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
+import { startTrainer } from '../../engine/test/trainer-process.ts';
+
+const main = new URL('../src/main.ts', import.meta.url);
 
 const evaluationIn = async (folder: string): Promise<Evaluation> =>
   JSON.parse(await readFile(path.join(folder, jobFiles.out, modelFiles.evaluation), 'utf8')) as Evaluation;
@@ -25,7 +27,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   await using two = await tempFolder();
   for (const folder of [one.path, two.path]) {
     await writeJob(folder, { arguments: { epochs: '1' } });
-    assert.deepEqual(await startTrainer(folder).ended, { code: 0, signal: null, stderr: '' });
+    assert.deepEqual(await startTrainer(main, folder).ended, { code: 0, signal: null, stderr: '' });
   }
   const out = path.join(one.path, jobFiles.out);
   assert.deepEqual((await readdir(out)).toSorted(), [
@@ -102,7 +104,7 @@ test('any number of labels: thresholds, figures, unlabelled pictures are unknown
       arguments: { epochs: '2' },
       count: { train: 12, test: 6 },
     });
-    assert.deepEqual(await startTrainer(folder).ended, { code: 0, signal: null, stderr: '' });
+    assert.deepEqual(await startTrainer(main, folder).ended, { code: 0, signal: null, stderr: '' });
   }
   const out = path.join(one.path, jobFiles.out);
   const evaluation = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as MultiLabelEvaluation;
@@ -151,7 +153,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, c
       return lines;
     },
   });
-  assert.deepEqual(await startTrainer(folder.path).ended, { code: 0, signal: null, stderr: '' });
+  assert.deepEqual(await startTrainer(main, folder.path).ended, { code: 0, signal: null, stderr: '' });
   const { pictures, skipped, chosen, fine_tuned: fineTuned, labels } = await evaluationIn(folder.path);
   assert.deepEqual(pictures, { train: 20, validation: 0, test: 6, skipped: 4 });
   assert.deepEqual([chosen, fineTuned, labels], ['probe', null, shapeLabels]);
@@ -175,7 +177,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, c
 test('without test pictures the figures are those of validation, and say so', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 6, validation: 2, test: 0 } });
-  assert.equal((await startTrainer(folder.path).ended).code, 0);
+  assert.equal((await startTrainer(main, folder.path).ended).code, 0);
   const { evaluated_on: on, count, pictures } = await evaluationIn(folder.path);
   assert.deepEqual([on, count, pictures], ['validation', 6, { train: 18, validation: 6, test: 0, skipped: 0 }]);
 });
@@ -201,7 +203,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   for (const [name, change, message, code] of cases) {
     await using folder = await tempFolder();
     await writeJob(folder.path, change);
-    const { code: exit, stderr } = await startTrainer(folder.path).ended;
+    const { code: exit, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(exit, 65, name);
     assert.match(stderr, message, name);
     const errors = (await readEvents(folder.path)).flatMap((event) => (event.is === 'error' ? [event.code] : []));
@@ -213,7 +215,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
 test('a picture that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
-  const { code, stderr } = await startTrainer(folder.path).ended;
+  const { code, stderr } = await startTrainer(main, folder.path).ended;
   assert.equal(code, 1);
   assert.match(stderr, /absent\.jpg/);
 });
@@ -221,7 +223,7 @@ test('a picture that is not there is not the fault of the data', async () => {
 test('SIGTERM in the middle of an epoch ends with 143 and leaves no temporary file', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { epochs: '200' } });
-  const { child, ended } = startTrainer(folder.path);
+  const { child, ended } = startTrainer(main, folder.path);
   const watcher = watch(folder.path, async () => {
     const text = await readFile(path.join(folder.path, jobFiles.events), 'utf8').catch(() => '');
     if (!text.includes('"stage":"fine-tune"')) return;

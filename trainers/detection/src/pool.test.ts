@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { tempFolder } from '../test/temp-folder.ts';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { FeatureFile, neckSteps } from './features.ts';
 import type { Features } from './features.ts';
 import { Pool } from './pool.ts';

@@ -10,8 +10,10 @@ import { decode } from '@platform/trainer-engine/pictures';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { boxesOf, comparison } from '../src/measure.ts';
 import { writeJob } from './job-folder.ts';
-import { tempFolder } from './temp-folder.ts';
-import { startTrainer } from './trainer-process.ts';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
+import { startTrainer } from '../../engine/test/trainer-process.ts';
+
+const main = new URL('../src/main.ts', import.meta.url);
 
 const python = process.env['PLATFORM_TEST_PYTHON'] ?? 'python3';
 const program = `
@@ -39,7 +41,7 @@ for (const side of [96, 320]) {
   test(`at ${side} px the official interpreter finds what ONNX Runtime finds, picture by picture`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { arguments: { recipe: 'probe', side: String(side) } });
-    const { code, stderr } = await startTrainer(folder.path).ended;
+    const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
     const pictures = path.join(folder.path, jobFiles.pictures);

@@ -12,8 +12,10 @@ import { readTflite } from '@platform/trainer-engine/tflite/reader';
 import * as ort from 'onnxruntime-node';
 import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
 import type { Change } from './job-folder.ts';
-import { tempFolder } from './temp-folder.ts';
-import { startTrainer } from './trainer-process.ts';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
+import { startTrainer } from '../../engine/test/trainer-process.ts';
+
+const main = new URL('../src/main.ts', import.meta.url);
 
 const done = { code: 0, signal: null, stderr: '' };
 const evaluationIn = async (folder: string): Promise<DetectionEvaluation> =>
@@ -28,7 +30,7 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
   await using two = await tempFolder();
   for (const folder of [one.path, two.path]) {
     await writeJob(folder, { arguments: { recipe: 'probe', wings: '2' } });
-    assert.deepEqual(await startTrainer(folder).ended, done);
+    assert.deepEqual(await startTrainer(main, folder).ended, done);
   }
   const out = path.join(one.path, jobFiles.out);
   const files = ['shapes.onnx', 'shapes.tflite', ...Object.values(modelFiles)];
@@ -122,7 +124,7 @@ test('eight pictures can be learned by heart', async () => {
     count: { train: 8, validation: 0, test: 0 },
     lines: (lines) => [...lines, ...lines.map((one) => ({ ...one, split: 'validation' as const }))],
   });
-  assert.deepEqual(await startTrainer(folder.path).ended, done);
+  assert.deepEqual(await startTrainer(main, folder.path).ended, done);
   const { map50, fine_tuned: longer, evaluated_on: on, curve, per_class: perClass } = await evaluationIn(folder.path);
   assert.ok(map50 >= 0.9, `mAP50 ${map50}`);
   assert.ok(longer && longer.map50 >= 0.9);
@@ -161,7 +163,7 @@ test('corrupt pictures are skipped; flat, tiny and unwanted boxes are told or ig
       return lines;
     },
   });
-  assert.deepEqual(await startTrainer(folder.path).ended, done);
+  assert.deepEqual(await startTrainer(main, folder.path).ended, done);
   const { pictures, boxes, skipped, labels } = await evaluationIn(folder.path);
   assert.deepEqual(pictures, { train: 7, validation: 2, test: 2, skipped: 2 });
   assert.deepEqual(boxes, { train: 5, validation: 2, test: 2 });
@@ -189,7 +191,7 @@ test('a job with hardly any time delivers what it has learned by then, and says 
     framework: 'onnx',
     wallSeconds: 1,
   });
-  assert.deepEqual(await startTrainer(folder.path).ended, done);
+  assert.deepEqual(await startTrainer(main, folder.path).ended, done);
   const epochs = (await evaluationIn(folder.path)).curve.map(({ epoch }) => epoch);
   const logs = (await readEvents(folder.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
   assert.ok(
@@ -227,7 +229,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   for (const [name, change, message, code] of cases) {
     await using folder = await tempFolder();
     await writeJob(folder.path, change);
-    const { code: exit, stderr } = await startTrainer(folder.path).ended;
+    const { code: exit, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(exit, 65, `${name}: ${stderr}`);
     assert.match(stderr, message, name);
     const errors = (await readEvents(folder.path)).flatMap((event) => (event.is === 'error' ? [event.code] : []));
@@ -239,7 +241,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
 test('a picture that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
-  const { code, stderr } = await startTrainer(folder.path).ended;
+  const { code, stderr } = await startTrainer(main, folder.path).ended;
   assert.equal(code, 1);
   assert.match(stderr, /absent\.jpg/);
 });
@@ -247,7 +249,7 @@ test('a picture that is not there is not the fault of the data', async () => {
 test('SIGTERM in the middle of an epoch ends with 143 and leaves no temporary file', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { epochs: '200' } });
-  const { child, ended } = startTrainer(folder.path);
+  const { child, ended } = startTrainer(main, folder.path);
   const watcher = watch(folder.path, async () => {
     const text = await readFile(path.join(folder.path, jobFiles.events), 'utf8').catch(() => '');
     if (!text.includes('"stage":"fine-tune"')) return;

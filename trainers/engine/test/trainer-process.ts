@@ -5,14 +5,19 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jobFiles } from '@platform/contract/job';
 
-const program = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-
 export interface Ended {
   code: number | null;
   signal: string | null;
   stderr: string;
 }
-export function startTrainer(folder: string): { child: ChildProcess; ended: Promise<Ended> } {
+export interface Started {
+  child: ChildProcess;
+  ended: Promise<Ended>;
+}
+
+/** @param main - the trainer's program. */
+export function startTrainer(main: URL, folder: string): Started {
+  const program = fileURLToPath(main);
   const flags = [
     `--dataset_file=${path.join(folder, jobFiles.dataset)}`,
     `--model_output_directory=${path.join(folder, jobFiles.out)}`,
