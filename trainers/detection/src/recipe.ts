@@ -1,8 +1,7 @@
 /** What the arguments of a job may say, and the numbers of the recipe. */
-import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
-import { isTrainerSetting, settingProblem } from '@platform/contract/trainer-settings';
 import type { RecipeName } from '@platform/contract/trainer-settings';
+import { wishesOf } from '@platform/trainer-engine/wishes';
 
 export interface Recipe {
   recipe: RecipeName;
@@ -57,19 +56,7 @@ export function epochsFor({ epochs }: Recipe, pictures: number): number {
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
 export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
-  const unknown: string[] = [];
-  const recipe: Recipe = { ...standard };
-  const wanted = Object.entries(job.arguments);
-  if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
-  for (const [key, value] of wanted) {
-    if (!isTrainerSetting(key)) {
-      unknown.push(key);
-      continue;
-    }
-    const limit = settingProblem(key, value);
-    if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
-    if (key === 'recipe') recipe.recipe = value === 'probe' ? 'probe' : 'auto';
-    else recipe[key] = Number(value);
-  }
+  const { wishes, unknown } = wishesOf(job);
+  const recipe: Recipe = { ...standard, ...wishes };
   return { recipe, unknown };
 }

@@ -1,0 +1,29 @@
+/** What the arguments of a job say about its training. */
+import { PlatformError } from '@platform/contract/errors';
+import type { JobSpec } from '@platform/contract/job';
+import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
+
+export interface Wishes {
+  recipe?: RecipeName;
+  epochs?: number;
+  side?: number;
+}
+
+/** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
+export function wishesOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { wishes: Wishes; unknown: string[] } {
+  const unknown: string[] = [];
+  const wishes: Wishes = {};
+  const wanted = Object.entries(job.arguments);
+  if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
+  for (const [key, value] of wanted) {
+    if (!isTrainerSetting(key)) {
+      unknown.push(key);
+      continue;
+    }
+    const limit = settingProblem(key, value);
+    if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
+    if (key === 'recipe') wishes.recipe = value === 'probe' ? 'probe' : 'auto';
+    else wishes[key] = Number(value);
+  }
+  return { wishes, unknown };
+}
