@@ -10,7 +10,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles } from '@platform/contract/job';
+import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 
 const program = (name: string): string => fileURLToPath(new URL(`../../trainers/detection/${name}`, import.meta.url));
 const quiet = ['--disable-warning=ExperimentalWarning'];
@@ -106,7 +106,7 @@ async function trainIn(folder: string): Promise<Trained> {
       `--events_file=${path.join(folder, jobFiles.events)}`,
     ],
     // As the runner starts it.
-    { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '2' } },
+    { stdio: ['ignore', 'inherit', 'pipe'], env: { ...process.env, ...trainerMalloc } },
   );
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles } from '@platform/contract/job';
+import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
 import { writeObjects10 } from './objects-10.ts';
 
 const program = (name: string): string =>
@@ -90,7 +90,7 @@ function start(folder: string) {
     `--events_file=${path.join(folder, jobFiles.events)}`,
   ];
   // As the runner starts it.
-  const env = { ...process.env, MALLOC_ARENA_MAX: '2' };
+  const env = { ...process.env, ...trainerMalloc };
   const child = spawn(process.execPath, [...quiet, program('src/main.ts'), ...trainerFlags], { stdio: 'inherit', env });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
   return { child, ended };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { trainerMalloc } from '@platform/contract/job';
 import { Usage } from '@platform/kit/node';
 import { attemptFlags, attemptLine } from './executor/engine-options.ts';
 import { engineOffer } from './executor/start-dispatcher.ts';
@@ -105,6 +106,6 @@ test('scripts on an engine are offered by the names that its operator gives', ()
 });
 
 test('a trainer sees nothing secret of the runner', () => {
-  const { MALLOC_ARENA_MAX: _, ...passed } = trainerEnv({ ...env, PATH: '/bin', AWS_SECRET: 'x' });
-  assert.deepEqual(passed, { PATH: '/bin' });
+  const passed = trainerEnv({ ...env, PATH: '/bin', AWS_SECRET: 'x' });
+  assert.deepEqual(passed, { PATH: '/bin', ...trainerMalloc });
 });

@@ -47,6 +47,16 @@ export const modelFiles = {
 /** The class of pictures that carry none of the requested labels. */
 export const UNKNOWN_LABEL = 'VIAM_UNKNOWN';
 
+/**
+ * glibc's allocator, as a runner sets it for built-in trainers. With its usual number of arenas it keeps a quarter more than
+ * the trainer uses; with thresholds that move, large blocks stay in a heap full of holes, at times twice of what is used.
+ */
+export const trainerMalloc = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '4194304',
+  MALLOC_TRIM_THRESHOLD_: '33554432',
+} as const;
+
 /** Exit codes of built-in trainers. 65 is EX_DATAERR; 143 is 128 + SIGTERM. */
 export const trainerExit = { ok: 0, failed: 1, badData: 65, terminated: 143 } as const;
 

@@ -1,3 +1,5 @@
+import { trainerMalloc } from '@platform/contract/job';
+
 const passedOn = [
   'PATH',
   'HOME',
@@ -18,6 +20,5 @@ const passedOn = [
 export function trainerEnv(own: Record<string, string | undefined>): Record<string, string | undefined> {
   const env: Record<string, string | undefined> = {};
   for (const name of passedOn) if (own[name] !== undefined) env[name] = own[name];
-  // With its usual number of arenas glibc keeps a quarter more memory than the trainer uses.
-  return { ...env, MALLOC_ARENA_MAX: '2' };
+  return { ...env, ...trainerMalloc };
 }
