@@ -30,8 +30,8 @@ for (const [text, message] of wrong) {
 test('an environment: name from its version, end of life, framework, folders beside the system’s', () => {
   const answer = {
     version: '3.11.7',
-    executable: '/root/env/bin/python',
-    folders: ['/opt/py/3.11', '/opt/py/3.11/lib', '/root/env', '/usr', '/usr/local'],
+    executable: '/srv/env/bin/python',
+    folders: ['/opt/py/3.11', '/opt/py/3.11/lib', '/srv/env', '/usr', '/usr/local'],
     packages: { numpy: '2.0', torch: '2.5.1' },
   };
   const environment = describe(undefined, answer);
@@ -39,12 +39,12 @@ test('an environment: name from its version, end of life, framework, folders bes
     { ...environment, mounts: environment.mounts.map(({ from, to, mode }) => `${mode} ${from} ${to}`) },
     {
       key: 'py:3.11',
-      python: '/root/env/bin/python',
+      python: '/srv/env/bin/python',
       version: '3.11.7',
       framework: 'pytorch',
       description: 'Python 3.11.7 with numpy 2.0, torch 2.5.1',
       endOfLife: Date.UTC(2027, 9, 31),
-      mounts: ['ro /opt/py/3.11 /opt/py/3.11', 'ro /root/env /root/env'],
+      mounts: ['ro /opt/py/3.11 /opt/py/3.11', 'ro /srv/env /srv/env'],
     },
   );
   assert.equal(describe('tf:2', { ...answer, version: '3.99.0' }).endOfLife, undefined);

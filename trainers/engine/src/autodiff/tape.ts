@@ -93,7 +93,7 @@ export class Tape {
   conv(x: Value, w: Value, bias: Value, { stride = 1, depthwise = false }: ConvOptions = {}): Value {
     const [n, c, height, width] = shape4(x);
     const [o, , k] = shape4(w);
-    if (k === 1 && stride !== 1) throw new Error('a 1×1 convolution with a stride is not implemented');
+    if (k === 1 && stride !== 1) throw new Error('a 1×1 convolution takes stride 1 alone');
     const [top, bottom] = samePadding(height, k, stride);
     const [left, right] = samePadding(width, k, stride);
     const shape: Shape4 = [n, o, Math.ceil(height / stride), Math.ceil(width / stride)];
