@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/fleet/v1/fleet.proto.
  */
 export const file_platform_fleet_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEilAEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIp4BCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgikwMKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIIsIDCgdNYWNoaW5lEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEhMKC2xvY2F0aW9uX2lkGAQgASgJEhUKDWxvY2F0aW9uX25hbWUYBSABKAkSDwoHcGFydF9pZBgGIAEoCRIuCgpjcmVhdGVkX29uGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxvbmxpbmVfc3RhdGUYCCABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5PbmxpbmVTdGF0ZRItCglsYXN0X3NlZW4YCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3dhbnRlZF9yZXZpc2lvbhgKIAEoBBIuCgZyZXBvcnQYCyABKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5BZ2VudFJlcG9ydBIvCgtyZXBvcnRlZF9vbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUcmVzdGFydF9yZXF1ZXN0ZWRfb24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImcKB1Byb2JsZW0SDAoEcGF0aBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCRItCghzZXZlcml0eRgEIAEoDjIbLnBsYXRmb3JtLmZsZWV0LnYxLlNldmVyaXR5IlIKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRITCgtsb2NhdGlvbl9pZBgCIAEoCRIMCgRuYW1lGAMgASgJIl4KFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIYChBjcmVkZW50aWFsc19qc29uGAIgASgJIi4KE0xpc3RNYWNoaW5lc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJIkQKFExpc3RNYWNoaW5lc1Jlc3BvbnNlEiwKCG1hY2hpbmVzGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZSIfChFHZXRNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSJBChJHZXRNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUiIgoURGVsZXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlTWFjaGluZVJlc3BvbnNlIigKFUdldENyZWRlbnRpYWxzUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIjIKFkdldENyZWRlbnRpYWxzUmVzcG9uc2USGAoQY3JlZGVudGlhbHNfanNvbhgBIAEoCSI1ChBHZXRDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAQiegoRR2V0Q29uZmlnUmVzcG9uc2USEwoLY29uZmlnX2pzb24YASABKAkSEAoIcmV2aXNpb24YAiABKAQSEAoIc2F2ZWRfYnkYAyABKAkSLAoIc2F2ZWRfb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjoKEkNoZWNrQ29uZmlnUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIPCgdwYXJ0X2lkGAIgASgJIkMKE0NoZWNrQ29uZmlnUmVzcG9uc2USLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIm8KEVNhdmVDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEwoLY29uZmlnX2pzb24YAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKARIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iVAoSU2F2ZUNvbmZpZ1Jlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgEEiwKCHByb2JsZW1zGAIgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSItChpMaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJInIKDkNvbmZpZ1JldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEhAKCHNhdmVkX2J5GAIgASgJEiwKCHNhdmVkX29uGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzaGEyNTYYBCABKAkiUwobTGlzdENvbmZpZ1JldmlzaW9uc1Jlc3BvbnNlEjQKCXJldmlzaW9ucxgBIAMoCzIhLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmZpZ1JldmlzaW9uIiUKElJlc3RhcnRQYXJ0UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhUKE1Jlc3RhcnRQYXJ0UmVzcG9uc2UiPgoOQ29uZmlnUHJvYmxlbXMSLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIkgKDFdhbnRlZENvbmZpZxImCgVhZ2VudBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YAiABKAQqfwoLT25saW5lU3RhdGUSHAoYT05MSU5FX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTT05MSU5FX1NUQVRFX09OTElORRABEhgKFE9OTElORV9TVEFURV9PRkZMSU5FEAISHwobT05MSU5FX1NUQVRFX0FXQUlUSU5HX1NFVFVQEAMqygEKC1NlcnZlclN0YXRlEhwKGFNFUlZFUl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFUlZFUl9TVEFURV9TVE9QUEVEEAESGQoVU0VSVkVSX1NUQVRFX1NUQVJUSU5HEAISGAoUU0VSVkVSX1NUQVRFX1JVTk5JTkcQAxIZChVTRVJWRVJfU1RBVEVfU1RPUFBJTkcQBBIYChRTRVJWRVJfU1RBVEVfV0FJVElORxAFEhkKFVNFUlZFUl9TVEFURV9ESVNBQkxFRBAGKmEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEQoNU0VWRVJJVFlfTk9URRABEhQKEFNFVkVSSVRZX1dBUk5JTkcQAhISCg5TRVZFUklUWV9FUlJPUhADMt4HCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEilAEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvoCCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJwChJRdWFyYW50aW5lZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZzaGEyNTYYAiABKAwSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAQoNVXBkYXRlQXR0ZW1wdBIPCgd2ZXJzaW9uGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZVN0YXRlEgwKBGNvZGUYBCABKAkSDgoGcmVhc29uGAUgASgJEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkb3dubG9hZGVkX2J5dGVzGAcgASgEEhIKCnNpemVfYnl0ZXMYCCABKAQSEAoIYnlfZGVsdGEYCSABKAgikwMKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIIsIDCgdNYWNoaW5lEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEhMKC2xvY2F0aW9uX2lkGAQgASgJEhUKDWxvY2F0aW9uX25hbWUYBSABKAkSDwoHcGFydF9pZBgGIAEoCRIuCgpjcmVhdGVkX29uGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxvbmxpbmVfc3RhdGUYCCABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5PbmxpbmVTdGF0ZRItCglsYXN0X3NlZW4YCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3dhbnRlZF9yZXZpc2lvbhgKIAEoBBIuCgZyZXBvcnQYCyABKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5BZ2VudFJlcG9ydBIvCgtyZXBvcnRlZF9vbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUcmVzdGFydF9yZXF1ZXN0ZWRfb24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wImcKB1Byb2JsZW0SDAoEcGF0aBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCRItCghzZXZlcml0eRgEIAEoDjIbLnBsYXRmb3JtLmZsZWV0LnYxLlNldmVyaXR5IlIKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRITCgtsb2NhdGlvbl9pZBgCIAEoCRIMCgRuYW1lGAMgASgJIl4KFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIYChBjcmVkZW50aWFsc19qc29uGAIgASgJIi4KE0xpc3RNYWNoaW5lc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJIkQKFExpc3RNYWNoaW5lc1Jlc3BvbnNlEiwKCG1hY2hpbmVzGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZSIfChFHZXRNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSJBChJHZXRNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUiIgoURGVsZXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlTWFjaGluZVJlc3BvbnNlIigKFUdldENyZWRlbnRpYWxzUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIjIKFkdldENyZWRlbnRpYWxzUmVzcG9uc2USGAoQY3JlZGVudGlhbHNfanNvbhgBIAEoCSI1ChBHZXRDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAQiegoRR2V0Q29uZmlnUmVzcG9uc2USEwoLY29uZmlnX2pzb24YASABKAkSEAoIcmV2aXNpb24YAiABKAQSEAoIc2F2ZWRfYnkYAyABKAkSLAoIc2F2ZWRfb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjoKEkNoZWNrQ29uZmlnUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIPCgdwYXJ0X2lkGAIgASgJIkMKE0NoZWNrQ29uZmlnUmVzcG9uc2USLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIm8KEVNhdmVDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEwoLY29uZmlnX2pzb24YAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKARIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iVAoSU2F2ZUNvbmZpZ1Jlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgEEiwKCHByb2JsZW1zGAIgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSItChpMaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJInIKDkNvbmZpZ1JldmlzaW9uEhAKCHJldmlzaW9uGAEgASgEEhAKCHNhdmVkX2J5GAIgASgJEiwKCHNhdmVkX29uGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZzaGEyNTYYBCABKAkiUwobTGlzdENvbmZpZ1JldmlzaW9uc1Jlc3BvbnNlEjQKCXJldmlzaW9ucxgBIAMoCzIhLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmZpZ1JldmlzaW9uIiUKElJlc3RhcnRQYXJ0UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhUKE1Jlc3RhcnRQYXJ0UmVzcG9uc2UiKQoWQ2xlYXJRdWFyYW50aW5lUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhkKF0NsZWFyUXVhcmFudGluZVJlc3BvbnNlIj4KDkNvbmZpZ1Byb2JsZW1zEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJICgxXYW50ZWRDb25maWcSJgoFYWdlbnQYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKCHJldmlzaW9uGAIgASgEKn8KC09ubGluZVN0YXRlEhwKGE9OTElORV9TVEFURV9VTlNQRUNJRklFRBAAEhcKE09OTElORV9TVEFURV9PTkxJTkUQARIYChRPTkxJTkVfU1RBVEVfT0ZGTElORRACEh8KG09OTElORV9TVEFURV9BV0FJVElOR19TRVRVUBADKsoBCgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVJWRVJfU1RBVEVfU1RPUFBFRBABEhkKFVNFUlZFUl9TVEFURV9TVEFSVElORxACEhgKFFNFUlZFUl9TVEFURV9SVU5OSU5HEAMSGQoVU0VSVkVSX1NUQVRFX1NUT1BQSU5HEAQSGAoUU0VSVkVSX1NUQVRFX1dBSVRJTkcQBRIZChVTRVJWRVJfU1RBVEVfRElTQUJMRUQQBiphCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhEKDVNFVkVSSVRZX05PVEUQARIUChBTRVZFUklUWV9XQVJOSU5HEAISEgoOU0VWRVJJVFlfRVJST1IQAyrJAQoLVXBkYXRlU3RhdGUSHAoYVVBEQVRFX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYVVBEQVRFX1NUQVRFX0RPV05MT0FESU5HEAESFwoTVVBEQVRFX1NUQVRFX1NUQUdFRBACEhcKE1VQREFURV9TVEFURV9UUllJTkcQAxIYChRVUERBVEVfU1RBVEVfSEVBTFRIWRAEEhkKFVVQREFURV9TVEFURV9SRVZFUlRFRBAFEhcKE1VQREFURV9TVEFURV9GQUlMRUQQBjLICAoMRmxlZXRTZXJ2aWNlEmIKDUNyZWF0ZU1hY2hpbmUSJy5wbGF0Zm9ybS5mbGVldC52MS5DcmVhdGVNYWNoaW5lUmVxdWVzdBooLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXNwb25zZRJfCgxMaXN0TWFjaGluZXMSJi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GicucGxhdGZvcm0uZmxlZXQudjEuTGlzdE1hY2hpbmVzUmVzcG9uc2USWQoKR2V0TWFjaGluZRIkLnBsYXRmb3JtLmZsZWV0LnYxLkdldE1hY2hpbmVSZXF1ZXN0GiUucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlc3BvbnNlEmIKDURlbGV0ZU1hY2hpbmUSJy5wbGF0Zm9ybS5mbGVldC52MS5EZWxldGVNYWNoaW5lUmVxdWVzdBooLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXNwb25zZRJlCg5HZXRDcmVkZW50aWFscxIoLnBsYXRmb3JtLmZsZWV0LnYxLkdldENyZWRlbnRpYWxzUmVxdWVzdBopLnBsYXRmb3JtLmZsZWV0LnYxLkdldENyZWRlbnRpYWxzUmVzcG9uc2USVgoJR2V0Q29uZmlnEiMucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVxdWVzdBokLnBsYXRmb3JtLmZsZWV0LnYxLkdldENvbmZpZ1Jlc3BvbnNlElwKC0NoZWNrQ29uZmlnEiUucGxhdGZvcm0uZmxlZXQudjEuQ2hlY2tDb25maWdSZXF1ZXN0GiYucGxhdGZvcm0uZmxlZXQudjEuQ2hlY2tDb25maWdSZXNwb25zZRJZCgpTYXZlQ29uZmlnEiQucGxhdGZvcm0uZmxlZXQudjEuU2F2ZUNvbmZpZ1JlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVzcG9uc2USdAoTTGlzdENvbmZpZ1JldmlzaW9ucxItLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RDb25maWdSZXZpc2lvbnNSZXF1ZXN0Gi4ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1Jlc3BvbnNlElwKC1Jlc3RhcnRQYXJ0EiUucGxhdGZvcm0uZmxlZXQudjEuUmVzdGFydFBhcnRSZXF1ZXN0GiYucGxhdGZvcm0uZmxlZXQudjEuUmVzdGFydFBhcnRSZXNwb25zZRJoCg9DbGVhclF1YXJhbnRpbmUSKS5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXF1ZXN0GioucGxhdGZvcm0uZmxlZXQudjEuQ2xlYXJRdWFyYW50aW5lUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something an operator should know, with what to do about it.
@@ -90,6 +90,48 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
    * @generated from field: bool restart_needed = 5;
    */
   restartNeeded: boolean;
+
+  /**
+   * What an operator would go back to without a download; empty: nothing.
+   *
+   * @generated from field: string previous_version = 6;
+   */
+  previousVersion: string;
+
+  /**
+   * Set while the installed version still has to prove itself.
+   *
+   * @generated from field: platform.fleet.v1.VersionTrial trial = 7;
+   */
+  trial?: VersionTrial | undefined;
+
+  /**
+   * Versions that failed on this machine and are not tried again; newest first.
+   *
+   * @generated from field: repeated platform.fleet.v1.QuarantinedVersion quarantined = 8;
+   */
+  quarantined: QuarantinedVersion[];
+
+  /**
+   * The last update of this program, however it ended.
+   *
+   * @generated from field: platform.fleet.v1.UpdateAttempt last_update = 9;
+   */
+  lastUpdate?: UpdateAttempt | undefined;
+
+  /**
+   * Why this version runs and not another one, for people.
+   *
+   * @generated from field: string why = 10;
+   */
+  why: string;
+
+  /**
+   * No release key signed the running file.
+   *
+   * @generated from field: bool unsigned = 11;
+   */
+  unsigned: boolean;
 };
 
 /**
@@ -98,6 +140,135 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
  */
 export const ProgramStatusSchema: GenMessage<ProgramStatus> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 1);
+
+/**
+ * @generated from message platform.fleet.v1.VersionTrial
+ */
+export type VersionTrial = Message<"platform.fleet.v1.VersionTrial"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string previous_version = 2;
+   */
+  previousVersion: string;
+
+  /**
+   * Starts of the version so far.
+   *
+   * @generated from field: uint32 starts = 3;
+   */
+  starts: number;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message platform.fleet.v1.VersionTrial.
+ * Use `create(VersionTrialSchema)` to create a new message.
+ */
+export const VersionTrialSchema: GenMessage<VersionTrial> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 2);
+
+/**
+ * @generated from message platform.fleet.v1.QuarantinedVersion
+ */
+export type QuarantinedVersion = Message<"platform.fleet.v1.QuarantinedVersion"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * 32 bytes, of the file; empty: unknown.
+   *
+   * @generated from field: bytes sha256 = 2;
+   */
+  sha256: Uint8Array;
+
+  /**
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message platform.fleet.v1.QuarantinedVersion.
+ * Use `create(QuarantinedVersionSchema)` to create a new message.
+ */
+export const QuarantinedVersionSchema: GenMessage<QuarantinedVersion> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 3);
+
+/**
+ * @generated from message platform.fleet.v1.UpdateAttempt
+ */
+export type UpdateAttempt = Message<"platform.fleet.v1.UpdateAttempt"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * @generated from field: string from_version = 2;
+   */
+  fromVersion: string;
+
+  /**
+   * @generated from field: platform.fleet.v1.UpdateState state = 3;
+   */
+  state: UpdateState;
+
+  /**
+   * Row of the error table; empty: none.
+   *
+   * @generated from field: string code = 4;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 6;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * @generated from field: uint64 downloaded_bytes = 7;
+   */
+  downloadedBytes: bigint;
+
+  /**
+   * @generated from field: uint64 size_bytes = 8;
+   */
+  sizeBytes: bigint;
+
+  /**
+   * A patch was enough.
+   *
+   * @generated from field: bool by_delta = 9;
+   */
+  byDelta: boolean;
+};
+
+/**
+ * Describes the message platform.fleet.v1.UpdateAttempt.
+ * Use `create(UpdateAttemptSchema)` to create a new message.
+ */
+export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 4);
 
 /**
  * What an agent reports about its machine; sent with a config check whenever it has changed.
@@ -184,7 +355,7 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
  * Use `create(AgentReportSchema)` to create a new message.
  */
 export const AgentReportSchema: GenMessage<AgentReport> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 2);
+  messageDesc(file_platform_fleet_v1_fleet, 5);
 
 /**
  * @generated from message platform.fleet.v1.Machine
@@ -269,7 +440,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
  * Use `create(MachineSchema)` to create a new message.
  */
 export const MachineSchema: GenMessage<Machine> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 3);
+  messageDesc(file_platform_fleet_v1_fleet, 6);
 
 /**
  * @generated from message platform.fleet.v1.Problem
@@ -303,7 +474,7 @@ export type Problem = Message<"platform.fleet.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 4);
+  messageDesc(file_platform_fleet_v1_fleet, 7);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineRequest
@@ -330,7 +501,7 @@ export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineReque
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 5);
+  messageDesc(file_platform_fleet_v1_fleet, 8);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineResponse
@@ -352,7 +523,7 @@ export type CreateMachineResponse = Message<"platform.fleet.v1.CreateMachineResp
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 6);
+  messageDesc(file_platform_fleet_v1_fleet, 9);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesRequest
@@ -369,7 +540,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 7);
+  messageDesc(file_platform_fleet_v1_fleet, 10);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesResponse
@@ -386,7 +557,7 @@ export type ListMachinesResponse = Message<"platform.fleet.v1.ListMachinesRespon
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 8);
+  messageDesc(file_platform_fleet_v1_fleet, 11);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineRequest
@@ -405,7 +576,7 @@ export type GetMachineRequest = Message<"platform.fleet.v1.GetMachineRequest"> &
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 9);
+  messageDesc(file_platform_fleet_v1_fleet, 12);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineResponse
@@ -422,7 +593,7 @@ export type GetMachineResponse = Message<"platform.fleet.v1.GetMachineResponse">
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 10);
+  messageDesc(file_platform_fleet_v1_fleet, 13);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineRequest
@@ -439,7 +610,7 @@ export type DeleteMachineRequest = Message<"platform.fleet.v1.DeleteMachineReque
  * Use `create(DeleteMachineRequestSchema)` to create a new message.
  */
 export const DeleteMachineRequestSchema: GenMessage<DeleteMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 11);
+  messageDesc(file_platform_fleet_v1_fleet, 14);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineResponse
@@ -452,7 +623,7 @@ export type DeleteMachineResponse = Message<"platform.fleet.v1.DeleteMachineResp
  * Use `create(DeleteMachineResponseSchema)` to create a new message.
  */
 export const DeleteMachineResponseSchema: GenMessage<DeleteMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 12);
+  messageDesc(file_platform_fleet_v1_fleet, 15);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsRequest
@@ -469,7 +640,7 @@ export type GetCredentialsRequest = Message<"platform.fleet.v1.GetCredentialsReq
  * Use `create(GetCredentialsRequestSchema)` to create a new message.
  */
 export const GetCredentialsRequestSchema: GenMessage<GetCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 13);
+  messageDesc(file_platform_fleet_v1_fleet, 16);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsResponse
@@ -486,7 +657,7 @@ export type GetCredentialsResponse = Message<"platform.fleet.v1.GetCredentialsRe
  * Use `create(GetCredentialsResponseSchema)` to create a new message.
  */
 export const GetCredentialsResponseSchema: GenMessage<GetCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 14);
+  messageDesc(file_platform_fleet_v1_fleet, 17);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigRequest
@@ -510,7 +681,7 @@ export type GetConfigRequest = Message<"platform.fleet.v1.GetConfigRequest"> & {
  * Use `create(GetConfigRequestSchema)` to create a new message.
  */
 export const GetConfigRequestSchema: GenMessage<GetConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 15);
+  messageDesc(file_platform_fleet_v1_fleet, 18);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigResponse
@@ -544,7 +715,7 @@ export type GetConfigResponse = Message<"platform.fleet.v1.GetConfigResponse"> &
  * Use `create(GetConfigResponseSchema)` to create a new message.
  */
 export const GetConfigResponseSchema: GenMessage<GetConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 16);
+  messageDesc(file_platform_fleet_v1_fleet, 19);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigRequest
@@ -566,7 +737,7 @@ export type CheckConfigRequest = Message<"platform.fleet.v1.CheckConfigRequest">
  * Use `create(CheckConfigRequestSchema)` to create a new message.
  */
 export const CheckConfigRequestSchema: GenMessage<CheckConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 17);
+  messageDesc(file_platform_fleet_v1_fleet, 20);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigResponse
@@ -583,7 +754,7 @@ export type CheckConfigResponse = Message<"platform.fleet.v1.CheckConfigResponse
  * Use `create(CheckConfigResponseSchema)` to create a new message.
  */
 export const CheckConfigResponseSchema: GenMessage<CheckConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 18);
+  messageDesc(file_platform_fleet_v1_fleet, 21);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigRequest
@@ -610,7 +781,7 @@ export type SaveConfigRequest = Message<"platform.fleet.v1.SaveConfigRequest"> &
  * Use `create(SaveConfigRequestSchema)` to create a new message.
  */
 export const SaveConfigRequestSchema: GenMessage<SaveConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 19);
+  messageDesc(file_platform_fleet_v1_fleet, 22);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigResponse
@@ -634,7 +805,7 @@ export type SaveConfigResponse = Message<"platform.fleet.v1.SaveConfigResponse">
  * Use `create(SaveConfigResponseSchema)` to create a new message.
  */
 export const SaveConfigResponseSchema: GenMessage<SaveConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 20);
+  messageDesc(file_platform_fleet_v1_fleet, 23);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsRequest
@@ -651,7 +822,7 @@ export type ListConfigRevisionsRequest = Message<"platform.fleet.v1.ListConfigRe
  * Use `create(ListConfigRevisionsRequestSchema)` to create a new message.
  */
 export const ListConfigRevisionsRequestSchema: GenMessage<ListConfigRevisionsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 21);
+  messageDesc(file_platform_fleet_v1_fleet, 24);
 
 /**
  * @generated from message platform.fleet.v1.ConfigRevision
@@ -683,7 +854,7 @@ export type ConfigRevision = Message<"platform.fleet.v1.ConfigRevision"> & {
  * Use `create(ConfigRevisionSchema)` to create a new message.
  */
 export const ConfigRevisionSchema: GenMessage<ConfigRevision> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 22);
+  messageDesc(file_platform_fleet_v1_fleet, 25);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsResponse
@@ -700,7 +871,7 @@ export type ListConfigRevisionsResponse = Message<"platform.fleet.v1.ListConfigR
  * Use `create(ListConfigRevisionsResponseSchema)` to create a new message.
  */
 export const ListConfigRevisionsResponseSchema: GenMessage<ListConfigRevisionsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 23);
+  messageDesc(file_platform_fleet_v1_fleet, 26);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartRequest
@@ -717,7 +888,7 @@ export type RestartPartRequest = Message<"platform.fleet.v1.RestartPartRequest">
  * Use `create(RestartPartRequestSchema)` to create a new message.
  */
 export const RestartPartRequestSchema: GenMessage<RestartPartRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 24);
+  messageDesc(file_platform_fleet_v1_fleet, 27);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartResponse
@@ -730,7 +901,37 @@ export type RestartPartResponse = Message<"platform.fleet.v1.RestartPartResponse
  * Use `create(RestartPartResponseSchema)` to create a new message.
  */
 export const RestartPartResponseSchema: GenMessage<RestartPartResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 25);
+  messageDesc(file_platform_fleet_v1_fleet, 28);
+
+/**
+ * @generated from message platform.fleet.v1.ClearQuarantineRequest
+ */
+export type ClearQuarantineRequest = Message<"platform.fleet.v1.ClearQuarantineRequest"> & {
+  /**
+   * @generated from field: string part_id = 1;
+   */
+  partId: string;
+};
+
+/**
+ * Describes the message platform.fleet.v1.ClearQuarantineRequest.
+ * Use `create(ClearQuarantineRequestSchema)` to create a new message.
+ */
+export const ClearQuarantineRequestSchema: GenMessage<ClearQuarantineRequest> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 29);
+
+/**
+ * @generated from message platform.fleet.v1.ClearQuarantineResponse
+ */
+export type ClearQuarantineResponse = Message<"platform.fleet.v1.ClearQuarantineResponse"> & {
+};
+
+/**
+ * Describes the message platform.fleet.v1.ClearQuarantineResponse.
+ * Use `create(ClearQuarantineResponseSchema)` to create a new message.
+ */
+export const ClearQuarantineResponseSchema: GenMessage<ClearQuarantineResponse> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 30);
 
 /**
  * Carried in the error details of INVALID_CONFIG.
@@ -749,7 +950,7 @@ export type ConfigProblems = Message<"platform.fleet.v1.ConfigProblems"> & {
  * Use `create(ConfigProblemsSchema)` to create a new message.
  */
 export const ConfigProblemsSchema: GenMessage<ConfigProblems> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 26);
+  messageDesc(file_platform_fleet_v1_fleet, 31);
 
 /**
  * Free-form part of a machine's wanted state that a program of ours reads.
@@ -773,7 +974,7 @@ export type WantedConfig = Message<"platform.fleet.v1.WantedConfig"> & {
  * Use `create(WantedConfigSchema)` to create a new message.
  */
 export const WantedConfigSchema: GenMessage<WantedConfig> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 27);
+  messageDesc(file_platform_fleet_v1_fleet, 32);
 
 /**
  * @generated from enum platform.fleet.v1.OnlineState
@@ -905,6 +1106,65 @@ export const SeveritySchema: GenEnum<Severity> = /*@__PURE__*/
   enumDesc(file_platform_fleet_v1_fleet, 2);
 
 /**
+ * @generated from enum platform.fleet.v1.UpdateState
+ */
+export const UpdateState = {
+  /**
+   * @generated from enum value: UPDATE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: UPDATE_STATE_DOWNLOADING = 1;
+   */
+  DOWNLOADING: 1,
+
+  /**
+   * Checked and stored; used at the next restart.
+   *
+   * @generated from enum value: UPDATE_STATE_STAGED = 2;
+   */
+  STAGED: 2,
+
+  /**
+   * In use, on trial.
+   *
+   * @generated from enum value: UPDATE_STATE_TRYING = 3;
+   */
+  TRYING: 3,
+
+  /**
+   * @generated from enum value: UPDATE_STATE_HEALTHY = 4;
+   */
+  HEALTHY: 4,
+
+  /**
+   * Did not prove itself; the previous version is back.
+   *
+   * @generated from enum value: UPDATE_STATE_REVERTED = 5;
+   */
+  REVERTED: 5,
+
+  /**
+   * Not fetched or not used; `reason` says why. Tried again unless the version is quarantined.
+   *
+   * @generated from enum value: UPDATE_STATE_FAILED = 6;
+   */
+  FAILED: 6,
+} as const;
+
+/**
+ * @generated from enum platform.fleet.v1.UpdateState
+ */
+export type UpdateState = (typeof UpdateState)[keyof typeof UpdateState] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.UpdateState.
+ */
+export const UpdateStateSchema: GenEnum<UpdateState> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 3);
+
+/**
  * @generated from service platform.fleet.v1.FleetService
  */
 export const FleetService: GenService<{
@@ -1002,6 +1262,16 @@ export const FleetService: GenService<{
     methodKind: "unary";
     input: typeof RestartPartRequestSchema;
     output: typeof RestartPartResponseSchema;
+  },
+  /**
+   * Lets a machine try its quarantined versions again. Operators and owners.
+   *
+   * @generated from rpc platform.fleet.v1.FleetService.ClearQuarantine
+   */
+  clearQuarantine: {
+    methodKind: "unary";
+    input: typeof ClearQuarantineRequestSchema;
+    output: typeof ClearQuarantineResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_platform_fleet_v1_fleet, 0);

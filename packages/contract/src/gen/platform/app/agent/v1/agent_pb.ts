@@ -18,7 +18,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/app/agent/v1/agent.proto.
  */
 export const file_platform_app_agent_v1_agent: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGF0Zm9ybS9hcHAvYWdlbnQvdjEvYWdlbnQucHJvdG8SFXBsYXRmb3JtLmFwcC5hZ2VudC52MSKQBAoYRGV2aWNlQWdlbnRDb25maWdSZXF1ZXN0EgoKAmlkGAEgASgJEjIKCWhvc3RfaW5mbxgCIAEoCzIfLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5Ib3N0SW5mbxJmChJzdWJzeXN0ZW1fdmVyc2lvbnMYAyADKAsyRi5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGV2aWNlQWdlbnRDb25maWdSZXF1ZXN0LlN1YnN5c3RlbVZlcnNpb25zRW50cnlCAhgBEjgKDHZlcnNpb25faW5mbxgEIAEoCzIiLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5WZXJzaW9uSW5mbxIvCgxhZ2VudF91cHRpbWUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMAoNc2VydmVyX3VwdGltZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIaChFrbm93bl9maW5nZXJwcmludBjoByABKAkSKAoEd2FpdBjpByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoGcmVwb3J0GOoHIAEoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLkFnZW50UmVwb3J0GjgKFlN1YnN5c3RlbVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKRBgoZRGV2aWNlQWdlbnRDb25maWdSZXNwb25zZRJlChFzdWJzeXN0ZW1fY29uZmlncxgBIAMoCzJGLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5EZXZpY2VBZ2VudENvbmZpZ1Jlc3BvbnNlLlN1YnN5c3RlbUNvbmZpZ3NFbnRyeUICGAESMQoOY2hlY2tfaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SPAoRYWdlbnRfdXBkYXRlX2luZm8YAyABKAsyIS5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuVXBkYXRlSW5mbxI9ChJzZXJ2ZXJfdXBkYXRlX2luZm8YBCABKAsyIS5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuVXBkYXRlSW5mbxIyChFhZHZhbmNlZF9zZXR0aW5ncxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNgoVbmV0d29ya19jb25maWd1cmF0aW9uGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI0ChNhZGRpdGlvbmFsX25ldHdvcmtzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI1ChRzeXN0ZW1fY29uZmlndXJhdGlvbhgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFAoLZmluZ2VycHJpbnQY6AcgASgJEhUKDG5vdF9tb2RpZmllZBjpByABKAgSJwoFYWdlbnQY6gcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCghyZXZpc2lvbhjrByABKAQSNAoSbWFpbnRlbmFuY2Vfd2luZG93GOwHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QaZQoVU3Vic3lzdGVtQ29uZmlnc0VudHJ5EgsKA2tleRgBIAEoCRI7CgV2YWx1ZRgCIAEoCzIsLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5EZXZpY2VTdWJzeXN0ZW1Db25maWc6AjgBIqQBChVEZXZpY2VTdWJzeXN0ZW1Db25maWcSNgoLdXBkYXRlX2luZm8YASABKAsyIS5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuVXBkYXRlSW5mbxIPCgdkaXNhYmxlGAIgASgIEhUKDWZvcmNlX3Jlc3RhcnQYAyABKAgSKwoKYXR0cmlidXRlcxgEIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QibwoLVmVyc2lvbkluZm8SFQoNYWdlbnRfcnVubmluZxgBIAEoCRIXCg9hZ2VudF9pbnN0YWxsZWQYAiABKAkSFgoOc2VydmVyX3J1bm5pbmcYAyABKAkSGAoQc2VydmVyX2luc3RhbGxlZBgEIAEoCSI6CghIb3N0SW5mbxIQCghwbGF0Zm9ybRgBIAEoCRIOCgZkaXN0cm8YAiABKAkSDAoEdGFncxgDIAMoCSKCAQoKVXBkYXRlSW5mbxIQCghmaWxlbmFtZRgBIAEoCRILCgN1cmwYAiABKAkSDwoHdmVyc2lvbhgDIAEoCRIOCgZzaGEyNTYYBCABKAwSNAoGZm9ybWF0GAUgASgOMiQucGxhdGZvcm0uYXBwLmFnZW50LnYxLlBhY2thZ2VGb3JtYXQqnwEKDVBhY2thZ2VGb3JtYXQSHgoaUEFDS0FHRV9GT1JNQVRfVU5TUEVDSUZJRUQQABIWChJQQUNLQUdFX0ZPUk1BVF9SQVcQARIVChFQQUNLQUdFX0ZPUk1BVF9YWhACEh0KGVBBQ0tBR0VfRk9STUFUX0VYRUNVVEFCTEUQAxIgChxQQUNLQUdFX0ZPUk1BVF9YWl9FWEVDVVRBQkxFEAQyjAEKEkFnZW50RGV2aWNlU2VydmljZRJ2ChFEZXZpY2VBZ2VudENvbmZpZxIvLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5EZXZpY2VBZ2VudENvbmZpZ1JlcXVlc3QaMC5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGV2aWNlQWdlbnRDb25maWdSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_struct, file_platform_fleet_v1_fleet]);
+  fileDesc("CiFwbGF0Zm9ybS9hcHAvYWdlbnQvdjEvYWdlbnQucHJvdG8SFXBsYXRmb3JtLmFwcC5hZ2VudC52MSKQBAoYRGV2aWNlQWdlbnRDb25maWdSZXF1ZXN0EgoKAmlkGAEgASgJEjIKCWhvc3RfaW5mbxgCIAEoCzIfLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5Ib3N0SW5mbxJmChJzdWJzeXN0ZW1fdmVyc2lvbnMYAyADKAsyRi5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGV2aWNlQWdlbnRDb25maWdSZXF1ZXN0LlN1YnN5c3RlbVZlcnNpb25zRW50cnlCAhgBEjgKDHZlcnNpb25faW5mbxgEIAEoCzIiLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5WZXJzaW9uSW5mbxIvCgxhZ2VudF91cHRpbWUYBSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SMAoNc2VydmVyX3VwdGltZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIaChFrbm93bl9maW5nZXJwcmludBjoByABKAkSKAoEd2FpdBjpByABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoGcmVwb3J0GOoHIAEoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLkFnZW50UmVwb3J0GjgKFlN1YnN5c3RlbVZlcnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKwBgoZRGV2aWNlQWdlbnRDb25maWdSZXNwb25zZRJlChFzdWJzeXN0ZW1fY29uZmlncxgBIAMoCzJGLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5EZXZpY2VBZ2VudENvbmZpZ1Jlc3BvbnNlLlN1YnN5c3RlbUNvbmZpZ3NFbnRyeUICGAESMQoOY2hlY2tfaW50ZXJ2YWwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SPAoRYWdlbnRfdXBkYXRlX2luZm8YAyABKAsyIS5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuVXBkYXRlSW5mbxI9ChJzZXJ2ZXJfdXBkYXRlX2luZm8YBCABKAsyIS5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuVXBkYXRlSW5mbxIyChFhZHZhbmNlZF9zZXR0aW5ncxgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSNgoVbmV0d29ya19jb25maWd1cmF0aW9uGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI0ChNhZGRpdGlvbmFsX25ldHdvcmtzGAcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBI1ChRzeXN0ZW1fY29uZmlndXJhdGlvbhgIIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSFAoLZmluZ2VycHJpbnQY6AcgASgJEhUKDG5vdF9tb2RpZmllZBjpByABKAgSJwoFYWdlbnQY6gcgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIRCghyZXZpc2lvbhjrByABKAQSNAoSbWFpbnRlbmFuY2Vfd2luZG93GOwHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSHQoUcXVhcmFudGluZV9jbGVhcmFuY2UY7QcgASgEGmUKFVN1YnN5c3RlbUNvbmZpZ3NFbnRyeRILCgNrZXkYASABKAkSOwoFdmFsdWUYAiABKAsyLC5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGV2aWNlU3Vic3lzdGVtQ29uZmlnOgI4ASKkAQoVRGV2aWNlU3Vic3lzdGVtQ29uZmlnEjYKC3VwZGF0ZV9pbmZvGAEgASgLMiEucGxhdGZvcm0uYXBwLmFnZW50LnYxLlVwZGF0ZUluZm8SDwoHZGlzYWJsZRgCIAEoCBIVCg1mb3JjZV9yZXN0YXJ0GAMgASgIEisKCmF0dHJpYnV0ZXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Im8KC1ZlcnNpb25JbmZvEhUKDWFnZW50X3J1bm5pbmcYASABKAkSFwoPYWdlbnRfaW5zdGFsbGVkGAIgASgJEhYKDnNlcnZlcl9ydW5uaW5nGAMgASgJEhgKEHNlcnZlcl9pbnN0YWxsZWQYBCABKAkiOgoISG9zdEluZm8SEAoIcGxhdGZvcm0YASABKAkSDgoGZGlzdHJvGAIgASgJEgwKBHRhZ3MYAyADKAki+QEKClVwZGF0ZUluZm8SEAoIZmlsZW5hbWUYASABKAkSCwoDdXJsGAIgASgJEg8KB3ZlcnNpb24YAyABKAkSDgoGc2hhMjU2GAQgASgMEjQKBmZvcm1hdBgFIAEoDjIkLnBsYXRmb3JtLmFwcC5hZ2VudC52MS5QYWNrYWdlRm9ybWF0EhMKCnNpemVfYnl0ZXMY6AcgASgEEg8KBnRhcmdldBjpByABKAkSEQoIdW5zaWduZWQY6gcgASgIEi0KBmRlbHRhcxjrByADKAsyHC5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGVsdGESDQoEd2lzaBjsByABKAkiTQoFRGVsdGESEwoLZnJvbV9zaGEyNTYYASABKAwSCwoDdXJsGAIgASgJEg4KBnNoYTI1NhgDIAEoDBISCgpzaXplX2J5dGVzGAQgASgEKp8BCg1QYWNrYWdlRm9ybWF0Eh4KGlBBQ0tBR0VfRk9STUFUX1VOU1BFQ0lGSUVEEAASFgoSUEFDS0FHRV9GT1JNQVRfUkFXEAESFQoRUEFDS0FHRV9GT1JNQVRfWFoQAhIdChlQQUNLQUdFX0ZPUk1BVF9FWEVDVVRBQkxFEAMSIAocUEFDS0FHRV9GT1JNQVRfWFpfRVhFQ1VUQUJMRRAEMowBChJBZ2VudERldmljZVNlcnZpY2USdgoRRGV2aWNlQWdlbnRDb25maWcSLy5wbGF0Zm9ybS5hcHAuYWdlbnQudjEuRGV2aWNlQWdlbnRDb25maWdSZXF1ZXN0GjAucGxhdGZvcm0uYXBwLmFnZW50LnYxLkRldmljZUFnZW50Q29uZmlnUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_platform_fleet_v1_fleet]);
 
 /**
  * @generated from message platform.app.agent.v1.DeviceAgentConfigRequest
@@ -169,6 +169,14 @@ export type DeviceAgentConfigResponse = Message<"platform.app.agent.v1.DeviceAge
    * @generated from field: google.protobuf.Struct maintenance_window = 1004;
    */
   maintenanceWindow?: JsonObject | undefined;
+
+  /**
+   * Counts how often an operator cleared the quarantine of this part. A version that a machine quarantined under a smaller
+   * count may be tried again.
+   *
+   * @generated from field: uint64 quarantine_clearance = 1005;
+   */
+  quarantineClearance: bigint;
 };
 
 /**
@@ -307,6 +315,42 @@ export type UpdateInfo = Message<"platform.app.agent.v1.UpdateInfo"> & {
    * @generated from field: platform.app.agent.v1.PackageFormat format = 5;
    */
   format: PackageFormat;
+
+  /**
+   * Ours: numbers from 1000 on.
+   * Of the file as downloaded; 0: unknown, as for a custom URL.
+   *
+   * @generated from field: uint64 size_bytes = 1000;
+   */
+  sizeBytes: bigint;
+
+  /**
+   * Path of the file among the signed targets, for example platform-agent/1.4.0/linux-arm64; empty: no release key signed it.
+   *
+   * @generated from field: string target = 1001;
+   */
+  target: string;
+
+  /**
+   * An owner consented to a file that no release key signed (a URL or file pin).
+   *
+   * @generated from field: bool unsigned = 1002;
+   */
+  unsigned: boolean;
+
+  /**
+   * Patches that lead to this file from earlier ones, smallest first.
+   *
+   * @generated from field: repeated platform.app.agent.v1.Delta deltas = 1003;
+   */
+  deltas: Delta[];
+
+  /**
+   * What the configuration says, for people: stable, dev, 1.4.0 or a URL.
+   *
+   * @generated from field: string wish = 1004;
+   */
+  wish: string;
 };
 
 /**
@@ -315,6 +359,46 @@ export type UpdateInfo = Message<"platform.app.agent.v1.UpdateInfo"> & {
  */
 export const UpdateInfoSchema: GenMessage<UpdateInfo> = /*@__PURE__*/
   messageDesc(file_platform_app_agent_v1_agent, 5);
+
+/**
+ * A VCDIFF patch.
+ *
+ * @generated from message platform.app.agent.v1.Delta
+ */
+export type Delta = Message<"platform.app.agent.v1.Delta"> & {
+  /**
+   * 32 bytes, of the file that the patch is applied to.
+   *
+   * @generated from field: bytes from_sha256 = 1;
+   */
+  fromSha256: Uint8Array;
+
+  /**
+   * Fetched without credentials.
+   *
+   * @generated from field: string url = 2;
+   */
+  url: string;
+
+  /**
+   * 32 bytes, of the patch.
+   *
+   * @generated from field: bytes sha256 = 3;
+   */
+  sha256: Uint8Array;
+
+  /**
+   * @generated from field: uint64 size_bytes = 4;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * Describes the message platform.app.agent.v1.Delta.
+ * Use `create(DeltaSchema)` to create a new message.
+ */
+export const DeltaSchema: GenMessage<Delta> = /*@__PURE__*/
+  messageDesc(file_platform_app_agent_v1_agent, 6);
 
 /**
  * @generated from enum platform.app.agent.v1.PackageFormat
