@@ -122,3 +122,27 @@ test('the options file named by an option', async () => {
   assert.throws(() => from(folder.file('torn.json')), /torn\.json, given by --config, is not valid JSON/);
   assert.throws(() => from(folder.file('none.json')), /none\.json, given by --config, cannot be read: ENOENT/);
 });
+
+test('an option may have a letter, an older name and a variable of its own, or none', () => {
+  const named = {
+    root: { type: 'string', short: 'r', alias: 'platformDir', description: 'Folder.', default: '/opt' },
+    url: { type: 'string', env: 'PLATFORM_URL', description: 'Server.' },
+    version: { type: 'boolean', short: 'v', env: '', description: 'Version.' },
+  } satisfies OptionTable;
+  const given = (argv: string[], env: Record<string, string> = {}) =>
+    options(named, { program: 'agent', argv, env, envPrefix: 'PLATFORM_AGENT' });
+  assert.equal(given(['-r', '/a']).root, '/a');
+  assert.equal(given(['--platform-dir=/b']).root, '/b');
+  assert.equal(given([], { PLATFORM_URL: 'http://x', PLATFORM_AGENT_URL: 'http://y' }).url, 'http://x');
+  assert.deepEqual(
+    [given(['-v']).version, given([], { PLATFORM_AGENT_VERSION: '1.2.3', '': 'x' }).version],
+    [true, false],
+  );
+  assert.throws(
+    () => given(['--help']),
+    (error: unknown) =>
+      error instanceof Usage &&
+      error.message.includes('-r, --root <string>  Folder. [default: /opt] [env: PLATFORM_AGENT_ROOT]') &&
+      error.message.includes('-v, --version        Version.\n'),
+  );
+});

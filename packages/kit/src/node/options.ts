@@ -3,6 +3,12 @@ import { Secret } from '../log.ts';
 
 interface Described {
   description: string;
+  /** One letter: `-c FILE`. */
+  short?: string;
+  /** A second long name, camelCase; understood, but not shown. */
+  alias?: string;
+  /** Variable of the environment in place of the one made from prefix and name; '' for none. */
+  env?: string;
 }
 /** `secret` values become a `Secret` and never show in a message. `choices` limits a string. */
 type OptionSpec = Described &
@@ -70,7 +76,7 @@ const keyOf = (name: string): string => name.replace(/[A-Z]/g, (c) => `_${c.toLo
  */
 export function options<const T extends OptionTable>(table: T, source: Source): OptionValues<T> {
   const prefix = source.envPrefix ?? 'PLATFORM';
-  const envOf = (name: string) => `${prefix}_${keyOf(name).toUpperCase()}`;
+  const envOf = (name: string) => table[name]?.env ?? `${prefix}_${keyOf(name).toUpperCase()}`;
   const flags = readFlags(table, source, envOf);
 
   const valueOf = (name: string, file: Record<string, unknown>, fileName: string): unknown => {
@@ -78,7 +84,7 @@ export function options<const T extends OptionTable>(table: T, source: Source): 
     if (spec.type === 'rest') return flags.rest;
     const flag = flags.named.get(name);
     if (flag !== undefined) return read(spec, flag, `option ${flagOf(name)}`);
-    const env = source.env[envOf(name)];
+    const env = envOf(name) === '' ? undefined : source.env[envOf(name)];
     if (env !== undefined && env !== '') return read(spec, env, `environment variable ${envOf(name)}`);
     const inFile = file[keyOf(name)];
     if (inFile !== undefined) return read(spec, inFile, `${keyOf(name)} in ${fileName}`);
@@ -112,7 +118,13 @@ function readFlags(
   source: Source,
   envOf: (name: string) => string,
 ): { named: Map<string, string | boolean>; rest: string[] } {
-  const byFlag = new Map(Object.keys(table).map((name) => [flagOf(name), name]));
+  const byFlag = new Map(
+    Object.entries(table).flatMap(([name, { short, alias }]) => [
+      [flagOf(name), name] as const,
+      ...(short === undefined ? [] : [[`-${short}`, name] as const]),
+      ...(alias === undefined ? [] : [[flagOf(alias), name] as const]),
+    ]),
+  );
   const restName = Object.keys(table).find((name) => table[name]?.type === 'rest');
   const named = new Map<string, string | boolean>();
   const rest: string[] = [];
@@ -192,7 +204,9 @@ function helpText(table: OptionTable, source: Source, envOf: (name: string) => s
       const value =
         spec.type === 'boolean' ? '' : ` <${'choices' in spec && spec.choices ? spec.choices.join('|') : spec.type}>`;
       const standard = 'default' in spec && spec.default !== undefined ? ` [default: ${String(spec.default)}]` : '';
-      return [`  ${flagOf(name)}${value}`, `${spec.description}${standard} [env: ${envOf(name)}]`] as const;
+      const short = spec.short === undefined ? '' : `-${spec.short}, `;
+      const env = envOf(name) === '' ? '' : ` [env: ${envOf(name)}]`;
+      return [`  ${short}${flagOf(name)}${value}`, `${spec.description}${standard}${env}`] as const;
     });
   const width = Math.max(8, ...rows.map(([left]) => left.length)) + 2;
   const restSpec = Object.entries(table).find(([, spec]) => spec.type === 'rest');
