@@ -87,6 +87,7 @@ function developmentVersion(app: string): string {
     'packages/*/src/**/*.*',
     'package-lock.json',
     'tools/release.ts',
+    'tools/release/*.ts',
   ]);
   return `${version}-dev.${made.slice(0, 8)}`;
 }

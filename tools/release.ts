@@ -1,80 +1,41 @@
 // Builds what machines download:
-//   node tools/release.ts platform-server [--release-version V]   dist/platform-server-<version>-<platform>, one executable file
-//   node tools/release.ts agent-bundle                            dist/platform-agent.mjs, the agent for a Node
-// Skipped while nothing it is made of has changed. Prints one JSON line on stdout; everything for people goes to stderr.
-import { spawnSync } from 'node:child_process';
+//   node tools/release.ts platform-agent|platform-server [--release-version V] [--platform P|all] [--out FOLDER]
+//     <out>/<program>-<version>-<platform>, one executable file, with .sha256 and .json (name, version, platform, sha256, size)
+//   node tools/release.ts agent-bundle [--release-version V]      dist/platform-agent.mjs, the agent for a Node
+// --platform: linux/amd64, linux/arm64, windows/amd64 or all; left out: this machine's own.
+// --test-fault crash|hang|mute makes a program for tests that fails so when it is run.
+// Skipped while nothing it is made of has changed. Prints one JSON line for each file on stdout; everything for people goes
+// to stderr.
 import { createHash } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { bundleForNode, compile, type Build } from './release/compile.ts';
+import { hostPlatform, platforms, type Platform } from './release/platforms.ts';
+import { faults, programs, type Fault, type Program } from './release/programs.ts';
+import { runtimeFor } from './release/runtimes.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const dist = path.join(root, 'dist');
-
-/** Hosts that can build, the name their releases have, and the package that holds their compiler. */
-const hosts: Readonly<Record<string, { platform: string; compiler: string }>> = {
-  'linux-x64': { platform: 'linux/amd64', compiler: '@oven/bun-linux-x64' },
-  'linux-arm64': { platform: 'linux/arm64', compiler: '@oven/bun-linux-aarch64' },
-};
 
 class Refusal extends Error {}
 
-interface Program {
-  /** Workspace folder below apps/. */
-  readonly app: string;
-  readonly entry: string;
-  readonly flags: readonly string[];
-}
-
-const programs = {
-  'platform-server': {
-    app: 'machine-server',
-    entry: 'src/compiled.ts',
-    flags: [
-      '--compile',
-      '--minify',
-      '--bytecode',
-      '--format=esm',
-      '--no-compile-autoload-dotenv',
-      '--no-compile-autoload-bunfig',
-      '--compile-exec-argv=--use-system-ca',
-    ],
-  },
-  'agent-bundle': { app: 'agent', entry: 'src/main.ts', flags: ['--target=node', '--format=esm'] },
-} as const satisfies Record<string, Program>;
-
-function compiler(): { platform: string; bun: string } {
-  const host = hosts[`${process.platform}-${process.arch}`];
-  if (host === undefined) {
-    throw new Refusal(
-      `Releases can't be built on ${process.platform} ${process.arch}, only on ${Object.keys(hosts).join(' and ')}.`,
-    );
-  }
-  const bun = path.join(root, 'node_modules', host.compiler, 'bin', 'bun');
-  if (!existsSync(bun))
-    throw new Refusal(`The compiler ${host.compiler} is not installed. Run the set-up again (npm start).`);
-  return { platform: host.platform, bun };
+function ownPlatform(): Platform {
+  const own = hostPlatform();
+  if (own !== undefined && own.name.startsWith('linux/')) return own;
+  throw new Refusal(`Releases can't be built on ${process.platform} ${process.arch}, only on linux x64 and arm64.`);
 }
 
 /** sha256 over everything the program is made of, and over how it is made. */
-function fingerprint(program: Program, version: string): string {
-  const hash = createHash('sha256').update(JSON.stringify([program, version, process.arch]));
+function fingerprint(app: string, ...how: readonly unknown[]): string {
+  const hash = createHash('sha256').update(JSON.stringify([app, process.arch, ...how]));
   const patterns = [
-    `apps/${program.app}/src/**/*.ts`,
-    `apps/${program.app}/package.json`,
+    `apps/${app}/src/**/*.ts`,
+    `apps/${app}/package.json`,
     'packages/*/src/**/*.ts',
     'package-lock.json',
+    'tools/bun/package-lock.json',
     'tools/release.ts',
+    'tools/release/*.ts',
   ];
   const files = globSync(patterns, {
     cwd: root,
@@ -89,35 +50,9 @@ function fingerprint(program: Program, version: string): string {
   return hash.digest('hex');
 }
 
-/**
- * Compiles into a folder of its own and moves the result into place, so that nobody meets half a file. The name of the
- * output is always the same: it is part of the bytes.
- */
-function build(program: Program, version: string, target: string, bun: string): void {
-  const folder = mkdtempSync(path.join(dist, '.build-'));
-  try {
-    const entry = path.join('apps', program.app, program.entry);
-    const out = path.join(folder, 'program');
-    const define = `PLATFORM_RELEASE_VERSION=${JSON.stringify(version)}`;
-    const args = ['build', ...program.flags, '--define', define, entry, '--outfile', out];
-    // Its own settings and caches stay out of the result.
-    const env = { PATH: process.env['PATH'] ?? '', HOME: folder, TMPDIR: folder };
-    const done = spawnSync(bun, args, { cwd: root, env, encoding: 'utf8' });
-    if (done.status !== 0)
-      throw new Error(
-        `${path.basename(bun)} ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`,
-      );
-    chmodSync(out, 0o755);
-    renameSync(out, target);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-/** Runs `make` unless `target` was made of the same sources before. */
-function unlessFresh(program: Program, version: string, target: string, make: () => void): void {
+/** Runs `make` unless `target` was made of the same before. */
+function unlessFresh(wanted: string, target: string, make: () => void): void {
   const stamp = `${target}.stamp`;
-  const wanted = fingerprint(program, version);
   if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
   process.stderr.write(`Building ${path.relative(root, target)} …\n`);
   rmSync(stamp, { force: true });
@@ -125,49 +60,69 @@ function unlessFresh(program: Program, version: string, target: string, make: ()
   writeFileSync(stamp, wanted);
 }
 
-function releaseServer(version: string): object {
-  const name = 'platform-server';
-  const program = programs[name];
-  const { platform, bun } = compiler();
-  const file = path.join(dist, `${name}-${version}-${platform.replace('/', '-')}`);
-  unlessFresh(program, version, file, () => {
-    build(program, version, file, bun);
+function releaseOne(of: Build, out: string): object {
+  const { program, version, platform, fault } = of;
+  const fileName = `${program.name}-${version}-${platform.name.replace('/', '-')}${platform.suffix}`;
+  const file = path.join(out, fileName);
+  unlessFresh(fingerprint(program.app, program, version, platform, fault), file, () => {
+    compile(of, { sources: root, bun: runtimeFor(ownPlatform()) }, file);
     const bytes = readFileSync(file);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
-    writeFileSync(`${file}.sha256`, `${sha256}  ${path.basename(file)}\n`);
-    writeFileSync(`${file}.json`, `${JSON.stringify({ name, version, platform, sha256, size: bytes.length })}\n`);
+    writeFileSync(`${file}.sha256`, `${sha256}  ${fileName}\n`);
+    const about = { name: program.name, version, platform: platform.name, sha256, size: bytes.length };
+    writeFileSync(`${file}.json`, `${JSON.stringify(about)}\n`);
   });
   return { ...(JSON.parse(readFileSync(`${file}.json`, 'utf8')) as object), file };
 }
 
-function bundleAgent(version: string): object {
-  const file = path.join(dist, 'platform-agent.mjs');
-  unlessFresh(programs['agent-bundle'], version, file, () =>
-    build(programs['agent-bundle'], version, file, compiler().bun),
+function bundleAgent(version: string, out: string): object {
+  const file = path.join(out, 'platform-agent.mjs');
+  const program: Program = { ...programs['platform-agent'], entry: 'src/main.ts' };
+  unlessFresh(fingerprint(program.app, program, version), file, () =>
+    bundleForNode({ version }, program, { sources: root, bun: runtimeFor(ownPlatform()) }, file),
   );
   return { name: 'platform-agent', version, file };
 }
 
-function main(): object {
+const oneOf = <T extends string>(what: string, given: string, known: readonly T[]): T => {
+  const found = known.find((name) => name === given);
+  if (found === undefined) throw new Refusal(`"${given}" is no ${what}. Known: ${known.join(', ')}.`);
+  return found;
+};
+
+function main(): object[] {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { 'release-version': { type: 'string' } },
+    options: {
+      'release-version': { type: 'string' },
+      platform: { type: 'string' },
+      out: { type: 'string', default: path.join(root, 'dist') },
+      'test-fault': { type: 'string' },
+    },
   });
-  const [what] = positionals;
-  if (what !== 'platform-server' && what !== 'agent-bundle') {
-    throw new Refusal(`usage: node tools/release.ts ${Object.keys(programs).join('|')} [--release-version V]`);
-  }
-  const workspace = JSON.parse(readFileSync(path.join(root, 'apps', programs[what].app, 'package.json'), 'utf8')) as {
+  const kinds = ['platform-agent', 'platform-server', 'agent-bundle'] as const;
+  const what = oneOf('kind of build', positionals[0] ?? '', kinds);
+  const program: Program = programs[what === 'agent-bundle' ? 'platform-agent' : what];
+  const workspace = JSON.parse(readFileSync(path.join(root, 'apps', program.app, 'package.json'), 'utf8')) as {
     version: string;
   };
   const version = values['release-version'] ?? workspace.version;
   if (!/^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/.test(version)) throw new Refusal(`"${version}" is no semantic version.`);
-  mkdirSync(dist, { recursive: true });
-  return what === 'platform-server' ? releaseServer(version) : bundleAgent(version);
+  const out = path.resolve(values.out);
+  mkdirSync(out, { recursive: true });
+  if (what === 'agent-bundle') return [bundleAgent(version, out)];
+  const names = platforms.map((p) => p.name);
+  const wanted = values.platform ?? ownPlatform().name;
+  const chosen = wanted === 'all' ? names : [oneOf('platform', wanted, names)];
+  const given = values['test-fault'];
+  const fault: Fault | undefined = given === undefined ? undefined : oneOf('fault', given, faults);
+  return platforms
+    .filter((p) => chosen.includes(p.name))
+    .map((platform) => releaseOne({ program, version, platform, fault }, out));
 }
 
 try {
-  process.stdout.write(`${JSON.stringify(main())}\n`);
+  for (const made of main()) process.stdout.write(`${JSON.stringify(made)}\n`);
 } catch (error) {
   if (!(error instanceof Refusal)) throw error;
   process.stderr.write(`${error.message}\n`);

@@ -1,0 +1,13 @@
+import { applyTestFault } from './test-fault.ts';
+
+// Entry of the one-file program. Nothing of the program is loaded before its crashes are taken care of: the runtime's own
+// report would print its whole minified source into the journal.
+const crash = (error: unknown): never => {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(70);
+};
+process.on('uncaughtException', crash);
+process.on('unhandledRejection', crash);
+
+if (process.argv[2] !== '--version' && process.argv[2] !== 'version') await applyTestFault();
+await import('./main.ts');

@@ -1,0 +1,19 @@
+import { createServer } from 'node:net';
+
+/** Set only in programs that are made to fail, for tests of what becomes of a bad version; see tools/release.ts. */
+declare const PLATFORM_TEST_FAULT: 'crash' | 'hang' | 'mute' | undefined;
+
+/** Does nothing in any release. */
+export async function applyTestFault(): Promise<void> {
+  if (typeof PLATFORM_TEST_FAULT !== 'string') return;
+  if (PLATFORM_TEST_FAULT === 'crash') {
+    process.stderr.write('this program was made to crash\n');
+    process.exit(1);
+  }
+  if (PLATFORM_TEST_FAULT === 'hang') {
+    createServer().listen(0, '127.0.0.1'); // lives, and does nothing
+    await new Promise(() => {});
+  }
+  const nowhere = () => Promise.reject(new TypeError('this program was made to reach nothing'));
+  globalThis.fetch = Object.assign(nowhere, { preconnect: () => undefined });
+}

@@ -1,0 +1,107 @@
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import type { Platform } from './platforms.ts';
+import type { Fault, Program } from './programs.ts';
+import { runtimeFor } from './runtimes.ts';
+
+const root = path.resolve(import.meta.dirname, '..', '..');
+
+export interface Build {
+  readonly program: Program;
+  readonly version: string;
+  readonly platform: Platform;
+  readonly fault: Fault | undefined;
+}
+
+/** Where the sources lie; a test builds from a copy elsewhere. */
+export interface Place {
+  readonly sources: string;
+  /** The compiler: this machine's own runtime. */
+  readonly bun: string;
+}
+
+/**
+ * What every compiled program ends with, so that whoever is given one knows what it is without running it: a line end,
+ * this text and a line end are the last bytes. (A signature that Windows appends may follow.)
+ */
+export const buildNote = ({ program, version, platform }: Build): string =>
+  `PLATFORM-PROGRAM:${JSON.stringify({ name: program.name, version, platform: platform.name })}`;
+
+function runBun(bun: string, args: readonly string[], cwd: string, home: string): void {
+  // Its own settings and caches stay out of the result.
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, TMPDIR: home };
+  const done = spawnSync(bun, args, { cwd, env, encoding: 'utf8' });
+  if (done.status === 0) return;
+  throw new Error(`bun ${args.join(' ')} ended with ${done.status ?? done.signal}:\n${done.stdout}${done.stderr}`);
+}
+
+/** All modules of a program as one JavaScript file; what it holds does not depend on where the sources lie. */
+export function bundle(
+  { program, version, fault }: Pick<Build, 'program' | 'version' | 'fault'>,
+  { sources, bun }: Place,
+  out: string,
+  runtime: 'bun' | 'node',
+): void {
+  const folder = path.dirname(out);
+  const args = ['build', `--target=${runtime}`, '--minify', runtime === 'node' ? '--format=cjs' : '--format=esm'];
+  for (const file of Object.keys(program.files)) args.push('--external', file);
+  const constants = { PLATFORM_RELEASE_VERSION: version, ...(fault !== undefined && { PLATFORM_TEST_FAULT: fault }) };
+  for (const [name, value] of Object.entries(constants)) args.push('--define', `${name}=${JSON.stringify(value)}`);
+  args.push(path.join('apps', program.app, program.entry), '--outdir', folder, '--entry-naming', path.basename(out));
+  runBun(bun, args, sources, folder);
+}
+
+/**
+ * One executable file. It is bundled first and compiled in a folder that holds nothing else, under names that are always
+ * the same: the compiler puts names into the bytes, and the bytes have to be the same wherever they are made.
+ */
+export function compile(of: Build, place: Place, target: string): void {
+  const parent = path.dirname(target);
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(path.join(parent, '.build-'));
+  try {
+    bundle(of, place, path.join(folder, 'program.js'), 'bun');
+    for (const [name, file] of Object.entries(of.program.files)) {
+      const copy = path.join(folder, 'node_modules', name);
+      mkdirSync(path.dirname(copy), { recursive: true });
+      copyFileSync(path.join(root, 'node_modules', file), copy);
+    }
+    const args = ['build', '--compile', '--minify', '--bytecode', '--format=esm'];
+    args.push('--no-compile-autoload-dotenv', '--no-compile-autoload-bunfig', '--compile-exec-argv=--use-system-ca');
+    args.push(`--target=${of.platform.target}`, `--compile-executable-path=${runtimeFor(of.platform)}`);
+    args.push('./program.js', '--outfile', `program${of.platform.suffix}`);
+    runBun(place.bun, args, folder, folder);
+    const made = path.join(folder, `program${of.platform.suffix}`);
+    chmodSync(made, 0o755);
+    appendFileSync(made, `\n${buildNote(of)}\n`);
+    renameSync(made, target);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The agent for a Node, one module. */
+export function bundleForNode(of: { version: string }, program: Program, place: Place, target: string): void {
+  const folder = mkdtempSync(path.join(path.dirname(target), '.build-'));
+  try {
+    const out = path.join(folder, 'program.mjs');
+    const define = `PLATFORM_RELEASE_VERSION=${JSON.stringify(of.version)}`;
+    const entry = path.join('apps', program.app, program.entry);
+    const args = ['build', '--target=node', '--format=esm', '--define', define, entry];
+    runBun(place.bun, [...args, '--outfile', out], place.sources, folder);
+    writeFileSync(target, readFileSync(out), { mode: 0o755 });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

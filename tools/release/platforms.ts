@@ -1,0 +1,44 @@
+/** A platform that programs are compiled for. */
+export interface Platform {
+  /** As releases and the agent call it. */
+  readonly name: string;
+  /** The compiler's own name of it. */
+  readonly target: string;
+  /** npm package of the runtime, and the program in it. */
+  readonly runtime: string;
+  readonly program: string;
+  /** What file names of programs end with. */
+  readonly suffix: string;
+  /** `process.platform-process.arch` of a machine that is one. */
+  readonly host: string;
+}
+
+export const platforms: readonly Platform[] = [
+  {
+    name: 'linux/amd64',
+    target: 'bun-linux-x64',
+    runtime: '@oven/bun-linux-x64',
+    program: 'bin/bun',
+    suffix: '',
+    host: 'linux-x64',
+  },
+  {
+    name: 'linux/arm64',
+    target: 'bun-linux-arm64',
+    runtime: '@oven/bun-linux-aarch64',
+    program: 'bin/bun',
+    suffix: '',
+    host: 'linux-arm64',
+  },
+  {
+    name: 'windows/amd64',
+    target: 'bun-windows-x64',
+    runtime: '@oven/bun-windows-x64',
+    program: 'bin/bun.exe',
+    suffix: '.exe',
+    host: 'win32-x64',
+  },
+];
+
+export const hostPlatform = (): Platform | undefined =>
+  platforms.find((p) => p.host === `${process.platform}-${process.arch}`);

@@ -1,0 +1,26 @@
+/** A program that is compiled into one file. */
+export interface Program {
+  readonly name: string;
+  /** Workspace folder below apps/. */
+  readonly app: string;
+  /** Below the workspace folder. */
+  readonly entry: string;
+  /** Files that travel inside: as imported, and where they lie below node_modules. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export const programs = {
+  'platform-agent': { name: 'platform-agent', app: 'agent', entry: 'src/compiled.ts', files: {} },
+  'platform-server': {
+    name: 'platform-server',
+    app: 'machine-server',
+    entry: 'src/compiled.ts',
+    files: {
+      'onnxruntime-web/ort-wasm-simd-threaded.wasm': 'onnxruntime-web/dist/ort-wasm-simd-threaded.wasm',
+    },
+  },
+} as const satisfies Readonly<Record<string, Program>>;
+
+/** Ways in which a program made for tests fails; no release has them. */
+export const faults = ['crash', 'hang', 'mute'] as const;
+export type Fault = (typeof faults)[number];

@@ -1,0 +1,49 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import type { Platform } from './platforms.ts';
+
+const root = path.resolve(import.meta.dirname, '..', '..');
+const pins = path.join(root, 'tools', 'bun');
+const manifest = ['package.json', 'package-lock.json', '.npmrc'] as const;
+
+/** Path of the runtime that programs for `platform` are made of; installed when it is not this machine's own. */
+export function runtimeFor(platform: Platform): string {
+  const own = path.join(root, 'node_modules', platform.runtime, platform.program);
+  if (existsSync(own)) return own;
+  const other = path.join(installed(), 'node_modules', platform.runtime, platform.program);
+  if (!existsSync(other)) throw new Error(`${platform.runtime} holds no ${platform.program}.`);
+  return other;
+}
+
+/** npm refuses another platform's packages unless forced, and checks each against the hash in the lock file. */
+function installed(): string {
+  const wanted = createHash('sha256')
+    .update(readFileSync(path.join(pins, 'package-lock.json')))
+    .digest('hex');
+  const folder = path.join(root, '.cache', `bun-${wanted.slice(0, 12)}`);
+  if (existsSync(folder)) return folder;
+  process.stderr.write('Installing the runtimes of the other platforms (once, about 10 s) …\n');
+  mkdirSync(path.dirname(folder), { recursive: true });
+  const fresh = mkdtempSync(path.join(path.dirname(folder), '.bun-'));
+  try {
+    for (const file of manifest) copyFileSync(path.join(pins, file), path.join(fresh, file));
+    const done = spawnSync('npm', ['ci', '--no-progress', '--loglevel=error'], {
+      cwd: fresh,
+      encoding: 'utf8',
+      env: { ...process.env, NODE_NO_WARNINGS: '1' },
+      shell: process.platform === 'win32',
+    });
+    if (done.status !== 0) {
+      throw new Error(
+        `The runtimes of the other platforms can't be installed (${done.error?.message ?? done.stderr}). Check that the npm registry can be reached, then try again.`,
+      );
+    }
+    renameSync(fresh, folder);
+  } catch (error) {
+    rmSync(fresh, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error; // else somebody else has finished it meanwhile
+  }
+  return folder;
+}
