@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { readCredentials, readLayers, readOptions } from './options.ts';
+import { options } from '@platform/kit/node';
+import { runOptions } from './commands/run-options.ts';
+import { readCredentials, readLayers } from './options.ts';
+
+const readOptions = (argv: string[], env: Record<string, string>) =>
+  options(runOptions, { program: 'platform-agent run', argv, env, envPrefix: 'PLATFORM_AGENT' });
 
 test('options: flag before environment before default', () => {
   const given = readOptions(['--root', '/r'], {

@@ -1,0 +1,100 @@
+import { createInterface } from 'node:readline/promises';
+import { errorText } from '@platform/kit';
+import { systemClock, Usage } from '@platform/kit/node';
+import type { Command, Io } from './commands/command.ts';
+import { Ended, exitCodes, exitMeanings } from './commands/exit-codes.ts';
+import { commands } from './commands/table.ts';
+
+/** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
+export async function commandLine(argv: readonly string[], env: Io['env']): Promise<number> {
+  const io = processIo(env);
+  try {
+    return await choose(argv, io);
+  } catch (error) {
+    return complain(error, argv.includes('--json'));
+  }
+}
+
+async function choose(argv: readonly string[], io: Io): Promise<number> {
+  const [first = '', ...rest] = argv;
+  const named = (name: string): Command => {
+    const found = commands.find((command) => command.name === name);
+    if (!found) throw new Usage(`Unknown command ${name}. See platform-agent help.`, 2);
+    return found;
+  };
+  if (first === 'help' || first === '--help' || first === '-h') {
+    const [name] = rest;
+    if (name === '--markdown') io.out((await import('./commands/markdown.ts')).commandsMarkdown(commands));
+    else if (name !== undefined) return named(name).run(['--help'], io);
+    else io.out(helpText());
+    return exitCodes.done;
+  }
+  if (first === '--version' || first === '-v') return named('version').run([], io);
+  if (first !== '' && !first.startsWith('-')) return named(first).run(rest, io);
+  try {
+    return await named('run').run(argv, io);
+  } catch (error) {
+    if (!(error instanceof Usage) || !error.message.startsWith('Unexpected word')) throw error;
+    throw new Usage(`${error.message} A command comes first: platform-agent COMMAND [options].`, 2);
+  }
+}
+
+function helpText(): string {
+  const shown = commands.filter(({ isHidden }) => !isHidden);
+  const width = Math.max(...shown.map(({ name }) => name.length)) + 2;
+  return [
+    'Keeps the machine server of one machine installed, running and up to date.',
+    '',
+    'Usage: platform-agent [command] [options]',
+    '',
+    ...shown.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`),
+    '',
+    'platform-agent help COMMAND shows its options.',
+    '',
+    'Exit codes',
+    ...Object.entries(exitCodes).map(
+      ([name, code]) => `  ${String(code).padStart(2)}  ${exitMeanings[name as keyof typeof exitCodes]}`,
+    ),
+  ].join('\n');
+}
+
+const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'FolderLocked']);
+
+/** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
+function complain(error: unknown, isJson: boolean): number {
+  if (error instanceof Usage && error.exitCode === 0) {
+    process.stdout.write(`${error.message}\n`);
+    return exitCodes.done;
+  }
+  const { name, message, code, remedy, exitCode, stack } = error as Partial<Ended> & { name?: string };
+  const isExpected = forPeople.has(name ?? '');
+  const what = isExpected ? (message ?? '') : errorText(error);
+  if (isJson) {
+    process.stderr.write(`${JSON.stringify({ error: { code: code ?? '', what, remedy: remedy ?? '' } })}\n`);
+  } else if (isExpected) {
+    process.stderr.write(`${[what, remedy].filter(Boolean).join(' ')}\n`);
+  } else {
+    process.stderr.write(`${stack ?? what}\n`);
+  }
+  if (name === 'FolderLocked') return exitCodes.notRunning;
+  return exitCode ?? (name === 'PlatformError' ? exitCodes.failed : exitCodes.broken);
+}
+
+function processIo(env: Io['env']): Io {
+  return {
+    env,
+    clock: systemClock,
+    out: (text) => void process.stdout.write(`${text}\n`),
+    note: (text) => void process.stderr.write(`${text}\n`),
+    columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+    async ask(question) {
+      if (!process.stdin.isTTY) return undefined;
+      const reader = createInterface({ input: process.stdin, output: process.stderr });
+      try {
+        return await reader.question(question);
+      } finally {
+        reader.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/** What every command ends with. The only place; `platform-agent help` and docs/generated/agent.md show it. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  notRunning: 3,
+  refused: 4,
+  nothingToDo: 5,
+  broken: 70,
+} as const;
+
+export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
+  done: 'done; with `install` also: everything was so already',
+  failed: 'it failed, for a reason that is printed; what ran before still runs',
+  usage: 'the command line, the credentials file or another input cannot be understood',
+  notRunning: 'no agent runs for this folder; with `run`: another one runs already',
+  refused: 'not allowed: no root, a check says no, or nobody agreed',
+  nothingToDo: 'there was nothing to do',
+  broken: 'a failure that nobody foresaw; the last lines on stderr say where',
+};
+
+/** Ends the command with a code of its own; `what` and `remedy` are for the person. */
+export class Ended extends Error {
+  readonly exitCode: number;
+  readonly code: string;
+  readonly remedy: string;
+  constructor(exitCode: number, of: { code: string; what: string; remedy?: string }) {
+    super(of.what);
+    this.name = 'Ended';
+    this.exitCode = exitCode;
+    this.code = of.code;
+    this.remedy = of.remedy ?? '';
+  }
+}

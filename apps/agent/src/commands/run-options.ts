@@ -1,0 +1,42 @@
+import type { OptionTable, OptionValues } from '@platform/kit/node';
+
+const standardDefaults = '/etc/platform-defaults.json';
+
+export const placeOptions = {
+  config: {
+    type: 'string',
+    short: 'c',
+    default: '/etc/platform.json',
+    description: 'Credentials file of this machine.',
+  },
+  root: {
+    type: 'string',
+    alias: 'platformDir',
+    default: '/opt/platform',
+    description: 'Folder of the agent: versions, state, logs.',
+  },
+} as const satisfies OptionTable;
+export const jsonOption = { json: { type: 'boolean', env: '', description: 'One JSON document on stdout.' } } as const;
+
+export const runOptions = {
+  ...placeOptions,
+  defaults: { type: 'string', default: standardDefaults, description: "Manufacturer's defaults, an `agent` object." },
+  debug: { type: 'boolean', short: 'd', description: 'Log at level debug.' },
+  wait: {
+    type: 'boolean',
+    short: 'w',
+    alias: 'waitForUpdate',
+    env: 'PLATFORM_AGENT_WAIT_FOR_UPDATE',
+    description: 'Check for updates before the machine server is started.',
+  },
+  fastStart: { type: 'boolean', description: 'Start the machine server at once, whatever the configuration says.' },
+  logFormat: {
+    type: 'string',
+    choices: ['text', 'json'],
+    default: 'text',
+    description: 'Form of the lines on stderr.',
+  },
+  version: { type: 'boolean', short: 'v', env: '', description: 'Print the version as JSON and end.' },
+} as const satisfies OptionTable;
+
+export type AgentOptions = OptionValues<typeof runOptions>;

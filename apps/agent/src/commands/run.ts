@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { createLog, errorText } from '@platform/kit';
+import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import { rootMark } from '../loops/server-process.ts';
+import { readCredentials, readLayers } from '../options.ts';
+import { linuxDevice } from '../os/linux/device.ts';
+import { runAgent } from '../run-agent.ts';
+import { idOf } from '../state.ts';
+import { version } from '../version.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { AgentOptions } from './run-options.ts';
+import { printVersion } from './version.ts';
+
+/** The agent, until a signal. */
+export async function run(given: AgentOptions, io: Io): Promise<number> {
+  if (given.version) return printVersion({}, io);
+  const credentialsFile = path.resolve(given.config);
+  const root = path.resolve(given.root);
+  const credentials = await readCredentials(credentialsFile);
+  const layers = await readLayers(given);
+  await makeFolders(root);
+  await using lock = await lockFolder(path.join(root, 'state', 'agent.lock'));
+
+  const sink = stderrSink(given.logFormat);
+  const clock = systemClock;
+  const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
+  if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
+  const device = linuxDevice({
+    root,
+    program: 'platform-server',
+    mark: { name: rootMark, value: root },
+    idOf,
+    clock,
+    log,
+  });
+  await runAgent(
+    {
+      device,
+      transport: createConnectTransport({ baseUrl: credentials.appAddress, useBinaryFormat: true }),
+      credentials,
+      credentialsFile,
+      root,
+      layers,
+      version,
+      clock,
+      sink,
+      random: Math.random,
+      newId: randomUUID,
+    },
+    onSignals(),
+  );
+  return exitCodes.done;
+}
+
+async function makeFolders(root: string): Promise<void> {
+  try {
+    for (const name of ['state', 'log', 'spool', 'cache', 'versions', 'bin', 'server']) {
+      await mkdir(path.join(root, name), { recursive: true });
+    }
+  } catch (error) {
+    throw new Usage(
+      `The folder ${root} cannot be used: ${errorText(error)}. Run the agent as a user who may write there, or name another with --root.`,
+      2,
+    );
+  }
+}
