@@ -1,0 +1,42 @@
+// Programs for the lab: each version another file, the bad ones made to fail in one way. Kept in .cache by what they are made of.
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { spawnGroup } from '@platform/kit/node';
+import { checkout } from '../src/up-process.ts';
+
+export type ProgramName = 'platform-agent' | 'platform-server';
+
+export interface Build {
+  name: ProgramName;
+  version: string;
+  /** linux/amd64 … */
+  platform: string;
+  sha256: string;
+  size: number;
+  file: string;
+}
+
+/** crash: ends at once. hang: lives and is never ready. mute: works, and reaches nobody. */
+export type Fault = 'crash' | 'hang' | 'mute';
+
+/** @throws Error with what the builder said */
+export async function build(
+  name: ProgramName,
+  version: string,
+  more: { fault?: Fault; platform?: string } = {},
+): Promise<Build> {
+  const out = path.join(checkout, '.cache', 'lab-builds');
+  await mkdir(out, { recursive: true });
+  const args = [path.join(checkout, 'tools', 'release.ts'), name, '--release-version', version, '--out', out];
+  if (more.fault !== undefined) args.push('--test-fault', more.fault);
+  if (more.platform !== undefined) args.push('--platform', more.platform);
+  const group = await spawnGroup({ command: process.execPath, args, cwd: checkout });
+  const [stdout, stderr, { code }] = await Promise.all([
+    group.stdout ? text(group.stdout) : '',
+    group.stderr ? text(group.stderr) : '',
+    group.exited,
+  ]);
+  if (code !== 0) throw new Error(`${name} ${version} could not be built:\n${stderr}`);
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Build;
+}

@@ -1,0 +1,167 @@
+// A computer to install on, watch, and pull the plug of: a container with systemd as its first process, or a virtual machine
+// with a disk and a clock of its own. README.md beside this file says what each can do.
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+
+/** Name by which the machine reaches the server on this host, at port 80 (and 443, when TLS is spoken). */
+export const serverName = 'app.platform.test';
+
+export interface Said {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface LabMachine extends AsyncDisposable {
+  readonly name: string;
+  /** A shell command as root. */
+  exec(command: string, timeoutSeconds?: number): Promise<Said>;
+  /** Its output, without the last line break. @throws Error with what it said when it fails. */
+  must(command: string, timeoutSeconds?: number): Promise<string>;
+  /** Copies files or folders into a folder of the machine; modes stay. */
+  push(folder: string, ...files: string[]): Promise<void>;
+  /** Ends everything at once. A virtual machine also loses what it had written and not flushed. */
+  kill(): Promise<void>;
+  /** Starts it again, with the disk it had. */
+  up(): Promise<void>;
+  /** The cable to the server. */
+  link(isIn: boolean): Promise<void>;
+}
+
+export interface VirtualMachine extends LabMachine {
+  /** Pulls the plug after so many seconds; unflushed blocks survive or not, drawn by the seed (absent: none survives). */
+  cut(afterSeconds: number, keepSeed?: string): Promise<void>;
+  /** now, +SECONDS, -SECONDS, or seconds since 1970. */
+  clock(to: string): Promise<void>;
+  bootId(): Promise<string>;
+}
+
+const lab = import.meta.dirname;
+
+async function run(command: string, args: readonly string[]): Promise<Said> {
+  const group = await spawnGroup({ command, args });
+  const [stdout, stderr, { code }] = await Promise.all([
+    group.stdout ? text(group.stdout) : '',
+    group.stderr ? text(group.stderr) : '',
+    group.exited,
+  ]);
+  return { code, stdout, stderr };
+}
+
+/** @throws Error with what the program said */
+async function must(command: string, args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await run(command, args);
+  if (code !== 0) throw new Error(`${path.basename(command)} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  return stdout.trimEnd();
+}
+
+const mustIn = async (name: string, command: string, said: Said): Promise<string> => {
+  if (said.code !== 0)
+    throw new Error(`on ${name}, "${command}" ended with ${said.code}:\n${said.stdout}${said.stderr}`);
+  return said.stdout.trimEnd();
+};
+
+const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
+
+/** A fresh container whose `app.platform.test:80` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and build-image.sh. */
+export async function container(serverPort: number): Promise<LabMachine> {
+  const name = newName('ct');
+  const script = path.join(lab, 'ct.sh');
+  const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)]);
+  await ct('up');
+  let door = await openDoor(name, serverPort);
+  const exec = async (command: string, timeoutSeconds = 120): Promise<Said> =>
+    run('timeout', ['-k5', String(timeoutSeconds), 'bash', script, 'exec', name, command]);
+  return {
+    name,
+    exec,
+    must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
+    push: async (folder, ...files) => void (await ct('push', folder, ...files)),
+    kill: async () => {
+      await door[Symbol.asyncDispose]();
+      await ct('kill');
+    },
+    up: async () => {
+      await ct('up');
+      door = await openDoor(name, serverPort);
+    },
+    link: async (isIn) => void (await ct('cable', isIn ? 'on' : 'off')),
+    async [Symbol.asyncDispose]() {
+      await door[Symbol.asyncDispose]();
+      await ct('rm');
+    },
+  };
+}
+
+/** The container's network leads nowhere; two relays and a socket file between them lead to our server. */
+async function openDoor(name: string, serverPort: number): Promise<AsyncDisposable> {
+  const folder = await tempFolder();
+  const socket = folder.file('door');
+  const relays: ProcessGroup[] = [
+    await spawnGroup({
+      command: 'socat',
+      args: [`UNIX-LISTEN:${socket},fork`, `TCP:127.0.0.1:${serverPort}`],
+      logFile: folder.file('inner.log'),
+    }),
+    await spawnGroup({
+      command: 'ip',
+      args: [
+        ...['netns', 'exec', `ct-${name}-lan`],
+        ...['socat', 'TCP-LISTEN:80,fork,reuseaddr,bind=192.168.60.1', `UNIX-CONNECT:${socket}`],
+      ],
+      logFile: folder.file('outer.log'),
+    }),
+  ];
+  return {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(relays.map((relay) => relay.stop({ termMs: 2_000 })));
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A fresh virtual machine, booted from the snapshot, its `app.platform.test:80` as for the container. */
+export async function virtualMachine(serverPort: number): Promise<VirtualMachine> {
+  const name = newName('vm');
+  const script = path.join(lab, 'vm.py');
+  const vm = (...args: string[]) => must('python3', [script, args[0] ?? '', name, ...args.slice(1)]);
+  const port = ['--port', `80:${serverPort}`];
+  await vm('fresh', ...port);
+  const exec = (command: string, timeoutSeconds = 300): Promise<Said> =>
+    run('python3', [script, 'exec', name, '-t', String(timeoutSeconds), command]);
+  const machine: VirtualMachine = {
+    name,
+    exec,
+    must: async (command, timeoutSeconds) => mustIn(name, command, await exec(command, timeoutSeconds)),
+    push: async (folder, ...files) => void (await vm('push', folder, ...files)),
+    kill: async () => void (await vm('kill')),
+    cut: async (afterSeconds, keepSeed) =>
+      void (await vm('kill', '--after', afterSeconds.toFixed(2), ...(keepSeed === undefined ? [] : ['--keep', keepSeed]))),
+    up: async () => void (await vm('up', ...port)),
+    link: async (isIn) => void (await vm('link', isIn ? 'on' : 'off')),
+    clock: async (to) => void (await vm('clock', to)),
+    bootId: () => vm('bootid'),
+    async [Symbol.asyncDispose]() {
+      await vm('rm');
+    },
+  };
+  await machine.must('world cable on');
+  return machine;
+}
+
+/**
+ * Asks again until `look` gives something else than undefined.
+ * @throws Error naming `what` after `seconds`; generous, as the machines are slow
+ */
+export async function eventually<T>(what: string, seconds: number, look: () => Promise<T | undefined>): Promise<T> {
+  const end = systemClock.now() + seconds * 1000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (systemClock.now() > end) throw new Error(`${what}: not within ${seconds} s`);
+    await systemClock.sleep(500);
+  }
+}

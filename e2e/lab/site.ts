@@ -1,0 +1,117 @@
+// The management server on this host as its owner uses it, for machines of the lab.
+import { createClient, type Client, type Transport } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
+import { runCli } from '../src/up-process.ts';
+import type { Build } from './builds.ts';
+import { eventually, serverName } from './machine.ts';
+
+export interface NewMachine {
+  partId: string;
+  credentialsJson: string;
+}
+
+export interface Site extends AsyncDisposable {
+  readonly cloud: CloudProcess;
+  /** Of the server on this host. */
+  readonly port: number;
+  /** Address in the lab's machines. */
+  readonly url: string;
+  readonly fleet: Client<typeof FleetService>;
+  /** Signs and publishes, and points the channels at it. */
+  publish(build: Build, ...channels: ('stable' | 'dev')[]): Promise<void>;
+  createMachine(name: string): Promise<NewMachine>;
+  /** Saves the `agent` object of a machine. */
+  configure(partId: string, agent: object): Promise<void>;
+  machine(partId: string): Promise<Machine>;
+  /** Asks until the machine is as wanted; the error says how it was instead. */
+  until(partId: string, what: string, seconds: number, isSo: (machine: Machine) => boolean): Promise<Machine>;
+  /** Messages of the LOGS tab, oldest first. */
+  logs(partId: string): Promise<string[]>;
+  /** The command line, as the owner. @throws Error when it fails */
+  cli(...args: string[]): Promise<string>;
+  /** What the one-line installer is given for this machine. */
+  installEnv(partId: string): Record<string, string>;
+}
+
+export async function startSite(): Promise<Site> {
+  const cloud = await startCloud();
+  const keys = await tempFolder();
+  const { url, org_id, api_key_id, api_key } = cloud.ready;
+  const transport = await signedIn(url, api_key_id, api_key);
+  const fleet = createClient(FleetService, transport);
+  const app = createClient(AppService, transport);
+  const env = { PLATFORM_URL: url, PLATFORM_API_KEY_ID: api_key_id, PLATFORM_API_KEY: api_key };
+  const cli = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await runCli(env, ...args);
+    if (code !== 0) throw new Error(`platform ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+    return stdout;
+  };
+  const machine = async (partId: string): Promise<Machine> => {
+    const { machine: found } = await fleet.getMachine({ id: partId });
+    if (!found) throw new Error(`no machine ${partId}`);
+    return found;
+  };
+  await cli('release', 'keys', 'init', '--keys', keys.file('keys'));
+  return {
+    cloud,
+    port: Number(new URL(url).port),
+    url: `http://${serverName}`,
+    fleet,
+    machine,
+    cli,
+    async publish({ file }, ...channels) {
+      const pointed = channels.flatMap((channel) => ['--channel', channel]);
+      await cli('release', 'publish', file, '--keys', keys.file('keys'), ...pointed);
+    },
+    async createMachine(name) {
+      const created = await fleet.createMachine({ organizationId: org_id, name });
+      return { partId: created.machine?.partId ?? '', credentialsJson: created.credentialsJson };
+    },
+    configure: async (partId, agent) => void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) })),
+    async until(partId, what, seconds, isSo) {
+      let last: Machine | undefined;
+      try {
+        return await eventually(what, seconds, async () => {
+          last = await machine(partId);
+          return isSo(last) ? last : undefined;
+        });
+      } catch (error) {
+        const text = JSON.stringify(last, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value), 1);
+        throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`);
+      }
+    },
+    async logs(partId) {
+      const { logs } = await app.getRobotPartLogs({ id: partId, limit: 10_000n, order: 1 });
+      return logs.map(({ message }) => message);
+    },
+    installEnv: (partId) => ({
+      PLATFORM_API_KEY_ID: api_key_id,
+      PLATFORM_API_KEY: api_key,
+      PLATFORM_PART_ID: partId,
+    }),
+    async [Symbol.asyncDispose]() {
+      await cloud[Symbol.asyncDispose]();
+      await keys[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function signedIn(url: string, entity: string, payload: string): Promise<Transport> {
+  const open = createClient(AuthService, createConnectTransport({ baseUrl: url }));
+  const { accessToken } = await open.authenticate({ entity, credentials: { type: 'api-key', payload } });
+  return createConnectTransport({
+    baseUrl: url,
+    useBinaryFormat: true,
+    interceptors: [
+      (next) => (request) => {
+        request.header.set('authorization', `Bearer ${accessToken}`);
+        return next(request);
+      },
+    ],
+  });
+}
