@@ -40,6 +40,58 @@ export interface Processes {
   find(): Promise<ProcessId[]>;
 }
 
+/** What a path leads to; links are not followed. */
+export interface FileEntry {
+  kind: 'file' | 'folder' | 'link';
+  sizeBytes: number;
+  /** Another one whenever the file is another or was written to. */
+  mark: string;
+  /** Last write, ms since 1970. */
+  changedWall: number;
+}
+
+export interface ReadableFile {
+  readonly sizeBytes: number;
+  /** Fewer bytes at the end of the file. */
+  read(at: number, length: number): Promise<Uint8Array>;
+  close(): Promise<void>;
+}
+
+export interface WritableFile {
+  write(bytes: Uint8Array): Promise<void>;
+  /** What was written survives a power cut from now on; its name does only after `syncFolder`. */
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * The disk in the single steps that a power cut can come between. Nothing is durable but what a sync made so. Errors
+ * carry the `code` of the operating system (ENOENT, ENOSPC, EIO …).
+ */
+export interface FileSystem {
+  /** One level; one that exists is no error. */
+  mkdir(path: string): Promise<void>;
+  /** Makes the file, or empties the one that is there (`append`: keeps it). The folder must exist. */
+  openWrite(path: string, how: { mode: number; append?: boolean }): Promise<WritableFile>;
+  openRead(path: string): Promise<ReadableFile>;
+  /** Makes the entries of a folder durable. */
+  syncFolder(path: string): Promise<void>;
+  /** In one step; what is at `to` is replaced. */
+  rename(from: string, to: string): Promise<void>;
+  symlink(target: string, path: string): Promise<void>;
+  /** Undefined: there is no link. */
+  readlink(path: string): Promise<string | undefined>;
+  /** A file or a link; one that is gone is no error. */
+  unlink(path: string): Promise<void>;
+  /** An empty folder; one that is gone is no error. */
+  rmdir(path: string): Promise<void>;
+  /** Names, sorted; empty for a folder that does not exist. */
+  readdir(path: string): Promise<string[]>;
+  stat(path: string): Promise<FileEntry | undefined>;
+  /** What may still be written. */
+  freeBytes(): Promise<number>;
+}
+
 /** Small files of ours. */
 export interface Disk {
   read(file: string): Promise<Uint8Array | undefined>;
@@ -66,6 +118,29 @@ export interface Lines {
   read(file: string, from: Position | undefined): Promise<{ lines: string[]; position: Position }>;
   /** Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. */
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
+}
+
+export interface WebAnswer {
+  status: number;
+  /** Lower-case names. */
+  headers: ReadonlyMap<string, string>;
+  /** Ends with an error when the connection does before the body. */
+  body: AsyncIterable<Uint8Array>;
+}
+
+/** What is fetched from elsewhere: http, https and file URLs. */
+export interface Web {
+  /**
+   * Follows nothing; leaving the body unread, or ending its iteration early, ends the connection.
+   *
+   * @throws Error when there is no answer.
+   */
+  ask(
+    method: 'GET' | 'HEAD',
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<WebAnswer>;
 }
 
 export interface Wanting {

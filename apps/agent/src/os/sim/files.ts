@@ -1,36 +1,201 @@
-/** The disk of a simulated device: it survives agents and power cuts. */
+/** A file of a simulated disk. */
 export interface SimFile {
   /** Another file of the same name has another. */
   id: string;
   bytes: Uint8Array;
 }
 
+interface FileNode extends SimFile {
+  kind: 'file';
+  /** What a power cut leaves of it for certain. */
+  durable: Uint8Array;
+  changedWall: number;
+  mode: number;
+}
+type Node = FileNode | { kind: 'folder' } | { kind: 'link'; target: string };
+type Names = Map<string, Node>;
+interface Change {
+  folder: string;
+  apply(names: Names): void;
+}
+
+/** What is found after a power cut of what was not yet synced. */
+export type Survivors =
+  /** Nothing of it. */
+  | { of: 'nothing' }
+  /** All names, but none of the bytes: the empty files of a file system that delays its allocations. */
+  | { of: 'names' }
+  /** A random part of the names, and of each file a random part of its bytes, or noughts in their place. */
+  | { of: 'some'; random: () => number }
+  /** Everything, as after a killed process. */
+  | { of: 'all' };
+
+export const folderOf = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '.');
+const nothing = new Uint8Array();
+
+/**
+ * The disk of a simulated device. It knows what was synced and what would be lost. The methods in the first part are for
+ * tests and for other simulated programs: they never fail.
+ */
 export class SimFiles {
-  readonly #files = new Map<string, SimFile>();
+  #names: Names = new Map<string, Node>([['.', { kind: 'folder' }]]);
+  #durable: Names = new Map(this.#names);
+  #pending: Change[] = [];
   #made = 0;
+  /** Of a file's last change. */
+  wall: () => number = () => 0;
+  capacityBytes = Infinity;
 
   get(name: string): SimFile | undefined {
-    return this.#files.get(name);
+    const node = this.#names.get(name);
+    return node?.kind === 'file' ? node : undefined;
   }
 
-  put(name: string, bytes: Uint8Array): void {
-    this.#files.set(name, { id: `file-${++this.#made}`, bytes });
+  /** Durable at once, folders and all. */
+  put(name: string, bytes: Uint8Array, mode = 0o644): void {
+    for (let folder = folderOf(name); folder !== '.'; folder = folderOf(folder)) {
+      for (const names of [this.#names, this.#durable]) {
+        if (!names.has(folder)) names.set(folder, { kind: 'folder' });
+      }
+    }
+    const node = this.#file(bytes, mode);
+    node.durable = bytes;
+    for (const names of [this.#names, this.#durable]) names.set(name, node);
   }
 
+  /** As an ordinary program does it: nothing is synced. */
   append(name: string, bytes: Uint8Array): void {
-    const file = this.#files.get(name);
-    if (!file) return this.put(name, bytes);
+    const file = this.#names.get(name);
+    if (file?.kind !== 'file') {
+      this.put(name, nothing);
+      return this.append(name, bytes);
+    }
     const whole = new Uint8Array(file.bytes.length + bytes.length);
     whole.set(file.bytes);
     whole.set(bytes, file.bytes.length);
     file.bytes = whole;
+    file.changedWall = this.wall();
   }
 
   remove(name: string): void {
-    this.#files.delete(name);
+    for (const names of [this.#names, this.#durable]) names.delete(name);
   }
 
   names(): string[] {
-    return [...this.#files.keys()].toSorted();
+    return [...this.#names].flatMap(([name, { kind }]) => (kind === 'file' ? [name] : [])).toSorted();
   }
+
+  /** Everything, also folders and links, with what a file holds. */
+  tree(): Map<string, string> {
+    const text = (node: Node) =>
+      node.kind === 'file'
+        ? new TextDecoder('latin1').decode(node.bytes)
+        : node.kind === 'link'
+          ? `-> ${node.target}`
+          : '';
+    return new Map([...this.#names].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, node]) => [name, text(node)]));
+  }
+
+  usedBytes(): number {
+    return [...this.#names.values()].reduce((sum, node) => sum + (node.kind === 'file' ? node.bytes.length : 0), 0);
+  }
+
+  // The steps of the FileSystem port, as they are seen by running programs.
+
+  node(path: string): Node | undefined {
+    return this.#names.get(path);
+  }
+
+  children(folder: string): string[] {
+    return [...this.#names.keys()]
+      .filter((name) => name !== '.' && folderOf(name) === folder)
+      .map((name) => (folder === '.' ? name : name.slice(folder.length + 1)))
+      .toSorted();
+  }
+
+  mkdir(path: string): void {
+    const node: Node = { kind: 'folder' };
+    this.#change(path, (names) => void names.set(path, node));
+  }
+
+  create(path: string, mode: number): FileNode {
+    const found = this.#names.get(path);
+    if (found?.kind === 'file') {
+      found.bytes = nothing;
+      found.mode = mode;
+      found.changedWall = this.wall();
+      found.id = `file-${++this.#made}`;
+      return found;
+    }
+    const node = this.#file(nothing, mode);
+    this.#change(path, (names) => void names.set(path, node));
+    return node;
+  }
+
+  sync(file: FileNode): void {
+    file.durable = file.bytes;
+  }
+
+  syncFolder(path: string): void {
+    this.#pending = this.#pending.filter((change) => {
+      if (change.folder !== path) return true;
+      change.apply(this.#durable);
+      return false;
+    });
+  }
+
+  rename(from: string, to: string): void {
+    const node = this.#names.get(from)!;
+    this.#change(to, (names) => {
+      if (names.get(from) === node) names.delete(from);
+      names.set(to, node);
+    });
+  }
+
+  symlink(target: string, path: string): void {
+    const node: Node = { kind: 'link', target };
+    this.#change(path, (names) => void names.set(path, node));
+  }
+
+  unlink(path: string): void {
+    this.#change(path, (names) => void names.delete(path));
+  }
+
+  /** The power fails: what is found when it is back. */
+  cutPower(survivors: Survivors): void {
+    const names = survivors.of === 'all' ? new Map(this.#names) : new Map(this.#durable);
+    if (survivors.of === 'names') for (const change of this.#pending) change.apply(names);
+    if (survivors.of === 'some') {
+      for (const change of this.#pending) if (survivors.random() < 0.5) change.apply(names);
+    }
+    const isThere = (path: string): boolean => path === '.' || (names.has(path) && isThere(folderOf(path)));
+    for (const [path, node] of names) {
+      if (!isThere(folderOf(path))) names.delete(path);
+      else if (node.kind === 'file' && survivors.of !== 'all') node.bytes = remains(node, survivors);
+    }
+    for (const node of names.values()) if (node.kind === 'file') node.durable = node.bytes;
+    this.#names = names;
+    this.#durable = new Map(names);
+    this.#pending = [];
+  }
+
+  #file(bytes: Uint8Array, mode: number): FileNode {
+    return { kind: 'file', id: `file-${++this.#made}`, bytes, durable: nothing, changedWall: this.wall(), mode };
+  }
+
+  #change(path: string, apply: Change['apply']): void {
+    apply(this.#names);
+    this.#pending.push({ folder: folderOf(path), apply });
+  }
+}
+
+function remains({ bytes, durable }: FileNode, survivors: Survivors): Uint8Array {
+  if (bytes === durable || survivors.of !== 'some') return durable;
+  const { random } = survivors;
+  if (random() < 0.3) return durable;
+  // Some of the new bytes reached the disk; where only the length did, there are noughts.
+  const kept = Math.floor(random() * (bytes.length + 1));
+  const torn = new Uint8Array(random() < 0.5 ? bytes.length : kept);
+  torn.set(bytes.subarray(0, kept));
+  return torn;
 }

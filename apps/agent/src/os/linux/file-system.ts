@@ -1,0 +1,82 @@
+import { chmod, mkdir, open, readdir, readlink, rename, rmdir, lstat, statfs, symlink, unlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { FileSystem } from '../ports.ts';
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
+
+async function unless<T>(codes: readonly string[], nothing: T, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (codes.includes(String(codeOf(error)))) return nothing;
+    throw error;
+  }
+}
+
+/** The folder `root` of this machine. */
+export function linuxFileSystem(root: string): FileSystem {
+  const at = (name: string) => path.join(root, name);
+  return {
+    async mkdir(name) {
+      await unless(['EEXIST'], undefined, mkdir(at(name), { mode: 0o755 }));
+    },
+
+    async openWrite(name, { mode, append = false }) {
+      const handle = await open(at(name), append ? 'a' : 'w', mode);
+      if (!append) await chmod(at(name), mode); // not narrowed by the umask, nor kept from an earlier file
+      return {
+        write: async (bytes) => handle.appendFile(bytes),
+        sync: () => handle.sync(),
+        close: () => handle.close(),
+      };
+    },
+
+    async openRead(name) {
+      const handle = await open(at(name), 'r');
+      const { size } = await handle.stat();
+      return {
+        sizeBytes: size,
+        async read(from, length) {
+          const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - from)));
+          let had = 0;
+          while (had < buffer.length) {
+            const { bytesRead } = await handle.read(buffer, had, buffer.length - had, from + had);
+            if (bytesRead === 0) break; // it was cut off meanwhile
+            had += bytesRead;
+          }
+          return buffer.subarray(0, had);
+        },
+        close: () => handle.close(),
+      };
+    },
+
+    async syncFolder(name) {
+      if (process.platform === 'win32') return; // a folder cannot be opened there; NTFS journals its entries
+      await using handle = await open(at(name), 'r');
+      await handle.sync();
+    },
+
+    rename: (from, to) => rename(at(from), at(to)),
+    symlink: (target, name) => symlink(target, at(name)),
+    readlink: (name) => unless<string | undefined>(['ENOENT', 'EINVAL', 'ENOTDIR'], undefined, readlink(at(name))),
+    unlink: (name) => unless(['ENOENT', 'ENOTDIR'], undefined, unlink(at(name))),
+    rmdir: (name) => unless(['ENOENT', 'ENOTDIR'], undefined, rmdir(at(name))),
+    readdir: async (name) => (await unless(['ENOENT', 'ENOTDIR'], [], readdir(at(name)))).toSorted(),
+
+    async stat(name) {
+      const s = await unless(['ENOENT', 'ENOTDIR'], undefined, lstat(at(name)));
+      if (!s) return undefined;
+      return {
+        kind: s.isSymbolicLink() ? 'link' : s.isDirectory() ? 'folder' : 'file',
+        sizeBytes: s.size,
+        mark: `${s.size}/${s.mtimeMs}/${s.ino}`,
+        changedWall: s.mtimeMs,
+      };
+    },
+
+    async freeBytes() {
+      const { bavail, bsize } = await statfs(root);
+      return bavail * bsize;
+    },
+  };
+}

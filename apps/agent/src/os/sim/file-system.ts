@@ -1,0 +1,145 @@
+import type { FileSystem } from '../ports.ts';
+import { folderOf, type SimFiles } from './files.ts';
+
+/** One step that changes the disk. */
+export interface Step {
+  do: 'mkdir' | 'create' | 'write' | 'sync' | 'syncFolder' | 'rename' | 'symlink' | 'unlink' | 'rmdir';
+  path: string;
+  /** Of a write. */
+  bytes?: Uint8Array;
+}
+
+/**
+ * What happens to a step: it fails with a code before it did anything; half of a write is made and then it fails; the
+ * step is not made, or is made, and its caller never hears of it (the power is gone).
+ */
+export type Fate = 'ok' | { fail: 'ENOSPC' | 'EIO' } | { tear: 'EIO' } | 'lostBefore' | 'lostAfter' | 'lostHalf';
+
+const systemError = (code: string, path: string): Error => Object.assign(new Error(`${code}: ${path}`), { code });
+const never = <T>(): Promise<T> => new Promise(() => {});
+
+/** @param fate - asked before each step that changes something. */
+export function simFileSystem(files: SimFiles, fate: (step: Step) => Fate = () => 'ok'): FileSystem {
+  /** Makes a step, or what the fate has in store instead. */
+  const make = async (step: Step, work: (share: number) => void): Promise<void> => {
+    const what = fate(step);
+    if (what === 'ok') return work(1);
+    if (what === 'lostBefore') return never();
+    if (what === 'lostAfter' || what === 'lostHalf') {
+      work(what === 'lostHalf' ? 0.5 : 1);
+      return never();
+    }
+    if ('tear' in what) work(0.5);
+    throw systemError('tear' in what ? what.tear : what.fail, step.path);
+  };
+  const needFolder = (path: string): void => {
+    if (files.node(folderOf(path))?.kind !== 'folder') throw systemError('ENOENT', path);
+  };
+
+  return {
+    async mkdir(path) {
+      const found = files.node(path);
+      if (found?.kind === 'folder') return;
+      if (found) throw systemError('ENOTDIR', path);
+      needFolder(path);
+      await make({ do: 'mkdir', path }, () => files.mkdir(path));
+    },
+
+    async openWrite(path, { mode, append = false }) {
+      needFolder(path);
+      const found = files.node(path);
+      if (found && found.kind !== 'file') throw systemError('EISDIR', path);
+      let file = found;
+      if (!append || !file) await make({ do: 'create', path }, () => void (file = files.create(path, mode)));
+      const node = file!;
+      return {
+        async write(bytes) {
+          const copy = bytes.slice();
+          if (files.usedBytes() + copy.length > files.capacityBytes) throw systemError('ENOSPC', path);
+          await make({ do: 'write', path, bytes: copy }, (share) => {
+            const part = copy.subarray(0, Math.floor(copy.length * share));
+            const whole = new Uint8Array(node.bytes.length + part.length);
+            whole.set(node.bytes);
+            whole.set(part, node.bytes.length);
+            node.bytes = whole;
+            node.changedWall = files.wall();
+          });
+        },
+        sync: () => make({ do: 'sync', path }, () => files.sync(node)),
+        close: async () => {},
+      };
+    },
+
+    async openRead(path) {
+      const node = files.node(path);
+      if (node?.kind === 'link') return this.openRead(resolved(path, node.target));
+      if (node?.kind !== 'file') throw systemError(node ? 'EISDIR' : 'ENOENT', path);
+      const { bytes } = node;
+      return {
+        sizeBytes: bytes.length,
+        read: async (at, length) => bytes.slice(at, at + length),
+        close: async () => {},
+      };
+    },
+
+    async syncFolder(path) {
+      if (files.node(path)?.kind !== 'folder') throw systemError('ENOENT', path);
+      await make({ do: 'syncFolder', path }, () => files.syncFolder(path));
+    },
+
+    async rename(from, to) {
+      if (!files.node(from)) throw systemError('ENOENT', from);
+      needFolder(to);
+      if (files.node(to)?.kind === 'folder') throw systemError('EISDIR', to);
+      await make({ do: 'rename', path: to }, () => files.rename(from, to));
+    },
+
+    async symlink(target, path) {
+      if (files.node(path)) throw systemError('EEXIST', path);
+      needFolder(path);
+      await make({ do: 'symlink', path }, () => files.symlink(target, path));
+    },
+
+    async readlink(path) {
+      const node = files.node(path);
+      return node?.kind === 'link' ? node.target : undefined;
+    },
+
+    async unlink(path) {
+      const node = files.node(path);
+      if (!node) return;
+      if (node.kind === 'folder') throw systemError('EISDIR', path);
+      await make({ do: 'unlink', path }, () => files.unlink(path));
+    },
+
+    async rmdir(path) {
+      if (!files.node(path)) return;
+      if (files.children(path).length > 0) throw systemError('ENOTEMPTY', path);
+      await make({ do: 'rmdir', path }, () => files.unlink(path));
+    },
+
+    readdir: async (path) => files.children(path),
+
+    async stat(path) {
+      const node = files.node(path);
+      if (!node) return undefined;
+      return {
+        kind: node.kind,
+        sizeBytes: node.kind === 'file' ? node.bytes.length : 0,
+        mark: node.kind === 'file' ? `${node.bytes.length}/${node.changedWall}/${node.id}` : node.kind,
+        changedWall: node.kind === 'file' ? node.changedWall : 0,
+      };
+    },
+
+    freeBytes: async () => files.capacityBytes - files.usedBytes(),
+  };
+}
+
+function resolved(path: string, target: string): string {
+  const parts = folderOf(path) === '.' ? [] : folderOf(path).split('/');
+  for (const part of target.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '.') parts.push(part);
+  }
+  return parts.join('/');
+}
