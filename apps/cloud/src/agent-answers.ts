@@ -13,12 +13,12 @@ import {
   type UpdateInfo,
   UpdateInfoSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import type { ReleaseBook } from './release-book.ts';
 import { fileName, type Product, type Program, releasePath, versionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';
 import { findConfig } from './store/configs.ts';
 import type { Database } from './store/database.ts';
 import { findPart } from './store/machines.ts';
-import { findChannel, findRelease } from './store/releases.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
 export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
@@ -38,7 +38,7 @@ export type AgentAnswers = {
 type Kept = { key: string; answer: DeviceAgentConfigResponse; same?: { checkMs: number; bytes: Uint8Array } };
 const keyOf = (ask: Ask): string => `${ask.product} ${ask.platform} ${ask.baseUrl}`;
 
-export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
+export function agentAnswers(db: Database, releases: ReleaseBook, changes: Changes): AgentAnswers {
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
   const watching = new Map<string, Set<() => void>>();
   const epoch = { count: 0 };
@@ -62,7 +62,7 @@ export function agentAnswers(db: Database, changes: Changes): AgentAnswers {
       const found = kept.get(ask.partId);
       if (found?.key === key) return found.answer;
       const before = epoch.count;
-      const answer = await build(db, ask);
+      const answer = await build(db, releases, ask);
       if (epoch.count === before) kept.set(ask.partId, { key, answer });
       return answer;
     },
@@ -100,17 +100,18 @@ const notModifiedBytes = (fingerprint: string, checkMs: number): Uint8Array =>
     create(DeviceAgentConfigResponseSchema, { fingerprint, notModified: true, checkInterval: durationFromMs(checkMs) }),
   );
 
-async function build(db: Database, ask: Ask): Promise<DeviceAgentConfigResponse> {
+async function build(db: Database, releases: ReleaseBook, ask: Ask): Promise<DeviceAgentConfigResponse> {
+  const part = await findPart(db, ask.partId);
   // A part that was deleted must not be told that nothing is wanted of it.
-  if (!(await findPart(db, ask.partId))) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
+  if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
   const saved = await findConfig(db, ask.partId);
   const config = saved?.config ?? {};
   const agent = isObject(config['agent']) ? config['agent'] : {};
   const versions = readAgent(agent).agent['version_control'];
   const wishes = isObject(versions) ? versions : {};
   const window = config['maintenance_window'];
-  const agentUpdateInfo = await updateInfo(db, ask, 'platform-agent', wishes['agent']);
-  const serverUpdateInfo = await updateInfo(db, ask, 'platform-server', wishes['platform-server']);
+  const agentUpdateInfo = await updateInfo(releases, ask, 'platform-agent', wishes['agent']);
+  const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', wishes['platform-server']);
   const answer = create(DeviceAgentConfigResponseSchema, {
     ...(agentUpdateInfo && { agentUpdateInfo }),
     ...(serverUpdateInfo && { serverUpdateInfo }),
@@ -118,6 +119,7 @@ async function build(db: Database, ask: Ask): Promise<DeviceAgentConfigResponse>
     agent: agent as JsonObject,
     revision: BigInt(saved?.revision ?? 0),
     ...(isObject(window) && { maintenanceWindow: window as JsonObject }),
+    quarantineClearance: BigInt(part.quarantineClearance),
   });
   answer.fingerprint = createHash('sha256')
     .update(toBinary(DeviceAgentConfigResponseSchema, answer))
@@ -127,28 +129,40 @@ async function build(db: Database, ask: Ask): Promise<DeviceAgentConfigResponse>
 }
 
 /** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */
-async function updateInfo(db: Database, ask: Ask, program: Program, wanted: unknown): Promise<UpdateInfo | undefined> {
-  const wish = versionWish(wanted);
+async function updateInfo(
+  releases: ReleaseBook,
+  ask: Ask,
+  program: Program,
+  wanted: unknown,
+): Promise<UpdateInfo | undefined> {
+  const found = await releases.resolve(program, versionWish(wanted), ask.platform);
   const filename = fileName(program, ask.product);
-  if (wish.is === 'url') {
+  const wish = typeof wanted === 'string' && wanted !== '' ? wanted : 'stable';
+  const format = PackageFormat.EXECUTABLE;
+  if (found.is === 'file') {
+    const { url, sha256, problem } = found.pin;
+    // Saved before such pins were refused.
+    if (problem) return undefined;
     return create(UpdateInfoSchema, {
       filename,
-      url: wish.url,
+      url,
       version: 'customURL',
-      format: PackageFormat.EXECUTABLE,
+      // Agents of the public protocol compute the hash of such a file themselves, and take one that is sent for a promise.
+      ...(ask.product === 'platform' && { sha256: Buffer.from(sha256, 'hex') }),
+      format,
+      unsigned: true,
+      wish,
     });
   }
-  const version =
-    wish.is === 'version'
-      ? wish.version
-      : ((await findChannel(db, program, wish.channel)) ?? (await findChannel(db, program, 'stable')));
-  const release = version === undefined ? undefined : await findRelease(db, program, version, ask.platform);
-  if (!release) return undefined;
+  if (found.is !== 'release') return undefined;
+  const { release } = found;
   return create(UpdateInfoSchema, {
     filename,
     url: `${ask.baseUrl}${releasePath(release)}`,
     version: release.version,
     sha256: release.sha256,
-    format: PackageFormat.EXECUTABLE,
+    format,
+    sizeBytes: BigInt(release.sizeBytes),
+    wish,
   });
 }

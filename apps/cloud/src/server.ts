@@ -17,6 +17,7 @@ import type { CloudOptions } from './options.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
 import { presence } from './presence.ts';
+import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
@@ -104,6 +105,7 @@ export async function startServer(
   const signer = tokens(secrets.signingKey, clock);
   const authentication = authenticator(db, known, signer, clock);
   const at = { url: '' };
+  const releases = releaseBook(db, changes);
   const deps: Deps = {
     db,
     blobs,
@@ -116,7 +118,8 @@ export async function startServer(
     secrets,
     authenticator: authentication,
     presence: present,
-    answers: agentAnswers(db, changes),
+    answers: agentAnswers(db, releases, changes),
+    releases,
     hosts: reportedHosts(db),
     logs: logWriter(db, clock),
     // Packages of one's own are named `<organization>/<name>`.

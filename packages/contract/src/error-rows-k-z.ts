@@ -38,6 +38,26 @@ export const errorsKToZ = {
     message: 'The message is larger than the limit of {limitBytes} bytes.',
     remedy: 'Send less at once, or upload the file as a stream.',
   },
+  METADATA_EXPIRED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: 'The signed {role} document of the releases expired on {expires}.',
+    remedy:
+      'If the clock of the machine is right, the management server serves old documents: look at its log, and sign anew with platform release sign.',
+  },
+  METADATA_REFUSED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The signed documents were refused: {problem}.',
+    remedy:
+      'Nothing was changed. Fetch the newest documents and sign again; docs/releases.md tells which keys sign what.',
+  },
+  METADATA_UNREACHABLE: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: 'The signed list of releases could not be fetched[ from {url}][: {problem}].',
+    remedy: 'It is tried again. Check that the management server can be reached from the machine.',
+  },
   MODEL_UNUSABLE: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -74,6 +94,12 @@ export const errorsKToZ = {
     retry: 'later',
     message: 'The server[ {url}] cannot be reached[: {problem}].',
     remedy: 'Check the address and the network; the call is tried again where that is safe.',
+  },
+  ONLINE_KEY_UNKNOWN: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The root document of the releases does not name the key {keyId} of this management server.',
+    remedy: 'Let it in with platform release rotate-root, or put back the file release-key.pem into the data folder.',
   },
   ORGANIZATION_NOT_FOUND: {
     rpc: 'not_found',
@@ -142,11 +168,30 @@ export const errorsKToZ = {
     message: '{name} {version} for {platform} was published with other bytes.',
     remedy: 'A release never changes: publish under a new version.',
   },
+  RELEASE_IN_USE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{name} {version} is what channel {channel} points to.',
+    remedy: 'Promote another version to that channel first.',
+  },
   RELEASE_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
     message: 'There is no release {name}[ {version}][ for {platform}].',
     remedy: 'Publish that version for this platform, or choose one that exists.',
+  },
+  RELEASE_UNSIGNED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{name} {version} for {platform} is signed by no release key.',
+    remedy: 'Publish it with platform release publish, which signs it.',
+  },
+  RELEASE_UNTRUSTED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The file {target} is not trusted: {problem}.',
+    remedy:
+      'Nothing was installed. If the release is right, publish it anew with platform release publish; else find out who sent it.',
   },
   RESOURCE_NOT_FOUND: {
     rpc: 'not_found',
@@ -203,6 +248,18 @@ export const errorsKToZ = {
     retry: 'never',
     message: 'There is no training script[ {registryItemId}][ in version {version}].',
     remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
+  },
+  SIGNING_KEYS_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'There are not enough keys to sign {role}[: {found} of {threshold}][ in {folder}].',
+    remedy: 'Name the folders that hold them with --keys. New ones: platform release keys init.',
+  },
+  SIGNING_KEY_UNREADABLE: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The key {name} cannot be used: {problem}.',
+    remedy: 'Give the right file; the passphrase is taken from PLATFORM_RELEASE_PASSPHRASE.',
   },
   SIGN_IN_LINK_INVALID: {
     rpc: 'unauthenticated',
@@ -263,6 +320,18 @@ export const errorsKToZ = {
     retry: 'never',
     message: 'The training took longer than its limit[ of {limitSeconds} s].',
     remedy: 'Train on fewer pictures or for fewer epochs, or raise the time limit of the job.',
+  },
+  TRUSTED_ROOT_MISSING: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'This machine has no trusted root document[, and cannot take the first one from {url}].',
+    remedy: 'Reach the management server over https, or give the document with --trusted-root FILE.',
+  },
+  UNSIGNED_PIN_REFUSED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'Only an owner may choose a program that no release key signed: {pins}.',
+    remedy: 'Ask an owner to save it, which is recorded as consent, or choose stable, dev or a published version.',
   },
   UNSUPPORTED: {
     rpc: 'unimplemented',

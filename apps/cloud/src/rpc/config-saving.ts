@@ -1,18 +1,19 @@
 import { create } from '@bufbuild/protobuf';
 import { isObject } from '@platform/contract/config-field';
-import { readAgent } from '@platform/contract/config-reading';
 import { parseConfigText } from '@platform/contract/config-text';
 import { checkConfig, type Problem } from '@platform/contract/config';
 import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { type Caller, requireMachineOwner } from '../rules/permissions.ts';
-import { versionWish } from '../rules/update-info.ts';
+import type { ReleaseBook } from '../release-book.ts';
+import { type Caller, ownsMachine } from '../rules/permissions.ts';
+import { wishesOf } from '../rules/version-wishes.ts';
 import { actorOf, audit } from '../store/audit.ts';
 import type { Changes } from '../store/changes.ts';
 import { type Expected, findConfig, insertConfig } from '../store/configs.ts';
 import type { Database } from '../store/database.ts';
 import type { PartRow } from '../store/machines.ts';
 import type { JsonObject } from '../store/schema.ts';
+import { versionProblems } from '../version-problems.ts';
 
 const severities = { error: Severity.ERROR, warning: Severity.WARNING, note: Severity.NOTE } as const;
 export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...problem, severity: severities[severity] });
@@ -21,27 +22,51 @@ const limitBytes = 1024 * 1024;
 /** Over gRPC they travel in a header, which clients limit; CheckConfig tells all. */
 const problemsInError = 50;
 
-/** Everything wrong with the text of a configuration, and what it says when nothing is. */
-export function readConfig(text: string): { problems: Problem[]; config: JsonObject } {
+/**
+ * Everything wrong with the text of a configuration, and what it says when nothing is.
+ *
+ * @param part - for whose machine it is; undefined: any.
+ */
+export async function readConfig(
+  releases: ReleaseBook,
+  text: string,
+  part?: Pick<PartRow, 'host'>,
+): Promise<{ problems: Problem[]; config: JsonObject }> {
   if (Buffer.byteLength(text) > limitBytes) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes });
   const parsed = parseConfigText(text);
   if (parsed.is === 'problem') return { problems: [parsed.problem], config: {} };
-  return { problems: checkConfig(parsed.json), config: isObject(parsed.json) ? { ...parsed.json } : {} };
+  const config = isObject(parsed.json) ? { ...parsed.json } : {};
+  const ofForm = checkConfig(parsed.json);
+  const wrong = new Set(ofForm.filter(({ severity }) => severity === 'error').map(({ path }) => path));
+  const ofVersions = (await versionProblems(releases, config, part && platformOf(part))).filter(
+    ({ path }) => !wrong.has(path),
+  );
+  // The server knows more of versions than the form alone tells.
+  const known = new Set(ofVersions.map(({ path }) => path));
+  const rank = { error: 0, warning: 1, note: 2 };
+  const problems = [...ofForm.filter(({ path }) => !known.has(path)), ...ofVersions];
+  return { problems: problems.toSorted((a, b) => rank[a.severity] - rank[b.severity]), config };
+}
+
+/** What the agent said it runs on, for example linux/arm64; undefined: nothing yet. */
+export function platformOf({ host }: Pick<PartRow, 'host'>): string | undefined {
+  const platform = host?.['platform'];
+  return typeof platform === 'string' && platform !== '' ? platform : undefined;
 }
 
 /**
  * Checks and saves the next revision. With any error nothing is saved.
  *
- * @throws PlatformError INVALID_CONFIG with every problem in its details, CONFIG_CONFLICT, NOT_OWNER.
+ * @throws PlatformError INVALID_CONFIG with every problem in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
  */
 export async function saveConfig(
-  { db, changes }: { db: Database; changes: Changes },
+  { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseBook },
   caller: Caller,
   part: PartRow,
   text: string,
   expected: Expected,
 ): Promise<{ revision: number; problems: Problem[] }> {
-  const { problems, config } = readConfig(text);
+  const { problems, config } = await readConfig(releases, text, part);
   const errors = problems.filter((problem) => problem.severity === 'error');
   const [first] = errors;
   if (first) {
@@ -56,9 +81,9 @@ export async function saveConfig(
   const pins = unsignedPins(config);
   const before = unsignedPins((await findConfig(db, part.id))?.config ?? {});
   const added = pins.filter((pin) => !before.includes(pin));
-  // Saving a file without a published hash as an owner is the consent; nobody else can give it.
-  if (added.length > 0)
-    requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: part.id }));
+  // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
+  if (added.length > 0 && !ownsMachine(caller, part))
+    throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
   const revision = await db.transaction().execute(async (trx) => {
     const saved = await insertConfig(
       trx,
@@ -70,8 +95,17 @@ export async function saveConfig(
       caller,
       action: 'save config',
       subject: part.id,
-      details: { revision: saved, ...(added.length > 0 && { unsigned: added }) },
+      details: { revision: saved },
     });
+    if (added.length > 0) {
+      await audit(trx, {
+        orgId: part.orgId,
+        caller,
+        action: 'consent to unsigned programs',
+        subject: part.id,
+        details: { revision: saved, pins: added },
+      });
+    }
     return saved;
   });
   changes.tell('config', part.id);
@@ -79,11 +113,5 @@ export async function saveConfig(
 }
 
 /** Program files named by address, whose bytes nobody has vouched for. */
-function unsignedPins(config: JsonObject): string[] {
-  const agent = config['agent'];
-  const versions = isObject(agent) ? readAgent(agent).agent['version_control'] : undefined;
-  return (isObject(versions) ? Object.values(versions) : []).flatMap((value) => {
-    const wish = versionWish(value);
-    return wish.is === 'url' ? [wish.url] : [];
-  });
-}
+const unsignedPins = (config: JsonObject): string[] =>
+  wishesOf(config).flatMap(({ wish, text }) => (wish.is === 'file' ? [text] : []));

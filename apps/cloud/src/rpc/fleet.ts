@@ -1,60 +1,36 @@
-import { fromBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
-import { AgentReportSchema, FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../auth/caller.ts';
 import { credentialsFile } from '../rules/addresses.ts';
 import { mayOperate, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { findConfig, listConfigs } from '../store/configs.ts';
 import {
+  clearQuarantine,
   deleteMachine,
   findMainPart,
   findPart,
   insertMachine,
   listMainParts,
-  type PartRow,
   readPartSecrets,
   requestRestart,
 } from '../store/machines.ts';
 import { listLocations } from '../store/organizations.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
+import { machineMessage, quarantinedOf } from './machine-message.ts';
 import { problemMessage, readConfig, saveConfig } from './config-saving.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
-const onlineStates = {
-  online: OnlineState.ONLINE,
-  offline: OnlineState.OFFLINE,
-  'awaiting setup': OnlineState.AWAITING_SETUP,
-} as const;
-
 export const fleetRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, presence, changes, secrets } = deps;
+    const { db, changes, secrets, releases } = deps;
 
-    const machineMessage = (part: PartRow) => {
-      const lastSeen = presence.lastSeen(part.id, part.lastSeen);
-      return {
-        id: part.machineId,
-        name: part.machineName,
-        organizationId: part.orgId,
-        locationId: part.locationId,
-        locationName: part.locationName,
-        partId: part.id,
-        createdOn: timestampFromMs(part.machineCreatedOn),
-        onlineState: onlineStates[presence.online(part.id, part.lastSeen)],
-        wantedRevision: BigInt(part.revision),
-        ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
-        ...(part.report && { report: fromBinary(AgentReportSchema, part.report) }),
-        ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
-        ...(part.restartRequestedOn !== null && { restartRequestedOn: timestampFromMs(part.restartRequestedOn) }),
-      };
-    };
     const credentialsOf = async (partId: string, baseUrl: string): Promise<string> => {
       const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
       if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
@@ -83,7 +59,7 @@ export const fleetRoutes =
         const part = await findPart(db, created.partId);
         if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
         return {
-          machine: machineMessage(part),
+          machine: await machineMessage(deps, part),
           credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)),
         };
       },
@@ -92,11 +68,16 @@ export const fleetRoutes =
         const { id } = await organizationFor(db, caller, organizationId);
         // Whoever may see single machines or locations sees those.
         return {
-          machines: (await listMainParts(db, id)).filter((part) => mayOperate(caller, part)).map(machineMessage),
+          machines: await Promise.all(
+            (await listMainParts(db, id))
+              .filter((part) => mayOperate(caller, part))
+              .map((part) => machineMessage(deps, part)),
+          ),
         };
       },
       async getMachine({ id }, context) {
-        return { machine: machineMessage(await operatedMainPart(db, callerOf(context), id)) };
+        const part = await operatedMainPart(db, callerOf(context), id);
+        return { machine: await machineMessage(deps, part, (await findConfig(db, part.id))?.config) };
       },
       async deleteMachine({ id }, context) {
         const caller = callerOf(context);
@@ -137,8 +118,8 @@ export const fleetRoutes =
       },
       async checkConfig({ configJson, partId }, context) {
         const caller = callerOf(context);
-        if (partId) await operatedPart(db, caller, partId);
-        return { problems: readConfig(configJson).problems.map(problemMessage) };
+        const part = partId ? await operatedPart(db, caller, partId) : undefined;
+        return { problems: (await readConfig(releases, configJson, part)).problems.map(problemMessage) };
       },
       async saveConfig({ partId, configJson, expectedRevision }, context) {
         const caller = callerOf(context);
@@ -157,6 +138,22 @@ export const fleetRoutes =
             sha256: row.sha256.toString('hex'),
           })),
         };
+      },
+      async clearQuarantine({ partId }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        await db.transaction().execute(async (trx) => {
+          await clearQuarantine(trx, part.id);
+          await audit(trx, {
+            orgId: part.orgId,
+            caller,
+            action: 'clear quarantine',
+            subject: part.id,
+            details: { versions: quarantinedOf(part) },
+          });
+        });
+        changes.tell('part', part.id);
+        return {};
       },
       async restartPart({ partId }, context) {
         const caller = callerOf(context);

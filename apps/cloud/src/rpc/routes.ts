@@ -7,6 +7,7 @@ import type { BlobStore } from '../blobs/store.ts';
 import type { SteadyTime } from '../steady-time.ts';
 import type { LogWriter } from '../log-writer.ts';
 import type { Presence } from '../presence.ts';
+import type { ReleaseBook } from '../release-book.ts';
 import type { ReportedHosts } from '../reported-hosts.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
@@ -35,6 +36,7 @@ export type Deps = {
   authenticator: Authenticator;
   presence: Presence;
   answers: AgentAnswers;
+  releases: ReleaseBook;
   hosts: ReportedHosts;
   logs: LogWriter;
   /** The newest version of a package of this organization, for `latest`. */

@@ -25,6 +25,8 @@ export type PartRow = {
   report: Buffer | null;
   reportedOn: number | null;
   restartRequestedOn: number | null;
+  quarantineClearance: number;
+  quarantineClearedOn: number | null;
 };
 
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
@@ -111,7 +113,16 @@ export async function insertPart(db: Database, { sealingKey, ...part }: NewPart)
   try {
     await db
       .insertInto('part')
-      .values({ id, ...part, lastSeen: null, host: null, report: null, reportedOn: null, restartRequestedOn: null })
+      .values({
+        id,
+        ...part,
+        lastSeen: null,
+        host: null,
+        report: null,
+        reportedOn: null,
+        restartRequestedOn: null,
+        quarantineClearedOn: null,
+      })
       .execute();
   } catch (error) {
     if (sqlState(error) === '23505')
@@ -194,6 +205,19 @@ export async function takeRestart(db: Database, partId: string): Promise<boolean
     .where('restartRequestedOn', 'is not', null)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
+}
+
+/** What the machine quarantined until now may be tried again. */
+export async function clearQuarantine(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set((eb) => ({
+      quarantineClearance: eb('quarantineClearance', '+', 1),
+      quarantineClearedOn: sql<number>`now()`,
+    }))
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
 }
 
 export async function saveReport(

@@ -72,12 +72,8 @@ export async function setChannel(db: Database, name: string, channel: string, ve
   await recordChange(db, 'release', name);
 }
 
+export const listChannels = (db: Database): Promise<{ name: string; channel: string; version: string }[]> =>
+  db.selectFrom('releaseChannel').selectAll().execute();
+
 export const findChannel = async (db: Database, name: string, channel: string): Promise<string | undefined> =>
-  (
-    await db
-      .selectFrom('releaseChannel')
-      .select('version')
-      .where('name', '=', name)
-      .where('channel', '=', channel)
-      .executeTakeFirst()
-  )?.version;
+  (await listChannels(db)).find((at) => at.name === name && at.channel === channel)?.version;

@@ -49,6 +49,8 @@ type Part = {
   report: Buffer | null;
   reportedOn: Time | null;
   restartRequestedOn: Time | null;
+  quarantineClearance: Generated<number>;
+  quarantineClearedOn: Time | null;
 };
 type PartSecret = {
   id: string;

@@ -1,0 +1,37 @@
+import { PlatformError } from '@platform/contract/errors';
+
+export interface InstallerValues {
+  /** Address of this server, as the caller reaches it. */
+  url: string;
+  /** PEM of the key that signs the list of checksums; empty: nothing was published yet. */
+  releaseKey: string;
+  /** Version of the agent by channel. */
+  channels: Readonly<Record<string, string>>;
+  action: 'install' | 'uninstall';
+}
+
+/** Each value stands between single quotes in the script: nothing may end them. */
+const allowed: Readonly<Record<string, RegExp>> = {
+  URL: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
+  RELEASE_KEY: /^[A-Za-z0-9+/= \n-]*$/,
+  CHANNELS: /^[A-Za-z0-9.+ \n-]*$/,
+  ACTION: /^[a-z]+$/,
+};
+
+/** @throws PlatformError INVALID_ARGUMENT when a value could be taken for a part of the script, as a forged Host header */
+export function renderInstaller(template: string, values: InstallerValues): string {
+  const filled: Readonly<Record<string, string>> = {
+    URL: values.url,
+    RELEASE_KEY: values.releaseKey.trim(),
+    CHANNELS: Object.entries(values.channels)
+      .map((pair) => pair.join(' '))
+      .join('\n'),
+    ACTION: values.action,
+  };
+  return template.replace(/@PLATFORM_([A-Z_]+)@/g, (_, name: string) => {
+    const value = filled[name] ?? '';
+    if (allowed[name]?.test(value) !== true)
+      throw new PlatformError('INVALID_ARGUMENT', { field: name, value: value.slice(0, 80), limit: 'a plain address' });
+    return value;
+  });
+}
