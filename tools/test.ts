@@ -1,19 +1,23 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs them with node's own runner, whose summary comes last.
 // npm run test:full runs the files named *.full.test.ts instead: they need Debian's packages or PyPI, which are installed first.
+// npm run test:lab runs the files named *.lab.test.ts: whole machines, with systemd and a plug to pull; root on Debian, an hour.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { installForFull } from './full-needs.ts';
+import { prepareLab } from './lab-needs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const isFull = process.argv[2] === '--full';
-const wanted = process.argv.slice(isFull ? 3 : 2);
+const kinds = { '--full': 'full', '--lab': 'lab' } as const;
+const kind = kinds[(process.argv[2] ?? '') as keyof typeof kinds] ?? 'plain';
+const wanted = process.argv.slice(kind === 'plain' ? 2 : 3);
+const kindOf = (file: string): string => /\.(full|lab)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
 const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
   (folder) => `${folder}/**/*.test.ts`,
 );
 const all = globSync(patterns, { cwd: root, exclude: (name) => name.includes('node_modules') })
-  .filter((file) => file.endsWith('.full.test.ts') === isFull)
+  .filter((file) => kindOf(file) === kind)
   .toSorted();
 const inside = (file: string, place: string): boolean => {
   const relative = path.relative(root, path.resolve(place));
@@ -28,7 +32,8 @@ if (files.length === 0) {
   process.stderr.write(`No test file in ${wanted.join(', ')}.\n`);
   process.exit(1);
 }
-const fullEnv = isFull ? installForFull(root) : {};
+const moreEnv = kind === 'full' ? installForFull(root) : {};
+if (kind === 'lab') prepareLab(root);
 const built = spawnSync(process.execPath, [path.join(root, 'tools', 'build.ts')], {
   cwd: root,
   stdio: ['ignore', 'ignore', 'inherit'],
@@ -44,14 +49,15 @@ const done = spawnSync(
     '--test-reporter-destination=stdout',
     '--test-reporter=tap',
     `--test-reporter-destination=${record}`,
-    '--test-concurrency=2',
-    '--test-timeout=420000',
+    // Two emulated machines at once only slow each other down.
+    `--test-concurrency=${kind === 'lab' ? 1 : 2}`,
+    `--test-timeout=${kind === 'lab' ? 3_600_000 : 420_000}`,
     ...files,
   ],
   {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, ...fullEnv },
+    env: { ...process.env, ...moreEnv },
   },
 );
 const skipped = readFileSync(record, 'utf8').match(/^ *ok .*# SKIP.*$/gm) ?? [];
