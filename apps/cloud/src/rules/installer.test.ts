@@ -31,7 +31,15 @@ test('install.sh: the values of the server are in it, and the shell understands 
 });
 
 test('install.sh: an address or a version that would become a part of the script is refused', () => {
-  const nasty = ["https://a'b", "https://a';reboot;'", 'https://a b', 'https://a\nb', 'https://$(id)', 'file:///etc', ''];
+  const nasty = [
+    "https://a'b",
+    "https://a';reboot;'",
+    'https://a b',
+    'https://a\nb',
+    'https://$(id)',
+    'file:///etc',
+    '',
+  ];
   for (const url of nasty)
     assert.throws(() => renderInstaller(template, { ...values, url }), PlatformError, JSON.stringify(url));
   assert.throws(() => renderInstaller(template, { ...values, channels: { stable: "1'" } }), PlatformError);
