@@ -9,8 +9,11 @@ import { installForFull } from './full-needs.ts';
 import { prepareLab } from './lab-needs.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const kinds = { '--full': 'full', '--lab': 'lab' } as const;
-const kind = kinds[(process.argv[2] ?? '') as keyof typeof kinds] ?? 'plain';
+const kind =
+  new Map([
+    ['--full', 'full'],
+    ['--lab', 'lab'],
+  ]).get(process.argv[2] ?? '') ?? 'plain';
 const wanted = process.argv.slice(kind === 'plain' ? 2 : 3);
 const kindOf = (file: string): string => /\.(full|lab)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
 const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
