@@ -6,8 +6,10 @@ import path from 'node:path';
 
 /** Debian package by the file it brings. */
 const programs: Readonly<Record<string, string>> = {
+  '/bin/busybox': 'busybox-static',
   '/usr/bin/bwrap': 'bubblewrap',
   '/usr/bin/python3': 'python3',
+  '/usr/bin/shellcheck': 'shellcheck',
   '/usr/sbin/slurmctld': 'slurm-wlm',
   '/usr/sbin/slurmrestd': 'slurmrestd',
   '/usr/sbin/munged': 'munge',
