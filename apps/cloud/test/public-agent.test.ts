@@ -1,0 +1,258 @@
+// An unmodified agent of the public protocol: what one sent in its first minute, said again to our server as it says it, which is
+// gRPC without TLS under the names that it knows. transcripts/public-agent.jsonl holds a line per call; texts were replaced.
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import http2 from 'node:http2';
+import path from 'node:path';
+import test from 'node:test';
+import {
+  type DescMessage,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
+import {
+  DeviceAgentConfigRequestSchema,
+  DeviceAgentConfigResponseSchema,
+  PackageFormat,
+  type UpdateInfo,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
+import {
+  LogRequestSchema,
+  LogResponseSchema,
+  NeedsRestartRequestSchema,
+  NeedsRestartResponseSchema,
+} from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { AuthenticateRequestSchema, AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { type Credentials, type TestServer, testServer } from './server.ts';
+
+type Line = { t_s: number; call: string; request: JsonObject; request_bytes?: number };
+const lines = readFileSync(path.join(import.meta.dirname, 'transcripts', 'public-agent.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Line);
+
+/** gRPC as it is on the wire: one HTTP/2 connection, frames of five bytes and a message, the status in the trailers. */
+function dial(url: string) {
+  const session = http2.connect(url);
+  return {
+    ping: () => new Promise<void>((resolve, reject) => session.ping((error) => (error ? reject(error) : resolve()))),
+    close: () => session.close(),
+    async call<O extends DescMessage>(method: string, body: Uint8Array, output: O, token?: string) {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': method,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        'user-agent': 'grpc-go/1.79.3',
+        'grpc-timeout': '4S',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      });
+      const head = Buffer.alloc(5);
+      head.writeUInt32BE(body.length, 1);
+      stream.end(Buffer.concat([head, body]));
+      const seen: http2.IncomingHttpHeaders = {};
+      stream.on('response', (headers) => Object.assign(seen, headers));
+      stream.on('trailers', (headers: http2.IncomingHttpHeaders) => Object.assign(seen, headers));
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream) chunks.push(chunk as Buffer);
+      assert.deepEqual(
+        [seen[':status'], seen['grpc-status']],
+        [200, '0'],
+        `${method}: ${String(seen['grpc-message'])}`,
+      );
+      const bytes = Buffer.concat(chunks);
+      assert.equal(bytes.readUInt32BE(1), bytes.length - 5);
+      return fromBinary(output, bytes.subarray(5)) as MessageShape<O>;
+    },
+  };
+}
+
+/** Two keys of the public protocol carry another name in ours; field numbers and so the bytes are the same. */
+function renamed(request: JsonObject): JsonObject {
+  const text = JSON.stringify(request)
+    .replaceAll('"viamServerRunning"', '"serverRunning"')
+    .replaceAll('"viamServerInstalled"', '"serverInstalled"')
+    .replaceAll('"viamServerUptime"', '"serverUptime"');
+  return JSON.parse(text) as JsonObject;
+}
+
+async function publish(on: TestServer, name: string, version: string): Promise<Buffer> {
+  const bytes = Buffer.from(`${name} ${version}, as a file`);
+  const sha256 = createHash('sha256').update(bytes).digest();
+  const put = await fetch(`${on.url}/blobs/${sha256.toString('hex')}`, {
+    method: 'PUT',
+    body: bytes,
+    headers: { authorization: `Bearer ${await on.token(on.owner)}` },
+  });
+  assert.equal(put.status, 201);
+  await (
+    await on.client(ReleaseService)
+  ).publishRelease({
+    name,
+    version,
+    platform: 'linux/amd64',
+    sha256,
+    sizeBytes: BigInt(bytes.length),
+    channels: ['stable'],
+  });
+  return bytes;
+}
+
+/** Every call of the transcript, in its order, by the machine that `part` is. */
+async function replay(on: TestServer, part: Credentials) {
+  const wire = dial(on.url);
+  const seen = {
+    token: '',
+    configs: [] as MessageShape<typeof DeviceAgentConfigResponseSchema>[],
+    restarts: [] as boolean[],
+  };
+  for (const { call, request, request_bytes: size } of lines) {
+    const ask = <S extends DescMessage>(schema: S): Uint8Array => {
+      const known = toBinary(schema, fromJson(schema, renamed(request)));
+      // The bytes are those that the agent sent, but for the id and the texts of log lines.
+      if (size !== undefined) assert.equal(known.length, size, call);
+      const own = fromJson(schema, { ...renamed(request), id: part.entity });
+      return toBinary(schema, own);
+    };
+    switch (call.slice(call.lastIndexOf('/') + 1)) {
+      case 'Authenticate': {
+        const asked = fromJson(AuthenticateRequestSchema, {
+          entity: part.entity,
+          credentials: { type: String(request['type']), payload: part.payload },
+        });
+        const body = toBinary(AuthenticateRequestSchema, asked);
+        seen.token = (await wire.call(call, body, AuthenticateResponseSchema)).accessToken;
+        break;
+      }
+      case 'DeviceAgentConfig':
+        seen.configs.push(
+          await wire.call(call, ask(DeviceAgentConfigRequestSchema), DeviceAgentConfigResponseSchema, seen.token),
+        );
+        break;
+      case 'NeedsRestart': {
+        const answer = await wire.call(call, ask(NeedsRestartRequestSchema), NeedsRestartResponseSchema, seen.token);
+        assert.equal(answer.id, part.entity);
+        seen.restarts.push(answer.mustRestart);
+        break;
+      }
+      case 'Log':
+        await wire.call(call, ask(LogRequestSchema), LogResponseSchema, seen.token);
+        break;
+      default:
+        assert.fail(`an unknown call: ${call}`);
+    }
+    // Its keep-alive, between the calls.
+    await wire.ping();
+  }
+  wire.close();
+  return seen;
+}
+
+test('an unmodified public agent gets its configuration and its update targets, and its logs arrive', async () => {
+  await using on = await testServer();
+  const files = {
+    agent: await publish(on, 'platform-agent', '0.28.1'),
+    server: await publish(on, 'platform-server', '0.131.0'),
+  };
+  const { machineId, partId, part } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  await fleet.saveConfig({
+    partId,
+    configJson: JSON.stringify({
+      agent: {
+        advanced_settings: { disable_platform_server: false, platform_server_start_timeout_minutes: 7 },
+        network_configuration: { manufacturer: 'acme' },
+        additional_networks: [{ type: 'wifi', ssid: 'barn', psk: 'password of it', ipv4_address: 'auto' }],
+        system_configuration: { logging_journald_system_max_use_megabytes: 512 },
+      },
+    }),
+  });
+  const { configs, restarts } = await replay(on, part);
+  assert.equal(configs.length, 5);
+  assert.deepEqual(new Set(restarts), new Set([false]));
+
+  const [config] = configs;
+  assert.ok(config);
+  assert.ok(durationMs(config.checkInterval ?? assert.fail('no interval')) >= 5_000);
+  assert.deepEqual(config.advancedSettings, {
+    disable_platform_server: false,
+    disable_viam_server: false,
+    platform_server_start_timeout_minutes: 7,
+    viam_server_start_timeout_minutes: 7,
+  });
+  assert.deepEqual(config.networkConfiguration, { manufacturer: 'acme' });
+  // A list for people, an object for this agent; "auto" is no address that it could read.
+  assert.deepEqual(config.additionalNetworks, { barn: { type: 'wifi', ssid: 'barn', psk: 'password of it' } });
+  assert.deepEqual(config.systemConfiguration, { logging_journald_system_max_use_megabytes: 512 });
+  for (const again of configs) assert.deepEqual([again.notModified, again.fingerprint], [false, config.fingerprint]);
+
+  const targets: [UpdateInfo | undefined, filename: string, version: string, file: Buffer][] = [
+    [config.agentUpdateInfo, 'viam-agent', '0.28.1', files.agent],
+    [config.serverUpdateInfo, 'viam-server', '0.131.0', files.server],
+  ];
+  for (const [info, filename, version, file] of targets) {
+    assert.ok(info);
+    assert.deepEqual([info.filename, info.version, info.format], [filename, version, PackageFormat.EXECUTABLE]);
+    // As it downloads: HEAD for the ETag, GET with a range, no credentials; then the hash must be the promised one.
+    const head = await fetch(info.url, { method: 'HEAD' });
+    const etag = head.headers.get('etag') ?? '';
+    assert.match(etag, /^"[0-9a-f]{64}"$/);
+    const rest = await fetch(info.url, { headers: { range: 'bytes=7-' } });
+    assert.equal(rest.status, 206);
+    const got = Buffer.concat([file.subarray(0, 7), Buffer.from(await rest.arrayBuffer())]);
+    assert.deepEqual(createHash('sha256').update(got).digest(), Buffer.from(info.sha256));
+  }
+
+  const app = await on.client(AppService);
+  const { logs } = await app.getRobotPartLogs({ id: partId, limit: 100n, order: LogOrder.ASCENDING });
+  const sent = lines.flatMap(({ request }) => (request['logs'] ?? []) as JsonObject[]);
+  assert.equal(logs.length, 14);
+  assert.deepEqual(
+    logs.map(({ level, loggerName, host, fields }) => [level, loggerName, host, fields]),
+    sent.map((line) => [line['level'], line['loggerName'], line['host'], line['fields'] ?? []]),
+  );
+  assert.deepEqual(
+    logs.map(({ time }) => `${time?.seconds} ${time?.nanos}`),
+    // Kept to the microsecond.
+    sent.map(({ time }) => {
+      const [second, nanos = ''] = String(time).slice(0, -1).split('.');
+      return `${Date.parse(`${second}Z`) / 1000} ${Number(nanos.slice(0, 6)) * 1000}`;
+    }),
+  );
+
+  const { machine } = await fleet.getMachine({ id: machineId });
+  assert.equal(machine?.report, undefined, 'it sends no report of ours, and is shown as online all the same');
+  assert.ok(machine?.lastSeen);
+});
+
+test('an unmodified public agent is told of a restart once, and of no version that does not exist', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  await fleet.restartPart({ partId });
+  await fleet.saveConfig({
+    partId,
+    configJson: JSON.stringify({
+      agent: {
+        version_control: { agent: '9.9.9', 'viam-server': 'https://builds.example/mine#sha256=' + '0a'.repeat(32) },
+      },
+    }),
+  });
+  const { configs, restarts } = await replay(on, part);
+  assert.deepEqual(restarts, [true, ...restarts.slice(1).map(() => false)]);
+  for (const { agentUpdateInfo, serverUpdateInfo: server } of configs) {
+    assert.equal(agentUpdateInfo, undefined, 'an empty version or hash would make it download for ever');
+    assert.deepEqual(
+      [server?.filename, server?.version, server?.url, server?.sha256.length],
+      ['viam-server', 'customURL', 'https://builds.example/mine', 0],
+    );
+  }
+});
