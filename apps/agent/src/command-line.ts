@@ -58,7 +58,7 @@ function helpText(): string {
   ].join('\n');
 }
 
-const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'FolderLocked']);
+const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'ControlRefusal', 'FolderLocked']);
 
 /** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
 function complain(error: unknown, isJson: boolean): number {
@@ -66,9 +66,9 @@ function complain(error: unknown, isJson: boolean): number {
     process.stdout.write(`${error.message}\n`);
     return exitCodes.done;
   }
-  const { name, message, code, remedy, exitCode, stack } = error as Partial<Ended> & { name?: string };
+  const { name, message, code, what: said, remedy, exitCode, stack } = error as Partial<Ended> & { what?: string };
   const isExpected = forPeople.has(name ?? '');
-  const what = isExpected ? (message ?? '') : errorText(error);
+  const what = isExpected ? (said ?? message ?? '') : errorText(error);
   if (isJson) {
     process.stderr.write(`${JSON.stringify({ error: { code: code ?? '', what, remedy: remedy ?? '' } })}\n`);
   } else if (isExpected) {
@@ -77,7 +77,7 @@ function complain(error: unknown, isJson: boolean): number {
     process.stderr.write(`${stack ?? what}\n`);
   }
   if (name === 'FolderLocked') return exitCodes.notRunning;
-  return exitCode ?? (name === 'PlatformError' ? exitCodes.failed : exitCodes.broken);
+  return exitCode ?? (isExpected ? exitCodes.failed : exitCodes.broken);
 }
 
 function processIo(env: Io['env']): Io {

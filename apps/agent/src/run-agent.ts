@@ -1,11 +1,12 @@
 import type { Transport } from '@connectrpc/connect';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
-import { Cell, converge, createLog, errorText, type Clock, type Level, type Sink } from '@platform/kit';
+import { Cell, converge, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import type { AgentView } from './control/view.ts';
 import { superviseServer } from './loops/server-process.ts';
 import { stderrFile } from './loops/server-watch.ts';
 import { followRelease, holdFirstStart, serverVersion } from './loops/server-version.ts';
-import type { Device } from './os/ports.ts';
+import type { Device, Disk } from './os/ports.ts';
 import { settingsOf } from './settings.ts';
 import { nothingYet, type Actual, type Release, type Wanted } from './state.ts';
 import { connectCloud } from './sync/cloud.ts';
@@ -31,6 +32,8 @@ export interface AgentParts {
   sink: Sink;
   random: () => number;
   newId: () => string;
+  /** Shows this agent to people on the machine and takes their wishes, until the signal. */
+  control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
 const drainMs = 3_000;
@@ -96,7 +99,19 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const versionLog = log.child('version');
   const request = () => requestOf(self, actual.get(), clock.now());
   const storing = loop('store', storeLines(spool, { clock, local }, late));
+  const view: AgentView = {
+    self,
+    appAddress: credentials.appAddress,
+    root: parts.root,
+    wanted,
+    actual,
+    isReached,
+    spool,
+    operator: undefined,
+  };
+  const control = parts.control?.(view, { disk: device.disk, clock, log: log.child('control') }, late);
   const lateLoops = [
+    ...(control ? [loop('control', control)] : []),
     loop('stderr', followStderr(spool, stderrFile, { device, clock, local }, late)),
     loop('send', sendLines(spool, { cloud, host: device.host.hostname, clock, local }, late)),
     loop('report', report({ cloud, intake, self, wanted, actual, clock, log: local }, late)),

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import { serveControl } from '../control/serve.ts';
 import { rootMark } from '../loops/server-process.ts';
 import { readCredentials, readLayers } from '../options.ts';
 import { linuxDevice } from '../os/linux/device.ts';
@@ -50,6 +51,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       sink,
       random: Math.random,
       newId: randomUUID,
+      control: serveControl,
     },
     onSignals(),
   );

@@ -1,6 +1,8 @@
 import { command, type Command } from './command.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
+const programWord = { type: 'rest', description: 'agent or server.' } as const;
+
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
   command({
@@ -18,6 +20,42 @@ export const commands: readonly Command[] = [
       'Asks the running agent. When none runs, shows what its folder tells and ends with 3. The members of the JSON document are described in docs/agent.md.',
     table: { root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./status.ts')).status,
+  }),
+  command({
+    name: 'update',
+    summary: 'Look for updates now',
+    about:
+      'Makes the running agent ask the management server at once, and try again what failed. Ends with 5 when nothing is new.',
+    table: { root: placeOptions.root, ...jsonOption },
+    load: async () => (await import('./operator.ts')).update,
+  }),
+  command({
+    name: 'rollback',
+    summary: 'Back to the previous version of agent or server, without a download',
+    about:
+      'Makes the running agent go back to the version before this one, from its own disk. The present one is quarantined: it is not used again until another version is wanted or `clear` is called.',
+    table: { program: programWord, root: placeOptions.root, ...jsonOption },
+    load: async () => (await import('./operator.ts')).rollback,
+  }),
+  command({
+    name: 'pin',
+    summary: 'Keep agent or server at a version, whatever the management server wants',
+    about:
+      'The pin holds on this machine only and is shown by status, here and in the management app. --off takes it away.',
+    table: {
+      program: { type: 'rest', description: 'agent or server, then the version.' },
+      root: placeOptions.root,
+      off: { type: 'boolean', env: '', description: 'Pin nothing any more.' },
+      ...jsonOption,
+    },
+    load: async () => (await import('./operator.ts')).pin,
+  }),
+  command({
+    name: 'clear',
+    summary: 'Let quarantined versions of agent or server be tried again',
+    about: 'A version that failed here is not tried again by itself. After this it is, once.',
+    table: { program: programWord, root: placeOptions.root, ...jsonOption },
+    load: async () => (await import('./operator.ts')).clear,
   }),
   command({
     name: 'version',

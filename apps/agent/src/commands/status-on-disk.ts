@@ -1,0 +1,116 @@
+import { readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import { parseCredentials } from '@platform/contract/machine';
+import type { Clock } from '@platform/kit';
+import { isAlive, readJson } from '@platform/kit/node';
+import { lastStatusFile } from '../control/serve.ts';
+import { timeText } from '../control/status.ts';
+import { linuxHost } from '../os/linux/host.ts';
+import { versionOf } from '../state.ts';
+
+/** What can be known of a machine without its agent: the links, the notes of trials and quarantine, its last status. */
+export async function statusOnDisk(
+  root: string,
+  clock: Clock,
+  credentialsFile = '/etc/platform.json',
+): Promise<AgentStatus> {
+  const last = (await readJson(path.join(root, lastStatusFile)).catch(() => undefined)) as AgentStatus | undefined;
+  const host = linuxHost();
+  const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
+  const cloud = credentials.ok ? credentials.value : undefined;
+  const server = await serverOf(root);
+  const empty: AgentStatus = {
+    at: '',
+    is_running: false,
+    agent: {
+      version: '',
+      pid: null,
+      part_id: cloud?.partId ?? '',
+      root,
+      started: null,
+      is_supervised_by_systemd: false,
+      hostname: host.hostname,
+      platform: host.platform,
+      os: host.distro,
+    },
+    cloud: { address: cloud?.appAddress ?? '', is_reached: false, since: null, last_contact: null },
+    config: { revision: 0, source: 'none', corrections: [] },
+    server: {
+      at: 'stopped',
+      version: '',
+      pid: null,
+      since: null,
+      url: '',
+      restarts: 0,
+      last_exit: '',
+      is_restart_allowed: null,
+      is_restart_needed: false,
+    },
+    programs: { agent: nothingKnown, server: nothingKnown },
+    conditions: [],
+    logs: { is_waiting: false, dropped_lines: 0 },
+  };
+  const known = { ...empty, ...last };
+  const programs = {
+    agent: await programOnDisk(root, 'platform-agent', known.programs.agent),
+    server: await programOnDisk(root, 'platform-server', known.programs.server),
+  };
+  return {
+    ...known,
+    at: timeText(clock.wall()),
+    is_running: false,
+    agent: { ...known.agent, version: programs.agent.installed || known.agent.version, pid: null, started: null, root },
+    cloud: { ...known.cloud, is_reached: false },
+    server: { ...known.server, ...server },
+    programs: { ...programs, server: { ...programs.server, running: server.version } },
+  };
+}
+
+const nothingKnown: ProgramReport = {
+  running: '',
+  installed: '',
+  wanted: '',
+  wish: '',
+  previous: '',
+  trial: null,
+  quarantined: [],
+  last_update: null,
+  why: '',
+  is_unsigned: false,
+};
+
+/** A machine server that an agent left behind may still run. */
+async function serverOf(
+  root: string,
+): Promise<Pick<AgentStatus['server'], 'at' | 'pid' | 'version' | 'url' | 'since'>> {
+  const record = (await readJson(path.join(root, 'state/server.json')).catch(() => undefined)) as
+    | { pid: number; startTime: string; id: string; url?: string }
+    | undefined;
+  if (!record || !isAlive(record)) return { at: 'stopped', pid: null, version: '', url: '', since: null };
+  const url = record.url ?? '';
+  return { at: url === '' ? 'starting' : 'running', pid: record.pid, version: versionOf(record.id), url, since: null };
+}
+
+async function programOnDisk(root: string, program: string, last: ProgramReport): Promise<ProgramReport> {
+  const text = async (name: string): Promise<string> =>
+    (await readFile(path.join(root, 'state', `${program}.${name}`), 'utf8').catch(() => '')).trim();
+  const link = await readlink(path.join(root, 'bin', program)).catch(() => '');
+  const [from, to, starts] = (await text('trial')).split(' ');
+  const bad = (await text('bad')).split('\n').filter(Boolean);
+  return {
+    ...last,
+    running: '',
+    installed: versionOf(path.basename(path.dirname(link))).replace(/^\.$/, ''),
+    previous: versionOf(await text('previous')),
+    trial:
+      from !== undefined && to !== undefined && starts !== undefined
+        ? { version: versionOf(to), previous: versionOf(from), starts: Number(starts), since: null }
+        : null,
+    quarantined: bad.map((line) => {
+      const [id = '', , seconds = '', ...reason] = line.split(' ');
+      const at = Number(seconds);
+      return { version: versionOf(id), reason: reason.join(' '), since: at > 0 ? timeText(at * 1000) : null };
+    }),
+  };
+}

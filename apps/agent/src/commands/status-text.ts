@@ -1,0 +1,110 @@
+import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
+
+const standardWidth = 80;
+
+/** The status for people, calm and at most `width` columns wide. */
+export function statusText(status: AgentStatus, width = standardWidth): string {
+  const { agent, cloud, config, server, programs, logs } = status;
+  const now = Date.parse(status.at);
+  const since = (time: string | null): string => (time === null ? '' : spanText((now - Date.parse(time)) / 1000));
+  const joined = (...parts: (string | false)[]): string => parts.filter(Boolean).join(', ');
+  const process = (pid: number | null): string => (pid === null ? '' : `process ${pid}`);
+
+  const rows: [string, string][] = [
+    ['machine', joined(agent.part_id, agent.hostname, agent.platform, agent.os)],
+    ['agent', agentWords()],
+    [
+      'server',
+      joined(
+        serverWords(),
+        process(server.pid),
+        server.url,
+        server.restarts > 0 && `${server.restarts} restarts`,
+        server.last_exit !== '' && `last end: ${server.last_exit}`,
+      ),
+    ],
+    ['cloud', cloudWords()],
+    ['config', configWords()],
+    ['logs', logs.is_waiting ? 'lines wait to be sent' : ''],
+  ];
+  return [
+    ...listed(rows, width),
+    '',
+    ...tabled(
+      ['program', 'running', 'installed', 'wanted', 'previous'],
+      (['agent', 'server'] as const).map((name) => {
+        const { running, installed, wanted, previous } = programs[name];
+        return [name, running || '-', installed || '-', wanted || '-', previous || '-'];
+      }),
+    ),
+    ...(['agent', 'server'] as const).flatMap((name) => programWords(name, programs[name])),
+    ...status.conditions.flatMap(({ severity, message, remedy, since: began }) => [
+      '',
+      ...wrapped(`${severity.toUpperCase()}${began === null ? '' : ` for ${since(began)}`}: ${message}`, width),
+      ...wrapped(remedy, width - 2).map((line) => `  ${line}`),
+    ]),
+  ].join('\n');
+
+  function agentWords(): string {
+    if (!status.is_running) return `not running${agent.version === '' ? '' : `; version ${agent.version}`}`;
+    const kept = agent.is_supervised_by_systemd ? 'kept by systemd' : 'kept by nobody';
+    return joined(agent.version, process(agent.pid), `up ${since(agent.started)}`, kept);
+  }
+
+  function serverWords(): string {
+    const up = server.since === null ? '' : ` for ${since(server.since)}`;
+    return `${server.at === 'waiting' ? 'ended, waits for its next start' : server.at}${server.version === '' ? '' : ` ${server.version}`}${up}`;
+  }
+
+  function cloudWords(): string {
+    if (cloud.address === '') return '';
+    if (!status.is_running) return cloud.address;
+    const last =
+      cloud.last_contact === null
+        ? 'not reached since the agent started'
+        : `last reached ${since(cloud.last_contact)} ago`;
+    return `${cloud.address}, ${cloud.is_reached ? `reached for ${since(cloud.since)}` : last}`;
+  }
+
+  function configWords(): string {
+    const from = { cloud: 'as the management server has it', cache: 'kept from an earlier time', none: '' }[
+      config.source
+    ];
+    return config.source === 'none' ? 'none yet, the defaults hold' : `revision ${config.revision}, ${from}`;
+  }
+
+  function programWords(
+    name: string,
+    { why, trial, quarantined, last_update: last, is_unsigned }: ProgramReport,
+  ): string[] {
+    const lines = listed(
+      [
+        ['why', why],
+        ['signed', is_unsigned ? 'no: no release key signed the running file' : ''],
+        [
+          'trial',
+          trial
+            ? `${trial.version} has to prove itself${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
+            : '',
+        ],
+        ...quarantined.map((bad): [string, string] => [
+          'bad',
+          `${bad.version}${bad.since === null ? '' : ` for ${since(bad.since)}`}: ${bad.reason}`,
+        ]),
+        ['update', last ? updateWords(last) : ''],
+      ],
+      width - 2,
+    );
+    return lines.length === 0 ? [] : ['', name, ...lines.map((line) => `  ${line}`)];
+  }
+
+  function updateWords(last: NonNullable<ProgramReport['last_update']>): string {
+    const progress =
+      last.state === 'downloading' && last.size_bytes > 0
+        ? ` ${sizeText(last.downloaded_bytes)} of ${sizeText(last.size_bytes)}`
+        : '';
+    const ago = last.since === null ? '' : `, ${since(last.since)} ago`;
+    return `${last.from === '' ? '' : `${last.from} to `}${last.version}: ${last.state}${progress}${ago}${last.reason === '' ? '' : `: ${last.reason}`}`;
+  }
+}

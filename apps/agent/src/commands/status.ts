@@ -1,0 +1,21 @@
+import path from 'node:path';
+import { controlOf, NobodyThere } from '../control/client.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { statusOnDisk } from './status-on-disk.ts';
+import { statusText } from './status-text.ts';
+
+export async function status(given: { root: string; json: boolean }, io: Io): Promise<number> {
+  const root = path.resolve(given.root);
+  try {
+    const now = await controlOf(root, io.clock).status();
+    io.out(given.json ? JSON.stringify(now, null, 2) : statusText(now, io.columns));
+    return exitCodes.done;
+  } catch (error) {
+    if (!(error instanceof NobodyThere)) throw error;
+  }
+  const found = await statusOnDisk(root, io.clock);
+  io.out(given.json ? JSON.stringify(found, null, 2) : statusText(found, io.columns));
+  io.note(`No agent runs for ${root}. This is what its folder tells. Start it with: systemctl start platform-agent`);
+  return exitCodes.notRunning;
+}

@@ -1,0 +1,46 @@
+/** Control characters of names and log lines never reach the terminal. */
+export const printable = (text: string): string =>
+  text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '?');
+
+/** `text` broken at spaces into lines of at most `width` columns; a longer word stands alone. */
+export function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of printable(text).split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines;
+}
+
+/** Names and values below each other, values wrapped beside their names; empty ones are left out. */
+export function listed(entries: readonly (readonly [name: string, value: string])[], width: number): string[] {
+  const shown = entries.filter(([, value]) => value !== '');
+  const label = Math.max(0, ...shown.map(([name]) => name.length)) + 2;
+  return shown.flatMap(([name, value]) =>
+    wrapped(value, width - label).map((line, i) => (i === 0 ? name : '').padEnd(label) + line),
+  );
+}
+
+/** An aligned table with a header. */
+export function tabled(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [header.map((title) => title.toUpperCase()), ...rows.map((row) => row.map(printable))];
+  const widths = header.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+  return all.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** Seconds in the largest unit that fits: "47 h". */
+export function spanText(seconds: number): string {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  return s < 172_800 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`;
+}
+
+export const sizeText = (bytes: number): string =>
+  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;

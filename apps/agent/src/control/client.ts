@@ -1,0 +1,79 @@
+import { request } from 'node:http';
+import path from 'node:path';
+import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
+import type { Clock } from '@platform/kit';
+import { within } from '@platform/kit';
+import { socketFile } from './listen.ts';
+
+const answerMs = 6_000;
+const answerLimitBytes = 4 * 2 ** 20;
+
+/** No agent answers for this folder. */
+export class NobodyThere extends Error {
+  constructor(root: string, cause: unknown) {
+    super(`no agent answers for ${root}`, { cause });
+    this.name = 'NobodyThere';
+  }
+}
+
+/** The agent's own refusal, word for word. */
+export class ControlRefusal extends Error {
+  readonly code: string;
+  readonly remedy: string;
+  constructor({ code, what, remedy }: ControlFailure['error']) {
+    super(what);
+    this.name = 'ControlRefusal';
+    this.code = code;
+    this.remedy = remedy;
+  }
+}
+
+/** Talks to the agent of `root`. Each throws NobodyThere, ControlRefusal, or Error for an answer that cannot be read. */
+export function controlOf(root: string, clock: Clock) {
+  const ask = async (method: string, what: string, body?: unknown): Promise<unknown> => {
+    const { status, text } = await within(answerMs, { what: `the agent's answer to ${what}`, clock }, (signal) =>
+      exchange(path.join(root, socketFile), method, what, body, signal),
+    ).catch((error: unknown) => {
+      throw isNobody(error) ? new NobodyThere(root, error) : error;
+    });
+    const answer = JSON.parse(text) as unknown;
+    if (status === 200) return answer;
+    throw new ControlRefusal((answer as ControlFailure).error);
+  };
+  return {
+    status: async () => (await ask('GET', '/status')) as AgentStatus,
+    post: async (what: string, body: unknown) => (await ask('POST', what, body)) as ControlAnswer,
+  };
+}
+
+const isNobody = (error: unknown): boolean =>
+  error instanceof Error &&
+  'code' in error &&
+  ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'FailedToOpenSocket'].includes(String(error.code));
+
+function exchange(
+  socketPath: string,
+  method: string,
+  what: string,
+  body: unknown,
+  signal: AbortSignal,
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const bytes = body === undefined ? undefined : JSON.stringify(body);
+    const headers =
+      bytes === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(bytes) };
+    const asked = request({ socketPath, method, path: what, headers, signal }, (answer) => {
+      const chunks: Buffer[] = [];
+      let size = 0;
+      answer.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > answerLimitBytes) return void answer.destroy(new Error('the answer is too long'));
+        chunks.push(chunk);
+      });
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }));
+      answer.on('error', reject);
+    });
+    asked.on('error', reject);
+    asked.end(bytes);
+  });
+}

@@ -1,0 +1,81 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { AgentStatus, ControlAnswer } from '@platform/contract/agent-status';
+import { programNames, type Done, type Operator, type ProgramName } from './operator.ts';
+
+/** One request on the control socket, free of the wire. */
+export interface ControlRequest {
+  method: string;
+  path: string;
+  /** Parsed JSON; undefined: none was sent. */
+  body: unknown;
+}
+export interface ControlReply {
+  status: number;
+  body: AgentStatus | ControlAnswer | { is_healthy: boolean };
+}
+
+export interface Controlled {
+  status(): AgentStatus;
+  operator: Operator;
+}
+
+type Route = (body: Record<string, unknown>, controlled: Controlled) => Promise<ControlReply>;
+
+const asked = async (work: Promise<Done>): Promise<ControlReply> => {
+  const { isChanged, did } = await work;
+  return { status: 200, body: { is_changed: isChanged, did } };
+};
+
+const routes: Readonly<Record<string, Route>> = {
+  'GET /status': async (_, { status }) => ({ status: 200, body: status() }),
+  'GET /health': async () => ({ status: 200, body: { is_healthy: true } }),
+  'POST /update': (body, { operator }) => (only(body, []), asked(operator.checkNow())),
+  'POST /rollback': (body, { operator }) => (only(body, ['program']), asked(operator.rollback(programOf(body)))),
+  'POST /pin': (body, { operator }) => (
+    only(body, ['program', 'wish']),
+    asked(operator.pin(programOf(body), wishOf(body)))
+  ),
+  'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),
+};
+
+/** @throws PlatformError for what cannot be understood or done */
+export function answer({ method, path, body }: ControlRequest, controlled: Controlled): Promise<ControlReply> {
+  const route = routes[`${method} ${path}`];
+  if (!route) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'path',
+      value: `${method} ${path}`.slice(0, 100),
+      limit: `there are ${Object.keys(routes).join(', ')}`,
+    });
+  }
+  if (body !== undefined && (typeof body !== 'object' || body === null || Array.isArray(body))) {
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'body', limit: 'it must be one JSON object' });
+  }
+  return route((body ?? {}) as Record<string, unknown>, controlled);
+}
+
+function only(body: Record<string, unknown>, known: readonly string[]): void {
+  const unknown = Object.keys(body).find((key) => !known.includes(key));
+  if (unknown !== undefined) {
+    const limit = known.length === 0 ? 'no member is expected' : `there are ${known.join(', ')}`;
+    throw new PlatformError('INVALID_ARGUMENT', { field: unknown.slice(0, 100), limit });
+  }
+}
+
+function programOf({ program }: Record<string, unknown>): ProgramName {
+  const found = programNames.find((name) => name === program);
+  if (!found)
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'program', limit: `it is ${programNames.join(' or ')}` });
+  return found;
+}
+
+const wishLimit = 500;
+
+function wishOf({ wish }: Record<string, unknown>): string | null {
+  if (wish === null) return null;
+  if (typeof wish === 'string' && wish !== '' && wish.length <= wishLimit) return wish;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'wish',
+    limit: `it is a version of 1 to ${wishLimit} letters, or null for no pin`,
+  });
+}

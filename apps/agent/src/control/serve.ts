@@ -1,0 +1,97 @@
+import { changedOr, errorText, type Clock, type Log } from '@platform/kit';
+import { PlatformError } from '@platform/contract/errors';
+import type { AgentStatus } from '@platform/contract/agent-status';
+import { readRecord } from '../loops/server-record.ts';
+import type { Disk } from '../os/ports.ts';
+import { listen } from './listen.ts';
+import type { Operator } from './operator.ts';
+import { statusOf, type Reach } from './status.ts';
+import type { AgentView } from './view.ts';
+
+export const lastStatusFile = 'state/status.json';
+
+const never = async (): Promise<never> => {
+  throw new PlatformError('UNSUPPORTED', { what: 'updates' });
+};
+const noOperator: Operator = { checkNow: never, rollback: never, pin: never, clearQuarantine: never };
+
+/**
+ * The control socket of a running agent, until `signal`; the last status is left on the disk for when nobody answers. An
+ * agent without its socket does all its work: a failure is told and nothing else.
+ */
+export async function serveControl(
+  view: AgentView,
+  { disk, clock, log }: { disk: Disk; clock: Clock; log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  const keeper = statusKeeper(view, clock);
+  const watching = Promise.all([keeper.watchReach(signal), keeper.watchServer(disk, signal)]);
+  try {
+    await listen(view.root, { status: keeper.status, operator: view.operator ?? noOperator }, { clock, log }, signal);
+  } catch (error) {
+    log.warn('there is no control socket: status and the other commands cannot ask this agent', {
+      error: errorText(error),
+    });
+  }
+  await watching;
+  const last = { ...keeper.status(), is_running: false };
+  await disk.write(lastStatusFile, new TextEncoder().encode(`${JSON.stringify(last)}\n`)).catch(() => {});
+}
+
+/** Keeps what no other part of the agent keeps: since when things are so. */
+function statusKeeper(view: AgentView, clock: Clock) {
+  const { wanted, actual, isReached, self, root, appAddress, spool } = view;
+  const firstSeen = new Map<string, number>();
+  let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
+  let serverPid: number | null = null;
+
+  return {
+    status(): AgentStatus {
+      const seen = new Set<string>();
+      const status = statusOf({
+        self,
+        root,
+        appAddress,
+        wanted: wanted.get(),
+        actual: actual.get(),
+        reach: reach.isReached ? { ...reach, lastContactWall: clock.wall() } : reach,
+        serverPid,
+        logs: { is_waiting: !spool.isIdle, dropped_lines: 0 },
+        conditionSince(key) {
+          seen.add(key);
+          const since = firstSeen.get(key) ?? clock.wall();
+          firstSeen.set(key, since);
+          return since;
+        },
+        moment: { now: clock.now(), wall: clock.wall() },
+        pid: process.pid,
+      });
+      for (const key of firstSeen.keys()) if (!seen.has(key)) firstSeen.delete(key);
+      return status;
+    },
+
+    async watchReach(signal: AbortSignal): Promise<void> {
+      while (!signal.aborted) {
+        await isReached.changed(signal);
+        const is = isReached.get();
+        if (is === reach.isReached) continue;
+        reach = { isReached: is, sinceWall: clock.wall(), lastContactWall: is ? undefined : clock.wall() };
+      }
+    },
+
+    /** The server's pid stands in its record, written when it is started or adopted. */
+    async watchServer(disk: Disk, signal: AbortSignal): Promise<void> {
+      let known: unknown;
+      while (!signal.aborted) {
+        const { at, since } = actual.get().server;
+        const key = `${at} ${since}`;
+        if (key !== known) {
+          const record = ['running', 'starting', 'stopping'].includes(at) ? await readRecord(disk) : undefined;
+          serverPid = record?.pid ?? null;
+          known = key;
+        }
+        await changedOr(actual, Number.POSITIVE_INFINITY, clock, signal);
+      }
+    },
+  };
+}

@@ -1,0 +1,117 @@
+import type { AgentStatus, ProgramReport, StatusCondition } from '@platform/contract/agent-status';
+import { versionOf, type Actual, type Wanted } from '../state.ts';
+import { conditions, isRestartNeeded } from '../sync/conditions.ts';
+import type { Self } from '../sync/request.ts';
+
+/** Since when the cloud answers, or does not. Both clocks in ms. */
+export interface Reach {
+  isReached: boolean;
+  sinceWall: number;
+  lastContactWall: number | undefined;
+}
+
+/** The two clocks, read at one moment: what is kept in monotonic time is told in wall time. */
+export interface Moment {
+  now: number;
+  wall: number;
+}
+
+export interface StatusParts {
+  self: Self;
+  root: string;
+  appAddress: string;
+  wanted: Wanted;
+  actual: Actual;
+  reach: Reach;
+  serverPid: number | null;
+  logs: AgentStatus['logs'];
+  /** When a condition was first seen (ms since 1970). */
+  conditionSince: (key: string) => number;
+  moment: Moment;
+  pid: number;
+}
+
+export const timeText = (wall: number): string => new Date(wall).toISOString();
+const severities = ['error', 'warning', 'note'] as const;
+const shown = (id: string | null): string => (id === null ? '' : versionOf(id));
+
+/** The status of a running agent. */
+export function statusOf(parts: StatusParts): AgentStatus {
+  const { self, wanted, actual, reach, moment } = parts;
+  const { server } = actual;
+  const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
+  const told = conditions(wanted, actual).map(({ code, severity, message, remedy, sinceWall }): StatusCondition => ({
+    code,
+    severity,
+    message,
+    remedy,
+    since: timeText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
+  }));
+  return {
+    at: timeText(moment.wall),
+    is_running: true,
+    agent: {
+      version: self.agentVersion,
+      pid: parts.pid,
+      part_id: self.partId,
+      root: parts.root,
+      started: wallOf(self.startedAt),
+      is_supervised_by_systemd: self.host.isSupervisedBySystemd,
+      hostname: self.host.hostname,
+      platform: self.host.platform,
+      os: self.host.distro,
+    },
+    cloud: {
+      address: parts.appAddress,
+      is_reached: reach.isReached,
+      since: timeText(reach.sinceWall),
+      last_contact: reach.lastContactWall === undefined ? null : timeText(reach.lastContactWall),
+    },
+    config: {
+      revision: wanted.revision,
+      source: wanted.isFresh ? 'cloud' : wanted.revision > 0 ? 'cache' : 'none',
+      corrections: wanted.corrections.map(({ path, problem, used }) => ({ path, problem, used })),
+    },
+    server: {
+      at: server.at,
+      version: shown(server.running),
+      pid: parts.serverPid,
+      since: server.since === null ? null : wallOf(server.since),
+      url: server.url ?? '',
+      restarts: server.restarts,
+      last_exit: server.lastExit,
+      is_restart_allowed: server.isRestartAllowed ?? null,
+      is_restart_needed: isRestartNeeded(actual),
+    },
+    programs: { agent: agentProgram(parts), server: serverProgram(parts) },
+    conditions: told.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity)),
+    logs: parts.logs,
+  };
+}
+
+const nothingKnown: ProgramReport = {
+  running: '',
+  installed: '',
+  wanted: '',
+  wish: '',
+  previous: '',
+  trial: null,
+  quarantined: [],
+  last_update: null,
+  why: '',
+  is_unsigned: false,
+};
+
+function agentProgram({ self, wanted }: StatusParts): ProgramReport {
+  const { agentVersion } = self;
+  return { ...nothingKnown, running: agentVersion, installed: agentVersion, wanted: wanted.agent?.version ?? '' };
+}
+
+function serverProgram({ wanted, actual }: StatusParts): ProgramReport {
+  return {
+    ...nothingKnown,
+    running: shown(actual.server.running),
+    installed: shown(actual.install.installed),
+    wanted: wanted.server?.version ?? '',
+  };
+}

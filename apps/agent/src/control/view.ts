@@ -1,0 +1,17 @@
+import type { Cell } from '@platform/kit';
+import type { Actual, Wanted } from '../state.ts';
+import type { Self } from '../sync/request.ts';
+import type { Spool } from '../sync/spool.ts';
+import type { Operator } from './operator.ts';
+
+/** What the control socket shows and moves of a running agent. */
+export interface AgentView {
+  self: Self;
+  appAddress: string;
+  root: string;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  isReached: Cell<boolean>;
+  spool: Spool;
+  operator: Operator | undefined;
+}

@@ -1,0 +1,110 @@
+/**
+ * What `platform-agent status --json` prints and GET /status on the agent's control socket answers. Members are only ever
+ * added. Times are RFC 3339 in UTC; null: not known, or not so.
+ */
+
+export interface AgentStatus {
+  /** When this was true. */
+  at: string;
+  /** False: no agent runs; what follows was read from its folder, and times tell how old it is. */
+  is_running: boolean;
+  agent: {
+    version: string;
+    pid: number | null;
+    /** Of the machine in the management app; empty: no credentials yet. */
+    part_id: string;
+    root: string;
+    started: string | null;
+    /** False in development and in containers: nothing starts the agent again when it dies. */
+    is_supervised_by_systemd: boolean;
+    hostname: string;
+    platform: string;
+    os: string;
+  };
+  cloud: {
+    address: string;
+    is_reached: boolean;
+    /** Since when `is_reached` is what it is. */
+    since: string | null;
+    last_contact: string | null;
+  };
+  config: {
+    /** Of the configuration in effect; 0: none yet, the defaults hold. */
+    revision: number;
+    /** `cloud`: heard in this run; `cache`: of an earlier one; `none`: the defaults hold. */
+    source: 'cloud' | 'cache' | 'none';
+    /** Bad fields, and what was used in their place. */
+    corrections: { path: string; problem: string; used: string }[];
+  };
+  server: {
+    at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
+    version: string;
+    pid: number | null;
+    /** When it was started. */
+    since: string | null;
+    /** Where it answers on this machine; empty while it is not ready. */
+    url: string;
+    /** Starts that this agent made after it had ended by itself. */
+    restarts: number;
+    /** "exit 3", "signal 9"; empty: none yet. */
+    last_exit: string;
+    /** Null: it does not say. */
+    is_restart_allowed: boolean | null;
+    is_restart_needed: boolean;
+  };
+  programs: { agent: ProgramReport; server: ProgramReport };
+  /** What an operator should know, worst first. */
+  conditions: StatusCondition[];
+  /** Lines that wait to be sent to the management app. */
+  logs: { is_waiting: boolean; dropped_lines: number };
+}
+
+export interface ProgramReport {
+  /** Versions as an operator knows them; empty: none. */
+  running: string;
+  installed: string;
+  wanted: string;
+  /** What the configuration says: `stable`, a version, an address; empty: nothing yet. */
+  wish: string;
+  /** What an operator would go back to without a download. */
+  previous: string;
+  trial: { version: string; previous: string; starts: number; since: string | null } | null;
+  quarantined: { version: string; reason: string; since: string | null }[];
+  last_update: {
+    version: string;
+    from: string;
+    state: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed';
+    /** Row of the table of errors; empty: none. */
+    code: string;
+    reason: string;
+    since: string | null;
+    downloaded_bytes: number;
+    /** 0: not known. */
+    size_bytes: number;
+  } | null;
+  /** Why this version runs and no other, for people. */
+  why: string;
+  /** No release key signed the running file. */
+  is_unsigned: boolean;
+}
+
+export interface StatusCondition {
+  code: string;
+  severity: 'note' | 'warning' | 'error';
+  message: string;
+  remedy: string;
+  since: string | null;
+}
+
+/** Body of every failed request to the control socket, and what a failed command prints with --json, in `error`. */
+export interface ControlFailure {
+  error: { code: string; what: string; remedy: string };
+}
+
+/** Answer of POST /update, /rollback, /pin and /clear. */
+export interface ControlAnswer {
+  /** False: everything was so already. */
+  is_changed: boolean;
+  /** What was done, one sentence. */
+  did: string;
+}
