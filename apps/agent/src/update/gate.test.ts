@@ -1,0 +1,156 @@
+// The gate exists twice: as a script that systemd runs before the agent, and here for the machine server. One table.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { tempFolder } from '@platform/kit/testing';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { gate, gateText } from './gate.ts';
+
+const a = `1.0.0-${'a'.repeat(12)}`;
+const b = `1.1.0-${'b'.repeat(12)}`;
+const c = `1.2.0-${'c'.repeat(12)}`;
+
+interface Before {
+  versions: string[];
+  /** Target of bin/platform-agent. */
+  link?: string;
+  trial?: string;
+  bad?: string;
+  previous?: string;
+  /** The trial cannot be written. */
+  isUnwritable?: boolean;
+}
+interface After {
+  link: string | undefined;
+  trial?: string;
+  bad?: string;
+}
+const to = (id: string) => `../versions/${id}/platform-agent`;
+
+const rows: [name: string, before: Before, after: After][] = [
+  ['nothing at all', { versions: [] }, { link: undefined }],
+  ['no trial', { versions: [a], link: a }, { link: a }],
+  [
+    'first start',
+    { versions: [a, b], link: b, trial: `${a} ${b} 0 2 77 cloud\n` },
+    { link: b, trial: `${a} ${b} 1 2 77 cloud\n` },
+  ],
+  [
+    'third start',
+    { versions: [a, b], link: b, trial: `${a} ${b} 2 0 7 local\n` },
+    { link: b, trial: `${a} ${b} 3 0 7 local\n` },
+  ],
+  [
+    'no more starts',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n` },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+  ],
+  [
+    'no more starts, and another bad one',
+    { versions: [a, b], link: b, trial: `${a} ${b} 9 0 7 local\n`, bad: `${c} 0 5 it hangs\n${b} 0 6 earlier\n` },
+    { link: a, bad: `${c} 0 5 it hangs\n${b} 0 NOW it did not prove itself in 3 starts\n` },
+  ],
+  [
+    'a line of three words',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1` },
+    { link: b, trial: `${a} ${b} 2 0 0 local\n` },
+  ],
+  ['a trial that was never switched to', { versions: [a, b], link: a, trial: `${a} ${b} 0 0 7 local\n` }, { link: a }],
+  [
+    'a trial of another than the one in use',
+    { versions: [a, b, c], link: b, trial: `${a} ${c} 2 0 7 local\n` },
+    { link: b, trial: `${a} ${b} 1 0 7 local\n` },
+  ],
+  ['no way back', { versions: [b], link: b, trial: `${a} ${b} 3 0 7 local\n` }, { link: b }],
+  [
+    'starts that cannot be counted',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 0 7 local\n`, isUnwritable: true },
+    { link: a, trial: `${a} ${b} 1 0 7 local\n` },
+  ],
+  ['an empty trial', { versions: [a, b], link: b, trial: '' }, { link: b }],
+  ['rubbish', { versions: [a, b], link: b, trial: '\0\0\0\0\0\0' }, { link: b }],
+  ['rubbish of a kind', { versions: [a, b], link: b, trial: `../../x ${b} 0\n` }, { link: b }],
+  ['starts that are no number', { versions: [a, b], link: b, trial: `${a} ${b} many 0 7 local\n` }, { link: b }],
+  ['the link is gone: the previous one', { versions: [a, b, c], previous: `${b}\n` }, { link: b }],
+  ['its version is gone: the previous one', { versions: [a, b], link: c, previous: `${a}\n` }, { link: a }],
+  ['its version is gone: any', { versions: [a, b], link: c }, { link: b }],
+  [
+    'on trial and gone: the one before it',
+    { versions: [a, b], link: c, trial: `${a} ${c} 1 0 7 local\n` },
+    { link: a },
+  ],
+  ['a link to somewhere else', { versions: [a], link: '/usr/bin/true' }, { link: a }],
+];
+
+async function world(before: Before) {
+  const folder = await tempFolder();
+  for (const name of ['bin', 'state', 'versions']) await mkdir(folder.file(name));
+  for (const id of before.versions) {
+    await mkdir(folder.file('versions', id));
+    await writeFile(folder.file('versions', id, 'platform-agent'), id);
+  }
+  if (before.link !== undefined) {
+    await symlink(before.link.startsWith('/') ? before.link : to(before.link), folder.file('bin/platform-agent'));
+  }
+  for (const what of ['trial', 'bad', 'previous'] as const) {
+    if (before[what] !== undefined) await writeFile(folder.file(`state/platform-agent.${what}`), before[what]);
+  }
+  if (before.isUnwritable) await mkdir(folder.file('state/platform-agent.trial.tmp'));
+  return folder;
+}
+
+async function treeOf(root: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {};
+  for (const name of await readdir(root, { recursive: true })) {
+    const file = path.join(root, name);
+    const entry = await lstat(file);
+    if (entry.isSymbolicLink()) found[name] = `-> ${await readlink(file)}`;
+    else if (entry.isFile()) found[name] = (await readFile(file, 'utf8')).replace(/ \d{10} /g, ' NOW ');
+  }
+  return found;
+}
+
+const run = promisify(execFile);
+const shell = async (root: string) => {
+  await mkdir(path.join(root, 'lib'));
+  await writeFile(path.join(root, 'lib/gate'), gateText);
+  await chmod(path.join(root, 'lib/gate'), 0o755);
+  await run('/bin/sh', [path.join(root, 'lib/gate'), root]);
+};
+const twin = (root: string) => gate(linuxFileSystem(root), 'agent', 1_767_225_600);
+
+for (const [name, before, after] of rows) {
+  test(`gate: ${name}`, async () => {
+    const trees: Record<string, string>[] = [];
+    for (const act of [shell, twin]) {
+      await using folder = await world(before);
+      await act(folder.path);
+      const { 'lib/gate': _, ...tree } = await treeOf(folder.path);
+      trees.push(tree);
+      const link = tree['bin/platform-agent'];
+      assert.deepEqual(
+        { link, trial: tree['state/platform-agent.trial'], bad: tree['state/platform-agent.bad'] },
+        {
+          link: after.link === undefined ? undefined : `-> ${to(after.link)}`,
+          trial: after.trial,
+          bad: after.bad ?? before.bad,
+        },
+        act.name,
+      );
+    }
+    assert.deepEqual(trees[0], trees[1]);
+  });
+}
+
+test('the script is POSIX: it runs in dash and in bash --posix, and does nothing for a folder that is not there', async () => {
+  await using folder = await world({ versions: [] });
+  await writeFile(folder.file('gate'), gateText);
+  for (const sh of [['sh'], ['bash', '--posix']]) {
+    await run(sh[0]!, [...sh.slice(1), folder.file('gate'), folder.file('none')]).catch((error: { stderr: string }) =>
+      assert.match(error.stderr, /none/),
+    );
+  }
+});

@@ -1,0 +1,126 @@
+import type { FileSystem } from '../os/ports.ts';
+import { fileNameOf, statePath, type Program } from './layout.ts';
+import { addBad, endTrial, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
+import { isId, mostStarts } from './trial-file.ts';
+
+export const trialReason = `it did not prove itself in ${mostStarts} starts`;
+
+export type GateOutcome =
+  /** Nothing is on trial. */
+  | 'normal'
+  /** A version on trial may start; the start was counted. */
+  | 'trial'
+  /** It had its starts, or they cannot be counted: the version before it is in use again. */
+  | 'reverted'
+  /** What bin/ led to is not there; another whole version is in use. */
+  | 'repaired';
+
+/**
+ * Runs before each start of a program. Counts the starts of a version on trial on disk before the version runs, and puts
+ * the version before it back after the last. `gateText` is the same for the agent, as a script: there no broken
+ * agent can skip it.
+ */
+export async function gate(files: FileSystem, program: Program, nowSeconds: number): Promise<GateOutcome> {
+  const trial = await readTrial(files, program);
+  let linked = await linkedId(files, program);
+  let isRepaired = false;
+  if (linked === undefined || !(await hasProgram(files, program, linked))) {
+    const found = await fallback(files, program, trial?.from);
+    if (found === undefined) return 'normal'; // there is nothing to start
+    await point(files, program, found);
+    linked = found;
+    isRepaired = true;
+  }
+  const none = async (): Promise<GateOutcome> => {
+    if ((await files.stat(statePath(program, 'trial'))) !== undefined) await endTrial(files, program).catch(() => {});
+    return isRepaired ? 'repaired' : 'normal';
+  };
+  if (!trial || linked === trial.from) return none();
+  if (!(await hasProgram(files, program, trial.from))) return none(); // no way back: better this one than none
+  const starts = linked === trial.to ? trial.starts : 0;
+  if (starts < mostStarts) {
+    try {
+      await writeTrial(files, program, { ...trial, to: linked, starts: starts + 1 });
+      return 'trial';
+    } catch {
+      await point(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
+      return 'reverted';
+    }
+  }
+  const bad = { id: linked, clearance: trial.clearance, since: nowSeconds, reason: trialReason };
+  await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
+  await point(files, program, trial.from);
+  await endTrial(files, program);
+  return 'reverted';
+}
+
+/** The version to use when the one in use has vanished: the one before it, else any that is there. */
+async function fallback(files: FileSystem, program: Program, from: string | undefined): Promise<string | undefined> {
+  const previous = (await textOf(files, statePath(program, 'previous'))).trim();
+  const all = (await files.readdir('versions')).toReversed();
+  for (const id of [from, previous, ...all]) {
+    if (isId(id) && (await hasProgram(files, program, id))) return id;
+  }
+  return undefined;
+}
+
+/**
+ * The gate of the agent as a POSIX shell script: `/bin/sh ROOT/lib/gate ROOT`, before each start. Uses only what every
+ * system has in /bin. Ends with 0 whatever happens: a gate must never be what stops the agent.
+ */
+export const gateText = ((p: string): string => `#!/bin/sh
+# Runs before each start of ${p}: counts the starts of a version on trial, and goes back after ${mostStarts}.
+# usage: gate ROOT
+cd "$1" || exit 0
+is_id() {
+  case "$1" in '' | *[!A-Za-z0-9._+-]*) return 1 ;; *-????????????) return 0 ;; *) return 1 ;; esac
+}
+has() { is_id "$1" && [ -f "versions/$1/${p}" ] && [ ! -L "versions/$1/${p}" ]; }
+flush() { sync "$1" 2>/dev/null || sync; }
+save() { cat > "$1.tmp" && flush "$1.tmp" && mv -f "$1.tmp" "$1" && flush state; }
+point() {
+  rm -f bin/${p}.tmp
+  ln -s "../versions/$1/${p}" bin/${p}.tmp && mv -f bin/${p}.tmp bin/${p} && flush bin
+}
+end_trial() { rm -f state/${p}.trial && flush state; }
+clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
+
+from= to= starts= clearance= since= needs=
+[ -f state/${p}.trial ] && read -r from to starts clearance since needs rest < state/${p}.trial
+case "$starts" in '' | *[!0-9]*) from= ;; esac
+is_id "$from" && is_id "$to" || from=
+
+linked=$(readlink bin/${p} 2>/dev/null)
+linked=\${linked#../versions/}
+linked=\${linked%/${p}}
+if ! has "$linked"; then
+  linked=
+  previous=
+  [ -f state/${p}.previous ] && read -r previous rest < state/${p}.previous
+  for id in "$from" "$previous" $(ls -r versions 2>/dev/null); do
+    if has "$id"; then linked=$id; break; fi
+  done
+  [ -n "$linked" ] || exit 0
+  echo "<3>the version in use is gone: $linked is used"
+  point "$linked"
+fi
+
+[ -n "$from" ] && [ "$linked" != "$from" ] || clean
+has "$from" || clean
+[ "$linked" = "$to" ] || starts=0
+if [ "$starts" -lt ${mostStarts} ]; then
+  if echo "$from $linked $((starts + 1)) \${clearance:-0} \${since:-0} \${needs:-local}" | save state/${p}.trial; then
+    echo "<5>start $((starts + 1)) of version $linked on trial"
+  else
+    point "$from"
+    echo "<3>the starts of version $linked cannot be counted: back to $from"
+  fi
+  exit 0
+fi
+{ grep -v "^$linked " state/${p}.bad 2>/dev/null
+  echo "$linked \${clearance:-0} $(date +%s) ${trialReason}"
+} | save state/${p}.bad
+point "$from" && end_trial
+echo "<3>version $linked did not prove itself in ${mostStarts} starts: back to $from"
+exit 0
+`)(fileNameOf('agent'));

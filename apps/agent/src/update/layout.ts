@@ -1,0 +1,37 @@
+import type { ProgramName } from '../control/operator.ts';
+
+/**
+ * Where things stand below the root:
+ *
+ *   versions/<id>/<file>         one whole, checked program per folder; id = version and the first 12 hex of its sha256
+ *   versions/<id>/sha256         of that file; written before the program appears
+ *   versions/<id>/about.json     where it came from
+ *   bin/<file>                   link to the version in use, only ever replaced by rename
+ *   state/<file>.previous        id of the version that proved itself before the one in use
+ *   state/<file>.trial           while the version in use has not proved itself
+ *   state/<file>.bad             versions that failed here, one a line
+ *   cache/part/                  unfinished downloads
+ *   lib/gate                     runs before each start of the agent
+ */
+export type Program = ProgramName;
+
+export const fileNameOf = (program: Program): string => `platform-${program}`;
+
+export const programPath = (program: Program, id: string): string => `versions/${id}/${fileNameOf(program)}`;
+export const linkPath = (program: Program): string => `bin/${fileNameOf(program)}`;
+export const linkTarget = (program: Program, id: string): string => `../${programPath(program, id)}`;
+export const statePath = (program: Program, what: 'previous' | 'trial' | 'bad'): string =>
+  `state/${fileNameOf(program)}.${what}`;
+
+export const gatePath = 'lib/gate';
+export const partFolder = 'cache/part';
+export const knownFile = 'cache/known.json';
+export const pinsFile = 'state/pins.json';
+export const updatesFile = 'state/updates.json';
+
+/** The version that a link of bin/ leads to; undefined for anything else. */
+export function idOfTarget(program: Program, target: string | undefined): string | undefined {
+  const parts = target?.split('/') ?? [];
+  if (parts.length !== 4 || parts[0] !== '..' || parts[1] !== 'versions') return undefined;
+  return parts[3] === fileNameOf(program) ? parts[2] : undefined;
+}

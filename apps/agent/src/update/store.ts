@@ -1,0 +1,246 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock, Log } from '@platform/kit';
+import { chunksOf, makeFolder, replaceFile } from '../os/file-disk.ts';
+import type { FileSystem } from '../os/ports.ts';
+import { idOf } from '../state.ts';
+import { gate, type GateOutcome } from './gate.ts';
+import { Inspector } from './inspect.ts';
+import { programPath, statePath, type Program } from './layout.ts';
+import { addBad, endTrial, linkedId, point, readBad, readTrial, textOf, writePrevious, writeTrial } from './switch.ts';
+import { isId, type Bad, type Trial } from './trial-file.ts';
+
+/** What is kept of where a version came from. */
+export interface About {
+  version: string;
+  sha256: string;
+  sizeBytes: number;
+  url: string;
+  /** Path among the signed targets; empty: no release key signed it. */
+  target: string;
+}
+
+interface Kept extends About {
+  /** Of the file when its hash was known to be right. */
+  mark: string;
+}
+
+export interface Installed {
+  id: string;
+  about: About | undefined;
+  sizeBytes: number;
+  /** ms since 1970. */
+  since: number;
+}
+
+/** The versions of one program on this machine: kept, switched, tried and taken back. */
+export interface ProgramStore {
+  /** All that are whole, oldest first. */
+  list(): Promise<Installed[]>;
+  /** Id that bin/ links to; null: none that is whole. */
+  linked(): Promise<string | null>;
+  /** The one that proved itself before the one in use and still is there. */
+  previous(): Promise<string | null>;
+  /** Of the version in use. */
+  trial(): Promise<Trial | undefined>;
+  /** Oldest first. */
+  bad(): Promise<Bad[]>;
+  /** Puts a checked file (below the root; it is moved) into its own folder. Safe to repeat. Answers the id. */
+  stage(part: string, about: About): Promise<string>;
+  /**
+   * Puts a version to use, on trial if there is one to go back to. It runs from the next start on.
+   *
+   * @throws PlatformError DOWNLOAD_CORRUPT when the stored file was damaged; it is removed.
+   */
+  activate(id: string, trial: { clearance: number; needs: Trial['needs'] }): Promise<void>;
+  /** Counts a start; what comes of it, and the version to start now. */
+  beginStart(): Promise<{ id: string | null; outcome: GateOutcome }>;
+  /** The version in use has proved itself. */
+  confirm(): Promise<void>;
+  /** The version in use has failed: the one before it is in use again. Nothing happens without a trial. */
+  revert(reason: string): Promise<void>;
+  /** Remembers a version as one that must not be used here. */
+  quarantine(id: string, reason: string, clearance: number): Promise<void>;
+  /** False: there was nothing to forget. */
+  clearQuarantine(): Promise<boolean>;
+  remove(id: string): Promise<void>;
+}
+
+const encoder = new TextEncoder();
+
+export function programStore(
+  files: FileSystem,
+  program: Program,
+  { clock, log }: { clock: Clock; log: Log },
+): ProgramStore {
+  const sound = new Map<string, string>(); // id → mark of the file whose hash was right
+  const fileOf = (id: string) => programPath(program, id);
+  const aboutOf = (id: string) => `versions/${id}/about.json`;
+  const seconds = () => Math.floor(clock.wall() / 1000);
+  let turn: Promise<unknown> = Promise.resolve();
+  /** One change at a time. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = turn.then(work, work);
+    turn = mine;
+    return mine;
+  };
+
+  const readAbout = async (id: string): Promise<Kept | undefined> => {
+    try {
+      const kept = JSON.parse(await textOf(files, aboutOf(id))) as Partial<Kept>;
+      if (typeof kept.sha256 !== 'string' || typeof kept.mark !== 'string') return undefined;
+      return {
+        version: String(kept.version),
+        sha256: kept.sha256,
+        sizeBytes: Number(kept.sizeBytes ?? 0),
+        url: String(kept.url ?? ''),
+        target: String(kept.target ?? ''),
+        mark: kept.mark,
+      };
+    } catch {
+      return undefined;
+    }
+  };
+
+  const remove = async (id: string): Promise<void> => {
+    sound.delete(id);
+    await files.unlink(fileOf(id)); // first: what has no program is no version
+    for (const name of await files.readdir(`versions/${id}`)) await files.unlink(`versions/${id}/${name}`);
+    await files.rmdir(`versions/${id}`);
+    await files.syncFolder('versions').catch(() => {});
+  };
+
+  /** Hashes a file unless it is the one whose hash was right; a damaged version is removed. */
+  const isSound = async (id: string, mustHash = false): Promise<boolean> => {
+    const entry = await files.stat(fileOf(id));
+    if (entry?.kind !== 'file') return false;
+    if (sound.get(id) === entry.mark) return true;
+    if (!mustHash && (await readAbout(id))?.mark === entry.mark) return true;
+    const want = (await textOf(files, `versions/${id}/sha256`)).trim();
+    const inspector = new Inspector();
+    for await (const chunk of chunksOf(files, fileOf(id))) inspector.update(chunk);
+    const got = inspector.finish().sha256;
+    if (got !== want) {
+      log.error('an installed version is damaged and is removed', { id, wantSha256: want, gotSha256: got });
+      await remove(id);
+      return false;
+    }
+    sound.set(id, entry.mark);
+    return true;
+  };
+
+  const linked = async (): Promise<string | null> => {
+    const id = await linkedId(files, program);
+    return id !== undefined && isId(id) && (await isSound(id)) ? id : null;
+  };
+
+  const trial = async (): Promise<Trial | undefined> => {
+    const found = await readTrial(files, program);
+    return found && (await linkedId(files, program)) === found.to ? found : undefined;
+  };
+
+  return {
+    async list() {
+      const found: Installed[] = [];
+      for (const id of await files.readdir('versions')) {
+        const entry = isId(id) ? await files.stat(fileOf(id)) : undefined;
+        if (entry?.kind !== 'file') continue;
+        found.push({ id, about: await readAbout(id), sizeBytes: entry.sizeBytes, since: entry.changedWall });
+      }
+      return found.toSorted((a, b) => a.since - b.since);
+    },
+    linked,
+    async previous() {
+      const id = (await textOf(files, statePath(program, 'previous'))).trim();
+      if (!isId(id) || id === (await linkedId(files, program))) return null;
+      return (await files.stat(fileOf(id)))?.kind === 'file' ? id : null;
+    },
+    trial,
+    bad: () => readBad(files, program),
+
+    stage: (part, about) =>
+      inTurn(async () => {
+        const id = idOf(about.version, about.sha256);
+        if (await isSound(id, true)) {
+          await files.unlink(part);
+          return id;
+        }
+        await makeFolder(files, `versions/${id}`);
+        const file = await files.openWrite(part, { mode: 0o755, append: true });
+        await file.sync();
+        await file.close();
+        const mark = (await files.stat(part))?.mark ?? '';
+        await replaceFile(files, `versions/${id}/sha256`, encoder.encode(`${about.sha256}\n`), { mode: 0o644 });
+        await replaceFile(files, aboutOf(id), encoder.encode(`${JSON.stringify({ ...about, mark })}\n`), {
+          mode: 0o644,
+        });
+        await files.rename(part, fileOf(id));
+        await files.syncFolder(`versions/${id}`);
+        await files.syncFolder('versions');
+        sound.set(id, mark); // it was hashed on its way to the disk
+        return id;
+      }),
+
+    activate: (to, { clearance, needs }) =>
+      inTurn(async () => {
+        const now = await linked();
+        if (now === to) return;
+        if (!(await isSound(to, true))) throw new PlatformError('DOWNLOAD_CORRUPT', { url: `versions/${to}` });
+        await makeFolder(files, 'bin');
+        await makeFolder(files, 'state');
+        const open = await trial();
+        const from = open ? open.from : now; // a version that has not proved itself is nothing to go back to
+        // Before the switch: no moment in which a new version could start untried.
+        if (from !== null && from !== to) {
+          await writeTrial(files, program, { from, to, starts: 0, clearance, since: seconds(), needs });
+        }
+        await point(files, program, to);
+        if (from === to) await endTrial(files, program);
+      }),
+
+    beginStart: () =>
+      inTurn(async () => {
+        const outcome = await gate(files, program, seconds());
+        let id = await linked();
+        if (id === null) {
+          // It was damaged and is removed: what else there is.
+          await gate(files, program, seconds());
+          id = await linked();
+        }
+        return { id, outcome };
+      }),
+
+    confirm: () =>
+      inTurn(async () => {
+        const open = await trial();
+        if (!open) return;
+        await writePrevious(files, program, open.from);
+        await endTrial(files, program);
+      }),
+
+    revert: (reason) =>
+      inTurn(async () => {
+        const open = await trial();
+        if (!open) return;
+        // First remembered, then switched: a cut in between repeats it.
+        await addBad(files, program, { id: open.to, clearance: open.clearance, since: seconds(), reason });
+        await point(files, program, open.from);
+        await endTrial(files, program);
+      }),
+
+    quarantine: (id, reason, clearance) =>
+      inTurn(async () => {
+        await makeFolder(files, 'state');
+        await addBad(files, program, { id, clearance, since: seconds(), reason });
+      }),
+
+    clearQuarantine: () =>
+      inTurn(async () => {
+        const isThere = (await readBad(files, program)).length > 0;
+        await files.unlink(statePath(program, 'bad'));
+        await files.syncFolder('state').catch(() => {});
+        return isThere;
+      }),
+
+    remove: (id) => inTurn(() => remove(id)),
+  };
+}

@@ -1,0 +1,51 @@
+import { readFile, replaceFile } from '../os/file-disk.ts';
+import type { FileSystem } from '../os/ports.ts';
+import { idOfTarget, linkPath, linkTarget, programPath, statePath, type Program } from './layout.ts';
+import { readBadLines, readTrialLine, trialLine, withBad, type Bad, type Trial } from './trial-file.ts';
+
+// The few steps that change which version is in use. Each leaves a whole version in use, whatever is lost after it.
+
+const encoder = new TextEncoder();
+
+export async function textOf(files: FileSystem, path: string): Promise<string> {
+  const bytes = await readFile(files, path).catch(() => undefined); // unreadable counts as not there
+  return new TextDecoder().decode(bytes ?? new Uint8Array());
+}
+
+/** Id that bin/ links to, whole or not. */
+export const linkedId = async (files: FileSystem, program: Program): Promise<string | undefined> =>
+  idOfTarget(program, await files.readlink(linkPath(program)));
+
+export const hasProgram = async (files: FileSystem, program: Program, id: string): Promise<boolean> =>
+  (await files.stat(programPath(program, id)))?.kind === 'file';
+
+export async function point(files: FileSystem, program: Program, id: string): Promise<void> {
+  const temporary = `${linkPath(program)}.tmp`;
+  await files.unlink(temporary);
+  await files.symlink(linkTarget(program, id), temporary);
+  await files.rename(temporary, linkPath(program));
+  await files.syncFolder('bin');
+}
+
+export const readTrial = async (files: FileSystem, program: Program): Promise<Trial | undefined> =>
+  readTrialLine(await textOf(files, statePath(program, 'trial')));
+
+export const writeTrial = (files: FileSystem, program: Program, trial: Trial): Promise<void> =>
+  replaceFile(files, statePath(program, 'trial'), encoder.encode(trialLine(trial)), { mode: 0o644 });
+
+export async function endTrial(files: FileSystem, program: Program): Promise<void> {
+  await files.unlink(statePath(program, 'trial'));
+  await files.syncFolder('state');
+}
+
+export const readBad = async (files: FileSystem, program: Program): Promise<Bad[]> =>
+  readBadLines(await textOf(files, statePath(program, 'bad')));
+
+export async function addBad(files: FileSystem, program: Program, bad: Bad): Promise<void> {
+  const path = statePath(program, 'bad');
+  await replaceFile(files, path, encoder.encode(withBad(await textOf(files, path), bad)), { mode: 0o644 });
+}
+
+export async function writePrevious(files: FileSystem, program: Program, id: string): Promise<void> {
+  await replaceFile(files, statePath(program, 'previous'), encoder.encode(`${id}\n`), { mode: 0o644 });
+}
