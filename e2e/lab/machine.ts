@@ -54,7 +54,8 @@ async function run(command: string, args: readonly string[]): Promise<Said> {
 /** @throws Error with what the program said */
 async function must(command: string, args: readonly string[]): Promise<string> {
   const { code, stdout, stderr } = await run(command, args);
-  if (code !== 0) throw new Error(`${path.basename(command)} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
+  if (code !== 0)
+    throw new Error(`${path.basename(command)} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   return stdout.trimEnd();
 }
 
@@ -139,7 +140,12 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
     push: async (folder, ...files) => void (await vm('push', folder, ...files)),
     kill: async () => void (await vm('kill')),
     cut: async (afterSeconds, keepSeed) =>
-      void (await vm('kill', '--after', afterSeconds.toFixed(2), ...(keepSeed === undefined ? [] : ['--keep', keepSeed]))),
+      void (await vm(
+        'kill',
+        '--after',
+        afterSeconds.toFixed(2),
+        ...(keepSeed === undefined ? [] : ['--keep', keepSeed]),
+      )),
     up: async () => void (await vm('up', ...port)),
     link: async (isIn) => void (await vm('link', isIn ? 'on' : 'off')),
     clock: async (to) => void (await vm('clock', to)),

@@ -72,7 +72,8 @@ export async function startSite(): Promise<Site> {
       const created = await fleet.createMachine({ organizationId: org_id, name });
       return { partId: created.machine?.partId ?? '', credentialsJson: created.credentialsJson };
     },
-    configure: async (partId, agent) => void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) })),
+    configure: async (partId, agent) =>
+      void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) })),
     async until(partId, what, seconds, isSo) {
       let last: Machine | undefined;
       try {
@@ -81,7 +82,11 @@ export async function startSite(): Promise<Site> {
           return isSo(last) ? last : undefined;
         });
       } catch (error) {
-        const text = JSON.stringify(last, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value), 1);
+        const text = JSON.stringify(
+          last,
+          (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value),
+          1,
+        );
         throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`);
       }
     },

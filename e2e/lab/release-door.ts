@@ -1,0 +1,90 @@
+// A management server reduced to what the installer asks for, that fails as a test wants it to.
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { checkout } from '../src/up-process.ts';
+import { serverName } from './machine.ts';
+
+export const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** What runs in place of an agent: it leaves its arguments, the variables that matter, and what it could read, in /run/ran. */
+const agent = `#!/bin/sh
+{ echo "arguments: $*"; echo "part: \${PLATFORM_PART_ID-} \${PLATFORM_API_KEY_ID-} \${PLATFORM_API_KEY-}"
+  echo "url: $PLATFORM_URL"; echo "proxy: \${http_proxy-}"; echo "stdin: $(wc -c)"; } > /run/ran
+`;
+
+export interface ReleaseDoor extends AsyncDisposable {
+  readonly port: number;
+  /** install.sh as this server would serve it. */
+  script(values?: { key?: string; url?: string }): string;
+  readonly agent: string;
+  readonly list: string;
+  readonly signature: Buffer;
+  /** Requests so far: method, path, range. */
+  readonly asked: string[];
+  /** Answers instead, when it says so by returning true. */
+  trouble: (request: IncomingMessage, response: ServerResponse) => boolean;
+}
+
+export async function releaseDoor(): Promise<ReleaseDoor> {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const key = String(publicKey.export({ type: 'spki', format: 'pem' })).trim();
+  const root = '{"signed":"the root of trust"}\n';
+  // Some padding, so that there is something to be cut.
+  const program = `${agent}exit 0\n${'#'.repeat(200_000)}\n`;
+  const list = [
+    '# targets 1, made 2030-01-01T00:00:00Z',
+    `${sha256(program)}  platform-agent/1.2.3/linux-amd64/platform-agent`,
+    `${sha256('another')}  platform-agent/1.2.2/linux-amd64/platform-agent`,
+    `${sha256('another')}  platform-server/1.2.3/linux-amd64/platform-server`,
+    `${sha256(root)}  tuf/4.root.json`,
+    '',
+  ].join('\n');
+  const signature = sign('sha256', Buffer.from(list), privateKey);
+  const files: Readonly<Record<string, string | Buffer>> = {
+    '/releases/SHA256SUMS': list,
+    '/releases/SHA256SUMS.sig': signature,
+    '/tuf/4.root.json': root,
+    '/releases/platform-agent/1.2.3/linux-amd64/platform-agent': program,
+    '/releases/platform-agent/1.2.2/linux-amd64/platform-agent': 'not another',
+    '/elsewhere/agent': program,
+  };
+  const template = readFileSync(path.join(checkout, 'apps', 'cloud', 'install', 'install.sh'), 'utf8');
+  const script = (values: { key?: string; url?: string } = {}): string =>
+    template
+      .replace('@PLATFORM_URL@', values.url ?? `http://${serverName}`)
+      .replace('@PLATFORM_RELEASE_KEY@', values.key ?? key)
+      .replace('@PLATFORM_CHANNELS@', 'stable 1.2.3\ndev 1.2.2')
+      .replace('@PLATFORM_ACTION@', 'install');
+  const server = createServer((request, response) => {
+    // A proxy is asked for whole addresses.
+    const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
+    door.asked.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
+    if (door.trouble(request, response)) return;
+    const body = pathname === '/install.sh' ? script() : files[pathname];
+    if (body === undefined) return void response.writeHead(404).end();
+    const bytes = Buffer.from(body);
+    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? Number.NaN);
+    if (from >= bytes.length) return void response.writeHead(416).end();
+    const part = Number.isNaN(from) ? bytes : bytes.subarray(from);
+    const range = Number.isNaN(from) ? {} : { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` };
+    response.writeHead(Number.isNaN(from) ? 200 : 206, { 'content-length': part.length, ...range }).end(part);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const door: ReleaseDoor = {
+    port: (server.address() as AddressInfo).port,
+    script,
+    agent: program,
+    list,
+    signature,
+    asked: [],
+    trouble: () => false,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return door;
+}
