@@ -57,7 +57,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
-  'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
+  'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
   'apps/cloud/src/rules': ['@platform/contract', '@platform/kit', '@bufbuild/protobuf'],
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
@@ -65,6 +65,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/cli/src': [
     '@platform/contract',
     '@platform/kit',
+    '@platform/releases',
     '@platform/sandbox',
     '@platform/client',
     '@platform/objects-10',
@@ -86,6 +87,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '@platform/contract',
     'e2e/src',
   ],
+  'packages/releases/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'packages/sandbox/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   trainers: [
     '@platform/contract/job',
@@ -97,7 +99,15 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '*',
   ],
   datasets: ['node:', '*'],
-  e2e: ['@platform/contract', '@platform/kit', '@platform/client', '@platform/objects-10', 'node:', '*'],
+  e2e: [
+    '@platform/contract',
+    '@platform/kit',
+    '@platform/releases',
+    '@platform/client',
+    '@platform/objects-10',
+    'node:',
+    '*',
+  ],
   tools: ['node:', '@platform/contract', 'packages/contract/src', '*'],
 };
 const isOurs = (to: string): boolean => to.startsWith('@platform/');

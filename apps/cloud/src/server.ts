@@ -30,6 +30,8 @@ import { openNotifications } from './store/notifications.ts';
 import { latestVersion } from './store/registry.ts';
 import { insertSignInLink } from './store/sessions.ts';
 import { steadyTime } from './steady-time.ts';
+import { openOnlineKey } from './tuf/online-key.ts';
+import { keepFresh } from './tuf/repository.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { rpcListener } from './wire/listener.ts';
 import { openPort } from './wire/mux.ts';
@@ -70,6 +72,7 @@ export async function startServer(
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   started.use(await lockData(dataFolder));
   const secrets = await openSecrets(dataFolder);
+  const releaseKey = await openOnlineKey(dataFolder);
   const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
   const broken = Promise.withResolvers<PlatformError>();
 
@@ -96,9 +99,10 @@ export async function startServer(
   const { done: flushed, ...present } = presence({ db, clock, log, stop: stop.signal });
   const steady = steadyTime(clock);
   const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
+  const fresh = keepFresh({ db, key: releaseKey, clock, log: log.child('releases') }, stop.signal);
   started.defer(async () => {
     stop.abort();
-    await Promise.all([followed, flushed, reaped]);
+    await Promise.all([followed, flushed, reaped, fresh]);
   });
 
   const known = identities(db, changes, clock);
@@ -116,6 +120,7 @@ export async function startServer(
     log,
     stop: stop.signal,
     secrets,
+    releaseKey,
     authenticator: authentication,
     presence: present,
     answers: agentAnswers(db, releases, changes),

@@ -7,6 +7,7 @@ import { machineConfigRoutes } from './machine-config.ts';
 import { packageDownloads, packageUploads } from './packages.ts';
 import { releaseFileRoutes } from './releases.ts';
 import { signInRoutes } from './sign-in.ts';
+import { tufRoutes } from './tuf.ts';
 import { webRoutes } from './web.ts';
 
 /** Everything that is no RPC; the web app takes what nobody else takes. */
@@ -15,6 +16,7 @@ export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: 
   ...signInRoutes(deps),
   ...machineConfigRoutes(deps),
   ...releaseFileRoutes(deps),
+  ...tufRoutes(deps),
   ...blobRoutes(deps, of.blobLimitBytes),
   packageDownloads(deps),
   packageUploads(deps),

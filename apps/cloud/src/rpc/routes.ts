@@ -1,5 +1,6 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import type { Clock, Log } from '@platform/kit';
+import type { SigningKey } from '@platform/releases/keys';
 import type { AgentAnswers } from '../agent-answers.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Secrets } from '../auth/secrets.ts';
@@ -33,6 +34,8 @@ export type Deps = {
   /** Ends held calls and streams when the server stops. */
   stop: AbortSignal;
   secrets: Secrets;
+  /** Signs snapshot and timestamp of the releases. */
+  releaseKey: SigningKey;
   authenticator: Authenticator;
   presence: Presence;
   answers: AgentAnswers;

@@ -10,14 +10,23 @@ export type ReleaseRow = {
   sha256: Buffer;
   sizeBytes: number;
   publishedOn: number;
+  /** Path among the signed targets; null: no release key signed it, and machines refuse it. */
+  target: string | null;
+  /** Offered to no machine any more. */
+  revokedOn: number | null;
 };
+/** What is known of a release when it is published. */
+export type NewRelease = Omit<ReleaseRow, 'publishedOn' | 'target' | 'revokedOn'>;
 export type ReleaseWithChannels = ReleaseRow & { channels: string[] };
 
-/** @param name - empty: of all programs. Newest first. */
-export async function listReleases(db: Database, name: string): Promise<ReleaseWithChannels[]> {
-  const releases = db
-    .selectFrom('release')
-    .selectAll()
+/** @param name - empty: of all programs. Newest first; revoked ones only when asked for. */
+export async function listReleases(
+  db: Database,
+  name: string,
+  { isRevokedToo = false }: { isRevokedToo?: boolean } = {},
+): Promise<ReleaseWithChannels[]> {
+  const all = db.selectFrom('release').selectAll();
+  const releases = (isRevokedToo ? all : all.where('revokedOn', 'is', null))
     .orderBy('publishedOn', 'desc')
     .orderBy('name')
     .orderBy('version')
@@ -42,10 +51,11 @@ export const findRelease = (
     .where('name', '=', name)
     .where('version', '=', version)
     .where('platform', '=', platform)
+    .where('revokedOn', 'is', null)
     .executeTakeFirst();
 
 /** Repeating it with the same bytes changes nothing. @throws PlatformError RELEASE_EXISTS */
-export async function insertRelease(db: Database, release: Omit<ReleaseRow, 'publishedOn'>): Promise<void> {
+export async function insertRelease(db: Database, release: NewRelease): Promise<void> {
   await db
     .insertInto('release')
     .values(release)
@@ -77,3 +87,71 @@ export const listChannels = (db: Database): Promise<{ name: string; channel: str
 
 export const findChannel = async (db: Database, name: string, channel: string): Promise<string | undefined> =>
   (await listChannels(db)).find((at) => at.name === name && at.channel === channel)?.version;
+
+/**
+ * Notes which releases the signed targets list, with the very bytes.
+ *
+ * @returns names of the programs whose releases changed.
+ */
+export async function setTargets(
+  db: Database,
+  targets: readonly (Pick<ReleaseRow, 'name' | 'version' | 'platform'> & { path: string; sha256: string })[],
+): Promise<string[]> {
+  const paths = new Map(targets.map((one) => [`${one.name} ${one.version} ${one.platform} ${one.sha256}`, one.path]));
+  const changed = new Set<string>();
+  for (const { name, version, platform, sha256, target } of await listReleases(db, '', { isRevokedToo: true })) {
+    const path = paths.get(`${name} ${version} ${platform} ${sha256.toString('hex')}`) ?? null;
+    if (path === target) continue;
+    await db
+      .updateTable('release')
+      .set({ target: path })
+      .where('name', '=', name)
+      .where('version', '=', version)
+      .where('platform', '=', platform)
+      .execute();
+    changed.add(name);
+  }
+  for (const name of changed) await recordChange(db, 'release', name);
+  return [...changed];
+}
+
+/** @throws PlatformError RELEASE_NOT_FOUND, RELEASE_IN_USE */
+export async function revokeRelease(db: Database, name: string, version: string): Promise<void> {
+  const channel = (await listChannels(db)).find((at) => at.name === name && at.version === version)?.channel;
+  if (channel !== undefined) throw new PlatformError('RELEASE_IN_USE', { name, version, channel });
+  const { numUpdatedRows } = await db
+    .updateTable('release')
+    .set({ revokedOn: sql<number>`coalesce(revoked_on, now())` })
+    .where('name', '=', name)
+    .where('version', '=', version)
+    .executeTakeFirst();
+  if (numUpdatedRows === 0n) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
+  await recordChange(db, 'release', name);
+}
+
+export type PatchRow = { fromSha256: Buffer; toSha256: Buffer; sha256: Buffer; sizeBytes: number };
+export type Delta = { fromSha256: Buffer; sha256: Buffer; sizeBytes: number; path: string };
+
+/** Where a patch is downloaded, below the address of this server. */
+export const deltaPath = (sha256: Buffer): string => `/releases/deltas/${sha256.toString('hex')}`;
+
+export const listPatches = (db: Database): Promise<PatchRow[]> =>
+  db.selectFrom('releasePatch').selectAll().orderBy('sizeBytes').execute();
+
+/** Patches that lead to a file, smallest first. */
+export const listDeltas = async (db: Database, to: Buffer): Promise<Delta[]> =>
+  (await db.selectFrom('releasePatch').selectAll().where('toSha256', '=', to).orderBy('sizeBytes').execute()).map(
+    ({ fromSha256, sha256, sizeBytes }) => ({ fromSha256, sha256, sizeBytes, path: deltaPath(sha256) }),
+  );
+
+export const findPatch = (db: Database, sha256: Buffer): Promise<PatchRow | undefined> =>
+  db.selectFrom('releasePatch').selectAll().where('sha256', '=', sha256).executeTakeFirst();
+
+export async function insertPatch(db: Database, patch: PatchRow): Promise<void> {
+  const { sha256, sizeBytes } = patch;
+  await db
+    .insertInto('releasePatch')
+    .values(patch)
+    .onConflict((conflict) => conflict.columns(['fromSha256', 'toSha256']).doUpdateSet({ sha256, sizeBytes }))
+    .execute();
+}

@@ -90,7 +90,17 @@ type Release = {
   sha256: Buffer;
   sizeBytes: number;
   publishedOn: Generated<Time>;
+  target: string | null;
+  revokedOn: Time | null;
 };
+type ReleasePatch = { fromSha256: Buffer; toSha256: Buffer; sha256: Buffer; sizeBytes: number };
+type ReleaseDocument = {
+  role: 'root' | 'targets' | 'snapshot' | 'timestamp';
+  version: number;
+  bytes: Buffer;
+  madeOn: Generated<Time>;
+};
+type InstallerSignature = { targetsVersion: number; signature: Buffer };
 type ReleaseChannel = { name: string; channel: string; version: string };
 type Blob = { orgId: string; sha256: string; sizeBytes: number; createdOn: Generated<Time> };
 type Audit = {
@@ -122,6 +132,9 @@ type FoundationTables = {
   partLog: PartLog;
   release: Release;
   releaseChannel: ReleaseChannel;
+  releasePatch: ReleasePatch;
+  releaseDocument: ReleaseDocument;
+  installerSignature: InstallerSignature;
   blob: Blob;
   audit: Audit;
   change: Change;

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file platform/release/v1/release.proto.
  */
 export const file_platform_release_v1_release: GenFile = /*@__PURE__*/
-  fileDesc("CiFwbGF0Zm9ybS9yZWxlYXNlL3YxL3JlbGVhc2UucHJvdG8SE3BsYXRmb3JtLnJlbGVhc2UudjEirwEKB1JlbGVhc2USDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEgsKA3VybBgGIAEoCRIwCgxwdWJsaXNoZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNoYW5uZWxzGAggAygJIn4KFVB1Ymxpc2hSZWxlYXNlUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkSEAoIcGxhdGZvcm0YAyABKAkSDgoGc2hhMjU2GAQgASgMEhIKCnNpemVfYnl0ZXMYBSABKAQSEAoIY2hhbm5lbHMYBiADKAkiRwoWUHVibGlzaFJlbGVhc2VSZXNwb25zZRItCgdyZWxlYXNlGAEgASgLMhwucGxhdGZvcm0ucmVsZWFzZS52MS5SZWxlYXNlIiMKE0xpc3RSZWxlYXNlc1JlcXVlc3QSDAoEbmFtZRgBIAEoCSJGChRMaXN0UmVsZWFzZXNSZXNwb25zZRIuCghyZWxlYXNlcxgBIAMoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSJDChFTZXRDaGFubmVsUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB2NoYW5uZWwYAiABKAkSDwoHdmVyc2lvbhgDIAEoCSIUChJTZXRDaGFubmVsUmVzcG9uc2UyvwIKDlJlbGVhc2VTZXJ2aWNlEmkKDlB1Ymxpc2hSZWxlYXNlEioucGxhdGZvcm0ucmVsZWFzZS52MS5QdWJsaXNoUmVsZWFzZVJlcXVlc3QaKy5wbGF0Zm9ybS5yZWxlYXNlLnYxLlB1Ymxpc2hSZWxlYXNlUmVzcG9uc2USYwoMTGlzdFJlbGVhc2VzEigucGxhdGZvcm0ucmVsZWFzZS52MS5MaXN0UmVsZWFzZXNSZXF1ZXN0GikucGxhdGZvcm0ucmVsZWFzZS52MS5MaXN0UmVsZWFzZXNSZXNwb25zZRJdCgpTZXRDaGFubmVsEiYucGxhdGZvcm0ucmVsZWFzZS52MS5TZXRDaGFubmVsUmVxdWVzdBonLnBsYXRmb3JtLnJlbGVhc2UudjEuU2V0Q2hhbm5lbFJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiFwbGF0Zm9ybS9yZWxlYXNlL3YxL3JlbGVhc2UucHJvdG8SE3BsYXRmb3JtLnJlbGVhc2UudjEi7wEKB1JlbGVhc2USDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEgsKA3VybBgGIAEoCRIwCgxwdWJsaXNoZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGNoYW5uZWxzGAggAygJEg4KBnRhcmdldBgJIAEoCRIuCgpyZXZva2VkX29uGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ+ChVQdWJsaXNoUmVsZWFzZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhAKCHBsYXRmb3JtGAMgASgJEg4KBnNoYTI1NhgEIAEoDBISCgpzaXplX2J5dGVzGAUgASgEEhAKCGNoYW5uZWxzGAYgAygJIkcKFlB1Ymxpc2hSZWxlYXNlUmVzcG9uc2USLQoHcmVsZWFzZRgBIAEoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSIjChNMaXN0UmVsZWFzZXNSZXF1ZXN0EgwKBG5hbWUYASABKAkiRgoUTGlzdFJlbGVhc2VzUmVzcG9uc2USLgoIcmVsZWFzZXMYASADKAsyHC5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJlbGVhc2UiQwoRU2V0Q2hhbm5lbFJlcXVlc3QSDAoEbmFtZRgBIAEoCRIPCgdjaGFubmVsGAIgASgJEg8KB3ZlcnNpb24YAyABKAkiFAoSU2V0Q2hhbm5lbFJlc3BvbnNlIhQKEkdldE1ldGFkYXRhUmVxdWVzdCJIChNHZXRNZXRhZGF0YVJlc3BvbnNlEgwKBHJvb3QYASABKAwSDwoHdGFyZ2V0cxgCIAEoDBISCgpvbmxpbmVfa2V5GAMgASgJIlMKBVBhdGNoEhMKC2Zyb21fc2hhMjU2GAEgASgMEhEKCXRvX3NoYTI1NhgCIAEoDBIOCgZzaGEyNTYYAyABKAwSEgoKc2l6ZV9ieXRlcxgEIAEoBCK+AQoVU3VibWl0TWV0YWRhdGFSZXF1ZXN0EgwKBHJvb3QYASABKAwSDwoHdGFyZ2V0cxgCIAEoDBIbChNpbnN0YWxsZXJfc2lnbmF0dXJlGAMgASgMEjwKCHJlbGVhc2VzGAQgAygLMioucGxhdGZvcm0ucmVsZWFzZS52MS5QdWJsaXNoUmVsZWFzZVJlcXVlc3QSKwoHcGF0Y2hlcxgFIAMoCzIaLnBsYXRmb3JtLnJlbGVhc2UudjEuUGF0Y2giSAoWU3VibWl0TWV0YWRhdGFSZXNwb25zZRIuCghyZWxlYXNlcxgBIAMoCzIcLnBsYXRmb3JtLnJlbGVhc2UudjEuUmVsZWFzZSI1ChRSZXZva2VSZWxlYXNlUmVxdWVzdBIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkiFwoVUmV2b2tlUmVsZWFzZVJlc3BvbnNlMvQECg5SZWxlYXNlU2VydmljZRJpCg5QdWJsaXNoUmVsZWFzZRIqLnBsYXRmb3JtLnJlbGVhc2UudjEuUHVibGlzaFJlbGVhc2VSZXF1ZXN0GisucGxhdGZvcm0ucmVsZWFzZS52MS5QdWJsaXNoUmVsZWFzZVJlc3BvbnNlEmMKDExpc3RSZWxlYXNlcxIoLnBsYXRmb3JtLnJlbGVhc2UudjEuTGlzdFJlbGVhc2VzUmVxdWVzdBopLnBsYXRmb3JtLnJlbGVhc2UudjEuTGlzdFJlbGVhc2VzUmVzcG9uc2USXQoKU2V0Q2hhbm5lbBImLnBsYXRmb3JtLnJlbGVhc2UudjEuU2V0Q2hhbm5lbFJlcXVlc3QaJy5wbGF0Zm9ybS5yZWxlYXNlLnYxLlNldENoYW5uZWxSZXNwb25zZRJgCgtHZXRNZXRhZGF0YRInLnBsYXRmb3JtLnJlbGVhc2UudjEuR2V0TWV0YWRhdGFSZXF1ZXN0GigucGxhdGZvcm0ucmVsZWFzZS52MS5HZXRNZXRhZGF0YVJlc3BvbnNlEmkKDlN1Ym1pdE1ldGFkYXRhEioucGxhdGZvcm0ucmVsZWFzZS52MS5TdWJtaXRNZXRhZGF0YVJlcXVlc3QaKy5wbGF0Zm9ybS5yZWxlYXNlLnYxLlN1Ym1pdE1ldGFkYXRhUmVzcG9uc2USZgoNUmV2b2tlUmVsZWFzZRIpLnBsYXRmb3JtLnJlbGVhc2UudjEuUmV2b2tlUmVsZWFzZVJlcXVlc3QaKi5wbGF0Zm9ybS5yZWxlYXNlLnYxLlJldm9rZVJlbGVhc2VSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message platform.release.v1.Release
@@ -67,6 +67,20 @@ export type Release = Message<"platform.release.v1.Release"> & {
    * @generated from field: repeated string channels = 8;
    */
   channels: string[];
+
+  /**
+   * Path among the signed targets; empty: no release key signed it, and machines refuse it.
+   *
+   * @generated from field: string target = 9;
+   */
+  target: string;
+
+  /**
+   * Set once it is offered to no machine any more.
+   *
+   * @generated from field: google.protobuf.Timestamp revoked_on = 10;
+   */
+  revokedOn?: Timestamp | undefined;
 };
 
 /**
@@ -212,11 +226,191 @@ export const SetChannelResponseSchema: GenMessage<SetChannelResponse> = /*@__PUR
   messageDesc(file_platform_release_v1_release, 6);
 
 /**
+ * @generated from message platform.release.v1.GetMetadataRequest
+ */
+export type GetMetadataRequest = Message<"platform.release.v1.GetMetadataRequest"> & {
+};
+
+/**
+ * Describes the message platform.release.v1.GetMetadataRequest.
+ * Use `create(GetMetadataRequestSchema)` to create a new message.
+ */
+export const GetMetadataRequestSchema: GenMessage<GetMetadataRequest> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 7);
+
+/**
+ * @generated from message platform.release.v1.GetMetadataResponse
+ */
+export type GetMetadataResponse = Message<"platform.release.v1.GetMetadataResponse"> & {
+  /**
+   * The newest root document (TUF, JSON); empty: none was ever submitted.
+   *
+   * @generated from field: bytes root = 1;
+   */
+  root: Uint8Array;
+
+  /**
+   * The newest targets document; empty: none yet.
+   *
+   * @generated from field: bytes targets = 2;
+   */
+  targets: Uint8Array;
+
+  /**
+   * JSON of the public key with which this server signs snapshot and timestamp.
+   *
+   * @generated from field: string online_key = 3;
+   */
+  onlineKey: string;
+};
+
+/**
+ * Describes the message platform.release.v1.GetMetadataResponse.
+ * Use `create(GetMetadataResponseSchema)` to create a new message.
+ */
+export const GetMetadataResponseSchema: GenMessage<GetMetadataResponse> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 8);
+
+/**
+ * A VCDIFF patch that was uploaded with PUT /blobs/<sha256>.
+ *
+ * @generated from message platform.release.v1.Patch
+ */
+export type Patch = Message<"platform.release.v1.Patch"> & {
+  /**
+   * 32 bytes each, of the file before, of the file after, and of the patch.
+   *
+   * @generated from field: bytes from_sha256 = 1;
+   */
+  fromSha256: Uint8Array;
+
+  /**
+   * @generated from field: bytes to_sha256 = 2;
+   */
+  toSha256: Uint8Array;
+
+  /**
+   * @generated from field: bytes sha256 = 3;
+   */
+  sha256: Uint8Array;
+
+  /**
+   * @generated from field: uint64 size_bytes = 4;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * Describes the message platform.release.v1.Patch.
+ * Use `create(PatchSchema)` to create a new message.
+ */
+export const PatchSchema: GenMessage<Patch> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 9);
+
+/**
+ * @generated from message platform.release.v1.SubmitMetadataRequest
+ */
+export type SubmitMetadataRequest = Message<"platform.release.v1.SubmitMetadataRequest"> & {
+  /**
+   * The next root document; empty: it stays.
+   *
+   * @generated from field: bytes root = 1;
+   */
+  root: Uint8Array;
+
+  /**
+   * The next targets document; empty: it stays.
+   *
+   * @generated from field: bytes targets = 2;
+   */
+  targets: Uint8Array;
+
+  /**
+   * Of SHA256SUMS, as made of these targets: ECDSA P-256, DER. Wanted with targets.
+   *
+   * @generated from field: bytes installer_signature = 3;
+   */
+  installerSignature: Uint8Array;
+
+  /**
+   * All must be among the targets.
+   *
+   * @generated from field: repeated platform.release.v1.PublishReleaseRequest releases = 4;
+   */
+  releases: PublishReleaseRequest[];
+
+  /**
+   * @generated from field: repeated platform.release.v1.Patch patches = 5;
+   */
+  patches: Patch[];
+};
+
+/**
+ * Describes the message platform.release.v1.SubmitMetadataRequest.
+ * Use `create(SubmitMetadataRequestSchema)` to create a new message.
+ */
+export const SubmitMetadataRequestSchema: GenMessage<SubmitMetadataRequest> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 10);
+
+/**
+ * @generated from message platform.release.v1.SubmitMetadataResponse
+ */
+export type SubmitMetadataResponse = Message<"platform.release.v1.SubmitMetadataResponse"> & {
+  /**
+   * @generated from field: repeated platform.release.v1.Release releases = 1;
+   */
+  releases: Release[];
+};
+
+/**
+ * Describes the message platform.release.v1.SubmitMetadataResponse.
+ * Use `create(SubmitMetadataResponseSchema)` to create a new message.
+ */
+export const SubmitMetadataResponseSchema: GenMessage<SubmitMetadataResponse> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 11);
+
+/**
+ * @generated from message platform.release.v1.RevokeReleaseRequest
+ */
+export type RevokeReleaseRequest = Message<"platform.release.v1.RevokeReleaseRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string version = 2;
+   */
+  version: string;
+};
+
+/**
+ * Describes the message platform.release.v1.RevokeReleaseRequest.
+ * Use `create(RevokeReleaseRequestSchema)` to create a new message.
+ */
+export const RevokeReleaseRequestSchema: GenMessage<RevokeReleaseRequest> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 12);
+
+/**
+ * @generated from message platform.release.v1.RevokeReleaseResponse
+ */
+export type RevokeReleaseResponse = Message<"platform.release.v1.RevokeReleaseResponse"> & {
+};
+
+/**
+ * Describes the message platform.release.v1.RevokeReleaseResponse.
+ * Use `create(RevokeReleaseResponseSchema)` to create a new message.
+ */
+export const RevokeReleaseResponseSchema: GenMessage<RevokeReleaseResponse> = /*@__PURE__*/
+  messageDesc(file_platform_release_v1_release, 13);
+
+/**
  * @generated from service platform.release.v1.ReleaseService
  */
 export const ReleaseService: GenService<{
   /**
-   * Publishes a file that was uploaded with PUT /blobs/<sha256>. The same version with other bytes: RELEASE_EXISTS. Installation owners only.
+   * Publishes a file that was uploaded with PUT /blobs/<sha256>. The same version with other bytes: RELEASE_EXISTS.
+   * Once a root document is there, only what the signed targets list: RELEASE_UNSIGNED. Installation owners only.
    *
    * @generated from rpc platform.release.v1.ReleaseService.PublishRelease
    */
@@ -242,6 +436,38 @@ export const ReleaseService: GenService<{
     methodKind: "unary";
     input: typeof SetChannelRequestSchema;
     output: typeof SetChannelResponseSchema;
+  },
+  /**
+   * What a publisher signs next to.
+   *
+   * @generated from rpc platform.release.v1.ReleaseService.GetMetadata
+   */
+  getMetadata: {
+    methodKind: "unary";
+    input: typeof GetMetadataRequestSchema;
+    output: typeof GetMetadataResponseSchema;
+  },
+  /**
+   * Takes over signed documents together with the releases and patches that they list, all or nothing. What an agent would
+   * refuse is refused: METADATA_REFUSED. Installation owners only.
+   *
+   * @generated from rpc platform.release.v1.ReleaseService.SubmitMetadata
+   */
+  submitMetadata: {
+    methodKind: "unary";
+    input: typeof SubmitMetadataRequestSchema;
+    output: typeof SubmitMetadataResponseSchema;
+  },
+  /**
+   * The releases of a version are offered to no machine any more; the signed targets must not list them any more.
+   * RELEASE_IN_USE while a channel points to it. Installation owners only.
+   *
+   * @generated from rpc platform.release.v1.ReleaseService.RevokeRelease
+   */
+  revokeRelease: {
+    methodKind: "unary";
+    input: typeof RevokeReleaseRequestSchema;
+    output: typeof RevokeReleaseResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_platform_release_v1_release, 0);

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import test from 'node:test';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { readRoot, readSnapshot, readTargets, readTimestamp } from '@platform/releases/documents';
+import { makeKeyFolder, readKeyFolders, type KeyRing } from '@platform/releases/key-folder';
+import type { PublicKey } from '@platform/releases/keys';
+import { firstRoot, nextRoot, nextTargets, patchTarget, programTarget } from '@platform/releases/publication';
+import type { ProgramWords, Target } from '@platform/releases/targets';
+import { tempFolder } from '@platform/kit/testing';
+import { failure } from './failure.ts';
+import { testServer, type TestServer } from './server.ts';
+
+const hashOf = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+async function put(on: TestServer, text: string): Promise<{ bytes: Buffer; sha256: Buffer; sizeBytes: number }> {
+  const bytes = Buffer.from(text);
+  const answer = await fetch(`${on.url}/blobs/${hex(hashOf(bytes))}`, {
+    method: 'PUT',
+    body: bytes,
+    headers: { authorization: `Bearer ${await on.token(on.owner)}` },
+  });
+  assert.ok(answer.ok);
+  return { bytes, sha256: hashOf(bytes), sizeBytes: bytes.length };
+}
+
+async function newKeys(rootKeys = 3): Promise<KeyRing> {
+  await using folder = await tempFolder();
+  await makeKeyFolder(folder.path, rootKeys);
+  return await readKeyFolders([folder.path]);
+}
+
+const words = (version: string): ProgramWords => ({ name: 'platform-server', version, platform: 'linux/amd64' });
+
+test('signed releases: root, publication with a patch, documents as served, rotation, revocation', async () => {
+  await using on = await testServer();
+  const releases = await on.client(ReleaseService);
+  const keys = await newKeys();
+  const now = Date.now;
+  const current = async () => {
+    const { root, targets, onlineKey } = await releases.getMetadata({});
+    return { root, targets, onlineKey: JSON.parse(onlineKey) as PublicKey };
+  };
+  assert.deepEqual([(await current()).root.length, (await fetch(`${on.url}/tuf/timestamp.json`)).status], [0, 404]);
+  assert.equal((await fetch(`${on.url}/releases/SHA256SUMS`)).status, 404);
+
+  const one = await put(on, 'one');
+  const publish = async (
+    version: string,
+    file: typeof one,
+    { root, more = [] }: { root?: Buffer; more?: readonly Target[] } = {},
+  ) => {
+    const at = await current();
+    const target = programTarget(words(version), { sizeBytes: file.sizeBytes, sha256: hex(file.sha256) });
+    const signed = nextTargets({ root: root ?? at.root, targets: at.targets }, keys, now(), {
+      add: [target, ...more],
+    });
+    const { sha256, sizeBytes } = file;
+    return {
+      ...(root && { root }),
+      ...signed,
+      releases: [{ ...words(version), sha256, sizeBytes: BigInt(sizeBytes), channels: ['dev'] }],
+    };
+  };
+  const root = firstRoot(keys, 2, (await current()).onlineKey, now());
+  assert.equal(
+    await failure(releases.submitMetadata({ ...(await publish('1.0.0', one, { root })), root: new Uint8Array() })),
+    'FailedPrecondition METADATA_REFUSED',
+  );
+  const { releases: first } = await releases.submitMetadata(await publish('1.0.0', one, { root }));
+  assert.deepEqual(
+    first.map(({ version, target, channels }) => [version, target, channels]),
+    [['1.0.0', 'platform-server/1.0.0/linux-amd64', ['dev']]],
+  );
+
+  // What agents fetch hangs together.
+  const got = async (path: string) => Buffer.from(await (await fetch(`${on.url}${path}`)).arrayBuffer());
+  assert.deepEqual(await got('/tuf/1.root.json'), root);
+  const timestamp = readTimestamp(await got('/tuf/timestamp.json')).signed;
+  const snapshot = await got(`/tuf/${timestamp.snapshotMeta.version}.snapshot.json`);
+  timestamp.snapshotMeta.verify(snapshot);
+  const meta = readSnapshot(snapshot).signed.meta['targets.json'];
+  const targets = await got(`/tuf/${meta?.version}.targets.json`);
+  meta?.verify(targets);
+  readRoot(root).verifyDelegate('targets', readTargets(targets));
+  const kept = await fetch(`${on.url}/tuf/timestamp.json`);
+  const again = await fetch(`${on.url}/tuf/timestamp.json`, {
+    headers: { 'if-none-match': kept.headers.get('etag') ?? '' },
+  });
+  assert.deepEqual([again.status, (await fetch(`${on.url}/tuf/2.root.json`)).status], [304, 404]);
+
+  const sums = await got('/releases/SHA256SUMS');
+  assert.match(
+    sums.toString(),
+    new RegExp(`^${hex(one.sha256)}  platform-server/1.0.0/linux-amd64/platform-server$`, 'm'),
+  );
+  const installer = createPublicKey(keys.installer[0]?.publicPem ?? '');
+  assert.ok(verify('sha256', sums, installer, await got('/releases/SHA256SUMS.sig')));
+
+  // A second version, with a patch that leads to it.
+  const two = await put(on, 'two');
+  const patch = await put(on, 'patch');
+  const between = { from_sha256: hex(one.sha256), to_sha256: hex(two.sha256) };
+  const more = [patchTarget(between, { sizeBytes: patch.sizeBytes, sha256: hex(patch.sha256) })];
+  await releases.submitMetadata({
+    ...(await publish('1.1.0', two, { more })),
+    patches: [
+      { fromSha256: one.sha256, toSha256: two.sha256, sha256: patch.sha256, sizeBytes: BigInt(patch.sizeBytes) },
+    ],
+  });
+  assert.deepEqual(await got(`/releases/deltas/${hex(patch.sha256)}`), patch.bytes);
+
+  // Refused as a whole: other bytes, a version missed, a file that the targets do not list, nobody's signature.
+  const stranger = await newKeys();
+  const good = await publish('1.2.0', one);
+  const swapped = await publish('1.2.0', two);
+  const strange = nextTargets(
+    { root: firstRoot(stranger, 2, (await current()).onlineKey, now()), targets: (await current()).targets },
+    stranger,
+    now(),
+  );
+  const refused: [string, object][] = [
+    ['another file', { ...good, releases: swapped.releases }],
+    ['an older list', { ...good, targets: Buffer.from(targets) }],
+    ['a signature of nobody', { ...good, ...strange }],
+    ['SHA256SUMS not signed', { ...good, installerSignature: Buffer.from('no') }],
+    ['a root signed by one of two', { root: nextRootBy(root, keys, 1) }],
+  ];
+  for (const [name, request] of refused) {
+    assert.equal(await failure(releases.submitMetadata(request)), 'FailedPrecondition METADATA_REFUSED', name);
+  }
+  assert.equal(
+    await failure(releases.publishRelease({ ...words('9.0.0'), sha256: one.sha256, sizeBytes: 3n })),
+    'FailedPrecondition RELEASE_UNSIGNED',
+  );
+  assert.deepEqual((await releases.listReleases({ name: '' })).releases.map(({ version }) => version).toSorted(), [
+    '1.0.0',
+    '1.1.0',
+  ]);
+  const asRunner = await on.client(ReleaseService, on.runner);
+  assert.equal(await failure(asRunner.submitMetadata(good)), 'PermissionDenied PERMISSION_DENIED');
+
+  // The next root is taken from the keys of the root before it.
+  const next = nextRoot(root, keys, now(), (roles) => roles);
+  await releases.submitMetadata({ root: next });
+  assert.deepEqual(await got('/tuf/2.root.json'), next);
+
+  // Withdrawn: not while a channel points to it, not while it is listed; then it is gone for machines.
+  const old = { name: 'platform-server', version: '1.0.0' };
+  assert.equal(
+    await failure(releases.revokeRelease({ ...old, version: '1.1.0' })),
+    'FailedPrecondition RELEASE_IN_USE',
+  );
+  assert.equal(await failure(releases.revokeRelease(old)), 'FailedPrecondition METADATA_REFUSED');
+  await releases.submitMetadata(
+    nextTargets(await current(), keys, now(), { isRemoved: ({ path }) => path.startsWith('platform-server/1.0.0/') }),
+  );
+  await releases.revokeRelease(old);
+  assert.equal((await fetch(first[0]?.url ?? '')).status, 404);
+});
+
+/** Signed by the first `count` root keys alone. */
+function nextRootBy(root: Uint8Array, keys: KeyRing, count: number): Buffer {
+  const document = readRoot(nextRoot(root, keys, Date.now(), (roles) => roles));
+  const kept = new Set(keys.root.slice(0, count).map((key) => key.id));
+  for (const id of Object.keys(document.signatures)) if (!kept.has(id)) delete document.signatures[id];
+  return Buffer.from(JSON.stringify(document.toJSON()));
+}

@@ -1,0 +1,100 @@
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { type KeyKind, makeKey, readKey, type SigningKey } from './keys.ts';
+
+// A folder of private keys, one PKCS#8 PEM file of mode 0600 each:
+//   root-<n>.pem     ed25519, sign root documents; keep them apart and offline
+//   targets.pem      ed25519, signs the list of released files at each publish
+//   installer.pem    P-256, signs SHA256SUMS for the shell installer at each publish
+
+/** Keys by what their files are named for. A key of a file with another name can sign, but is never chosen by itself. */
+export interface KeyRing {
+  readonly root: readonly SigningKey[];
+  readonly targets: readonly SigningKey[];
+  readonly installer: readonly SigningKey[];
+  /** For messages. */
+  readonly folders: readonly string[];
+}
+
+type Purpose = 'root' | 'targets' | 'installer';
+const kindOf: Readonly<Record<Purpose, KeyKind>> = { root: 'ed25519', targets: 'ed25519', installer: 'p256' };
+
+/**
+ * Makes new keys; a file that is there already is never replaced.
+ *
+ * @param rootKeys - how many keys for root documents.
+ * @returns the files made.
+ */
+export async function makeKeyFolder(folder: string, rootKeys: number, passphrase?: string): Promise<string[]> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const names = [...Array.from({ length: rootKeys }, (_, i) => `root-${i + 1}.pem`), 'targets.pem', 'installer.pem'];
+  const made: string[] = [];
+  for (const name of names) if (await makeKeyFile(path.join(folder, name), passphrase)) made.push(name);
+  return made;
+}
+
+const purposeOf = (name: string): Purpose | undefined => {
+  const found = /^(root|targets|installer)(-[\w.]+)?\.pem$/.exec(name)?.[1];
+  return found as Purpose | undefined;
+};
+
+/** @returns false: the file was there already. */
+export async function makeKeyFile(file: string, passphrase?: string): Promise<boolean> {
+  const purpose = purposeOf(path.basename(file));
+  if (!purpose) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'key file',
+      value: path.basename(file),
+      limit: 'root-<name>.pem, targets.pem or installer.pem',
+    });
+  }
+  try {
+    await writeFile(file, makeKey(kindOf[purpose], passphrase), { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+    throw error;
+  }
+  await chmod(file, 0o600); // not widened by a mask of the folder
+  return true;
+}
+
+/**
+ * All keys of some folders; a folder that is not there holds none.
+ *
+ * @throws PlatformError SIGNING_KEY_UNREADABLE
+ */
+export async function readKeyFolders(folders: readonly string[], passphrase?: string): Promise<KeyRing> {
+  const keys = {
+    root: new Map<string, SigningKey>(),
+    targets: new Map<string, SigningKey>(),
+    installer: new Map<string, SigningKey>(),
+  };
+  for (const folder of folders) {
+    for (const name of await namesOf(folder)) {
+      const purpose = purposeOf(name);
+      if (!purpose) continue;
+      const key = readKey(await readFile(path.join(folder, name), 'utf8'), path.join(folder, name), passphrase);
+      if ((key.publicKey.keytype === 'ed25519') !== (kindOf[purpose] === 'ed25519')) {
+        const problem = `${purpose} keys are of the kind ${kindOf[purpose]}`;
+        throw new PlatformError('SIGNING_KEY_UNREADABLE', { name: path.join(folder, name), problem });
+      }
+      keys[purpose].set(key.id, key);
+    }
+  }
+  return {
+    root: [...keys.root.values()],
+    targets: [...keys.targets.values()],
+    installer: [...keys.installer.values()],
+    folders,
+  };
+}
+
+async function namesOf(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).toSorted();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}

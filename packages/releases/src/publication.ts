@@ -1,0 +1,105 @@
+import { PlatformError } from '@platform/contract/errors';
+import { readRoot, readTargets, rolesOf, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
+import { installerList } from './installer-list.ts';
+import type { KeyRing } from './key-folder.ts';
+import { keyId, type PublicKey, type SigningKey } from './keys.ts';
+import { patchPath, programPath, type PatchWords, type ProgramWords, type Target } from './targets.ts';
+
+// What a publisher signs. All of it is made from the documents that the server serves now, and sent back as one submission.
+
+/** What the server serves now; empty bytes: nothing yet. */
+export interface Current {
+  readonly root: Uint8Array;
+  readonly targets: Uint8Array;
+  /** The key with which the server signs snapshot and timestamp. */
+  readonly onlineKey: PublicKey;
+}
+
+/** Signed documents on their way to the server; a field that is absent stays as it is. */
+export interface Submission {
+  readonly root?: Buffer;
+  readonly targets?: Buffer;
+  readonly installerSignature?: Buffer;
+}
+
+interface File {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+export const programTarget = (custom: ProgramWords, file: File): Target => ({
+  path: programPath(custom),
+  ...file,
+  custom,
+});
+export const patchTarget = (custom: PatchWords, file: File): Target => ({ path: patchPath(custom), ...file, custom });
+
+/**
+ * The first root document, with all root keys of the ring.
+ *
+ * @throws PlatformError SIGNING_KEYS_MISSING
+ */
+export function firstRoot(ring: KeyRing, threshold: number, onlineKey: PublicKey, now: number): Buffer {
+  if (ring.root.length < threshold || ring.root.length === 0) throw missing('root', ring.root.length, threshold, ring);
+  return signRoot({
+    version: 1,
+    now,
+    keys: ring.root,
+    roles: {
+      root: { keys: ring.root.map((key) => key.publicKey), threshold },
+      targets: { keys: ring.targets.map((key) => key.publicKey), threshold: 1 },
+      online: [onlineKey],
+      installerKey: one(ring.installer, 'installer', ring).publicPem,
+    },
+  });
+}
+
+/**
+ * The next root document: `change` gets the roles of now. Signed with every key of the ring that the old or the new
+ * root names, and refused here when that is not enough for both.
+ *
+ * @throws PlatformError SIGNING_KEYS_MISSING
+ */
+export function nextRoot(current: Uint8Array, ring: KeyRing, now: number, change: (roles: Roles) => Roles): Buffer {
+  const before = rolesOf(current);
+  const roles = change(before);
+  const held = ({ root }: Roles): SigningKey[] =>
+    ring.root.filter((key) => root.keys.some((wanted) => keyId(wanted) === key.id));
+  for (const side of [before, roles])
+    if (held(side).length < side.root.threshold) throw missing('root', held(side).length, side.root.threshold, ring);
+  const keys = new Map([...held(before), ...held(roles)].map((key) => [key.id, key]));
+  return signRoot({ version: readRoot(current).signed.version + 1, now, roles, keys: [...keys.values()] });
+}
+
+/**
+ * The list of files with some added and some taken away, and the installer's list of it.
+ *
+ * @param root - the root document that is valid when this arrives.
+ * @throws PlatformError SIGNING_KEYS_MISSING
+ */
+export function nextTargets(
+  { root, targets }: { root: Uint8Array; targets: Uint8Array },
+  ring: KeyRing,
+  now: number,
+  change: { add?: readonly Target[]; isRemoved?: (target: Target) => boolean } = {},
+): Required<Pick<Submission, 'targets' | 'installerSignature'>> {
+  const roles = rolesOf(root);
+  const keys = ring.targets.filter((key) => roles.targets.keys.some((wanted) => keyId(wanted) === key.id));
+  if (keys.length < roles.targets.threshold) throw missing('targets', keys.length, roles.targets.threshold, ring);
+  const installer = ring.installer.find((key) => key.publicPem === roles.installerKey);
+  if (!installer) throw missing('installer', 0, 1, ring);
+  const listed = new Map((targets.length > 0 ? targetsOf(targets) : []).map((target) => [target.path, target]));
+  for (const target of listed.values()) if (change.isRemoved?.(target)) listed.delete(target.path);
+  for (const target of change.add ?? []) listed.set(target.path, target);
+  const version = (targets.length > 0 ? readTargets(targets).signed.version : 0) + 1;
+  const signed = signTargets({ version, targets: [...listed.values()], now, keys });
+  return { targets: signed, installerSignature: Buffer.from(installer.sign(Buffer.from(installerList(signed)))) };
+}
+
+function one(keys: readonly SigningKey[], role: string, ring: KeyRing): SigningKey {
+  const [first] = keys;
+  if (!first) throw missing(role, 0, 1, ring);
+  return first;
+}
+
+const missing = (role: string, found: number, threshold: number, ring: KeyRing): PlatformError =>
+  new PlatformError('SIGNING_KEYS_MISSING', { role, found, threshold, folder: ring.folders.join(', ') });

@@ -1,0 +1,57 @@
+/** What the signed list of files says about one of them. */
+export interface Target {
+  readonly path: string;
+  readonly sizeBytes: number;
+  /** 64 hex digits. */
+  readonly sha256: string;
+  readonly custom: ProgramWords | PatchWords;
+}
+export interface ProgramWords {
+  readonly name: string;
+  readonly version: string;
+  /** linux/amd64 */
+  readonly platform: string;
+}
+export interface PatchWords {
+  /** 64 hex digits each. */
+  readonly from_sha256: string;
+  readonly to_sha256: string;
+}
+
+export const isProgram = (custom: ProgramWords | PatchWords): custom is ProgramWords => 'name' in custom;
+
+/** platform-agent/1.4.0/linux-arm64 */
+export const programPath = ({ name, version, platform }: ProgramWords): string =>
+  `${name}/${version}/${platform.replace('/', '-')}`;
+
+/** delta/<from>/<to>: the first 12 hex digits of each file. */
+export const patchPath = (of: PatchWords): string =>
+  `delta/${of.from_sha256.slice(0, 12)}/${of.to_sha256.slice(0, 12)}`;
+
+const hex64 = /^[0-9a-f]{64}$/;
+const namePattern = /^platform-(agent|server)$/;
+export const versionPattern = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/;
+export const platformPattern = /^(linux|windows|darwin)\/(amd64|arm64|arm)$/;
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** Its path says the same as its words, and all of it has the right form. */
+export function isTargetOf(target: {
+  path: string;
+  sizeBytes: number;
+  sha256: string;
+  custom: unknown;
+}): target is Target {
+  const { path, sizeBytes, sha256, custom } = target;
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes <= 0 || !hex64.test(sha256)) return false;
+  if (typeof custom !== 'object' || custom === null) return false;
+  const { name, version, platform, from_sha256, to_sha256 } = custom as Record<string, unknown>;
+  if (isText(name) && isText(version) && isText(platform)) {
+    const hasForm = namePattern.test(name) && versionPattern.test(version) && platformPattern.test(platform);
+    return hasForm && path === programPath({ name, version, platform });
+  }
+  if (isText(from_sha256) && isText(to_sha256)) {
+    return hex64.test(from_sha256) && hex64.test(to_sha256) && path === patchPath({ from_sha256, to_sha256 });
+  }
+  return false;
+}
