@@ -38,7 +38,7 @@ export interface WireMachine {
   /** The agent's config check, with a report. */
   check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
   /** One line per call, numbered as an agent does. */
-  log(line: { level: string; message: string; at: number }): Promise<void>;
+  log(line: { level: string; message: string; at: number; fields?: Record<string, number>[] }): Promise<void>;
   /** Takes the order to restart, once. */
   mustRestart(): Promise<boolean>;
 }
@@ -63,13 +63,14 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
         report,
       });
     },
-    async log({ level, message, at }) {
+    async log({ level, message, at, fields = [] }) {
       state.sequence++;
       const line = {
         host: 'test',
         level,
         loggerName: 'platform-agent',
         message,
+        fields,
         time: timestampFromMs(at),
         sequence: state.sequence,
         bootId: 'boot',

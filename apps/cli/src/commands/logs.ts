@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { droppedLines } from '@platform/contract/log-marker';
 import { isAbort } from '@platform/kit';
-import { isoTime, printable } from '../output.ts';
+import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { collect } from '../values.ts';
 import { findMachine } from './machine.ts';
@@ -15,9 +16,14 @@ const lineJson = (entry: LogEntry): Record<string, unknown> => ({
   logger: entry.loggerName,
   message: entry.message,
   fields: fieldsOf(entry),
+  dropped_lines: droppedLines(entry.fields),
 });
 
+/** One line for people. Where lines were lost, a mark across the others says how many. */
 export function logLine(entry: LogEntry): string {
+  const dropped = droppedLines(entry.fields);
+  if (dropped > 0)
+    return printable(`${isoTime(entry.time)} ----- ${counted(dropped, 'line')} lost here: ${entry.message} -----`);
   const fields = Object.entries(fieldsOf(entry)).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
@@ -25,6 +31,12 @@ export function logLine(entry: LogEntry): string {
     [isoTime(entry.time), entry.level.toUpperCase().padEnd(5), entry.loggerName, entry.message, ...fields].join(' '),
   );
 }
+
+/** The same line has the same key by whichever way it comes. */
+const keyOf = (entry: LogEntry): string =>
+  entry.bootId !== '' && entry.sequence > 0n
+    ? `${entry.bootId} ${entry.sequence}`
+    : `${entry.time?.seconds} ${entry.time?.nanos} ${logLine(entry)}`;
 
 export function logCommands(program: Command, run: Run): void {
   program
@@ -48,27 +60,35 @@ export function logCommands(program: Command, run: Run): void {
             output.text(logLine(entry));
           };
           const limit = Math.max(1, Math.min(10_000, Number(options.lines) || 100));
-          const newest: LogEntry[] = [];
-          for (let pageToken = ''; newest.length < limit;) {
-            const page = await client.appClient.getRobotPartLogs({
-              id: partId,
-              levels: options.level ?? [],
-              limit: BigInt(Math.min(1000, limit - newest.length)),
-              ...(options.filter !== undefined && { filter: options.filter }),
-              ...(pageToken !== '' && { pageToken }),
-            });
-            newest.push(...page.logs);
-            pageToken = page.nextPageToken;
-            if (page.logs.length === 0 || pageToken === '') break;
-          }
-          for (const entry of newest.slice(0, limit).toReversed()) print(entry);
-          if (!options.follow) return;
+          const filter = options.filter !== undefined && { filter: options.filter };
+          // It listens before it looks back, so that no line comes in between; what it saw then comes twice.
+          const tail = options.follow
+            ? client.appClient.tailRobotPartLogs({ id: partId, errorsOnly: false, ...filter }, { signal })
+            : undefined;
+          const live = tail?.[Symbol.asyncIterator]();
           try {
-            for await (const { logs } of client.appClient.tailRobotPartLogs(
-              { id: partId, errorsOnly: false, ...(options.filter !== undefined && { filter: options.filter }) },
-              { signal },
-            )) {
-              for (const entry of logs) if (!options.level || options.level.includes(entry.level)) print(entry);
+            await live?.next();
+            const newest: LogEntry[] = [];
+            for (let pageToken = ''; newest.length < limit;) {
+              const page = await client.appClient.getRobotPartLogs({
+                id: partId,
+                levels: options.level ?? [],
+                limit: BigInt(Math.min(1000, limit - newest.length)),
+                ...filter,
+                ...(pageToken !== '' && { pageToken }),
+              });
+              newest.push(...page.logs);
+              pageToken = page.nextPageToken;
+              if (page.logs.length === 0 || pageToken === '') break;
+            }
+            const shown = newest.slice(0, limit).toReversed();
+            shown.forEach(print);
+            const seen = new Set(shown.map(keyOf));
+            for (let next = await live?.next(); next && !next.done; next = await live?.next()) {
+              for (const entry of next.value.logs) {
+                if (options.level && !options.level.includes(entry.level)) continue;
+                if (!seen.delete(keyOf(entry))) print(entry);
+              }
             }
           } catch (error) {
             if (!signal.aborted && !isAbort(error)) throw error;

@@ -1,15 +1,12 @@
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
-import {
-  OnlineStateSchema,
-  ServerStateSchema,
-  SeveritySchema,
-  type Machine,
-} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { PlatformError } from '@platform/contract/errors';
+import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { errorCodeOf, PlatformError } from '@platform/contract/errors';
 import type { Connection } from '../connection.ts';
-import { ago, enumWord, isoTime, printable } from '../output.ts';
+import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { machineJson, machineText } from '../views/machine.ts';
+import { programName, withVersion } from '../views/version-pin.ts';
 
 /** A machine by its ID, its part's ID or its name in the organization. */
 export async function findMachine(connection: Connection, name: string): Promise<Machine> {
@@ -26,34 +23,6 @@ export async function findMachine(connection: Connection, name: string): Promise
       limit: `one machine; these share the name: ${found.map((one) => one.id).join(', ')}`,
     });
   return machine;
-}
-
-/** The machine as JSON with the names of the wire; enums by name. */
-export function machineJson(machine: Machine): Record<string, unknown> {
-  const { report } = machine;
-  return {
-    machine_id: machine.id,
-    part_id: machine.partId,
-    name: machine.name,
-    organization_id: machine.organizationId,
-    location_id: machine.locationId,
-    online_state: enumWord(OnlineStateSchema, machine.onlineState),
-    last_seen: isoTime(machine.lastSeen),
-    wanted_revision: Number(machine.wantedRevision),
-    applied_revision: report ? Number(report.appliedRevision) : 0,
-    agent_version: report?.agent?.runningVersion ?? '',
-    server_version: report?.server?.runningVersion ?? '',
-    server_state: enumWord(ServerStateSchema, report?.serverState),
-    restart_needed: report?.server?.restartNeeded ?? false,
-    last_exit: report?.lastExit ?? '',
-    restarts: report?.restarts ?? 0,
-    conditions: (report?.conditions ?? []).map((one) => ({
-      code: one.code,
-      severity: enumWord(SeveritySchema, one.severity),
-      message: one.message,
-      remedy: one.remedy,
-    })),
-  };
 }
 
 export function machineCommands(program: Command, run: Run): void {
@@ -112,17 +81,16 @@ export function machineCommands(program: Command, run: Run): void {
 
   machine
     .command('show <machine>')
-    .description('one machine: state, versions, conditions with what to do')
+    .description('one machine: what runs, what is wanted and why, trials and quarantine, conditions with what to do')
     .action(
       run(async ({ connection, output }, name: string) => {
-        const found = machineJson(await findMachine(await connection(), name));
-        output.json(found);
-        const { conditions, ...rest } = found;
-        const width = Math.max(...Object.keys(rest).map((key) => key.length)) + 2;
-        for (const [key, value] of Object.entries(rest)) output.text(`${key.padEnd(width)}${printable(String(value))}`);
-        for (const one of conditions as { code: string; severity: string; message: string; remedy: string }[]) {
-          output.text(`\n${one.severity} ${one.code}: ${printable(one.message)}\n  ${printable(one.remedy)}`);
-        }
+        const open = await connection();
+        const { id } = await findMachine(open, name);
+        // Only one that is asked for by itself comes with what the management server finds.
+        const { machine: found } = await open.client.fleetClient.getMachine({ id });
+        if (!found) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: name });
+        output.json(machineJson(found));
+        output.text(machineText(found, systemClock.wall()));
       }),
     );
 
@@ -152,4 +120,84 @@ export function machineCommands(program: Command, run: Run): void {
         output.text('Restart requested. See it happen: platform logs -f');
       }),
     );
+
+  machine
+    .command('pin <machine> <program> <version>')
+    .description(
+      'choose the version of a program (agent or server): stable, dev, 1.4.0, an https:// or file:// address',
+    )
+    .addHelpText('after', pinHelp)
+    .action(
+      run(async ({ connection, output }, name: string, which: string, version: string) => {
+        const saved = await pin(await connection(), name, which, version);
+        output.json(saved);
+        output.text(`${which} ${printable(version)}: saved as revision ${saved.revision}. ${whenUsed(name)}`);
+        for (const { path, message, remedy } of saved.problems) output.text(printable(`${path} ${message} ${remedy}`));
+      }),
+    );
+
+  machine
+    .command('unpin <machine> <program>')
+    .description('let a program (agent or server) follow stable again')
+    .action(
+      run(async ({ connection, output }, name: string, which: string) => {
+        const saved = await pin(await connection(), name, which, undefined);
+        output.json(saved);
+        output.text(`${which} follows stable: saved as revision ${saved.revision}. ${whenUsed(name)}`);
+      }),
+    );
+
+  machine
+    .command('clear-quarantine <machine>')
+    .description('let the machine try versions again that it gave up')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const { partId, report } = await findMachine(open, name);
+        const versions = [report?.agent, report?.server].flatMap((one) =>
+          (one?.quarantined ?? []).map(({ version }) => version),
+        );
+        await open.client.fleetClient.clearQuarantine({ partId });
+        output.json({ part_id: partId, versions });
+        output.text(
+          versions.length === 0
+            ? 'The machine has reported no quarantined version; nothing is kept from being tried.'
+            : `Cleared: ${versions.map(printable).join(', ')}. ${whenUsed(name)}`,
+        );
+      }),
+    );
+}
+
+const pinHelp = `
+Files that no release key signed (addresses) need an owner; saving one is the consent and is recorded.
+An address may end with #sha256=<64 hexadecimal digits>; over plain http it must.`;
+
+const whenUsed = (name: string): string => `See it happen: platform machine show ${printable(name)}`;
+
+/** Saves the machine's configuration with another version. A change by somebody else meanwhile is taken in. */
+async function pin(
+  { client, ...rest }: Connection,
+  name: string,
+  program: string,
+  wish: string | undefined,
+): Promise<{ revision: number; problems: { path: string; message: string; remedy: string }[] }> {
+  const chosen = programName(program);
+  const { partId } = await findMachine({ client, ...rest }, name);
+  for (let attempt = 1; ; attempt++) {
+    const { configJson, revision } = await client.fleetClient.getConfig({ partId });
+    try {
+      const saved = await client.fleetClient.saveConfig({
+        partId,
+        configJson: withVersion(configJson, chosen, wish),
+        expectedRevision: revision,
+      });
+      const versions = saved.problems.filter(({ path }) => path.startsWith('agent.version_control.'));
+      return {
+        revision: Number(saved.revision),
+        problems: versions.map(({ path, message, remedy }) => ({ path, message, remedy })),
+      };
+    } catch (error) {
+      if (attempt === 3 || errorCodeOf(error) !== 'CONFIG_CONFLICT') throw error;
+    }
+  }
 }

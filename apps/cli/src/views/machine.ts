@@ -1,0 +1,195 @@
+import {
+  type Condition,
+  type Machine,
+  OnlineStateSchema,
+  type ProgramStatus,
+  ServerStateSchema,
+  SeveritySchema,
+  type UpdateAttempt,
+  UpdateState,
+  UpdateStateSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ago, enumName, enumWord, isoTime, listText, percentText, printable, sizeText } from '../output.ts';
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** All that is known of one program, as `platform-agent status --json` on the machine names it. */
+function programJson(program: ProgramStatus | undefined): Record<string, unknown> {
+  const { trial, lastUpdate: last } = program ?? {};
+  return {
+    running: program?.runningVersion ?? '',
+    installed: program?.installedVersion ?? '',
+    wanted: program?.wantedVersion ?? '',
+    previous: program?.previousVersion ?? '',
+    restart_needed: program?.restartNeeded ?? false,
+    trial: trial
+      ? {
+          version: trial.version,
+          previous: trial.previousVersion,
+          starts: trial.starts,
+          since: isoTime(trial.since),
+        }
+      : null,
+    quarantined: (program?.quarantined ?? []).map((one) => ({
+      version: one.version,
+      sha256: hex(one.sha256),
+      reason: one.reason,
+      since: isoTime(one.since),
+    })),
+    last_update: last
+      ? {
+          version: last.version,
+          from: last.fromVersion,
+          state: enumName(UpdateStateSchema, last.state),
+          code: last.code,
+          reason: last.reason,
+          since: isoTime(last.since),
+          downloaded_bytes: Number(last.downloadedBytes),
+          size_bytes: Number(last.sizeBytes),
+          by_delta: last.byDelta,
+        }
+      : null,
+    why: program?.why ?? '',
+    is_unsigned: program?.unsigned ?? false,
+  };
+}
+
+/** What the machine says, and what the management server knows beside it; the gravest first. */
+const conditionsOf = ({ report, conditions }: Machine): Condition[] =>
+  [...conditions, ...(report?.conditions ?? [])].toSorted((a, b) => b.severity - a.severity);
+
+/** The machine as JSON with the names of the wire; enums by name. */
+export function machineJson(machine: Machine): Record<string, unknown> {
+  const { report } = machine;
+  return {
+    machine_id: machine.id,
+    part_id: machine.partId,
+    name: machine.name,
+    organization_id: machine.organizationId,
+    location_id: machine.locationId,
+    online_state: enumWord(OnlineStateSchema, machine.onlineState),
+    last_seen: isoTime(machine.lastSeen),
+    wanted_revision: Number(machine.wantedRevision),
+    applied_revision: report ? Number(report.appliedRevision) : 0,
+    agent_version: report?.agent?.runningVersion ?? '',
+    server_version: report?.server?.runningVersion ?? '',
+    server_state: enumWord(ServerStateSchema, report?.serverState),
+    restart_needed: report?.server?.restartNeeded ?? false,
+    restart_requested_on: isoTime(machine.restartRequestedOn),
+    last_exit: report?.lastExit ?? '',
+    restarts: report?.restarts ?? 0,
+    reported_on: isoTime(machine.reportedOn),
+    quarantine_cleared_on: isoTime(machine.quarantineClearedOn),
+    programs: { agent: programJson(report?.agent), server: programJson(report?.server) },
+    conditions: conditionsOf(machine).map((one) => ({
+      code: one.code,
+      severity: enumWord(SeveritySchema, one.severity),
+      message: one.message,
+      remedy: one.remedy,
+      since: isoTime(one.since),
+    })),
+  };
+}
+
+const joined = (...words: (string | false)[]): string => words.filter(Boolean).join(', ');
+
+/** "1.4.0: downloading 12.0 MB of 96.1 MB (12.5 %), 3 s ago". */
+function updateText(update: UpdateAttempt, nowMs: number): string {
+  const [loaded, whole] = [Number(update.downloadedBytes), Number(update.sizeBytes)];
+  const progress =
+    whole > 0 ? ` ${sizeText(loaded)} of ${sizeText(whole)} (${percentText(loaded / whole)})` : ` ${sizeText(loaded)}`;
+  const state = enumWord(UpdateStateSchema, update.state);
+  return joined(
+    `${update.version}: ${state}${update.state === UpdateState.DOWNLOADING ? progress : ''}${update.byDelta ? ' by a patch' : ''}`,
+    update.fromVersion !== '' && `before it ${update.fromVersion}`,
+    ago(update.since, nowMs),
+    update.reason !== '' && `${update.reason}${update.code === '' ? '' : ` (${update.code})`}`,
+  );
+}
+
+function programText(title: string, program: ProgramStatus | undefined, first: string, nowMs: number): string {
+  const { trial, lastUpdate: last } = program ?? {};
+  const quarantined = program?.quarantined ?? [];
+  const entries: [string, string][] = [
+    [title, joined(program?.runningVersion ? `${program.runningVersion} runs` : 'no version reported', first)],
+    ['  installed', joined(program?.installedVersion || '-', !!program?.restartNeeded && 'used after a restart')],
+    ['  wanted', program?.wantedVersion || '-'],
+    ['  previous', program?.previousVersion ?? ''],
+    ['  why', program?.why ?? ''],
+    ['  signed', program?.unsigned ? 'no: no release key signed the running file' : ''],
+    [
+      '  on trial',
+      trial
+        ? `${trial.version}, start ${trial.starts} of 3, since ${ago(trial.since, nowMs)}; ${trial.previousVersion} comes back if it fails`
+        : '',
+    ],
+    ['  update', last ? updateText(last, nowMs) : ''],
+    [
+      '  quarantined',
+      quarantined
+        .map((one) =>
+          joined(
+            `${one.version}${one.sha256.length > 0 ? ` (${hex(one.sha256).slice(0, 12)})` : ''}`,
+            ago(one.since, nowMs),
+            one.reason,
+          ),
+        )
+        .join('\n'),
+    ],
+  ];
+  return listText(entries);
+}
+
+/** Everything about a machine for people; nothing of it may be cut away. */
+export function machineText(machine: Machine, nowMs: number): string {
+  const { report } = machine;
+  const about = listText([
+    ['machine', joined(machine.name, machine.locationName)],
+    [
+      'state',
+      joined(
+        enumWord(OnlineStateSchema, machine.onlineState),
+        machine.lastSeen !== undefined && `seen ${ago(machine.lastSeen, nowMs)}`,
+      ),
+    ],
+    ['host', joined(report?.hostname ?? '', report?.os ?? '', report?.platform ?? '')],
+    [
+      'config',
+      machine.wantedRevision === 0n
+        ? 'none saved yet, the defaults hold'
+        : `revision ${report?.appliedRevision ?? 0n} in effect, ${machine.wantedRevision} saved`,
+    ],
+    ['reported', ago(machine.reportedOn, nowMs)],
+    ['machine id', machine.id],
+    ['part id', machine.partId],
+  ]);
+  const restart = machine.restartRequestedOn ? `restart asked for ${ago(machine.restartRequestedOn, nowMs)}` : '';
+  const agent = programText(
+    'agent',
+    report?.agent,
+    report && !report.supervisedBySystemd ? 'not kept by systemd' : '',
+    nowMs,
+  );
+  const server = programText(
+    'server',
+    report?.server,
+    joined(
+      enumWord(ServerStateSchema, report?.serverState) || 'not reported',
+      (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,
+      !!report?.lastExit && `last end: ${report.lastExit}`,
+      restart,
+    ),
+    nowMs,
+  );
+  const isHeld = [report?.agent, report?.server].some((program) => (program?.quarantined.length ?? 0) > 0);
+  const cleared = machine.quarantineClearedOn
+    ? `The quarantine was cleared ${ago(machine.quarantineClearedOn, nowMs)}; the machine takes it over when it reports next.`
+    : isHeld
+      ? `Quarantined versions are not tried again until the configuration names another one, or: platform machine clear-quarantine ${machine.name}`
+      : '';
+  const conditions = conditionsOf(machine).map(
+    (one) =>
+      `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${printable(one.message)}\n  ${printable(one.remedy)}`,
+  );
+  return [about, agent, server, printable(cleared), ...conditions].filter(Boolean).join('\n\n');
+}

@@ -1,0 +1,146 @@
+// What an operator sees and does about a machine's programs from the command line; a test speaks for the machine.
+import assert from 'node:assert/strict';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { droppedLinesField } from '@platform/contract/log-marker';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { startCloud } from '../src/cloud-process.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { wireMachine } from '../src/wire-callers.ts';
+
+type Json = Record<string, unknown>;
+
+test('versions of a machine: shown with the reason, pinned, let follow stable, given up and tried again', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+  const cli = (...args: string[]) => runCli(env, ...args);
+  const json = async (...args: string[]): Promise<Json> => {
+    const { code, stdout, stderr } = await cli(...args, '--json');
+    assert.equal(code, 0, stderr);
+    return JSON.parse(stdout) as Json;
+  };
+  const created = await json('machine', 'create', 'press');
+  const machine = await wireMachine(JSON.stringify(created['credentials']));
+  const since = timestampFromMs(systemClock.wall() - 5 * 60_000);
+  await machine.check({
+    agent: { runningVersion: '1.3.2', installedVersion: '1.4.0', wantedVersion: '1.4.0', restartNeeded: true },
+    server: {
+      runningVersion: '2.0.0',
+      installedVersion: '2.0.0',
+      wantedVersion: '2.1.0',
+      previousVersion: '2.0.0',
+      why: '2.1.0 failed its trial: it was not ready within 10 min.',
+      quarantined: [{ version: '2.1.0', sha256: new Uint8Array(32).fill(7), reason: 'not ready within 10 min', since }],
+      lastUpdate: {
+        version: '2.1.0',
+        fromVersion: '2.0.0',
+        state: UpdateState.REVERTED,
+        reason: 'not ready within 10 min',
+        since,
+      },
+    },
+    serverState: ServerState.RUNNING,
+    hostname: 'press-1',
+    platform: 'linux/amd64',
+    supervisedBySystemd: true,
+  });
+
+  const shown = await json('machine', 'show', 'press');
+  const { server } = shown['programs'] as { server: Json };
+  assert.deepEqual(
+    [server['running'], server['wanted'], (server['last_update'] as Json)['state'], server['why']],
+    ['2.0.0', '2.1.0', 'reverted', '2.1.0 failed its trial: it was not ready within 10 min.'],
+  );
+  const { stdout: text } = await cli('machine', 'show', 'press');
+  for (const words of [
+    /^agent +1\.3\.2 runs$/m,
+    /^ +installed +1\.4\.0, used after a restart$/m,
+    /^server +2\.0\.0 runs, running$/m,
+    /^ +why +2\.1\.0 failed its trial/m,
+    /^ +update +2\.1\.0: reverted, before it 2\.0\.0, 5 min ago, not ready within 10 min$/m,
+    /^ +quarantined +2\.1\.0 \(070707070707\), 5 min ago, not ready within 10 min$/m,
+    /machine clear-quarantine press/,
+  ])
+    assert.match(text, words);
+
+  assert.deepEqual((await json('machine', 'clear-quarantine', 'press'))['versions'], ['2.1.0']);
+  assert.match((await cli('machine', 'show', 'press')).stdout, /quarantine was cleared \d+ s ago/);
+  await machine.check({ server: { runningVersion: '2.0.0' } });
+  const again = await cli('machine', 'clear-quarantine', 'press');
+  assert.match(again.stdout, /no quarantined version/);
+
+  // Nothing was published here, so the machine keeps what it has, and the answer says so.
+  const pinned = await json('machine', 'pin', 'press', 'server', '2.2.0');
+  assert.equal(pinned['revision'], 1);
+  assert.match(JSON.stringify(pinned['problems']), /no platform-server of this version was published/);
+  const conditions = (await json('machine', 'show', 'press'))['conditions'] as Json[];
+  assert.deepEqual(
+    conditions.map(({ code, severity }) => [code, severity]),
+    [['VERSION_NOT_PUBLISHED', 'warning']],
+  );
+  const configured = async () => (await json('config', 'get', 'press'))['config'];
+  assert.deepEqual(await configured(), { agent: { version_control: { 'platform-server': '2.2.0' } } });
+  await json('machine', 'pin', 'press', 'agent', 'file:///opt/builds/agent');
+  await json('machine', 'unpin', 'press', 'server');
+  assert.deepEqual(await configured(), { agent: { version_control: { agent: 'file:///opt/builds/agent' } } });
+
+  const refused: [args: string[], code: number, says: RegExp][] = [
+    [['machine', 'pin', 'press', 'kernel', '1.0.0'], 1, /agent or server/],
+    [['machine', 'pin', 'press', 'agent', 'http://builds.example/agent'], 1, /without TLS/],
+    [['machine', 'pin', 'press', 'agent', 'newest'], 1, /version_control\.agent/],
+    [['machine', 'clear-quarantine', 'nowhere'], 4, /MACHINE_NOT_FOUND/],
+  ];
+  for (const [args, code, says] of refused) {
+    const answer = await cli(...args);
+    assert.match(answer.stderr, says);
+    assert.equal(answer.code, code, args.join(' '));
+  }
+  assert.equal((await json('config', 'get', 'press'))['revision'], 3, 'what was refused saved nothing');
+});
+
+test('logs -f prints every line once and in order, and says where lines were lost', async () => {
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+  const created = JSON.parse((await runCli(env, 'machine', 'create', 'press', '--json')).stdout) as Json;
+  const machine = await wireMachine(JSON.stringify(created['credentials']));
+  const say = (message: string, fields?: Record<string, number>): Promise<void> =>
+    machine.log({ level: 'info', message, at: systemClock.wall(), ...(fields && { fields: [fields] }) });
+  const count = 60;
+  const group = await spawnGroup({
+    command: process.execPath,
+    args: ['--disable-warning=ExperimentalWarning', `${checkout}/apps/cli/src/main.ts`, 'logs', 'press', '-f'],
+    env: cleanEnv(env),
+    cwd: checkout,
+  });
+  assert.ok(group.stdout);
+  const seen: string[] = [];
+  try {
+    // While the command starts, lines come in all the time.
+    const speaking = (async () => {
+      for (let n = 1; n <= count; n++) await say(`line ${n}.`, n === 30 ? { [droppedLinesField]: 12 } : undefined);
+      for (;;) {
+        await say('still here');
+        if (seen.some((line) => line.includes('still here'))) return;
+      }
+    })();
+    for await (const line of createInterface({ input: group.stdout })) {
+      seen.push(line);
+      if (line.includes('still here')) break;
+    }
+    await speaking;
+  } finally {
+    await group.stop({ termMs: 5_000 });
+  }
+  const numbers = seen.flatMap((line) => /line (\d+)\./.exec(line)?.[1] ?? []).map(Number);
+  const [first = 0] = numbers;
+  assert.deepEqual(
+    numbers,
+    Array.from({ length: count - first + 1 }, (_, n) => first + n),
+  );
+  assert.equal(first, 1);
+  assert.match(seen.find((line) => line.includes('line 30.')) ?? '', /----- 12 lines lost here: line 30\. -----$/);
+});
