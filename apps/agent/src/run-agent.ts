@@ -7,6 +7,9 @@ import { superviseServer } from './loops/server-process.ts';
 import { stderrFile } from './loops/server-watch.ts';
 import { followRelease, holdFirstStart, serverVersion } from './loops/server-version.ts';
 import type { Device, Disk } from './os/ports.ts';
+import { newborn, watchdog, type Vitals } from './loops/watchdog.ts';
+import { nobody, type Supervisor } from './os/supervisor.ts';
+import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
 import { nothingYet, type Actual, type Release, type Wanted } from './state.ts';
 import { connectCloud } from './sync/cloud.ts';
@@ -32,6 +35,12 @@ export interface AgentParts {
   sink: Sink;
   random: () => number;
   newId: () => string;
+  /** Who started this agent and has to hear that it lives; left out: nobody. */
+  supervisor?: Supervisor;
+  /** What has been proven of this agent so far, for whoever wants to know. */
+  vitals?: Cell<Vitals>;
+  /** Bytes of memory of this process's own; left out: not watched. */
+  ownMemory?: () => number | undefined;
   /** Shows this agent to people on the machine and takes their wishes, until the signal. */
   control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
@@ -43,7 +52,9 @@ const drainMs = 3_000;
  * No loop waits for another: they share two cells.
  */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<void> {
-  const { device, clock, credentials, layers, random, sink } = parts;
+  const { clock, credentials, layers, random, sink } = parts;
+  const pulse = new Pulse(clock);
+  const device = watchedDevice(parts.device, pulse);
   const wanted = new Cell<Wanted>(wantedBefore(layers));
   const actual = new Cell<Actual>(nothingYet);
   const release = new Cell<Release | undefined>(undefined);
@@ -125,6 +136,12 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
     loop('version', converge(version, release, { clock, log: versionLog }, early)),
   ];
+  const isSupervising = new Cell(false);
+  const vitals = parts.vitals ?? new Cell(newborn);
+  const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
+  lateLoops.push(
+    loop('watchdog', watchdog({ ...watching, ownMemory: parts.ownMemory ?? (() => undefined), clock, log }, late)),
+  );
   const { credentialsFile, root } = parts;
   const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));
   await loop(
@@ -141,10 +158,13 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         credentialsFile,
         credentialsMark,
         root,
+        isSupervising,
+        leave: broken.signal, // an agent that fails is no reason to stop a server that works
       },
-      early,
+      signal,
     ),
   );
+  watching.supervisor.tell('STOPPING=1');
   await Promise.all(earlyLoops);
   log.info('platform agent ends', {
     because: signal.aborted ? errorText(signal.reason) : errorText(broken.signal.reason),

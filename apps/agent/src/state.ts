@@ -62,8 +62,14 @@ export interface ServerStatus {
   /** What the running server said last; undefined: it gives no answer. */
   isRestartAllowed: boolean | undefined;
   hasMaintenance: boolean;
-  /** It says that its own file was replaced. */
+  /** The file that it runs from is another one by now. */
   isReplacedOnDisk: boolean;
+  /** Times in a row that it failed: ended by itself soon, or was not ready in time. */
+  failures: number;
+  /** What it said last before it failed. */
+  lastLines: readonly string[];
+  /** What of this machine is in its way, a port that somebody else has for example; empty: nothing is known. */
+  obstacle: string;
 }
 
 export interface InstallStatus {
@@ -91,6 +97,9 @@ export const nothingYet: Actual = {
     isRestartAllowed: undefined,
     hasMaintenance: false,
     isReplacedOnDisk: false,
+    failures: 0,
+    lastLines: [],
+    obstacle: '',
   },
   install: { installed: null, failure: undefined, isChecked: false },
 };

@@ -8,8 +8,11 @@ import { serveControl } from '../control/serve.ts';
 import { rootMark } from '../loops/server-process.ts';
 import { readCredentials, readLayers } from '../options.ts';
 import { linuxDevice } from '../os/linux/device.ts';
+import { ownMemory } from '../os/linux/memory.ts';
+import { linuxSupervisor } from '../os/linux/supervisor.ts';
 import { runAgent } from '../run-agent.ts';
 import { idOf } from '../state.ts';
+import { agentUnit, serverStopSeconds, serverUnit } from '../unit.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -29,12 +32,14 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const sink = stderrSink(given.logFormat);
   const clock = systemClock;
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
+  const supervisor = await linuxSupervisor(process.env, log);
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
   const device = linuxDevice({
     root,
     program: 'platform-server',
     mark: { name: rootMark, value: root },
     idOf,
+    units: { unit: serverUnit, agentUnit, stopMs: serverStopSeconds * 1000 },
     clock,
     log,
   });
@@ -52,6 +57,8 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       random: Math.random,
       newId: randomUUID,
       control: serveControl,
+      supervisor,
+      ownMemory,
     },
     onSignals(),
   );

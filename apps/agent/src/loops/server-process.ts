@@ -4,7 +4,16 @@ import * as machine from '../machines/server-process.ts';
 import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state.ts';
 import { recordFile, writeRecord, type ServerRecord } from './server-record.ts';
-import { adoptLeftover, awaitReady, lastLines, stderrFile, stdoutFile, watchStatus } from './server-watch.ts';
+import { portInTheWay, tellStrangers } from './server-obstacles.ts';
+import {
+  adoptLeftover,
+  awaitReady,
+  howItEnded,
+  lastLines,
+  stderrFile,
+  stdoutFile,
+  watchStatus,
+} from './server-watch.ts';
 
 /** Set for every process that we start, so that it is found again even when our own record of it is lost. */
 export const rootMark = 'PLATFORM_SERVER_OF_AGENT';
@@ -26,6 +35,10 @@ export interface ServerProcessParts {
   credentialsMark: string;
   /** Absolute; the value of the mark. */
   root: string;
+  /** Set once it is known whether a server runs already. */
+  isSupervising: Cell<boolean>;
+  /** Return, and leave the server running: the next agent adopts it. */
+  leave: AbortSignal;
 }
 
 /** Supervises the machine server until `signal`, then stops it and returns. */
@@ -33,6 +46,8 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   const { device, clock, log, wanted, actual } = parts;
   const inbox = new Inbox<machine.Event>();
   const end = new AbortController();
+  parts.leave.addEventListener('abort', () => end.abort(parts.leave.reason), { once: true });
+  if (parts.leave.aborted) end.abort(parts.leave.reason);
   let process: RunningProcess | undefined;
   let watch = new AbortController(); // of the process that runs
 
@@ -54,6 +69,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     publish({ url });
     await writeRecord(device.disk, { ...record, url });
     inbox.push({ is: 'ready' });
+    publish({ lastLines: [], obstacle: '' });
     await watchStatus(parts, url, publish, stop);
   };
 
@@ -62,22 +78,28 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     errorsFrom: Position | undefined,
     stop: AbortController,
   ): Promise<void> => {
-    const { code, signal: name } = await p.exited;
+    const how = howItEnded(await p.exited);
+    if (parts.leave.aborted) return; // the next agent will see
     stop.abort();
     p.signal('KILL'); // what it started must not stay
-    const how = name !== null ? `signal ${name}` : code !== null ? `exit ${code}` : 'unknown';
     const isWanted = state.at === 'stopping';
+    const before = actual.get().server;
+    let { lastLines: tail, obstacle } = before;
     if (isWanted) {
       log.info('the machine server has ended', { how, pid: p.id.pid });
     } else {
-      const tail = await lastLines(device, stderrFile, errorsFrom).catch(() => []);
-      log.error('the machine server ended by itself', { how, pid: p.id.pid, lastLines: tail });
+      tail = await lastLines(device, stderrFile, errorsFrom).catch(() => []);
+      obstacle = (await portInTheWay(device, tail)) ?? obstacle;
+      log.error('the machine server ended by itself', { how, pid: p.id.pid, lastLines: tail, obstacle });
     }
     publish({
       ...nothingYet.server,
       at: state.at,
       lastExit: how,
-      restarts: actual.get().server.restarts + (isWanted ? 0 : 1),
+      restarts: before.restarts + (isWanted ? 0 : 1),
+      failures: before.failures,
+      lastLines: tail,
+      obstacle,
     });
     await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
     inbox.push({ is: 'exited' });
@@ -97,6 +119,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const { disk, lines, processes, versions } = device;
       const id = await versions.linked();
       if (id === null) return { is: 'notStarted', error: 'no version is installed' };
+      await tellStrangers(parts, publish);
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
       const errorsFrom = await lines.end(stderrFile);
       const started = await processes.start({
@@ -127,7 +150,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   };
 
   let state = machine.initial(goal());
-  const leftover = await adoptLeftover(parts);
+  const leftover = await adoptLeftover(parts, publish);
   if (leftover) {
     state = machine.adopted(goal(), clock.now());
     follow(leftover.process, leftover.record);
@@ -137,6 +160,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     }
   }
   publish({ at: state.at });
+  parts.isSupervising.set(true);
 
   const machineRun = run<machine.State, machine.Event, machine.Effect>(
     {
@@ -148,7 +172,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     inbox,
     (s) => {
       state = s;
-      publish({ at: s.at });
+      publish({ at: s.at, failures: s.failures });
       if (s.at === 'stopped' && s.goal.run === 'ended') end.abort();
     },
     { clock, log },

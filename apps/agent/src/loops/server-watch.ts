@@ -1,6 +1,6 @@
 import { parseReadyLine } from '@platform/contract/machine';
 import type { Clock, Log } from '@platform/kit';
-import type { Device, Position, RunningProcess } from '../os/ports.ts';
+import type { Device, Exit, Position, RunningProcess } from '../os/ports.ts';
 import type { ServerStatus } from '../state.ts';
 import { readRecord, type ServerRecord } from './server-record.ts';
 
@@ -52,21 +52,27 @@ export async function watchStatus(
   }
 }
 
-/** Finds the server that an earlier agent left running. */
-export async function adoptLeftover({
-  device,
-  log,
-  credentialsMark,
-}: {
-  device: Device;
-  log: Log;
-  credentialsMark: string;
-}): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
+/** As people read it: "exit 3", "signal SIGKILL", "unknown". */
+export const howItEnded = ({ code, signal }: Exit): string =>
+  signal !== null ? `signal ${signal}` : code !== null ? `exit ${code}` : 'unknown';
+
+/** Finds the server that an earlier agent left running, or tells how it has ended meanwhile. */
+export async function adoptLeftover(
+  { device, log, credentialsMark }: { device: Device; log: Log; credentialsMark: string },
+  publish: (change: Partial<ServerStatus>) => void,
+): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
   const record = await readRecord(device.disk);
   const known = record && device.processes.adopt(record);
   if (record && known) {
     log.info('adopted the machine server of an earlier agent', { pid: record.pid, version: record.id });
     return { process: known, record };
+  }
+  const exit = record && (await device.processes.ended(record));
+  if (record && exit) {
+    const how = howItEnded(exit);
+    const tail = await lastLines(device, stderrFile, undefined).catch(() => []);
+    log.warn('the machine server ended while no agent ran', { how, pid: record.pid, lastLines: tail });
+    publish({ lastExit: how, lastLines: tail });
   }
   for (const id of await device.processes.find()) {
     const process = device.processes.adopt(id);

@@ -31,6 +31,12 @@ export interface RunningProcess {
   signal(name: 'TERM' | 'QUIT' | 'KILL'): void;
 }
 
+export interface Stranger {
+  pid: number;
+  /** Its command line, or its name. */
+  command: string;
+}
+
 export interface Processes {
   /** Starts a process that outlives this agent. @throws Error when it cannot be started. */
   start(command: Command): Promise<RunningProcess>;
@@ -38,6 +44,12 @@ export interface Processes {
   adopt(id: ProcessId): RunningProcess | undefined;
   /** What earlier agents of this root started and what still lives. */
   find(): Promise<ProcessId[]>;
+  /** How a process of an earlier agent ended; undefined: nobody knows. */
+  ended(id: ProcessId): Promise<Exit | undefined>;
+  /** Processes of the same program that somebody else has started. They are none of our business, but can be in the way. */
+  strangers(program: string): Promise<Stranger[]>;
+  /** Who listens on this TCP port of the machine; undefined: nobody, or it cannot be seen. */
+  listener(port: number): Promise<Stranger | undefined>;
 }
 
 /** What a path leads to; links are not followed. */

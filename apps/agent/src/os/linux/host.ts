@@ -11,8 +11,18 @@ export function linuxHost(): Host {
     platform: `${systems[process.platform] ?? process.platform}/${architectures[process.arch] ?? process.arch}`,
     distro: distro(),
     tags: ['platform-agent', ...boardTags()],
-    isSupervisedBySystemd: process.env['INVOCATION_ID'] !== undefined && existsSync('/run/systemd/system'),
+    isSupervisedBySystemd: isOwnUnit(),
   };
+}
+
+/** Whether systemd started this very program as a service, not merely something that started it in turn. */
+function isOwnUnit(): boolean {
+  try {
+    const group = readFileSync('/proc/self/cgroup', 'utf8');
+    return existsSync('/run/systemd/system') && /\/platform-agent\.service$/m.test(group);
+  } catch {
+    return false;
+  }
 }
 
 /** ID:VERSION_ID of os-release, as the cloud knows them. */

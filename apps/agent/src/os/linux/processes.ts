@@ -1,8 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
+import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import { commandOf, listenerOf, pids, programOf } from './process-table.ts';
 
 const adoptedLookMs = 500;
 
@@ -26,7 +28,7 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
       const group = await spawnGroup({
         command: path.join(root, command.program),
         args: command.args,
-        env: { ...process.env, ...command.env, [mark.name]: mark.value },
+        env: { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value },
         cwd: root,
         stdoutFile: path.join(root, command.stdoutFile),
         stderrFile: path.join(root, command.stderrFile),
@@ -45,25 +47,41 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
     },
     async find() {
       const found: (ProcessId & { ticks: number })[] = [];
-      for (const name of await readdir('/proc').catch(() => [])) {
-        const pid = Number(name);
-        if (!Number.isInteger(pid) || pid === process.pid || !(await isMarked(pid, mark))) continue;
+      for (const pid of await pids()) {
+        if (pid === process.pid || !(await isMarked(pid, mark)) || !(await leadsGroup(pid))) continue;
         const startTime = processStartTime(pid);
         if (startTime !== undefined) found.push({ pid, startTime, ticks: Number(startTime.split('/')[1]) });
       }
       return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
     },
+    ended: async () => undefined, // only a parent is told
+    async strangers(program) {
+      const found = [];
+      for (const pid of await pids()) {
+        if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;
+        found.push({ pid, command: await commandOf(pid) });
+      }
+      return found;
+    },
+    listener: listenerOf,
   };
 }
 
-/** Leads its group and was started with our mark; what it started itself inherits the mark, not the lead. */
 async function isMarked(pid: number, mark: { name: string; value: string }): Promise<boolean> {
   try {
     const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
-    if (!environment.includes(`${mark.name}=${mark.value}`)) return false;
+    return environment.includes(`${mark.name}=${mark.value}`);
+  } catch {
+    return false; // it ended, or it is another user's
+  }
+}
+
+/** What a process of ours started itself inherits the mark, not the lead. */
+async function leadsGroup(pid: number): Promise<boolean> {
+  try {
     const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
     return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]) === pid;
   } catch {
-    return false; // it ended, or it is another user's
+    return false;
   }
 }

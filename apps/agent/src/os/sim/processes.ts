@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import type { Exit, ProcessId, Processes, RunningProcess, Stranger } from '../ports.ts';
 import type { SimFiles } from './files.ts';
 
 interface SimProcess {
@@ -20,6 +20,8 @@ export class SimProcesses {
   readonly #clock: Clock;
   readonly #files: SimFiles;
   readonly #all = new Map<number, SimProcess>();
+  /** Processes that nobody of ours started. */
+  strangers: (Stranger & { program: string; port: number })[] = [];
   #lastPid = 100;
 
   constructor(clock: Clock, files: SimFiles) {
@@ -35,6 +37,9 @@ export class SimProcesses {
   /** As seen by one agent: the parent of what it starts. */
   port(): Processes {
     return {
+      ended: async () => undefined,
+      strangers: async (program) => this.strangers.filter((s) => s.program === program),
+      listener: async (port) => this.strangers.find((s) => s.port === port),
       start: async ({ program, stdoutFile, stderrFile }) => {
         const script = this.#files.get(program);
         if (!script) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });

@@ -1,0 +1,77 @@
+import type { Cell, Clock, Log } from '@platform/kit';
+import type { Supervisor } from '../os/supervisor.ts';
+import type { Pulse } from '../pulse.ts';
+import type { Actual } from '../state.ts';
+import { versionOf } from '../state.ts';
+
+/** What proves that this version of the agent works; a version on trial is confirmed by it. */
+export interface Vitals {
+  /** Configuration read, folder locked, machine server looked after: systemd was told that the agent is ready. */
+  isReady: boolean;
+  /** Times that nothing was found to hang, since it was ready. Counted up to `provenTicks`. */
+  ticks: number;
+}
+
+export const newborn: Vitals = { isReady: false, ticks: 0 };
+export const provenTicks = 3;
+
+export interface WatchdogParts {
+  supervisor: Supervisor;
+  pulse: Pulse;
+  vitals: Cell<Vitals>;
+  actual: Cell<Actual>;
+  /** The machine server is looked after: one that ran was adopted, or there was none. */
+  isSupervising: Cell<boolean>;
+  /** Bytes of memory that are this process's own; undefined: unknown. */
+  ownMemory: () => number | undefined;
+  clock: Clock;
+  log: Log;
+}
+
+const standardPeriodMs = 20_000;
+const memoryLimitBytes = 80 * 2 ** 20;
+const memoryPatienceMs = 10 * 60_000;
+
+/**
+ * Tells systemd that the agent is ready, and from then on that it lives: only while nothing hangs.
+ *
+ * @throws Error when the agent has used far too much memory for ten minutes: started anew, it is small again.
+ */
+export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promise<void> {
+  const { supervisor, pulse, vitals, isSupervising, clock, log } = parts;
+  while (!isSupervising.get() && !signal.aborted) await isSupervising.changed(signal);
+  if (signal.aborted) return;
+  let status = statusOf(parts.actual.get());
+  supervisor.tell(`READY=1\nSTATUS=${status}`);
+  vitals.set({ isReady: true, ticks: 0 });
+
+  const period = Math.min(standardPeriodMs, (supervisor.watchdogMs ?? Infinity) / 3);
+  let isHanging = false;
+  let largeSince = Infinity;
+  for (;;) {
+    await clock.sleep(period, signal);
+    if (signal.aborted) return;
+    const late = pulse.late();
+    if (late.length === 0) {
+      const now = statusOf(parts.actual.get());
+      supervisor.tell(now === status ? 'WATCHDOG=1' : `WATCHDOG=1\nSTATUS=${now}`);
+      status = now;
+      const { ticks } = vitals.get();
+      if (ticks < provenTicks) vitals.set({ isReady: true, ticks: ticks + 1 });
+    } else if (!isHanging) {
+      log.error('a part of the agent hangs', { parts: late });
+    }
+    isHanging = late.length > 0;
+    const bytes = parts.ownMemory() ?? 0;
+    largeSince = bytes > memoryLimitBytes ? Math.min(largeSince, clock.now()) : Infinity;
+    if (clock.now() - largeSince >= memoryPatienceMs) {
+      throw new Error(`the agent uses ${Math.round(bytes / 2 ** 20)} MiB of memory and is started anew`);
+    }
+  }
+}
+
+/** For `systemctl status`; one line. */
+function statusOf({ server }: Actual): string {
+  const version = server.running === null ? '' : ` ${versionOf(server.running)}`;
+  return `machine server ${server.at}${version}`.replaceAll(/[\r\n]/g, ' ');
+}

@@ -1,0 +1,15 @@
+/** The little that is used of Bun's foreign functions. */
+declare module 'bun:ffi' {
+  type Kind = 'i32' | 'u32' | 'u64' | 'i64' | 'ptr' | 'cstring';
+  interface Signature {
+    readonly args: readonly Kind[];
+    readonly returns: Kind;
+  }
+  type Argument = number | bigint | Uint8Array;
+  export function dlopen<T extends Readonly<Record<string, Signature>>>(
+    library: string,
+    signatures: T,
+  ): { symbols: { readonly [name in keyof T]: (...args: readonly Argument[]) => number | bigint } };
+  /** Address of the first byte; valid as long as the array is referenced. */
+  export function ptr(bytes: Uint8Array): number;
+}

@@ -1,0 +1,43 @@
+import { readdir, readFile, readlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { Stranger } from '../ports.ts';
+
+// What /proc tells; empty answers where there is none, and about processes that are gone or another user's.
+
+export async function pids(): Promise<number[]> {
+  return (await readdir('/proc').catch(() => [])).map(Number).filter(Number.isInteger);
+}
+
+/** File name of the program that a process runs. */
+export async function programOf(pid: number): Promise<string> {
+  const file = await readlink(`/proc/${pid}/exe`).catch(() => '');
+  return path.basename(file.replace(/ \(deleted\)$/, ''));
+}
+
+export async function commandOf(pid: number): Promise<string> {
+  const line = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return line.replaceAll('\0', ' ').trim().slice(0, 200) || (await programOf(pid));
+}
+
+const listening = '0A';
+
+/** Who listens on a TCP port, of whatever address. */
+export async function listenerOf(port: number): Promise<Stranger | undefined> {
+  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const sockets = new Set<string>();
+  for (const file of ['/proc/net/tcp', '/proc/net/tcp6']) {
+    const table = await readFile(file, 'utf8').catch(() => '');
+    for (const line of table.split('\n').slice(1)) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[1]?.endsWith(wanted) && fields[3] === listening) sockets.add(`socket:[${fields[9]}]`);
+    }
+  }
+  if (sockets.size === 0) return undefined;
+  for (const pid of await pids()) {
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+      const target = await readlink(`/proc/${pid}/fd/${fd}`).catch(() => '');
+      if (sockets.has(target)) return { pid, command: await commandOf(pid) };
+    }
+  }
+  return undefined;
+}

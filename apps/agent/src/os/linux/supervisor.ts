@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import type { Log } from '@platform/kit';
+import { nobody, type Supervisor } from '../supervisor.ts';
+import { datagramsTo } from './libc.ts';
+
+/**
+ * systemd, when it started this process as a unit of Type=notify; else nobody.
+ *
+ * Takes the variables of this out of `env`: a child that told systemd that it is ready would speak for the agent.
+ */
+export async function linuxSupervisor(env: Record<string, string | undefined>, log: Log): Promise<Supervisor> {
+  const { NOTIFY_SOCKET: address, WATCHDOG_USEC: watchdog, WATCHDOG_PID: watched } = env;
+  for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
+  if (address === undefined || address === '') return nobody;
+  const isForUs = watched === undefined || watched === String(process.pid);
+  const watchdogMs = isForUs && Number(watchdog) > 0 ? Number(watchdog) / 1000 : undefined;
+  try {
+    const send = 'bun' in process.versions ? await datagramsTo(address) : byProgram(address, log);
+    return { watchdogMs, tell: (state) => void (send(state) || log.warn('systemd was not told', { state })) };
+  } catch (error) {
+    log.error('systemd cannot be told anything', { error });
+    return nobody;
+  }
+}
+
+/** Without foreign functions: systemd's own program, which speaks for its parent. Costs a process each time. */
+function byProgram(address: string, log: Log): (state: string) => boolean {
+  return (state) => {
+    const child = spawn('systemd-notify', state.split('\n'), {
+      env: { ...process.env, NOTIFY_SOCKET: address },
+      stdio: 'ignore',
+    });
+    child.on('error', (error) => log.warn('systemd was not told', { state, error }));
+    return true;
+  };
+}

@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { chmod, writeFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import path from 'node:path';
+import type { Clock } from '@platform/kit';
+import { isAlive, processStartTime } from '@platform/kit/node';
+import { childEnvironment, environmentText } from '../environment.ts';
+import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+
+const lookMs = 500;
+/** systemd notices an end a little later than the process table does. */
+const reapLooks = 50;
+const reapLookMs = 100;
+const programMs = 30_000;
+const environmentFile = 'state/server.env';
+
+/** SIGTERM … by number; where several names share one, the usual. */
+const signalNames: Readonly<Record<number, string>> = Object.fromEntries(
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
+
+/** What `systemctl show` says of a unit. */
+export interface UnitState {
+  isLoaded: boolean;
+  /** Of the main process that runs; 0: none. */
+  pid: number;
+  /** Of the last main process. */
+  lastPid: number;
+  exit: Exit;
+}
+
+/** Reads `systemctl show -p LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus`; the order of its lines varies. */
+export function readUnitState(text: string): UnitState {
+  const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? '';
+  const [code, status] = [value('ExecMainCode'), Number(value('ExecMainStatus'))];
+  return {
+    isLoaded: value('LoadState') === 'loaded',
+    pid: Number(value('MainPID')),
+    lastPid: Number(value('ExecMainPID')),
+    // CLD_EXITED, CLD_KILLED, CLD_DUMPED of wait(2); 0 while it runs
+    exit: {
+      code: code === '1' ? status : null,
+      signal: code === '2' || code === '3' ? (signalNames[status] ?? `SIG${status}`) : null,
+    },
+  };
+}
+
+/** Runs one of systemd's programs; a failure is its own words. */
+function ask(program: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(program, [...args], { timeout: programMs, env: { PATH: process.env['PATH'] } }, (error, out, said) => {
+      if (error) reject(new Error(`${program}: ${said.trim() || error.message}`));
+      else resolve(out);
+    });
+  });
+}
+
+/**
+ * One process at a time, as a systemd unit of its own: it outlives this agent whatever becomes of it, everything it started
+ * is in its control group, and systemd knows afterwards how it ended.
+ *
+ * @param stopMs - longest time that the agent needs to end it; after that systemd does, should the agent be gone.
+ * @param plain - for processes that an agent without systemd has started.
+ */
+export function systemdProcesses(of: {
+  root: string;
+  unit: string;
+  /** Unit that goes down first when the machine does. */
+  agentUnit: string;
+  mark: { name: string; value: string };
+  stopMs: number;
+  plain: Processes;
+  clock: Clock;
+}): Processes {
+  const { root, unit, mark, plain, clock } = of;
+  /** One after the other: a late KILL must not meet the next process. */
+  const order = { last: Promise.resolve<unknown>(undefined) };
+  const inOrder = <T>(f: () => Promise<T>): Promise<T> => {
+    const next = order.last.then(f, f);
+    order.last = next.catch(() => undefined);
+    return next;
+  };
+  const systemctl = (...args: string[]) => ask('systemctl', args);
+  const show = async (): Promise<UnitState> =>
+    readUnitState(await systemctl('show', unit, '-p', 'LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus'));
+
+  const exitOf = async (id: ProcessId): Promise<Exit> => {
+    for (let look = 0; look < reapLooks; look++) {
+      const state = await show().catch(() => undefined);
+      if (state?.lastPid === id.pid && state.pid === 0) return state.exit;
+      if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) break;
+      await clock.sleep(reapLookMs);
+    }
+    return { code: null, signal: null };
+  };
+  const running = (id: ProcessId): RunningProcess => {
+    const gone = async (): Promise<Exit> => {
+      while (isAlive(id)) await clock.sleep(lookMs);
+      return exitOf(id);
+    };
+    return {
+      id: { pid: id.pid, startTime: id.startTime },
+      exited: gone(),
+      signal(name) {
+        // All of its control group; nothing to kill, or no such unit any more, is as good.
+        if (name === 'KILL') void inOrder(() => systemctl('kill', '--signal=KILL', unit)).catch(() => undefined);
+        else if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
+      },
+    };
+  };
+  /** Lets systemd forget the last process: its name is needed for the next. */
+  const clear = async (): Promise<void> => {
+    if (!(await show()).isLoaded) return;
+    await systemctl('stop', unit).catch(() => undefined);
+    await systemctl('reset-failed', unit).catch(() => undefined);
+  };
+
+  return {
+    start: (command) =>
+      inOrder(async () => {
+        await clear();
+        const file = path.join(root, environmentFile);
+        const env = { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value };
+        await writeFile(file, environmentText(env), { mode: 0o600 });
+        await chmod(file, 0o600);
+        const properties: Readonly<Record<string, string>> = {
+          Description: 'Platform machine server',
+          Slice: 'platform.slice',
+          Before: of.agentUnit,
+          KillMode: 'mixed',
+          TimeoutStopSec: String(Math.ceil(of.stopMs / 1000)),
+          OOMPolicy: 'kill',
+          LimitCORE: '0',
+          RemainAfterExit: 'yes', // so that it is still known how a process ended that ended well
+          WorkingDirectory: root,
+          EnvironmentFile: file,
+          StandardOutput: `append:${path.join(root, command.stdoutFile)}`,
+          StandardError: `append:${path.join(root, command.stderrFile)}`,
+        };
+        await ask('systemd-run', [
+          '--quiet',
+          `--unit=${unit}`,
+          '--service-type=exec', // fails when the program cannot be executed
+          ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
+          '--',
+          path.join(root, command.program),
+          ...command.args.map((arg) => arg.replaceAll('$', '$$$$')),
+        ]);
+        const { pid, lastPid } = await show();
+        const startTime = pid === 0 ? undefined : processStartTime(pid);
+        return running({ pid: pid || lastPid, startTime: startTime ?? 'ended' });
+      }),
+    adopt: (id) => (isInUnit(id.pid, unit) ? (isAlive(id) ? running(id) : undefined) : plain.adopt(id)),
+    find: () => plain.find(),
+    strangers: (program) => plain.strangers(program),
+    listener: (port) => plain.listener(port),
+    async ended(id) {
+      const state = await show().catch(() => undefined);
+      return state?.lastPid === id.pid && state.pid === 0 ? state.exit : undefined;
+    },
+  };
+}
+
+function isInUnit(pid: number, unit: string): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, 'utf8').includes(`/${unit}\n`);
+  } catch {
+    return false; // it has ended
+  }
+}

@@ -1,0 +1,66 @@
+import { standardLimits } from './machines/server-process.ts';
+
+/** Names of the systemd units: the agent's own, and the one that it makes for the machine server. */
+export const agentUnit = 'platform-agent.service';
+export const serverUnit = 'platform-server.service';
+
+/** The agent ends the server within this time, whatever the server does. */
+export const serverStopSeconds = Math.ceil((standardLimits.term + standardLimits.quit + standardLimits.kill) / 1000);
+/** And then sends its last lines and ends; systemd must not lose patience before. */
+export const agentStopSeconds = serverStopSeconds + 45;
+
+export interface UnitOf {
+  /** Absolute. */
+  root: string;
+  /** Absolute. */
+  credentialsFile: string;
+}
+
+/** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */
+export const unitEnvironmentFile = 'state/environment';
+
+/**
+ * Text of the agent's unit. What stands here is what keeps a machine reachable: never give up starting (the gate bounds bad
+ * versions), end what hangs, leave the machine server alone (it has a unit of its own).
+ */
+export const unitText = ({ root, credentialsFile }: UnitOf): string => `[Unit]
+Description=Platform agent
+# Not network-online: the machine server has to start without a network, too.
+After=dbus.service NetworkManager.service bluetooth.service
+StartLimitIntervalSec=0
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStartPre=-/bin/sh ${word(`${root}/lib/gate`)} ${word(root)}
+ExecStart=${word(`${root}/bin/platform-agent`)} run --root ${word(root)} --config ${word(credentialsFile)}
+EnvironmentFile=-${specifiers(`${root}/${unitEnvironmentFile}`)}
+Environment=BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1
+UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN BUN_INSPECT NODE_OPTIONS LD_PRELOAD
+Restart=always
+RestartSec=5
+TimeoutStartSec=90
+TimeoutStopSec=${agentStopSeconds}
+WatchdogSec=60
+KillMode=mixed
+OOMScoreAdjust=-500
+LimitCORE=0
+ProtectSystem=yes
+ProtectHome=read-only
+ReadWritePaths=-${word(root)}
+ProtectKernelModules=yes
+LockPersonality=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** One word of a command line, as systemd reads it. */
+const word = (text: string): string => {
+  const plain = specifiers(text).replaceAll('$', '$$$$');
+  return /^[A-Za-z0-9_@%+=:,./$-]+$/.test(plain) ? plain : `"${plain.replace(/["\\]/g, '\\$&')}"`;
+};
+
+const specifiers = (text: string): string => text.replaceAll('%', '%%');

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { compile } from './release/compile.ts';
+import { hostPlatform, platforms } from './release/platforms.ts';
+import { programs } from './release/programs.ts';
+import { runtimeFor } from './release/runtimes.ts';
+
+const root = path.resolve(import.meta.dirname, '..');
+
+interface Made {
+  readonly name: string;
+  readonly version: string;
+  readonly platform: string;
+  readonly sha256: string;
+  readonly size: number;
+  readonly file: string;
+}
+
+function release(...args: string[]): { status: number | null; made: Made[]; stderr: string } {
+  const done = spawnSync(process.execPath, [path.join(root, 'tools', 'release.ts'), ...args], { encoding: 'utf8' });
+  const lines = done.stdout.split('\n').filter((line) => line !== '');
+  return { status: done.status, made: lines.map((line) => JSON.parse(line) as Made), stderr: done.stderr };
+}
+
+const hashOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+/** A checkout somewhere else: sources copied, the packages of others linked. */
+function otherCheckout(folder: string): void {
+  for (const part of ['apps', 'packages']) {
+    cpSync(path.join(root, part), path.join(folder, part), {
+      recursive: true,
+      filter: (from) => !/(^|\/)(node_modules|dist|test)$/.test(path.relative(root, from)),
+    });
+  }
+  const modules = path.join(folder, 'node_modules');
+  mkdirSync(modules, { recursive: true });
+  for (const name of readdirSync(path.join(root, 'node_modules'))) {
+    if (name !== '@platform') symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
+  }
+  mkdirSync(path.join(modules, '@platform'));
+  for (const name of ['contract', 'kit']) {
+    symlinkSync(path.join('..', '..', 'packages', name), path.join(modules, '@platform', name));
+  }
+}
+
+test('each program of each platform is an executable of that platform and says what it is in its last line', () => {
+  const heads: Record<string, (bytes: Buffer) => boolean> = {
+    'linux/amd64': (b) => b.toString('latin1', 0, 4) === '\x7fELF' && b.readUInt16LE(18) === 62,
+    'linux/arm64': (b) => b.toString('latin1', 0, 4) === '\x7fELF' && b.readUInt16LE(18) === 183,
+    'windows/amd64': (b) => b.toString('latin1', 0, 2) === 'MZ' && b.readUInt16LE(b.readUInt32LE(60) + 4) === 0x8664,
+  };
+  for (const name of Object.keys(programs)) {
+    const { status, made, stderr } = release(name, '--platform', 'all');
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(
+      made.map((m) => [m.name, m.platform]),
+      platforms.map((p) => [name, p.name]),
+    );
+    for (const { platform, version, file, sha256, size } of made) {
+      const bytes = readFileSync(file);
+      assert.ok(heads[platform]?.(bytes), `${file} is no program for ${platform}`);
+      const note = `\nPLATFORM-PROGRAM:${JSON.stringify({ name, version, platform })}\n`;
+      assert.equal(bytes.toString('utf8', bytes.length - note.length), note);
+      assert.deepEqual([hashOf(file), bytes.length], [sha256, size]);
+      assert.equal(readFileSync(`${file}.sha256`, 'utf8'), `${sha256}  ${path.basename(file)}\n`);
+      if (platform !== hostPlatform()?.name) continue;
+      const told = spawnSync(file, ['--version'], { encoding: 'utf8', env: {} });
+      assert.deepEqual(JSON.parse(told.stdout), { version, binary_name: name }, told.stderr);
+    }
+  }
+});
+
+test('the same sources give the same bytes in another folder', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'platform-elsewhere-'));
+  const own = platforms.filter((p) => p.host === `${process.platform}-${process.arch}` || p.name === 'linux/arm64');
+  try {
+    otherCheckout(folder);
+    for (const program of Object.values(programs)) {
+      for (const platform of own) {
+        const { made, stderr } = release(program.name, '--platform', platform.name);
+        const target = path.join(folder, 'made here', platform.target, 'any-name');
+        const version = made[0]?.version ?? '';
+        const bun = runtimeFor(own.find((p) => p.host === `${process.platform}-${process.arch}`)!);
+        compile({ program, version, platform, fault: undefined }, { sources: folder, bun }, target);
+        assert.equal(hashOf(target), made[0]?.sha256, `${program.name} for ${platform.name} ${stderr}`);
+        rmSync(target);
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('what cannot be built is refused with what could be', () => {
+  const cases: readonly [string[], RegExp][] = [
+    [[], /is no kind of build. Known: platform-agent, platform-server, agent-bundle/],
+    [['platform-agent', '--platform', 'linux/riscv'], /"linux\/riscv" is no platform. Known: linux\/amd64, /],
+    [['platform-agent', '--release-version', 'newest'], /"newest" is no semantic version/],
+    [['platform-agent', '--test-fault', 'smoke'], /"smoke" is no fault. Known: crash, hang, mute/],
+  ];
+  for (const [args, said] of cases) {
+    const { status, stderr } = release(...args);
+    assert.equal(status, 2);
+    assert.match(stderr, said);
+  }
+});
+
+test('the runtimes of other platforms are the version that this machine compiles with', () => {
+  const pins = (file: string): Record<string, string> => {
+    const json = JSON.parse(readFileSync(path.join(root, file), 'utf8')) as Record<string, Record<string, string>>;
+    return { ...json['optionalDependencies'], ...json['dependencies'] };
+  };
+  const [all, own] = [pins('tools/bun/package.json'), pins('package.json')];
+  assert.deepEqual(Object.keys(all).toSorted(), platforms.map((p) => p.runtime).toSorted());
+  const versions = new Set([...Object.values(all), ...platforms.map((p) => own[p.runtime]).filter((v) => v)]);
+  assert.equal(versions.size, 1, [...versions].join(' '));
+  assert.ok(existsSync(path.join(root, 'tools', 'bun', 'package-lock.json')));
+});
