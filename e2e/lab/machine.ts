@@ -109,10 +109,9 @@ async function openDoor(name: string, serverPort: number): Promise<AsyncDisposab
     }),
     await spawnGroup({
       command: 'ip',
-      args: [
-        ...['netns', 'exec', `ct-${name}-lan`],
-        ...['socat', 'TCP-LISTEN:80,fork,reuseaddr,bind=192.168.60.1', `UNIX-CONNECT:${socket}`],
-      ],
+      args: `netns exec ct-${name}-lan socat TCP-LISTEN:80,fork,reuseaddr,bind=192.168.60.1 UNIX-CONNECT:${socket}`.split(
+        ' ',
+      ),
       logFile: folder.file('outer.log'),
     }),
   ];

@@ -35,11 +35,10 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
   // Some padding, so that there is something to be cut.
   const program = `${agent}exit 0\n${'#'.repeat(200_000)}\n`;
   const list = [
-    '# targets 1, made 2030-01-01T00:00:00Z',
+    '# targets 1, valid until 2130-01-01T00:00:00Z',
     `${sha256(program)}  platform-agent/1.2.3/linux-amd64/platform-agent`,
     `${sha256('another')}  platform-agent/1.2.2/linux-amd64/platform-agent`,
     `${sha256('another')}  platform-server/1.2.3/linux-amd64/platform-server`,
-    `${sha256(root)}  tuf/4.root.json`,
     '',
   ].join('\n');
   const signature = sign('sha256', Buffer.from(list), privateKey);
@@ -56,6 +55,7 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
     template
       .replace('@PLATFORM_URL@', values.url ?? `http://${serverName}`)
       .replace('@PLATFORM_RELEASE_KEY@', values.key ?? key)
+      .replace('@PLATFORM_TRUSTED_ROOT@', `4 ${sha256(root)}`)
       .replace('@PLATFORM_CHANNELS@', 'stable 1.2.3\ndev 1.2.2')
       .replace('@PLATFORM_ACTION@', 'install');
   const server = createServer((request, response) => {

@@ -87,7 +87,9 @@ export async function startSite(): Promise<Site> {
           (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value),
           1,
         );
-        throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`);
+        throw new Error(`${error instanceof Error ? error.message : String(error)}; the machine is\n${text}`, {
+          cause: error,
+        });
       }
     },
     async logs(partId) {

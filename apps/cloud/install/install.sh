@@ -10,6 +10,8 @@
 server_url='@PLATFORM_URL@'
 release_key='@PLATFORM_RELEASE_KEY@'
 default_action='@PLATFORM_ACTION@'
+# "<version> <sha256>" of the newest root document of the release keys
+trusted_root_document='@PLATFORM_TRUSTED_ROOT@'
 # "<channel> <version>", a line each
 channels='@PLATFORM_CHANNELS@'
 
@@ -215,12 +217,11 @@ get_list() {
 
 # the first root of trust for what the agent verifies from now on
 get_trusted_root() {
-  [ -z "$trusted_root" ] && [ -z "$binary" ] || return 0
-  name=$(sed -n 's|^[0-9a-f]\{64\}  \(tuf/[0-9]*\.root\.json\)$|\1|p' "$work/SHA256SUMS" | tail -n 1)
-  [ -n "$name" ] || return 0
+  [ -z "$trusted_root" ] && [ -n "$trusted_root_document" ] || return 0
   rm -f "$work/root.json"
-  must_fetch "$server/$name" "$work/root.json"
-  [ "$(sha256_of "$work/root.json")" = "$(listed "$name")" ] || untrusted "$server/$name is not the file that the signed list names."
+  must_fetch "$server/tuf/${trusted_root_document% *}.root.json" "$work/root.json"
+  [ "$(sha256_of "$work/root.json")" = "${trusted_root_document#* }" ] ||
+    untrusted "$server/tuf/${trusted_root_document% *}.root.json is not the root document that this script names. Get the script again."
   trusted_root=$work/root.json
 }
 

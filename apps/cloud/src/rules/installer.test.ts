@@ -12,6 +12,7 @@ const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export(
 const values = {
   url: 'https://machines.example:8443',
   releaseKey: String(pem),
+  trustedRoot: { version: 3, sha256: 'a'.repeat(64) },
   channels: { stable: '1.2.3', dev: '1.3.0-dev.4+b5' },
   action: 'install',
 } as const;
@@ -24,6 +25,7 @@ test('install.sh: the values of the server are in it, and the shell understands 
   const script = renderInstaller(template, values);
   assert.match(script, /^server_url='https:\/\/machines\.example:8443'$/m);
   assert.ok(script.includes(`release_key='${values.releaseKey.trim()}'\n`));
+  assert.match(script, /^trusted_root_document='3 a{64}'$/m);
   assert.ok(script.includes("channels='stable 1.2.3\ndev 1.3.0-dev.4+b5'\n"));
   assert.doesNotMatch(script, /@PLATFORM_/);
   const { status, stderr } = spawnSync('/bin/sh', ['-n'], { input: script, encoding: 'utf8' });

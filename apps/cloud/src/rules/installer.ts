@@ -5,6 +5,8 @@ export interface InstallerValues {
   url: string;
   /** PEM of the key that signs the list of checksums; empty: nothing was published yet. */
   releaseKey: string;
+  /** What the agent trusts first: the newest root document of the release keys. */
+  trustedRoot: { version: number; sha256: string } | undefined;
   /** Version of the agent by channel. */
   channels: Readonly<Record<string, string>>;
   action: 'install' | 'uninstall';
@@ -14,6 +16,7 @@ export interface InstallerValues {
 const allowed: Readonly<Record<string, RegExp>> = {
   URL: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
   RELEASE_KEY: /^[A-Za-z0-9+/= \n-]*$/,
+  TRUSTED_ROOT: /^([0-9]+ [0-9a-f]{64})?$/,
   CHANNELS: /^[A-Za-z0-9.+ \n-]*$/,
   ACTION: /^[a-z]+$/,
 };
@@ -23,6 +26,7 @@ export function renderInstaller(template: string, values: InstallerValues): stri
   const filled: Readonly<Record<string, string>> = {
     URL: values.url,
     RELEASE_KEY: values.releaseKey.trim(),
+    TRUSTED_ROOT: values.trustedRoot ? `${values.trustedRoot.version} ${values.trustedRoot.sha256}` : '',
     CHANNELS: Object.entries(values.channels)
       .map((pair) => pair.join(' '))
       .join('\n'),

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { baseUrlFrom } from '../rpc/base-url.ts';
+import { rolesOf } from '@platform/releases/documents';
+import type { Deps } from '../rpc/routes.ts';
+import { type InstallerValues, renderInstaller } from '../rules/installer.ts';
+import { newestDocument } from '../store/release-metadata.ts';
+import { findChannel } from '../store/releases.ts';
+import { type Route, sendText } from './exchange.ts';
+
+const file = path.resolve(import.meta.dirname, '../../install/install.sh');
+
+/** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
+export const installRoutes = (deps: Pick<Deps, 'db' | 'publicUrl' | 'listensAt'>): Route[] =>
+  (['install', 'uninstall'] as const).map((action) => ({
+    methods: ['GET', 'HEAD'],
+    path: new RegExp(`^/${action}\\.sh$`),
+    async answer({ request, response }) {
+      const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
+      const url = deps.publicUrl ?? baseUrlFrom(deps.listensAt(), request.headers.host ?? '', isSecure);
+      const channels: Record<string, string> = {};
+      for (const channel of ['stable', 'dev']) {
+        const version = await findChannel(deps.db, 'platform-agent', channel);
+        if (version !== undefined) channels[channel] = version;
+      }
+      const root = await newestDocument(deps.db, 'root');
+      const values: InstallerValues = {
+        url,
+        releaseKey: root ? rolesOf(root.bytes).installerKey : '',
+        trustedRoot: root && { version: root.version, sha256: createHash('sha256').update(root.bytes).digest('hex') },
+        channels,
+        action,
+      };
+      sendText(response, 200, renderInstaller(await readFile(file, 'utf8'), values), {
+        'content-type': 'text/x-shellscript; charset=utf-8',
+        'cache-control': 'no-store',
+      });
+    },
+  }));
