@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
+import { isProgramName, withVersion } from '@platform/contract/version-pin';
 import type { Connection } from '../connection.ts';
 import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { machineJson, machineText } from '../views/machine.ts';
-import { programName, withVersion } from '../views/version-pin.ts';
 
 /** A machine by its ID, its part's ID or its name in the organization. */
 export async function findMachine(connection: Connection, name: string): Promise<Machine> {
@@ -181,14 +181,15 @@ async function pin(
   program: string,
   wish: string | undefined,
 ): Promise<{ revision: number; problems: { path: string; message: string; remedy: string }[] }> {
-  const chosen = programName(program);
+  if (!isProgramName(program))
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'program', value: program, limit: 'agent or server' });
   const { partId } = await findMachine({ client, ...rest }, name);
   for (let attempt = 1; ; attempt++) {
     const { configJson, revision } = await client.fleetClient.getConfig({ partId });
     try {
       const saved = await client.fleetClient.saveConfig({
         partId,
-        configJson: withVersion(configJson, chosen, wish),
+        configJson: withVersion(configJson, program, wish),
         expectedRevision: revision,
       });
       const versions = saved.problems.filter(({ path }) => path.startsWith('agent.version_control.'));

@@ -14,6 +14,7 @@ import type { MachineView } from '../view/machine-status.ts';
 import { ConfigState } from './config-state.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
+import { VersionMenus } from './version-menus.tsx';
 
 interface ConfigDeskProps {
   machine: MachineView;
@@ -103,6 +104,9 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
           />
         )}
         {check.error && <FailureNote error={check.error} />}
+        {fromText(draft, undefined).length === 0 && (
+          <VersionMenus draft={draft} platform={machine.platform} onChange={open} />
+        )}
         <div className="card editor-card">
           <ConfigEditor
             key={opened.count}

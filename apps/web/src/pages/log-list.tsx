@@ -1,6 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { LogLine } from '../view/log-lines.ts';
+import { counted } from '../view/quantities.ts';
 import { bothMoments, localClock } from '../view/times.ts';
 
 interface LogListProps {
@@ -72,13 +73,22 @@ export function LogList({ lines, isFollowing, older }: LogListProps) {
   );
 }
 
-const LogRow = ({ line }: { line: LogLine }) => (
-  <li className={`log-line log-${line.level}`}>
-    <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
-    <span className="log-level">{line.level}</span>
-    <span className="log-text">
-      <span className="log-logger">{line.logger}</span> {line.message}
-      {line.fields && <span className="soft">{line.fields}</span>}
-    </span>
-  </li>
-);
+const LogRow = ({ line }: { line: LogLine }) =>
+  line.dropped > 0 ? (
+    <li className="log-line log-gap">
+      <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
+      <span className="log-level">gap</span>
+      <span className="log-text">
+        <strong>{counted(line.dropped, 'line')} lost here.</strong> {line.message}
+      </span>
+    </li>
+  ) : (
+    <li className={`log-line log-${line.level}`}>
+      <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
+      <span className="log-level">{line.level}</span>
+      <span className="log-text">
+        <span className="log-logger">{line.logger}</span> {line.message}
+        {line.fields && <span className="soft">{line.fields}</span>}
+      </span>
+    </li>
+  );

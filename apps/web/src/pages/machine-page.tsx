@@ -10,6 +10,7 @@ import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { machineView } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
+import { GivenUp } from './given-up.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
 
@@ -47,6 +48,7 @@ export function MachinePage() {
           </div>
         </div>
         {query.error && <FailureNote error={query.error} />}
+        <GivenUp machine={machine} />
         <Conditions machine={machine} />
       </div>
       <nav className="tabs" aria-label="Machine">

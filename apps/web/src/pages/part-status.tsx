@@ -6,12 +6,12 @@ import { useState } from 'react';
 import { Confirm } from '../parts/dialogs.tsx';
 import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
-import { Ago, useNow } from '../parts/time.tsx';
+import { Ago } from '../parts/time.tsx';
 import { Badge, Dot } from '../parts/words.tsx';
 import { isStartedAnew } from '../view/machine-status.ts';
-import type { ConditionView, MachineView, ProgramView, Word } from '../view/machine-status.ts';
+import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import { counted } from '../view/quantities.ts';
-import { span } from '../view/times.ts';
+import { ProgramSection } from './program-section.tsx';
 
 /** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
 export function PartStatus({ machine }: { machine: MachineView }) {
@@ -21,7 +21,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
         <span className="hidden-text">Part status: </span>
         <Dot tone={machine.online.tone} />
         {machine.online.text}
-        {machine.isOnline && machine.server.isRestartNeeded && <span className="badge is-warn">restart needed</span>}
+        <StatusWord machine={machine} />
         <ChevronIcon />
       </Popover.Trigger>
       <Popover.Portal>
@@ -35,8 +35,8 @@ export function PartStatus({ machine }: { machine: MachineView }) {
             </div>
             <AppliedLine machine={machine} />
           </div>
-          <Program title="Agent" program={machine.agent} />
-          <Program
+          <ProgramSection title="Agent" program={machine.agent} />
+          <ProgramSection
             title="Machine server"
             program={machine.server}
             word={machine.hasReport ? machine.serverState : undefined}
@@ -51,12 +51,22 @@ export function PartStatus({ machine }: { machine: MachineView }) {
               <p className="small soft">Not supervised by systemd on this machine.</p>
             )}
             <Restart machine={machine} />
-          </Program>
+          </ProgramSection>
           {machine.conditions.length > 0 && <ConditionList conditions={machine.conditions} />}
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>
   );
+}
+
+/** What most needs to be seen without opening the status. */
+function StatusWord({ machine: { agent, server, isOnline } }: { machine: MachineView }) {
+  if (agent.quarantined.length > 0 || server.quarantined.length > 0)
+    return <span className="badge is-bad">reverted</span>;
+  if (!isOnline) return null;
+  if (agent.trial || server.trial) return <span className="badge is-busy">on trial</span>;
+  if (server.isRestartNeeded) return <span className="badge is-warn">restart needed</span>;
+  return null;
 }
 
 function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
@@ -77,47 +87,6 @@ function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
         </p>
       );
   }
-}
-
-interface ProgramProps {
-  title: string;
-  program: ProgramView;
-  word?: Word | undefined;
-  children?: React.ReactNode;
-}
-function Program({ title, program, word, children }: ProgramProps) {
-  const now = useNow();
-  return (
-    <section className="popover-part" aria-label={title}>
-      <div className="row">
-        <h2>{title}</h2>
-        {word && <Badge word={word} />}
-      </div>
-      <dl className="pair-list pair-list-tight">
-        <div>
-          <dt>Running</dt>
-          <dd className="mono">{program.running}</dd>
-        </div>
-        <div>
-          <dt>Installed</dt>
-          <dd className="mono">{program.installed}</dd>
-        </div>
-        <div>
-          <dt>Wanted</dt>
-          <dd className="mono">{program.wanted}</dd>
-        </div>
-        <div>
-          <dt>Uptime</dt>
-          <dd>{program.startedAt === undefined ? 'not running' : span(now - program.startedAt)}</dd>
-        </div>
-      </dl>
-      {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
-      {program.isUpdateWaiting && !program.isRestartNeeded && (
-        <p className="small">Version {program.wanted} is on its way.</p>
-      )}
-      {children}
-    </section>
-  );
 }
 
 function Restart({ machine }: { machine: MachineView }) {

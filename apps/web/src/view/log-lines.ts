@@ -1,4 +1,5 @@
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { droppedLines } from '@platform/contract/log-marker';
 import { msOf } from './times.ts';
 
 export const levels = ['debug', 'info', 'warn', 'error'] as const;
@@ -15,6 +16,8 @@ export interface LogLine {
   message: string;
   /** " key=value …", empty without fields. */
   fields: string;
+  /** How many lost lines this one stands for; 0: it is a line like any other. */
+  dropped: number;
   host: string;
 }
 
@@ -64,6 +67,7 @@ export function lineOf(entry: LogEntry): LogLine {
     logger: entry.loggerName,
     message: entry.message,
     fields,
+    dropped: droppedLines(entry.fields),
     host: entry.host,
   };
 }

@@ -1,6 +1,8 @@
-import type { Condition, Machine, ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Condition, Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { msOf, spanOf } from './times.ts';
+import { programView } from './program-status.ts';
+import type { ProgramView } from './program-status.ts';
+import { msOf } from './times.ts';
 
 /** The colour a state is shown in. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
@@ -8,17 +10,6 @@ export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
 export interface Word {
   tone: Tone;
   text: string;
-}
-
-export interface ProgramView {
-  /** "not reported" where nothing is known. */
-  running: string;
-  installed: string;
-  wanted: string;
-  /** Undefined while it does not run. */
-  startedAt: number | undefined;
-  isRestartNeeded: boolean;
-  isUpdateWaiting: boolean;
 }
 
 /** How far the wanted configuration has come. */
@@ -50,6 +41,10 @@ export interface MachineView {
   conditions: ConditionView[];
   /** When a restart was asked for that has not happened yet. */
   restartRequested: number | undefined;
+  /** When the quarantine was cleared, until the machine has reported again. */
+  quarantineCleared: number | undefined;
+  /** For example linux/arm64; empty: not reported. */
+  platform: string;
   isRestartAllowed: boolean;
   lastExit: string;
   restarts: number;
@@ -79,21 +74,6 @@ const severityTones: Readonly<Record<number, Tone>> = {
   [Severity.NOTE]: 'busy',
 };
 export const toneOf = (severity: Severity): Tone => severityTones[severity] ?? 'quiet';
-
-function programView(program: ProgramStatus | undefined, reportedOn: number | undefined): ProgramView {
-  const uptime = spanOf(program?.uptime);
-  const running = program?.runningVersion ?? '';
-  const installed = program?.installedVersion ?? '';
-  const wanted = program?.wantedVersion ?? '';
-  return {
-    running: running || 'not reported',
-    installed: installed || 'none',
-    wanted: wanted || 'not reported',
-    startedAt: uptime === undefined || reportedOn === undefined || running === '' ? undefined : reportedOn - uptime,
-    isRestartNeeded: program?.restartNeeded ?? false,
-    isUpdateWaiting: wanted !== '' && installed !== '' && wanted !== installed,
-  };
-}
 
 function appliedOf(machine: Machine, isOnline: boolean): Applied {
   const wanted = machine.wantedRevision;
@@ -127,8 +107,12 @@ export function machineView(machine: Machine): MachineView {
     server: programView(report?.server, reportedOn),
     serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
     applied: appliedOf(machine, isOnline),
-    conditions: (report?.conditions ?? []).toSorted((a, b) => b.severity - a.severity).map(conditionView),
+    conditions: [...machine.conditions, ...(report?.conditions ?? [])]
+      .toSorted((a, b) => b.severity - a.severity)
+      .map(conditionView),
     restartRequested: msOf(machine.restartRequestedOn),
+    quarantineCleared: msOf(machine.quarantineClearedOn),
+    platform: report?.platform ?? '',
     isRestartAllowed: report?.restartAllowed ?? false,
     lastExit: report?.lastExit ?? '',
     restarts: report?.restarts ?? 0,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@platform/contract/errors';
-import { programName, withVersion } from './version-pin.ts';
+import { versionOf, withVersion } from '../src/version-pin.ts';
 
 const rows: [name: string, before: object, program: 'agent' | 'server', wish: string | undefined, after: object][] = [
   ['the first pin', {}, 'server', '1.4.0', { agent: { version_control: { 'platform-server': '1.4.0' } } }],
@@ -35,10 +34,16 @@ const rows: [name: string, before: object, program: 'agent' | 'server', wish: st
   ['no pin where there was none', { x: 1 }, 'server', undefined, { x: 1 }],
 ];
 for (const [name, before, program, wish, after] of rows)
-  test(`a pin in a configuration: ${name}`, () =>
-    assert.deepEqual(JSON.parse(withVersion(JSON.stringify(before), program, wish)), after));
+  test(`a pin in a configuration: ${name}`, () => {
+    const text = withVersion(JSON.stringify(before), program, wish);
+    assert.deepEqual(JSON.parse(text), after);
+    assert.equal(versionOf(JSON.parse(text), program), wish ?? 'stable');
+  });
 
-test('programs have two names', () => {
-  assert.equal(programName('agent'), 'agent');
-  assert.throws(() => programName('platform-agent'), PlatformError);
+test('what a configuration says of a program, however it is spelled or broken', () => {
+  const server = (versions: unknown) => versionOf({ agent: { version_control: versions } }, 'server');
+  assert.equal(server({ 'viam-server': '1.0.0' }), '1.0.0');
+  assert.equal(server({ 'platform-server': 7 }), 'stable');
+  assert.equal(server('dev'), 'stable');
+  assert.equal(versionOf(null, 'agent'), 'stable');
 });

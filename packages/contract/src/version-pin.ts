@@ -1,19 +1,24 @@
-import { isObject } from '@platform/contract/config-field';
-import { PlatformError } from '@platform/contract/errors';
+// Choosing the version of one program in the text of a machine's configuration, for people who never look at that text.
+import { isObject } from './config-field.ts';
 
 /** Programs as an operator names them → the key of version_control, and other spellings of it. */
 const keys = { agent: ['agent'], server: ['platform-server', 'viam-server'] } as const;
 export type ProgramName = keyof typeof keys;
 
-/** @throws PlatformError INVALID_ARGUMENT */
-export function programName(text: string): ProgramName {
-  if (text === 'agent' || text === 'server') return text;
-  throw new PlatformError('INVALID_ARGUMENT', { field: 'program', value: text, limit: 'agent or server' });
+/** What a configuration says of a program; "stable" where it says nothing. */
+export function versionOf(config: unknown, program: ProgramName): string {
+  const agent = isObject(config) ? config['agent'] : undefined;
+  const versions = isObject(agent) ? agent['version_control'] : undefined;
+  const said = isObject(versions) ? keys[program].map((key) => versions[key]) : [];
+  return said.filter((one): one is string => typeof one === 'string').find((one) => one !== '') ?? 'stable';
 }
+
+export const isProgramName = (text: string): text is ProgramName => text === 'agent' || text === 'server';
 
 /**
  * The text of a configuration with another wish for one program; everything else stays as it is, but for blanks.
  *
+ * @param text - JSON.
  * @param wish - stable, dev, a version or an address; undefined: nothing is said any more, so stable holds.
  */
 export function withVersion(text: string, program: ProgramName, wish: string | undefined): string {

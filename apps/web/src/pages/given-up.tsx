@@ -1,0 +1,68 @@
+import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useQueryClient } from '@tanstack/react-query';
+import { FailureNote, Note } from '../parts/messages.tsx';
+import { Ago } from '../parts/time.tsx';
+import type { MachineView } from '../view/machine-status.ts';
+
+/** Versions that a machine gave up: which, why, since when, and the way to try them again. */
+export function GivenUp({ machine }: { machine: MachineView }) {
+  const queries = useQueryClient();
+  const clear = useMutation(FleetService.method.clearQuarantine, {
+    onSuccess: () =>
+      queries.invalidateQueries({
+        queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
+      }),
+  });
+  const given = [
+    { title: 'The agent', program: machine.agent },
+    { title: 'The machine server', program: machine.server },
+  ].flatMap(({ title, program }) =>
+    program.quarantined.map((version) => ({ ...version, title, running: program.running })),
+  );
+  if (given.length === 0) return null;
+  if (machine.quarantineCleared !== undefined) {
+    return (
+      <Note tone="busy" isLive>
+        <p>
+          Cleared <Ago at={machine.quarantineCleared} otherwise="now" />.{' '}
+          {machine.isOnline
+            ? 'The machine tries the wanted version again.'
+            : 'The machine tries the wanted version again when it is online.'}
+        </p>
+      </Note>
+    );
+  }
+  return (
+    <>
+      <Note
+        tone="bad"
+        action={
+          <button
+            type="button"
+            className="button button-small"
+            disabled={clear.isPending}
+            onClick={() => clear.mutate({ partId: machine.partId })}
+          >
+            Try again
+          </button>
+        }
+      >
+        {given.map(({ title, version, hash, reason, since, running }) => (
+          <p key={`${title} ${version} ${hash}`}>
+            {title} went back from <span className="mono">{version}</span> to <span className="mono">{running}</span>:{' '}
+            {reason || 'it did not prove itself'}{' '}
+            <span className="soft">
+              <Ago at={since} otherwise="" />
+            </span>
+          </p>
+        ))}
+        <p className="soft">
+          It is not tried again until another version is wanted. Choose one under CONFIGURE, or mend the cause and try
+          again.
+        </p>
+      </Note>
+      {clear.error && <FailureNote error={clear.error} />}
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+import type { ReactNode } from 'react';
+import { Ago, useNow } from '../parts/time.tsx';
+import { Badge, ProgressBar } from '../parts/words.tsx';
+import type { Word } from '../view/machine-status.ts';
+import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
+import { span } from '../view/times.ts';
+
+interface ProgramSectionProps {
+  title: string;
+  program: ProgramView;
+  word?: Word | undefined;
+  children?: ReactNode;
+}
+
+/** One program of a machine: what runs, what is wanted, and why the two differ. */
+export function ProgramSection({ title, program, word, children }: ProgramSectionProps) {
+  const now = useNow();
+  return (
+    <section className="popover-part" aria-label={title}>
+      <div className="row">
+        <h2>{title}</h2>
+        {word && <Badge word={word} />}
+        {program.trial && <Badge word={{ tone: 'busy', text: 'On trial' }} />}
+        {program.isUnsigned && <Badge word={{ tone: 'warn', text: 'Unsigned' }} />}
+      </div>
+      <dl className="pair-list pair-list-tight">
+        <div>
+          <dt>Running</dt>
+          <dd className="mono">{program.running}</dd>
+        </div>
+        <div>
+          <dt>Installed</dt>
+          <dd className="mono">{program.installed}</dd>
+        </div>
+        <div>
+          <dt>Wanted</dt>
+          <dd className="mono">{program.wanted}</dd>
+        </div>
+        <div>
+          <dt>Uptime</dt>
+          <dd>{program.startedAt === undefined ? 'not running' : span(now - program.startedAt)}</dd>
+        </div>
+        {program.previous !== '' && (
+          <div>
+            <dt>Before it</dt>
+            <dd className="mono">{program.previous}</dd>
+          </div>
+        )}
+      </dl>
+      {program.why !== '' && <p className="small">{program.why}</p>}
+      {program.trial && <Trial trial={program.trial} />}
+      {program.update && <LastUpdate update={program.update} />}
+      {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
+      {program.isUpdateWaiting && !program.isRestartNeeded && !program.update && (
+        <p className="small">Version {program.wanted} is on its way.</p>
+      )}
+      {program.quarantined.map((one) => (
+        <Quarantined key={`${one.version} ${one.hash}`} version={one} />
+      ))}
+      {children}
+    </section>
+  );
+}
+
+const Trial = ({ trial }: { trial: TrialView }) => (
+  <p className="small">
+    <span className="mono">{trial.version}</span> has to prove itself since <Ago at={trial.since} otherwise="now" />{' '}
+    (start {trial.starts} of 3). If it fails, <span className="mono">{trial.previous}</span> is back by itself.
+  </p>
+);
+
+const LastUpdate = ({ update }: { update: UpdateView }) => (
+  <div className="stack-tight">
+    <p className="small">
+      Update to <span className="mono">{update.version}</span>: {update.word.text.toLowerCase()}
+      {update.loaded && `, ${update.loaded}`} <Ago at={update.since} otherwise="" />
+    </p>
+    {update.share !== undefined && <ProgressBar share={update.share} label={`Download of ${update.version}`} isThin />}
+    {update.reason && (
+      <p className="small soft">
+        {update.reason} {update.code && <span className="mono">{update.code}</span>}
+      </p>
+    )}
+  </div>
+);
+
+const Quarantined = ({ version }: { version: QuarantinedView }) => (
+  <p className="small">
+    <span className="mono">{version.version}</span>
+    {version.hash && <span className="mono soft"> {version.hash}</span>} is not tried again: {version.reason}{' '}
+    <span className="soft">
+      <Ago at={version.since} otherwise="" />
+    </span>
+  </p>
+);

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { create } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { ProgramStatusSchema, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { programView } from './program-status.ts';
+
+const view = (fields: MessageInitShape<typeof ProgramStatusSchema>) =>
+  programView(create(ProgramStatusSchema, fields), 0);
+
+test('the last update in a word, with its progress while it is downloaded', () => {
+  const table: [
+    state: UpdateState,
+    loaded: bigint,
+    size: bigint,
+    word: string,
+    tone: string,
+    share: unknown,
+    text: string,
+  ][] = [
+    [UpdateState.DOWNLOADING, 24_000_000n, 96_000_000n, 'Downloading', 'busy', 0.25, '24.0 MB of 96.0 MB'],
+    [UpdateState.DOWNLOADING, 500n, 0n, 'Downloading', 'busy', undefined, '500 B'],
+    [UpdateState.STAGED, 96n, 96n, 'Ready, used at the next restart', 'busy', undefined, ''],
+    [UpdateState.TRYING, 96n, 96n, 'On trial', 'busy', undefined, ''],
+    [UpdateState.HEALTHY, 96n, 96n, 'Has proven itself', 'good', undefined, ''],
+    [UpdateState.REVERTED, 96n, 96n, 'Taken back', 'bad', undefined, ''],
+    [UpdateState.FAILED, 96n, 96n, 'Failed', 'bad', undefined, ''],
+  ];
+  for (const [state, downloadedBytes, sizeBytes, word, tone, share, text] of table) {
+    const { update } = view({ lastUpdate: { version: '1.4.0', state, downloadedBytes, sizeBytes, reason: 'why' } });
+    assert.deepEqual([update?.word, update?.share, update?.loaded], [{ tone, text: word }, share, text]);
+  }
+  assert.equal(view({}).update, undefined);
+  assert.equal(view({ lastUpdate: {} }).update, undefined);
+});
+
+test('a version that was given up is not on its way', () => {
+  const wanted = { runningVersion: '1.0.0', installedVersion: '1.0.0', wantedVersion: '1.1.0' };
+  assert.equal(view(wanted).isUpdateWaiting, true);
+  const since = timestampFromMs(5);
+  const quarantined = [{ version: '1.1.0', sha256: new Uint8Array(32).fill(0xab), reason: 'crashed', since }];
+  const given = view({ ...wanted, quarantined });
+  assert.equal(given.isUpdateWaiting, false);
+  assert.deepEqual(given.quarantined, [{ version: '1.1.0', hash: 'abababababab', reason: 'crashed', since: 5 }]);
+});

@@ -1,0 +1,113 @@
+import type { ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Word } from './machine-status.ts';
+import { bytes } from './quantities.ts';
+import { msOf, spanOf } from './times.ts';
+
+export interface ProgramView {
+  /** "not reported" where nothing is known. */
+  running: string;
+  installed: string;
+  wanted: string;
+  /** What can be gone back to without a download; empty: nothing. */
+  previous: string;
+  /** Undefined while it does not run. */
+  startedAt: number | undefined;
+  isRestartNeeded: boolean;
+  isUpdateWaiting: boolean;
+  /** Why this version runs and no other; empty: there is nothing to say. */
+  why: string;
+  isUnsigned: boolean;
+  trial: TrialView | undefined;
+  update: UpdateView | undefined;
+  /** Newest first. */
+  quarantined: readonly QuarantinedView[];
+}
+
+export interface TrialView {
+  version: string;
+  previous: string;
+  starts: number;
+  since: number | undefined;
+}
+
+export interface UpdateView {
+  version: string;
+  word: Word;
+  /** Share in 0..1 while it is downloaded and its size is known. */
+  share: number | undefined;
+  /** "12 MB of 96 MB", empty when nothing is being downloaded. */
+  loaded: string;
+  reason: string;
+  code: string;
+  since: number | undefined;
+}
+
+export interface QuarantinedView {
+  version: string;
+  /** The first characters of the file's hash; empty: not known. */
+  hash: string;
+  reason: string;
+  since: number | undefined;
+}
+
+const updateWords: Readonly<Record<number, Word>> = {
+  [UpdateState.DOWNLOADING]: { tone: 'busy', text: 'Downloading' },
+  [UpdateState.STAGED]: { tone: 'busy', text: 'Ready, used at the next restart' },
+  [UpdateState.TRYING]: { tone: 'busy', text: 'On trial' },
+  [UpdateState.HEALTHY]: { tone: 'good', text: 'Has proven itself' },
+  [UpdateState.REVERTED]: { tone: 'bad', text: 'Taken back' },
+  [UpdateState.FAILED]: { tone: 'bad', text: 'Failed' },
+};
+
+function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
+  if (update === undefined || update.version === '') return undefined;
+  const isLoading = update.state === UpdateState.DOWNLOADING;
+  const isSizeKnown = update.sizeBytes > 0n;
+  return {
+    version: update.version,
+    word: updateWords[update.state] ?? { tone: 'quiet', text: 'Not reported' },
+    share: isLoading && isSizeKnown ? Number(update.downloadedBytes) / Number(update.sizeBytes) : undefined,
+    loaded: isLoading ? bytes(update.downloadedBytes) + (isSizeKnown ? ` of ${bytes(update.sizeBytes)}` : '') : '',
+    reason: update.reason,
+    code: update.code,
+    since: msOf(update.since),
+  };
+}
+
+const hex = (all: Uint8Array): string => [...all].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** @param reportedOn - when the report was taken, from which uptimes count. */
+export function programView(program: ProgramStatus | undefined, reportedOn: number | undefined): ProgramView {
+  const uptime = spanOf(program?.uptime);
+  const running = program?.runningVersion ?? '';
+  const installed = program?.installedVersion ?? '';
+  const wanted = program?.wantedVersion ?? '';
+  const trial = program?.trial;
+  const quarantined = (program?.quarantined ?? []).map((one) => ({
+    version: one.version,
+    hash: hex(one.sha256.subarray(0, 6)),
+    reason: one.reason,
+    since: msOf(one.since),
+  }));
+  return {
+    running: running || 'not reported',
+    installed: installed || 'none',
+    wanted: wanted || 'not reported',
+    previous: program?.previousVersion ?? '',
+    startedAt: uptime === undefined || reportedOn === undefined || running === '' ? undefined : reportedOn - uptime,
+    isRestartNeeded: program?.restartNeeded ?? false,
+    isUpdateWaiting:
+      wanted !== '' && installed !== '' && wanted !== installed && !quarantined.some((one) => one.version === wanted),
+    why: program?.why ?? '',
+    isUnsigned: program?.unsigned ?? false,
+    trial: trial && {
+      version: trial.version,
+      previous: trial.previousVersion,
+      starts: trial.starts,
+      since: msOf(trial.since),
+    },
+    update: updateView(program?.lastUpdate),
+    quarantined,
+  };
+}

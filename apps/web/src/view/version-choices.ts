@@ -1,0 +1,42 @@
+import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+
+export interface VersionChoice {
+  value: string;
+  text: string;
+}
+
+/** Stands for an address that is still to be written. */
+export const otherChoice = 'other';
+
+const isAddress = (wish: string): boolean => /^(https?|file):/i.test(wish);
+
+/**
+ * What can be chosen for a program of a machine: the channels, the published versions, newest first, and what is chosen now.
+ *
+ * @param program - platform-agent or platform-server.
+ * @param platform - of the machine; empty: not known, so every version is offered.
+ */
+export function versionChoices(
+  releases: readonly Release[],
+  program: string,
+  platform: string,
+  chosen: string,
+): VersionChoice[] {
+  const own = releases.filter(({ name }) => name === program);
+  const fitting = own.filter((release) => platform === '' || release.platform === platform);
+  const versions = [...new Set(fitting.map(({ version }) => version))];
+  const channelText = (channel: string): string => {
+    const at = own.find(({ channels }) => channels.includes(channel));
+    return at ? `${channel} (now ${at.version})` : channel;
+  };
+  const choices = [
+    { value: 'stable', text: channelText('stable') },
+    { value: 'dev', text: channelText('dev') },
+    ...versions.map((version) => ({ value: version, text: version })),
+  ];
+  if (!choices.some(({ value }) => value === chosen)) {
+    const text = isAddress(chosen) ? chosen : `${chosen} (not published${platform && ` for ${platform}`})`;
+    choices.push({ value: chosen, text });
+  }
+  return [...choices, { value: otherChoice, text: 'Another version or address …' }];
+}
