@@ -1,0 +1,82 @@
+// A machine of the lab with an agent on it, installed by the one line that people are given.
+import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { OnlineState, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { systemClock } from '@platform/kit/node';
+import { eventually, type LabMachine, type Said } from './machine.ts';
+import type { NewMachine, Site } from './site.ts';
+
+export const oneLine = (site: Site, partId: string): string => {
+  const variables = Object.entries(site.installEnv(partId)).map(([name, value]) => `${name}=${value}`);
+  return `/bin/sh -c "${variables.join(' ')}; $(curl -fsSL ${site.url}/install.sh)"`;
+};
+
+export const isOnline = ({ onlineState, report }: Machine): boolean =>
+  onlineState === OnlineState.ONLINE && report?.serverState === ServerState.RUNNING;
+
+/** Creates a machine in the app, and installs. @throws Error with what the installer said */
+export async function installed(site: Site, on: LabMachine, name: string): Promise<NewMachine> {
+  const made = await site.createMachine(name);
+  await on.must(oneLine(site, made.partId), 600);
+  await site.until(made.partId, `${name} is online and its server runs`, 300, isOnline);
+  return made;
+}
+
+/** What the last lines of both programs' logs and the unit say, for a test that failed. */
+export async function lastWords(on: LabMachine): Promise<string> {
+  const { stdout } = await on.exec(
+    'journalctl -u platform-agent -u platform-server -o short-monotonic --no-pager -n 60; tail -n 20 /opt/platform/log/* 2>/dev/null; ls -l /opt/platform/bin /opt/platform/versions; tail -n +1 /opt/platform/state/*.trial /opt/platform/state/*.bad',
+    60,
+  );
+  return stdout;
+}
+
+/** Runs `f`; when it fails, the error also tells what the machine was doing. */
+export async function telling<T>(on: LabMachine, f: () => Promise<T>): Promise<T> {
+  try {
+    return await f();
+  } catch (error) {
+    const words = await lastWords(on).catch((silent: unknown) => String(silent));
+    throw new Error(`${error instanceof Error ? error.message : String(error)}\n${words}`, { cause: error });
+  }
+}
+
+/** The agent's own answer to `platform-agent status --json`. */
+export async function statusOf(on: LabMachine): Promise<Record<string, unknown> & Said> {
+  const said = await on.exec('/opt/platform/bin/platform-agent status --json');
+  return { ...said, ...(JSON.parse(said.stdout) as Record<string, unknown>) };
+}
+
+/** Pid of the process in charge of a unit; 0: none. */
+export const mainPid = async (on: LabMachine, unit: string): Promise<number> =>
+  Number(await on.must(`systemctl show -P MainPID ${unit}`));
+
+/** Version of what runs, as its own process says: by the file that it was started from. */
+export async function runningVersion(on: LabMachine, unit: 'platform-agent' | 'platform-server'): Promise<string> {
+  const pid = await mainPid(on, unit);
+  if (pid === 0) return '';
+  const file = await on.must(`readlink /proc/${pid}/exe`);
+  return /\/versions\/(.+)-[0-9a-f]{12}\//.exec(file)?.[1] ?? file;
+}
+
+/** Seconds until the unit runs this version. */
+export async function untilRuns(
+  on: LabMachine,
+  unit: 'platform-agent' | 'platform-server',
+  version: string,
+  seconds: number,
+): Promise<number> {
+  const start = systemClock.now();
+  await eventually(`${unit} ${version} runs on ${on.name}`, seconds, async () =>
+    (await runningVersion(on, unit)) === version ? true : undefined,
+  );
+  return (systemClock.now() - start) / 1000;
+}
+
+/** Every path of the machine's own disk, and the content of its settings: what an uninstall must bring back. */
+export const everything = (on: LabMachine): Promise<string> =>
+  on.must(
+    String.raw`cd /
+find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./var/log/journal -o -path ./var/lib/systemd -o -path ./var/cache -o -path ./var/lib/NetworkManager \) -prune -o -printf '%p %y %m\n' | sort
+find etc usr/local root -type f -exec sha256sum {} + | sort -k 2`,
+    300,
+  );

@@ -1,0 +1,54 @@
+// What the lab measured: printed at once, and kept for `node e2e/lab/report.ts`, which writes docs/measurements/lab.md.
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { systemClock } from '@platform/kit/node';
+import { checkout } from '../src/up-process.ts';
+
+export const resultsFile = path.join(checkout, '.cache', 'lab-results.ndjson');
+
+export interface Result {
+  /** For example "install by one line". */
+  scenario: string;
+  /** container, vm */
+  where: string;
+  seconds: number;
+  /** What else is worth knowing, ready to be read. */
+  note: string;
+  /** Day, as 2030-01-31. */
+  on: string;
+  load: number;
+}
+
+/** Keeps and prints the figures of one scenario. */
+export async function keep(scenario: string, where: string, seconds: number, note = ''): Promise<void> {
+  const result: Result = {
+    scenario,
+    where,
+    seconds: Math.round(seconds * 10) / 10,
+    note,
+    on: new Date(systemClock.wall()).toISOString().slice(0, 10),
+    load: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
+  };
+  process.stdout.write(`# ${scenario} (${where}): ${result.seconds} s${note === '' ? '' : `, ${note}`}\n`);
+  await mkdir(path.dirname(resultsFile), { recursive: true });
+  await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
+}
+
+/** Seconds that `f` took, and what it gave. */
+export async function timed<T>(f: () => Promise<T>): Promise<{ seconds: number; value: T }> {
+  const start = systemClock.now();
+  const value = await f();
+  return { seconds: (systemClock.now() - start) / 1000, value };
+}
+
+/** The newest result of each scenario, in the order in which they first came. */
+export async function newestResults(): Promise<Result[]> {
+  const lines = (await readFile(resultsFile, 'utf8')).trim().split('\n');
+  const results = new Map<string, Result>();
+  for (const line of lines) {
+    const result = JSON.parse(line) as Result;
+    results.set(`${result.where} ${result.scenario}`, result);
+  }
+  return [...results.values()];
+}
