@@ -1,4 +1,5 @@
 import { command, type Command } from './command.ts';
+import { installOptions } from './install-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
 const programWord = { type: 'rest', description: 'agent or server.' } as const;
@@ -12,6 +13,27 @@ export const commands: readonly Command[] = [
       'Keeps the machine server of one machine installed, running and up to date, until a signal stops both. systemd runs this.',
     table: runOptions,
     load: async () => (await import('./run.ts')).run,
+  }),
+  command({
+    name: 'install',
+    summary: 'Install this program as a service and start it; again: nothing is changed',
+    about:
+      'Checks the machine, fetches the credentials (with part id and API key) or uses those that are there, stores this program below the root, and makes systemd start it now and at every boot. What ran before goes on running when anything fails.',
+    table: installOptions,
+    load: async () => (await import('./install.ts')).install,
+  }),
+  command({
+    name: 'uninstall',
+    summary: 'Stop and remove agent, machine server, their data and credentials',
+    about:
+      'Undoes what install did: what it changed elsewhere is as it was before, its folder and the credentials are gone. Asks first; without a terminal --yes is needed.',
+    table: {
+      ...placeOptions,
+      keepCredentials: { type: 'boolean', env: '', description: 'Leave the credentials file.' },
+      yes: { type: 'boolean', short: 'y', env: '', description: 'Do not ask.' },
+      ...jsonOption,
+    },
+    load: async () => (await import('./uninstall.ts')).uninstall,
   }),
   command({
     name: 'status',

@@ -1,0 +1,197 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createLog, type Secret } from '@platform/kit';
+import { stderrSink, Usage } from '@platform/kit/node';
+import { applySteps, StepFailed } from '../install/apply.ts';
+import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
+import { lookAround, type Places } from '../install/look.ts';
+import { refusalsOf, stepsOf, stepText, type InstallWish, type Refusal } from '../install/plan.ts';
+import { proxiesOf } from '../install/proxies.ts';
+import { linuxSystem } from '../install/system.ts';
+import { verifyRelease } from '../install/verify.ts';
+import { awaitAgent } from '../install/wait.ts';
+import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
+import { gateText } from '../update/gate.ts';
+import { gatePath } from '../update/layout.ts';
+import type { Io } from './command.ts';
+import { Ended, exitCodes } from './exit-codes.ts';
+
+interface Given {
+  config: string;
+  root: string;
+  url: string | undefined;
+  partId: string | undefined;
+  apiKeyId: string | undefined;
+  apiKey: Secret | undefined;
+  binary: string | undefined;
+  unitFolder: string | undefined;
+  linkFolder: string;
+  trustedRoot: string | undefined;
+  noStart: boolean;
+  dryRun: boolean;
+  force: boolean;
+  replace: boolean;
+  offline: boolean;
+  unsigned: boolean;
+  json: boolean;
+}
+
+const adminUnits = '/etc/systemd/system';
+const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
+
+/** What happened, for --json. */
+interface Outcome {
+  is_changed: boolean;
+  version: string;
+  steps: string[];
+  refusals: Refusal[];
+  is_running: boolean;
+  is_reached: boolean;
+}
+
+export async function install(given: Given, io: Io): Promise<number> {
+  const { clock } = io;
+  const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
+  const root = path.resolve(given.root);
+  const credentialsFile = path.resolve(given.config);
+  const unitFile = path.join(path.resolve(given.unitFolder ?? adminUnits), agentUnit);
+  const at = (name: string) => path.join(root, name);
+  const wish: InstallWish = {
+    root,
+    credentialsFile,
+    credentials: undefined,
+    unitFile,
+    unitText: unitText({ root, credentialsFile }),
+    gateFile: at(gatePath),
+    gateText,
+    environmentFile: at(unitEnvironmentFile),
+    environmentText: proxiesOf(io.env),
+    linkFile: path.join(path.resolve(given.linkFolder), 'platform-agent'),
+    linkTarget: at('bin/platform-agent'),
+    isStarted: !given.noStart,
+    usesSystemd: given.unitFolder === undefined,
+    isForced: given.force,
+    isReplacing: given.replace,
+  };
+  const places: Places = {
+    root,
+    credentialsFile,
+    unitFile,
+    unitFolders: given.unitFolder === undefined ? unitFolders : [path.resolve(given.unitFolder)],
+    files: [credentialsFile, unitFile, wish.gateFile, wish.environmentFile, wish.linkFile],
+    binary: path.resolve(given.binary ?? process.execPath),
+  };
+  const facts = await lookAround(places, { system: linuxSystem, clock, log });
+  const outcome: Outcome = {
+    is_changed: false,
+    version: facts.candidate.version,
+    steps: [],
+    refusals: [],
+    is_running: false,
+    is_reached: false,
+  };
+  const tell = (text: string): void => void (given.json || io.out(text));
+  const end = (code: number): number => {
+    if (given.json) io.out(JSON.stringify(outcome));
+    return code;
+  };
+
+  const asked = askedFor(given, facts.credentials.at === 'usable' ? facts.credentials.appAddress : undefined);
+  outcome.refusals = refusalsOf(facts, { ...wish, credentials: asked && { text: '', partId: asked.partId } });
+  if (outcome.refusals.length > 0) {
+    if (!given.json) for (const { what, remedy } of outcome.refusals) io.note(`${what} ${remedy}`);
+    return end(exitCodes.refused);
+  }
+
+  if (asked) wish.credentials = await fetchCredentials(asked, clock);
+  const steps = stepsOf(facts, wish);
+  if (given.dryRun) {
+    outcome.steps = steps.map(stepText);
+    tell(steps.length === 0 ? 'Everything is so already.' : ['This would be done:', ...outcome.steps].join('\n  '));
+    return end(exitCodes.done);
+  }
+  const found = foundCredentials(wish.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
+  const appAddress = found.at === 'usable' ? found.appAddress : '';
+  const isStaged = steps.some((step) => step.do === 'stage');
+  let target = '';
+  if (isStaged && !given.unsigned && !given.offline) {
+    const { candidate, platform } = facts;
+    target = await verifyRelease(
+      { appAddress, root, candidate, platform, trustedRoot: given.trustedRoot },
+      { clock, log },
+    );
+    tell(`The signature of version ${candidate.version} is right.`);
+  }
+  const said = (text: string): void => {
+    outcome.is_changed = true;
+    outcome.steps.push(text);
+    tell(`  ${text}`);
+  };
+  const isOnline = !given.offline;
+  const { candidate } = facts;
+  const parts = { root, credentialsFile, unitFile, candidate, target, isOnline, system: linuxSystem, clock, log, said };
+  await applySteps(steps, parts).catch((error: unknown) => {
+    if (!(error instanceof StepFailed)) throw error;
+    throw new Ended(exitCodes.failed, {
+      code: 'INSTALL_FAILED',
+      what: error.message,
+      remedy: 'What ran before still runs. Repeat the command when the cause is gone.',
+    });
+  });
+
+  if (!wish.usesSystemd || !wish.isStarted) {
+    tell(
+      steps.length === 0
+        ? 'Everything is so already.'
+        : `platform-agent ${candidate.version} is installed, and not started.`,
+    );
+    return end(exitCodes.done);
+  }
+  const isExpected = steps.some(({ do: what }) => ['start', 'restart'].includes(what));
+  const status = await awaitAgent({ root, version: candidate.version, isOnline }, clock);
+  outcome.is_running = status?.agent.version === candidate.version;
+  outcome.is_reached = outcome.is_running && status?.cloud.is_reached === true;
+  if (!outcome.is_running) {
+    const tail = await linuxSystem.run('journalctl', '--no-pager', '--lines=15', '--output=cat', `--unit=${agentUnit}`);
+    end(exitCodes.failed);
+    throw new Ended(exitCodes.failed, {
+      code: 'AGENT_NOT_RUNNING',
+      what: status
+        ? `Version ${candidate.version} did not start; ${status.agent.version} runs.`
+        : `platform-agent ${candidate.version} does not answer. Its last lines:\n${tail.text}\n`,
+      remedy: `See: journalctl -u ${agentUnit}`,
+    });
+  }
+  if (!isExpected && steps.length === 0) tell('Everything is so already.');
+  tell(words(candidate.version, appAddress, outcome.is_reached, isOnline));
+  return end(exitCodes.done);
+}
+
+const words = (version: string, address: string, isReached: boolean, isOnline: boolean): string =>
+  [
+    `platform-agent ${version} runs${isReached ? ` and has reached ${address}.` : '.'}`,
+    ...(isReached || !isOnline
+      ? []
+      : [`It has not reached ${address} yet, and goes on trying. See: platform-agent doctor`]),
+    'Status: platform-agent status    Log: platform-agent logs -f',
+  ].join('\n');
+
+/** The credentials that shall be fetched; undefined: those that are there are used. @throws Usage */
+function askedFor(given: Given, knownAddress: string | undefined) {
+  const { partId, apiKeyId, apiKey, offline } = given;
+  const parts = { PLATFORM_API_KEY_ID: apiKeyId, PLATFORM_API_KEY: apiKey, PLATFORM_PART_ID: partId };
+  const missing = Object.entries(parts).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  if (missing.length === 3 || offline) return undefined;
+  const url = given.url ?? knownAddress;
+  if (partId === undefined || apiKeyId === undefined || apiKey === undefined || url === undefined) {
+    const names = [...missing, ...(url === undefined ? ['PLATFORM_URL'] : [])].join(', ');
+    throw new Usage(`To fetch the credentials of this machine ${names} must be set, too.`, 2);
+  }
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new Usage(
+      `PLATFORM_URL must be the http(s) address of the management server, not ${JSON.stringify(url)}.`,
+      2,
+    );
+  }
+  return { url, partId, apiKey: { id: apiKeyId, key: apiKey } };
+}

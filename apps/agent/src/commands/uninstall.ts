@@ -1,0 +1,76 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { controlOf } from '../control/client.ts';
+import { readChanges } from '../install/changes.ts';
+import { removeAll } from '../install/remove.ts';
+import { linuxSystem } from '../install/system.ts';
+import type { Io } from './command.ts';
+import { Ended, exitCodes } from './exit-codes.ts';
+
+interface Given {
+  config: string;
+  root: string;
+  keepCredentials: boolean;
+  yes: boolean;
+  json: boolean;
+}
+
+const isThere = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+export async function uninstall(given: Given, io: Io): Promise<number> {
+  const root = path.resolve(given.root);
+  const changes = await readChanges(root);
+  const credentialsFile = changes?.credentialsFile ?? path.resolve(given.config);
+  if (!changes && !(await isThere(path.join(root, 'versions')))) {
+    const nothing = `platform-agent is not installed in ${root}.`;
+    io.out(given.json ? JSON.stringify({ is_changed: false, done: [], left: [] }) : nothing);
+    return exitCodes.nothingToDo;
+  }
+  const usesSystemd = await isThere('/run/systemd/system');
+  await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
+  if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
+
+  const { done, left } = await removeAll(
+    { root, credentialsFile: given.keepCredentials ? undefined : credentialsFile, usesSystemd },
+    linuxSystem,
+  );
+  if (given.json) {
+    io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
+  } else {
+    for (const line of done) io.out(`  ${line}`);
+    for (const line of left) io.note(`not removed: ${line}`);
+    io.out(
+      left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
+    );
+  }
+  return left.length === 0 ? exitCodes.done : exitCodes.failed;
+}
+
+/** An agent that systemd does not stop would put its folders back. */
+async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io: Io): Promise<void> {
+  const status = await controlOf(root, io.clock)
+    .status()
+    .catch(() => undefined);
+  if (!status || (isStoppedBySystemd && status.agent.is_supervised_by_systemd)) return;
+  throw new Ended(exitCodes.refused, {
+    code: 'AGENT_RUNNING',
+    what: `An agent that systemd does not know of runs for ${root}, process ${status.agent.pid}.`,
+    remedy: 'Stop it first.',
+  });
+}
+
+async function agreed(root: string, credentialsFile: string | undefined, io: Io): Promise<void> {
+  const also = credentialsFile === undefined ? '' : `, and its credentials ${credentialsFile}`;
+  const question = `Remove platform-agent, the machine server with its data in ${root}${also}? [y/N] `;
+  const answer = await io.ask(question);
+  if (answer !== undefined && /^y(es)?$/i.test(answer.trim())) return;
+  throw new Ended(exitCodes.refused, {
+    code: 'NOT_CONFIRMED',
+    what: answer === undefined ? 'Nobody is there to be asked.' : 'Nothing was removed.',
+    remedy: answer === undefined ? 'Use --yes.' : '',
+  });
+}

@@ -1,0 +1,138 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import { chunksOf, makeFolder } from '../os/file-disk.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { agentUnit } from '../unit.ts';
+import { Inspector } from '../update/inspect.ts';
+import { partFolder } from '../update/layout.ts';
+import { programStore } from '../update/store.ts';
+import { placeLink, readChanges, recordBefore, type Changes } from './changes.ts';
+import type { Candidate } from './facts.ts';
+import { stepText, type Step } from './plan.ts';
+import type { System } from './system.ts';
+
+export interface ApplyParts {
+  root: string;
+  credentialsFile: string;
+  unitFile: string;
+  candidate: Candidate;
+  /** Path among the signed targets; empty: no release key signed it. */
+  target: string;
+  /** The management server could be reached: then a new agent has to reach it, too. */
+  isOnline: boolean;
+  system: System;
+  clock: Clock;
+  log: Log;
+  said: (text: string) => void;
+}
+
+/** A step that failed; what was there before still is. */
+export class StepFailed extends Error {
+  constructor(step: Step, why: string) {
+    super(`Could not ${stepText(step)}: ${why}`);
+    this.name = 'StepFailed';
+  }
+}
+
+/**
+ * Takes the steps in their order: everything is laid down beside what is in use, then switched. What is written outside of
+ * the root is noted there first, with what it replaces. @throws StepFailed
+ */
+export async function applySteps(steps: readonly Step[], parts: ApplyParts): Promise<void> {
+  const { root, credentialsFile, unitFile } = parts;
+  let changes: Changes = (await readChanges(root)) ?? { format: 1, credentialsFile, unitFile, paths: [] };
+  for (const step of steps) {
+    try {
+      await mkdir(path.join(root, 'state'), { recursive: true, mode: 0o755 });
+      const outside = outsideFile(step, parts);
+      if (outside !== undefined) changes = await recordBefore(root, { ...changes, credentialsFile, unitFile }, outside);
+      await apply(step, parts);
+      parts.said(stepText(step));
+    } catch (error) {
+      throw error instanceof StepFailed ? error : new StepFailed(step, errorText(error));
+    }
+  }
+}
+
+/** Credentials are not noted: they are a secret, and go with the agent. */
+function outsideFile(step: Step, { root, credentialsFile }: ApplyParts): string | undefined {
+  const file = step.do === 'write' || step.do === 'link' ? step.file : undefined;
+  return file === undefined || file === credentialsFile || file.startsWith(`${root}/`) ? undefined : file;
+}
+
+async function apply(step: Step, parts: ApplyParts): Promise<void> {
+  const { root, candidate, system, clock, log } = parts;
+  const files = linuxFileSystem(root);
+  const store = programStore(files, 'agent', { clock, log });
+  const systemctl = async (...args: string[]): Promise<void> => {
+    const { code, text } = await system.run('systemctl', ...args);
+    if (code !== 0) throw new StepFailed(step, text || `systemctl ended with ${code}`);
+  };
+  switch (step.do) {
+    case 'stop-other':
+      return systemctl('disable', '--now', step.unit);
+    case 'make-folders':
+      for (const name of ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib']) {
+        await makeFolder(files, name);
+      }
+      return;
+    case 'stage': {
+      const part = `${partFolder}/install`;
+      await copyChecked(candidate, files, part);
+      const { version, sha256, sizeBytes } = candidate;
+      const id = await store.stage(part, { version, sha256, sizeBytes, url: '', target: parts.target });
+      if (id !== step.id) throw new Error(`it was stored as ${id}`);
+      return;
+    }
+    case 'write':
+      await mkdir(path.dirname(step.file), { recursive: true, mode: 0o755 });
+      if (step.keepsOld) await keepOld(step.file);
+      return atomicWrite(step.file, step.text, { mode: step.mode });
+    case 'link':
+      return placeLink(step.file, step.target);
+    case 'use':
+      return store.activate(step.id, { clearance: 0, needs: parts.isOnline ? 'cloud' : 'local' });
+    case 'reload':
+      return systemctl('daemon-reload');
+    case 'enable':
+      return systemctl('enable', '--quiet', agentUnit);
+    case 'start':
+      await system.run('systemctl', 'reset-failed', agentUnit);
+      return systemctl('start', '--no-block', agentUnit);
+    case 'restart':
+      return systemctl('restart', '--no-block', agentUnit);
+  }
+}
+
+async function copyChecked(
+  candidate: Candidate,
+  files: ReturnType<typeof linuxFileSystem>,
+  part: string,
+): Promise<void> {
+  await makeFolder(files, partFolder);
+  const inspector = new Inspector();
+  const source = linuxFileSystem(path.dirname(candidate.file));
+  const copy = await files.openWrite(part, { mode: 0o755 });
+  try {
+    for await (const chunk of chunksOf(source, path.basename(candidate.file))) {
+      inspector.update(chunk);
+      await copy.write(chunk);
+    }
+    await copy.sync();
+  } finally {
+    await copy.close();
+  }
+  const { sha256 } = inspector.finish();
+  if (sha256 === candidate.sha256) return;
+  await files.unlink(part);
+  throw new PlatformError('DOWNLOAD_CORRUPT', { url: candidate.file, wantSha256: candidate.sha256, gotSha256: sha256 });
+}
+
+/** A copy: at no moment is the machine without its credentials. */
+async function keepOld(file: string): Promise<void> {
+  const old = await readFile(file).catch(() => undefined);
+  if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });
+}

@@ -1,0 +1,67 @@
+import { PlatformError } from '@platform/contract/errors';
+import { parseCredentials } from '@platform/contract/machine';
+import { errorText, within, type Clock, type Secret } from '@platform/kit';
+import type { FoundCredentials } from './facts.ts';
+
+const answerMs = 20_000;
+const limitBytes = 64 * 1024;
+
+export interface ApiKey {
+  id: string;
+  key: Secret;
+}
+
+/**
+ * The credentials file of a part, as the management server at `url` makes it. @throws PlatformError OFFLINE,
+ * INVALID_CREDENTIALS, PART_NOT_FOUND, CREDENTIALS_UNUSABLE
+ */
+export async function fetchCredentials(
+  { url, partId, apiKey }: { url: string; partId: string; apiKey: ApiKey },
+  clock: Clock,
+): Promise<{ text: string; partId: string; appAddress: string }> {
+  const address = new URL(`${url.replace(/\/+$/, '')}/api/json1/config`);
+  address.searchParams.set('client', 'true');
+  address.searchParams.set('id', partId);
+  const unusable = (problem: string): PlatformError =>
+    new PlatformError('CREDENTIALS_UNUSABLE', { source: address.origin, problem });
+  let status: number;
+  let text: string;
+  try {
+    ({ status, text } = await within(answerMs, { what: 'the answer', clock }, async (signal) => {
+      const headers = { key_id: apiKey.id, key: apiKey.key.reveal() };
+      const answer = await fetch(address, { headers, redirect: 'manual', signal });
+      return { status: answer.status, text: await limited(answer) };
+    }));
+  } catch (error) {
+    if (error instanceof PlatformError) throw error;
+    throw new PlatformError('OFFLINE', { url: address.origin, problem: errorText(error) }, error);
+  }
+  if (status === 401) throw new PlatformError('INVALID_CREDENTIALS');
+  if (status === 403) throw new PlatformError('PERMISSION_DENIED', { resource: `part ${partId}` });
+  if (status === 404) throw new PlatformError('PART_NOT_FOUND', { partId });
+  if (status >= 500) throw new PlatformError('OFFLINE', { url: address.origin, problem: `it answers ${status}` });
+  if (status !== 200) throw unusable(`it answers ${status}; is this the address of the management server?`);
+  const parsed = parseCredentials(text);
+  if (!parsed.ok) throw unusable(`${parsed.problem}; is this the address of the management server?`);
+  if (parsed.value.partId !== partId) throw unusable(`it answers for part ${parsed.value.partId}`);
+  return { text, partId, appAddress: parsed.value.appAddress };
+
+  async function limited(answer: Response): Promise<string> {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+      size += chunk.length;
+      if (size > limitBytes) throw unusable('its answer is too long');
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  }
+}
+
+/** `undefined`: there is no file. */
+export function foundCredentials(text: string | undefined): FoundCredentials {
+  if (text === undefined) return { at: 'none' };
+  const parsed = parseCredentials(text);
+  if (!parsed.ok) return { at: 'unusable', problem: parsed.problem };
+  return { at: 'usable', text, partId: parsed.value.partId, appAddress: parsed.value.appAddress };
+}

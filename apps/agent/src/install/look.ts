@@ -1,0 +1,113 @@
+import { lstat, readdir, readFile, readlink, stat, statfs } from 'node:fs/promises';
+import path from 'node:path';
+import type { Log, Clock } from '@platform/kit';
+import { chunksOf } from '../os/file-disk.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { linuxHost } from '../os/linux/host.ts';
+import { idOf } from '../state.ts';
+import { agentUnit } from '../unit.ts';
+import { Inspector, refusalOf } from '../update/inspect.ts';
+import { programStore } from '../update/store.ts';
+import { foundCredentials } from './credentials.ts';
+import type { Candidate, Facts, FoundFile, OtherAgent } from './facts.ts';
+import { wordSize, type System } from './system.ts';
+
+/** Agents and servers of others that would fight with this one over the machine. */
+const otherUnits = ['viam-agent.service', 'viam-server.service'];
+
+export interface Places {
+  root: string;
+  credentialsFile: string;
+  /** All that an installation may write. */
+  files: readonly string[];
+  unitFile: string;
+  /** Where units are looked for. */
+  unitFolders: readonly string[];
+  binary: string;
+}
+
+/** Looks at the machine and changes nothing. */
+export async function lookAround(
+  places: Places,
+  { system, clock, log }: { system: System; clock: Clock; log: Log },
+): Promise<Facts> {
+  const { platform } = linuxHost();
+  const files = new Map<string, FoundFile>();
+  for (const file of places.files) {
+    const found = await fileAt(file);
+    if (found) files.set(file, found);
+  }
+  const credentials = files.get(places.credentialsFile);
+  const store = programStore(linuxFileSystem(places.root), 'agent', { clock, log });
+  const isSystemdRunning = await stat('/run/systemd/system').then(
+    () => true,
+    () => false,
+  );
+  const systemctl = async (...args: string[]) => (await system.run('systemctl', ...args)).text.split('\n')[0] ?? '';
+  return {
+    isRoot: process.getuid?.() === 0,
+    platform,
+    userlandBits: await wordSize(['/sbin/init', '/bin/sh', '/bin/busybox']),
+    isSystemdRunning,
+    freeBytes: await freeBytesOf(places.root),
+    others: await othersIn(places, async (unit) => (await systemctl('is-active', unit)) === 'active'),
+    candidate: await candidateOf(places.binary, platform),
+    stored: (await store.list()).map(({ id }) => id),
+    installed: await store.linked(),
+    credentials: foundCredentials(credentials?.is === 'file' ? credentials.text : undefined),
+    files,
+    unit: {
+      isActive:
+        isSystemdRunning && ['active', 'activating', 'reloading'].includes(await systemctl('is-active', agentUnit)),
+      isEnabled: files.has(places.unitFile) && (await systemctl('is-enabled', agentUnit)) === 'enabled',
+      needsReload: isSystemdRunning && (await systemctl('show', '-P', 'NeedDaemonReload', agentUnit)) === 'yes',
+    },
+  };
+}
+
+async function fileAt(file: string): Promise<FoundFile | undefined> {
+  const found = await lstat(file).catch(() => undefined);
+  if (found?.isSymbolicLink()) return { is: 'link', target: await readlink(file) };
+  if (!found?.isFile()) return undefined;
+  return { is: 'file', text: await readFile(file, 'utf8'), mode: found.mode };
+}
+
+/** Of the disk that the folder is, or will be, on. */
+async function freeBytesOf(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  } catch (error) {
+    if (path.dirname(folder) === folder) throw error;
+    return freeBytesOf(path.dirname(folder));
+  }
+}
+
+async function candidateOf(file: string, platform: string): Promise<Candidate> {
+  const folder = path.dirname(file);
+  const inspector = new Inspector();
+  for await (const chunk of chunksOf(linuxFileSystem(folder), path.basename(file))) inspector.update(chunk);
+  const found = inspector.finish();
+  const version = found.note?.version ?? '';
+  const { sha256, sizeBytes } = found;
+  return { file, id: idOf(version, sha256), version, sha256, sizeBytes, refusal: refusalOf(found, 'agent', platform) };
+}
+
+async function othersIn(
+  { root, unitFile, unitFolders }: Places,
+  isActive: (unit: string) => Promise<boolean>,
+): Promise<OtherAgent[]> {
+  const others: OtherAgent[] = [];
+  for (const folder of unitFolders) {
+    for (const unit of await readdir(folder).catch(() => [])) {
+      const file = path.join(folder, unit);
+      if (otherUnits.includes(unit)) others.push({ unit, file, isActive: await isActive(unit) });
+      if (unit !== agentUnit) continue;
+      const text = await readFile(file, 'utf8').catch(() => '');
+      // One in another place hides ours, or is hidden by it.
+      const isOurs = file === unitFile && text.includes(`${root}/bin/platform-agent`);
+      if (!isOurs) others.push({ unit, file, isActive: await isActive(unit) });
+    }
+  }
+  return others;
+}

@@ -1,0 +1,180 @@
+import type { Facts } from './facts.ts';
+
+export interface InstallWish {
+  root: string;
+  credentialsFile: string;
+  /** Credentials that the management server gave for this installation; undefined: those that are there. */
+  credentials: { text: string; partId: string } | undefined;
+  unitFile: string;
+  unitText: string;
+  gateFile: string;
+  gateText: string;
+  environmentFile: string;
+  /** Proxies, for the agent too; empty: none. */
+  environmentText: string;
+  /** So that the command is found without its path. */
+  linkFile: string;
+  linkTarget: string;
+  /** False: everything is laid down and nothing is started, as for the image of a disk. */
+  isStarted: boolean;
+  /** False: systemd is not spoken to at all. */
+  usesSystemd: boolean;
+  isForced: boolean;
+  isReplacing: boolean;
+}
+
+export type Step =
+  | { do: 'stop-other'; unit: string }
+  | { do: 'make-folders'; root: string }
+  | { do: 'write'; what: string; file: string; text: string; mode: number; keepsOld: boolean }
+  | { do: 'stage'; id: string }
+  | { do: 'use'; id: string; before: string | null }
+  | { do: 'link'; file: string; target: string }
+  | { do: 'reload' }
+  | { do: 'enable' }
+  | { do: 'start' }
+  | { do: 'restart' };
+
+export interface Refusal {
+  code: string;
+  what: string;
+  remedy: string;
+}
+
+export const neededBytes = 450 * 1_000_000;
+
+/** Why nothing may be installed here; empty: it may. */
+export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
+  const list: Refusal[] = [];
+  const refuse = (code: string, what: string, remedy: string): void => void list.push({ code, what, remedy });
+  if (!facts.isRoot && wish.usesSystemd) {
+    refuse('NOT_ROOT', 'Only root can install a service.', 'Run the same command with sudo.');
+  }
+  if (!facts.platform.startsWith('linux/')) {
+    refuse('NOT_LINUX', `This is ${facts.platform}.`, 'Install on Linux; elsewhere run `platform-agent run` yourself.');
+  }
+  if (facts.userlandBits === 32) {
+    refuse(
+      'USERLAND_32_BIT',
+      'The programs of this machine are of 32 bits, though its kernel may be of 64.',
+      'Install a 64-bit image of the operating system.',
+    );
+  }
+  if (wish.usesSystemd && wish.isStarted && !facts.isSystemdRunning) {
+    refuse(
+      'NO_SYSTEMD',
+      'systemd does not run on this machine.',
+      'Use --no-start to lay everything down for the next boot, or run `platform-agent run` under another supervisor.',
+    );
+  }
+  if (facts.freeBytes < neededBytes && !facts.stored.includes(facts.candidate.id)) {
+    refuse(
+      'DISK_FULL',
+      `${Math.floor(facts.freeBytes / 1e6)} MB are free for ${wish.root}; ${neededBytes / 1e6} MB are needed.`,
+      'Make room, or choose a folder on another disk with --root.',
+    );
+  }
+  if (facts.candidate.refusal !== undefined) {
+    refuse(
+      'PROGRAM_UNUSABLE',
+      `${facts.candidate.file} cannot be installed as platform-agent: ${facts.candidate.refusal}.`,
+      'Download platform-agent for this machine, and run its own install command.',
+    );
+  }
+  if (!wish.isReplacing) {
+    for (const { unit, file, isActive } of facts.others) {
+      refuse(
+        'OTHER_AGENT',
+        `${unit} (${file}) is ${isActive ? 'running' : 'set up'} here: two agents would fight over one machine.`,
+        'Use --replace to stop and disable it; its files stay.',
+      );
+    }
+  }
+  const { credentials } = facts;
+  if (!wish.credentials && credentials.at !== 'usable') {
+    refuse(
+      'NO_CREDENTIALS',
+      credentials.at === 'none'
+        ? `There are no credentials: ${wish.credentialsFile} does not exist.`
+        : `The credentials in ${wish.credentialsFile} cannot be used: ${credentials.problem}.`,
+      'Set PLATFORM_API_KEY_ID, PLATFORM_API_KEY, PLATFORM_PART_ID and PLATFORM_URL, or copy the credentials of this machine to that file.',
+    );
+  }
+  if (
+    wish.credentials &&
+    credentials.at === 'usable' &&
+    credentials.partId !== wish.credentials.partId &&
+    !wish.isForced
+  ) {
+    refuse(
+      'OTHER_CREDENTIALS',
+      `${wish.credentialsFile} holds the credentials of another machine (part ${credentials.partId}).`,
+      'Use --force to replace them; the old ones are kept beside them as .old.',
+    );
+  }
+  return list;
+}
+
+/** What has to be done so that everything is as wished; nothing when it is so already. */
+export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
+  const steps: Step[] = [];
+  const { candidate, unit, files } = facts;
+  const write = (what: string, file: string, text: string, mode: number, keepsOld = false): void => {
+    const found = files.get(file);
+    if (found?.is === 'file' && found.text === text && (found.mode & 0o777) === mode) return;
+    steps.push({ do: 'write', what, file, text, mode, keepsOld });
+  };
+  if (wish.isReplacing) {
+    for (const other of facts.others) steps.push({ do: 'stop-other', unit: other.unit });
+  }
+  const isNew = facts.installed !== candidate.id;
+  if (!facts.stored.includes(candidate.id)) {
+    steps.push({ do: 'make-folders', root: wish.root }, { do: 'stage', id: candidate.id });
+  }
+  if (wish.credentials) write('the credentials', wish.credentialsFile, wish.credentials.text, 0o600, true);
+  const beforeUnit = steps.length;
+  write('the gate', wish.gateFile, wish.gateText, 0o755);
+  // Without proxies in this shell, those of an earlier installation stay.
+  if (wish.environmentText !== '') write('the proxies', wish.environmentFile, wish.environmentText, 0o600);
+  write('the unit', wish.unitFile, wish.unitText, 0o644);
+  const isUnitNew = steps.slice(beforeUnit).some((step) => step.do === 'write' && step.file !== wish.gateFile);
+  const link = files.get(wish.linkFile);
+  if (link?.is !== 'link' || link.target !== wish.linkTarget) {
+    steps.push({ do: 'link', file: wish.linkFile, target: wish.linkTarget });
+  }
+  if (isNew) steps.push({ do: 'use', id: candidate.id, before: facts.installed });
+  if (!wish.usesSystemd) return steps;
+  const areCredentialsNew = steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
+  if (facts.isSystemdRunning && (isUnitNew || unit.needsReload)) steps.push({ do: 'reload' });
+  if (!unit.isEnabled) steps.push({ do: 'enable' });
+  if (!wish.isStarted) return steps;
+  if (!unit.isActive) steps.push({ do: 'start' });
+  else if (isNew || isUnitNew || areCredentialsNew) steps.push({ do: 'restart' });
+  return steps;
+}
+
+/** What a step does, for people; without its subject. */
+export function stepText(step: Step): string {
+  switch (step.do) {
+    case 'stop-other':
+      return `stop and disable ${step.unit}`;
+    case 'make-folders':
+      return `make the folders in ${step.root}`;
+    case 'write':
+      return `write ${step.what} to ${step.file}`;
+    case 'stage':
+      return `store version ${step.id}`;
+    case 'use':
+      return step.before === null ? `use version ${step.id}` : `use version ${step.id} in place of ${step.before}`;
+    case 'link':
+      return `link ${step.file} to ${step.target}`;
+    case 'reload':
+      return 'make systemd read its units again';
+    case 'enable':
+      return 'start platform-agent at every boot from now on';
+    case 'start':
+      return 'start platform-agent';
+    case 'restart':
+      return 'restart platform-agent';
+  }
+}

@@ -1,0 +1,75 @@
+import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
+import path from 'node:path';
+import { errorText } from '@platform/kit';
+import { agentUnit, serverUnit } from '../unit.ts';
+import { readChanges, restore } from './changes.ts';
+import type { System } from './system.ts';
+
+/** Everything that agent and server make below the root. */
+const ours = ['bin', 'cache', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
+
+export interface Removal {
+  root: string;
+  /** Removed with its copy; undefined: it stays. */
+  credentialsFile: string | undefined;
+  usesSystemd: boolean;
+}
+
+export interface Removed {
+  /** What was done, a sentence each. */
+  done: string[];
+  /** What could not be removed, and why. */
+  left: string[];
+}
+
+/** Stops and removes everything that `install` made. What cannot be removed is told, the rest goes on. */
+export async function removeAll(of: Removal, system: System): Promise<Removed> {
+  const { root, credentialsFile } = of;
+  const result: Removed = { done: [], left: [] };
+  const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {
+    try {
+      if (await work()) result.done.push(done);
+    } catch (error) {
+      result.left.push(`${done}: ${errorText(error)}`);
+    }
+  };
+  const changes = await readChanges(root);
+  if (of.usesSystemd) {
+    const systemctl = async (...args: string[]) => (await system.run('systemctl', ...args)).code === 0;
+    await attempt('stopped platform-agent', () => systemctl('disable', '--now', agentUnit));
+    await attempt('stopped the machine server', async () => {
+      if (!(await systemctl('is-active', '--quiet', serverUnit))) return false;
+      return systemctl('stop', serverUnit);
+    });
+  }
+  for (const change of (changes?.paths ?? []).toReversed()) {
+    await attempt(`${change.before.kind === 'none' ? 'removed' : 'restored'} ${change.path}`, async () => {
+      await restore(change);
+      return true;
+    });
+  }
+  if (of.usesSystemd) {
+    await system.run('systemctl', 'daemon-reload');
+    await system.run('systemctl', 'reset-failed', agentUnit, serverUnit);
+  }
+  for (const file of credentialsFile === undefined ? [] : [credentialsFile, `${credentialsFile}.old`]) {
+    await attempt(`removed ${file}`, () => removed(file));
+  }
+  // Last: it holds the list of what else has to go.
+  for (const name of ours) await attempt(`removed ${path.join(root, name)}`, () => removed(path.join(root, name)));
+  const rest = await readdir(root).catch(() => []);
+  if (rest.length > 0) result.left.push(`${root} holds what is none of platform-agent: ${rest.slice(0, 5).join(', ')}`);
+  else await attempt(`removed ${root}`, () => rmdir(root).then(() => true, isGone));
+  return result;
+}
+
+async function removed(file: string): Promise<boolean> {
+  if (!(await lstat(file).catch(() => undefined))) return false;
+  await rm(file, { recursive: true, force: true });
+  return true;
+}
+
+function isGone(error: unknown): boolean {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+  throw error;
+}
