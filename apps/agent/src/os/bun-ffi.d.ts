@@ -12,4 +12,12 @@ declare module 'bun:ffi' {
   ): { symbols: { readonly [name in keyof T]: (...args: readonly Argument[]) => number | bigint } };
   /** Address of the first byte; valid as long as the array is referenced. */
   export function ptr(bytes: Uint8Array): number;
+  /** A function that foreign code may call; `threadsafe`: from any thread, the call is then made on this one. */
+  export class JSCallback {
+    constructor(
+      callback: (...args: readonly number[]) => void,
+      signature: { readonly args: readonly Kind[]; readonly returns: 'void'; readonly threadsafe: boolean },
+    );
+    readonly ptr: number | null;
+  }
 }

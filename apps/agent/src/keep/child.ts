@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createJob } from '../os/windows/win32.ts';
+import type { KeptAgent } from './keeper.ts';
+import { isTold, stopWord, watchdogVariable } from './words.ts';
+
+/** Starts an agent as a child that can tell and be told. Its log lines are written where ours are. */
+export async function startChild(
+  file: string,
+  args: readonly string[],
+  of: { cwd: string; watchdogMs: number; output: 'inherit' | number },
+  told: (line: string) => void,
+): Promise<KeptAgent> {
+  const child = spawn(file, [...args], {
+    cwd: of.cwd,
+    env: { ...process.env, [watchdogVariable]: String(of.watchdogMs) },
+    stdio: ['ignore', of.output, of.output, 'ipc'],
+    windowsHide: true,
+  });
+  const exited = new Promise<string>((resolve) =>
+    child.once('exit', (code, signal) => resolve(signal === null ? `exit ${code}` : `signal ${signal}`)),
+  );
+  await once(child, 'spawn'); // rejects with the error event
+  child.on('error', () => undefined); // a word that cannot be said any more; its end is told anyway
+  child.on('message', (message: unknown) => {
+    if (isTold(message)) for (const line of message.tell.split('\n')) told(line);
+  });
+  const pid = child.pid ?? 0;
+  // What the agent starts on Windows ends with it; on other systems a machine server outlives its agent.
+  const job = process.platform === 'win32' ? await createJob() : undefined;
+  await job?.add(pid);
+  return {
+    pid,
+    exited,
+    askToStop: () => void (child.connected && child.send(stopWord)),
+    kill: () => (job ? job.end() : void child.kill('SIGKILL')),
+  };
+}

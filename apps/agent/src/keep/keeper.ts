@@ -1,0 +1,90 @@
+import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
+import * as machine from '../machines/kept-agent.ts';
+import type { FileSystem } from '../os/ports.ts';
+import { gate } from '../update/gate.ts';
+import { programPath } from '../update/layout.ts';
+import { hasProgram, linkedId } from '../update/switch.ts';
+
+/** A process of the agent. */
+export interface KeptAgent {
+  readonly pid: number;
+  /** "exit 3", "signal SIGKILL". */
+  readonly exited: Promise<string>;
+  askToStop(): void;
+  /** Ends it and what it started where the system allows that. */
+  kill(): void;
+}
+
+export interface KeeperParts {
+  files: FileSystem;
+  /** Starts the program at this path below the root; `told` gets lines as in sd_notify(3). @throws Error */
+  start(program: string, told: (line: string) => void): Promise<KeptAgent>;
+  limits: machine.KeptLimits;
+  clock: Clock;
+  log: Log;
+  /** Hears each new state, for whoever keeps the keeper. */
+  publish?: (state: machine.KeptState) => void;
+}
+
+/**
+ * Does for the agent what systemd does where there is one: runs the gate before each start, starts it again when it ends,
+ * and kills it when it does not get ready or shows no life. So a version that fails is left here, too.
+ *
+ * Returns after `signal`, when the agent has ended.
+ */
+export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promise<void> {
+  const { files, limits, clock, log } = parts;
+  const inbox = new Inbox<machine.KeptEvent>();
+  const end = new AbortController();
+  let agent: KeptAgent | undefined;
+
+  const told = (line: string): void => {
+    if (line === 'READY=1') inbox.push({ is: 'ready' });
+    else if (line === 'WATCHDOG=1') inbox.push({ is: 'alive' });
+  };
+  const untilExit = async (id: string, started: KeptAgent): Promise<void> => {
+    log.info('the agent has ended', { id, how: await started.exited });
+    inbox.push({ is: 'exited' });
+  };
+  const start = async (): Promise<machine.KeptEvent | void> => {
+    try {
+      const outcome = await gate(files, 'agent', Math.round(clock.wall() / 1000));
+      const id = await linkedId(files, 'agent');
+      if (id === undefined || !(await hasProgram(files, 'agent', id)))
+        throw new Error('no version of the agent is installed here');
+      if (outcome !== 'normal') log.warn('the version on trial was looked at', { outcome, id });
+      const started = await parts.start(programPath('agent', id), told);
+      agent = started;
+      log.info('the agent was started', { id, pid: started.pid });
+      void untilExit(id, started);
+    } catch (error) {
+      log.error('the agent could not be started', { error });
+      return { is: 'notStarted', error: errorText(error) };
+    }
+  };
+  const perform = async (effect: machine.KeptEffect): Promise<machine.KeptEvent | void> => {
+    if (effect.do === 'start') return start();
+    if (effect.do === 'ask') agent?.askToStop();
+    else agent?.kill();
+  };
+
+  const stop = () => inbox.push({ is: 'stop' });
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  await run<machine.KeptState, machine.KeptEvent, machine.KeptEffect>(
+    {
+      initial: machine.waitingAt(clock.now()),
+      deadline: (s) => machine.deadline(s, limits),
+      step: (s, e, now) => machine.step(s, e, now, limits),
+      perform,
+    },
+    inbox,
+    (state) => {
+      parts.publish?.(state);
+      if (state.at === 'ended') end.abort();
+    },
+    { clock, log },
+    end.signal,
+  );
+  signal.removeEventListener('abort', stop);
+}

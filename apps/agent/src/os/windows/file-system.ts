@@ -1,0 +1,33 @@
+import { linuxFileSystem } from '../linux/file-system.ts';
+import { readFile } from '../file-disk.ts';
+import type { FileSystem } from '../ports.ts';
+
+const mark = 'link: ';
+const longestLink = 1_000;
+
+/**
+ * As on other systems, but for links: Windows lets few users make them, so they are small files that say where they lead.
+ * They are replaced by rename like all others.
+ */
+export function windowsFileSystem(root: string): FileSystem {
+  const plain = linuxFileSystem(root);
+  return {
+    ...plain,
+    async symlink(target, path) {
+      if ((await plain.stat(path)) !== undefined) throw Object.assign(new Error(`EEXIST: ${path}`), { code: 'EEXIST' });
+      const file = await plain.openWrite(path, { mode: 0o644 });
+      try {
+        await file.write(new TextEncoder().encode(`${mark}${target}\n`));
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    },
+    async readlink(path) {
+      const seen = await plain.stat(path);
+      if (seen?.kind !== 'file' || seen.sizeBytes > longestLink) return undefined;
+      const text = new TextDecoder().decode(await readFile(plain, path));
+      return text.startsWith(mark) ? text.slice(mark.length).trim() : undefined;
+    },
+  };
+}

@@ -1,0 +1,284 @@
+// The only file with Windows' own functions; they exist in the compiled program alone. Addresses and lengths that are passed
+// on are always those of arrays made here, and what Windows keeps is kept referenced here.
+import { Worker } from 'node:worker_threads';
+
+const wide = (text: string): Uint8Array => Buffer.from(`${text}\0`, 'utf16le');
+const none = 0;
+
+const kernelCalls = {
+  CreateJobObjectW: { args: ['u64', 'u64'], returns: 'u64' },
+  SetInformationJobObject: { args: ['u64', 'i32', 'ptr', 'u32'], returns: 'i32' },
+  AssignProcessToJobObject: { args: ['u64', 'u64'], returns: 'i32' },
+  TerminateJobObject: { args: ['u64', 'u32'], returns: 'i32' },
+  OpenProcess: { args: ['u32', 'i32', 'u32'], returns: 'u64' },
+  CloseHandle: { args: ['u64'], returns: 'i32' },
+  GetLastError: { args: [], returns: 'u32' },
+} as const;
+
+const serviceCalls = {
+  OpenSCManagerW: { args: ['u64', 'u64', 'u32'], returns: 'u64' },
+  OpenServiceW: { args: ['u64', 'ptr', 'u32'], returns: 'u64' },
+  CreateServiceW: {
+    args: ['u64', 'ptr', 'ptr', 'u32', 'u32', 'u32', 'u32', 'ptr', 'u64', 'u64', 'u64', 'u64', 'u64'],
+    returns: 'u64',
+  },
+  ChangeServiceConfigW: {
+    args: ['u64', 'u32', 'u32', 'u32', 'ptr', 'u64', 'u64', 'u64', 'u64', 'u64', 'u64'],
+    returns: 'i32',
+  },
+  ChangeServiceConfig2W: { args: ['u64', 'u32', 'ptr'], returns: 'i32' },
+  StartServiceW: { args: ['u64', 'u32', 'u64'], returns: 'i32' },
+  ControlService: { args: ['u64', 'u32', 'ptr'], returns: 'i32' },
+  QueryServiceStatus: { args: ['u64', 'ptr'], returns: 'i32' },
+  DeleteService: { args: ['u64'], returns: 'i32' },
+  CloseServiceHandle: { args: ['u64'], returns: 'i32' },
+  RegisterServiceCtrlHandlerW: { args: ['ptr', 'u64'], returns: 'u64' },
+  SetServiceStatus: { args: ['u64', 'ptr'], returns: 'i32' },
+} as const;
+
+/** @throws Error with the call's name and Windows' number of the error when `answer` is zero. */
+async function must(call: string, answer: number | bigint): Promise<bigint> {
+  if (BigInt(answer) !== 0n) return BigInt(answer);
+  const { dlopen } = await import('bun:ffi');
+  throw new Error(`${call} failed with error ${dlopen('kernel32.dll', kernelCalls).symbols.GetLastError()}`);
+}
+
+/** Processes that end together: at the latest when the last handle to the job is closed, so with this process. */
+export interface Job {
+  add(pid: number): Promise<void>;
+  /** Ends all of them at once. */
+  end(): void;
+}
+
+const killOnClose = 0x2000;
+const extendedLimits = 9;
+const setQuotaAndTerminate = 0x101;
+
+export async function createJob(): Promise<Job> {
+  const { dlopen, ptr } = await import('bun:ffi');
+  const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
+  const job = await must('CreateJobObjectW', k.CreateJobObjectW(none, none));
+  const limits = Buffer.alloc(144); // JOBOBJECT_EXTENDED_LIMIT_INFORMATION
+  limits.writeUInt32LE(killOnClose, 16);
+  await must('SetInformationJobObject', k.SetInformationJobObject(job, extendedLimits, ptr(limits), limits.length));
+  return {
+    async add(pid) {
+      const handle = await must('OpenProcess', k.OpenProcess(setQuotaAndTerminate, 0, pid));
+      try {
+        await must('AssignProcessToJobObject', k.AssignProcessToJobObject(job, handle));
+      } finally {
+        k.CloseHandle(handle);
+      }
+    },
+    end: () => void k.TerminateJobObject(job, 1),
+  };
+}
+
+export type ServiceState = 'absent' | 'stopped' | 'starting' | 'stopping' | 'running';
+const states: Readonly<Record<number, ServiceState>> = { 1: 'stopped', 2: 'starting', 3: 'stopping', 4: 'running' };
+const stateNumbers = { stopped: 1, starting: 2, stopping: 3, running: 4 } as const;
+
+/** An entry of Windows' service manager. */
+export interface WindowsService {
+  state(): Promise<ServiceState>;
+  /** Makes the entry, or changes the one that is there. */
+  install(of: { displayName: string; description: string; commandLine: string; restartMs: number }): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const allAccess = 0xf01ff;
+const managerAccess = 0xf003f;
+const ownProcess = 0x10;
+const automatic = 2;
+const normalErrors = 1;
+const noChange = 0xffffffff;
+const controlStop = 1;
+const settingDescription = 1;
+const settingFailureActions = 2;
+const settingFailureFlag = 4;
+const actionRestart = 1;
+
+export async function windowsService(name: string): Promise<WindowsService> {
+  const { dlopen, ptr } = await import('bun:ffi');
+  const { symbols: a } = dlopen('advapi32.dll', serviceCalls);
+  const wideName = wide(name);
+
+  const withManager = async <T>(f: (manager: bigint) => Promise<T>): Promise<T> => {
+    const manager = await must('OpenSCManagerW', a.OpenSCManagerW(none, none, managerAccess));
+    try {
+      return await f(manager);
+    } finally {
+      a.CloseServiceHandle(manager);
+    }
+  };
+  /** `f` gets undefined when there is no such entry. */
+  const withService = <T>(f: (service: bigint | undefined, manager: bigint) => Promise<T>): Promise<T> =>
+    withManager(async (manager) => {
+      const service = BigInt(a.OpenServiceW(manager, ptr(wideName), allAccess));
+      try {
+        return await f(service === 0n ? undefined : service, manager);
+      } finally {
+        if (service !== 0n) a.CloseServiceHandle(service);
+      }
+    });
+  const change = async (service: bigint, what: number, text: Uint8Array): Promise<void> => {
+    await must('ChangeServiceConfig2W', a.ChangeServiceConfig2W(service, what, ptr(text)));
+  };
+  const configure = async (service: bigint, description: string, restartMs: number): Promise<void> => {
+    const text = wide(description);
+    const pointer = Buffer.alloc(8);
+    pointer.writeBigUInt64LE(BigInt(ptr(text)), 0);
+    await change(service, settingDescription, pointer);
+    const actions = Buffer.alloc(3 * 8);
+    for (let i = 0; i < 3; i++) {
+      actions.writeUInt32LE(actionRestart, i * 8);
+      actions.writeUInt32LE(restartMs, i * 8 + 4);
+    }
+    const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never forgotten (reset period 0)
+    failure.writeUInt32LE(3, 24);
+    failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
+    await change(service, settingFailureActions, failure);
+    const flag = Buffer.alloc(4);
+    flag.writeUInt32LE(1, 0); // also when it ends with an error code instead of dying
+    await change(service, settingFailureFlag, flag);
+  };
+
+  return {
+    state: () =>
+      withService(async (service) => {
+        if (service === undefined) return 'absent';
+        const status = Buffer.alloc(28);
+        await must('QueryServiceStatus', a.QueryServiceStatus(service, ptr(status)));
+        return states[status.readUInt32LE(4)] ?? 'stopped';
+      }),
+    install: ({ displayName, description, commandLine, restartMs }) =>
+      withService(async (found, manager) => {
+        const [display, command] = [wide(displayName), wide(commandLine)];
+        if (found !== undefined) {
+          const done = a.ChangeServiceConfigW(
+            found,
+            ownProcess,
+            automatic,
+            noChange,
+            ptr(command),
+            none,
+            none,
+            none,
+            none,
+            none,
+            none,
+          );
+          await must('ChangeServiceConfigW', done);
+          return configure(found, description, restartMs);
+        }
+        const made = await must(
+          'CreateServiceW',
+          a.CreateServiceW(
+            manager,
+            ptr(wideName),
+            ptr(display),
+            allAccess,
+            ownProcess,
+            automatic,
+            normalErrors,
+            ptr(command),
+            none,
+            none,
+            none,
+            none,
+            none,
+          ),
+        );
+        try {
+          await configure(made, description, restartMs);
+        } finally {
+          a.CloseServiceHandle(made);
+        }
+      }),
+    start: () =>
+      withService(async (service) => {
+        if (service !== undefined) await must('StartServiceW', a.StartServiceW(service, 0, none));
+      }),
+    stop: () =>
+      withService(async (service) => {
+        if (service !== undefined) a.ControlService(service, controlStop, ptr(Buffer.alloc(28))); // one that is stopped is no error
+      }),
+    remove: () =>
+      withService(async (service) => {
+        if (service !== undefined) await must('DeleteService', a.DeleteService(service));
+      }),
+  };
+}
+
+/** Windows holds addresses of these for as long as the process lives. */
+const held: unknown[] = [];
+const acceptStopAndShutdown = 5;
+const controlShutdown = 5;
+const notStartedByManager = 1063;
+/** It blocks its thread until the service has stopped. */
+const dispatcher = `
+const { dlopen } = require('bun:ffi');
+const { parentPort, workerData } = require('node:worker_threads');
+const { symbols: a } = dlopen('advapi32.dll', { StartServiceCtrlDispatcherW: { args: ['u64'], returns: 'i32' } });
+const { symbols: k } = dlopen('kernel32.dll', { GetLastError: { args: [], returns: 'u32' } });
+parentPort.postMessage(a.StartServiceCtrlDispatcherW(workerData.table) ? 0 : Number(k.GetLastError()));
+`;
+
+/** What the service manager wants of this process, which it started. */
+export interface StartedService {
+  /** Aborts when it is to stop. */
+  readonly stopped: AbortSignal;
+  tell(state: 'starting' | 'running' | 'stopping' | 'stopped', waitMs?: number): void;
+}
+
+/**
+ * Connects this process to the service manager that started it.
+ *
+ * @throws Error when a person started it.
+ */
+export async function startedService(name: string): Promise<StartedService> {
+  const { dlopen, ptr, JSCallback } = await import('bun:ffi');
+  const { symbols: a } = dlopen('advapi32.dll', serviceCalls);
+  const stop = new AbortController();
+  const wideName = wide(name);
+  let handle = 0n;
+  let last: number = stateNumbers.starting;
+  const report = (state: number, waitMs = 0): void => {
+    last = state;
+    const status = Buffer.alloc(28); // SERVICE_STATUS
+    status.writeUInt32LE(ownProcess, 0);
+    status.writeUInt32LE(state, 4);
+    status.writeUInt32LE(state === stateNumbers.running ? acceptStopAndShutdown : 0, 8);
+    status.writeUInt32LE(waitMs, 24);
+    if (handle !== 0n) a.SetServiceStatus(handle, ptr(status));
+  };
+  const { promise, resolve, reject } = Promise.withResolvers<StartedService>();
+  const control = new JSCallback(
+    (code: number) => {
+      if (code === controlStop || code === controlShutdown) stop.abort(new Error('stopped by the service manager'));
+      else report(last);
+    },
+    { args: ['u32'], returns: 'void', threadsafe: true },
+  );
+  const main = new JSCallback(
+    () => {
+      handle = BigInt(a.RegisterServiceCtrlHandlerW(ptr(wideName), control.ptr ?? 0));
+      report(stateNumbers.starting, 30_000);
+      resolve({ stopped: stop.signal, tell: (state, waitMs) => report(stateNumbers[state], waitMs) });
+    },
+    { args: ['u32', 'u64'], returns: 'void', threadsafe: true },
+  );
+  const table = Buffer.alloc(32); // one entry, and the empty one that ends the table
+  table.writeBigUInt64LE(BigInt(ptr(wideName)), 0);
+  table.writeBigUInt64LE(BigInt(main.ptr ?? 0), 8);
+  const worker = new Worker(dispatcher, { eval: true, workerData: { table: BigInt(ptr(table)) } });
+  held.push(wideName, control, main, table, worker);
+  worker.once('message', (code: number) => {
+    if (code === notStartedByManager) reject(new Error('this command is for the service manager of Windows alone'));
+    else if (code !== 0) reject(new Error(`the service manager refuses this process: error ${code}`));
+  });
+  worker.once('error', reject);
+  return promise;
+}
