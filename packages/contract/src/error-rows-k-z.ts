@@ -41,7 +41,7 @@ export const errorsKToZ = {
   METADATA_EXPIRED: {
     rpc: 'failed_precondition',
     retry: 'later',
-    message: 'The signed {role} document of the releases expired on {expires}.',
+    message: 'The signed {role} document of the releases has expired.',
     remedy:
       'If the clock of the machine is right, the management server serves old documents: look at its log, and sign anew with platform release sign.',
   },
@@ -88,6 +88,12 @@ export const errorsKToZ = {
     retry: 'never',
     message: 'This needs the owner role in the organization[ {organizationId}].',
     remedy: 'Use an API key with organization owner permission.',
+  },
+  NO_PREVIOUS_VERSION: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'There is no earlier version of {program} on this machine that it could go back to.',
+    remedy: 'Choose a version in the configuration of the machine (version_control); it is downloaded.',
   },
   OFFLINE: {
     rpc: 'unavailable',
@@ -150,6 +156,12 @@ export const errorsKToZ = {
     message: 'Port {port} is in use by another program.',
     remedy: 'Stop that program, or choose another port with --port (0: any free one).',
   },
+  PROGRAM_REFUSED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{program} {version} cannot be used on this machine: {problem}.',
+    remedy: 'Choose another version or address for this machine in version_control.',
+  },
   RANGE_NOT_SATISFIABLE: {
     rpc: 'out_of_range',
     retry: 'never',
@@ -188,10 +200,10 @@ export const errorsKToZ = {
   },
   RELEASE_UNTRUSTED: {
     rpc: 'failed_precondition',
-    retry: 'never',
+    retry: 'later',
     message: 'The file {target} is not trusted: {problem}.',
     remedy:
-      'Nothing was installed. If the release is right, publish it anew with platform release publish; else find out who sent it.',
+      'Nothing was installed; it is tried again. If the release is right, publish it anew with platform release publish; else find out who sent it.',
   },
   RESOURCE_NOT_FOUND: {
     rpc: 'not_found',
@@ -338,5 +350,11 @@ export const errorsKToZ = {
     retry: 'never',
     message: 'This server does not offer {what}.',
     remedy: 'Use a newer server, or do without.',
+  },
+  VERSION_NOT_INSTALLED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: '{program} {wish} is not installed on this machine.',
+    remedy: 'Name an installed version or an address, or choose the version in the configuration of the machine.',
   },
 } as const satisfies Record<string, ErrorRow>;

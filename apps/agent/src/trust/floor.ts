@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * The highest versions ever trusted on this machine. The documents themselves hold the same; this holds also when they
+ * were torn or lost, so that nobody who has old documents can lead the machine back to them.
+ */
+export interface Floor {
+  /** Names the root document itself: it is fetched again by this when ours was lost. */
+  root: { version: number; sha256: string };
+  /** A version counts for as long as the same keys sign; keys that replace stolen ones begin anew. */
+  timestamp: { version: number; keys: string };
+  snapshot: { version: number; keys: string };
+  targets: { version: number; keys: string };
+}
+
+export const floorFile = 'state/tuf/floor.json';
+
+export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+/** @throws Error when it is no floor. */
+export function parseFloor(value: unknown): Floor {
+  const record = (of: unknown): Record<string, unknown> => {
+    if (typeof of !== 'object' || of === null) throw new Error('not an object');
+    return of as Record<string, unknown>;
+  };
+  const number = (of: unknown): number => {
+    if (!Number.isSafeInteger(of)) throw new Error('a version is no number');
+    return of as number;
+  };
+  const text = (of: unknown): string => {
+    if (typeof of !== 'string') throw new Error('not a text');
+    return of;
+  };
+  const all = record(value);
+  const role = (of: unknown) => ({ version: number(record(of)['version']), keys: text(record(of)['keys']) });
+  const root = record(all['root']);
+  return {
+    root: { version: number(root['version']), sha256: text(root['sha256']) },
+    timestamp: role(all['timestamp']),
+    snapshot: role(all['snapshot']),
+    targets: role(all['targets']),
+  };
+}
+
+/** What is below the floor, for people; undefined: nothing. */
+export function belowFloor(now: Floor, floor: Floor | undefined): string | undefined {
+  if (!floor) return undefined;
+  if (now.root.version < floor.root.version)
+    return `root version ${now.root.version} is older than ${floor.root.version}, which was trusted before`;
+  for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
+    if (now[role].keys === floor[role].keys && now[role].version < floor[role].version)
+      return `${role} version ${now[role].version} is older than ${floor[role].version}, which was trusted before`;
+  }
+  return undefined;
+}
