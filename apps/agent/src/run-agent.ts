@@ -7,7 +7,7 @@ import { superviseServer } from './loops/server-process.ts';
 import { stderrFile } from './loops/server-watch.ts';
 import { followRelease, holdFirstStart, serverVersion } from './loops/server-version.ts';
 import type { Device, Disk } from './os/ports.ts';
-import { newborn, watchdog, type Vitals } from './loops/watchdog.ts';
+import { newborn, tellStatus, watchdog, type Vitals } from './loops/watchdog.ts';
 import { nobody, type Supervisor } from './os/supervisor.ts';
 import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
@@ -141,6 +141,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
   lateLoops.push(
     loop('watchdog', watchdog({ ...watching, ownMemory: parts.ownMemory ?? (() => undefined), clock, log }, late)),
+    loop('status', tellStatus(watching, late)),
   );
   const { credentialsFile, root } = parts;
   const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));

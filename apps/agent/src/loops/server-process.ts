@@ -10,6 +10,7 @@ import {
   awaitReady,
   howItEnded,
   lastLines,
+  programOf,
   stderrFile,
   stdoutFile,
   watchStatus,
@@ -52,7 +53,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   let watch = new AbortController(); // of the process that runs
 
   const publish = (change: Partial<ServerStatus>) =>
-    actual.update((a) => ({ ...a, server: { ...a.server, ...change } }));
+    actual.update((a) => (isSame(a.server, change) ? a : { ...a, server: { ...a.server, ...change } }));
   const limits = (): machine.Limits => ({
     ...machine.standardLimits,
     startTimeout: wanted.get().settings.startTimeoutMs,
@@ -70,7 +71,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     await writeRecord(device.disk, { ...record, url });
     inbox.push({ is: 'ready' });
     publish({ lastLines: [], obstacle: '' });
-    await watchStatus(parts, url, publish, stop);
+    await watchStatus(parts, record, url, publish, stop);
   };
 
   const untilExit = async (
@@ -123,7 +124,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
       const errorsFrom = await lines.end(stderrFile);
       const started = await processes.start({
-        program: `versions/${id}/platform-server`,
+        program: programOf(id),
         args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
         env: {
           ...wanted.get().settings.serverEnv,
@@ -185,6 +186,10 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   ]);
   watch.abort();
 }
+
+/** Nothing would be new: then nobody has to be woken. */
+const isSame = (status: ServerStatus, change: Partial<ServerStatus>): boolean =>
+  Object.entries(change).every(([key, value]) => status[key as keyof ServerStatus] === value);
 
 /** Tells the machine each new goal; the last one when `signal` comes. */
 async function pushGoals(

@@ -1,4 +1,4 @@
-import { parseReadyLine } from '@platform/contract/machine';
+import { parseReadyLine, serverName } from '@platform/contract/machine';
 import type { Clock, Log } from '@platform/kit';
 import type { Device, Exit, Position, RunningProcess } from '../os/ports.ts';
 import type { ServerStatus } from '../state.ts';
@@ -33,20 +33,25 @@ export async function awaitReady(
   return undefined;
 }
 
-/** Asks a ready server again and again whether it may be restarted. */
+/** Path of an installed version's program, below the root. */
+export const programOf = (id: string): string => `versions/${id}/${serverName}`;
+
+/** Asks a ready server again and again whether it may be restarted, and looks at its file. */
 export async function watchStatus(
   { device, clock }: { device: Device; clock: Clock },
+  record: ServerRecord,
   url: string,
   publish: (change: Partial<ServerStatus>) => void,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
     const status = await device.probe.restartStatus(url, signal);
+    const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
     if (signal.aborted) return;
     publish({
       isRestartAllowed: status?.restartAllowed,
       hasMaintenance: status?.maintenance !== undefined,
-      isReplacedOnDisk: status?.restartNeeded === true,
+      isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
     });
     await clock.sleep(statusLookMs, signal);
   }

@@ -41,8 +41,7 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
   const { supervisor, pulse, vitals, isSupervising, clock, log } = parts;
   while (!isSupervising.get() && !signal.aborted) await isSupervising.changed(signal);
   if (signal.aborted) return;
-  let status = statusOf(parts.actual.get());
-  supervisor.tell(`READY=1\nSTATUS=${status}`);
+  supervisor.tell('READY=1');
   vitals.set({ isReady: true, ticks: 0 });
 
   const period = Math.min(standardPeriodMs, (supervisor.watchdogMs ?? Infinity) / 3);
@@ -53,9 +52,7 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
     if (signal.aborted) return;
     const late = pulse.late();
     if (late.length === 0) {
-      const now = statusOf(parts.actual.get());
-      supervisor.tell(now === status ? 'WATCHDOG=1' : `WATCHDOG=1\nSTATUS=${now}`);
-      status = now;
+      supervisor.tell('WATCHDOG=1');
       const { ticks } = vitals.get();
       if (ticks < provenTicks) vitals.set({ isReady: true, ticks: ticks + 1 });
     } else if (!isHanging) {
@@ -70,7 +67,19 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
   }
 }
 
-/** For `systemctl status`; one line. */
+/** Tells systemd what people see in `systemctl status`. */
+export async function tellStatus(
+  { supervisor, actual }: { supervisor: Supervisor; actual: Cell<Actual> },
+  signal: AbortSignal,
+): Promise<void> {
+  for (let last = ''; !signal.aborted; await actual.changed(signal)) {
+    const now = statusOf(actual.get());
+    if (now !== last) supervisor.tell(`STATUS=${now}`);
+    last = now;
+  }
+}
+
+/** One line. */
 function statusOf({ server }: Actual): string {
   const version = server.running === null ? '' : ` ${versionOf(server.running)}`;
   return `machine server ${server.at}${version}`.replaceAll(/[\r\n]/g, ' ');

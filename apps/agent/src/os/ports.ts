@@ -46,6 +46,8 @@ export interface Processes {
   find(): Promise<ProcessId[]>;
   /** How a process of an earlier agent ended; undefined: nobody knows. */
   ended(id: ProcessId): Promise<Exit | undefined>;
+  /** Whether the file that this process was started from is another one by now; `program` is below the root. */
+  isReplaced(id: ProcessId, program: string): Promise<boolean>;
   /** Processes of the same program that somebody else has started. They are none of our business, but can be in the way. */
   strangers(program: string): Promise<Stranger[]>;
   /** Who listens on this TCP port of the machine; undefined: nobody, or it cannot be seen. */

@@ -5,6 +5,7 @@ import { isAlive, processStartTime, signalGroup, spawnGroup } from '@platform/ki
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { commandOf, listenerOf, pids, programOf } from './process-table.ts';
+import { programFiles } from './program-files.ts';
 
 const adoptedLookMs = 500;
 
@@ -55,6 +56,7 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
       return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
     },
     ended: async () => undefined, // only a parent is told
+    isReplaced: programFiles(root),
     async strangers(program) {
       const found = [];
       for (const pid of await pids()) {

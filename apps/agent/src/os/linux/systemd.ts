@@ -87,19 +87,30 @@ export function systemdProcesses(of: {
   const show = async (): Promise<UnitState> =>
     readUnitState(await systemctl('show', unit, '-p', 'LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus'));
 
-  const exitOf = async (id: ProcessId): Promise<Exit> => {
+  /** Lets systemd forget the last process, after it has killed what that left behind: the name is needed for the next. */
+  const clear = async (): Promise<void> => {
+    if (!(await show()).isLoaded) return;
+    await systemctl('kill', '--signal=KILL', unit).catch(() => undefined);
+    await systemctl('stop', unit).catch(() => undefined);
+    await systemctl('reset-failed', unit).catch(() => undefined);
+  };
+  /** Undefined: another process has come since, or systemd does not know. */
+  const exitOf = async (id: ProcessId): Promise<Exit | undefined> => {
     for (let look = 0; look < reapLooks; look++) {
       const state = await show().catch(() => undefined);
-      if (state?.lastPid === id.pid && state.pid === 0) return state.exit;
-      if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) break;
+      if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) return undefined;
+      if (state?.pid === 0) {
+        await clear().catch(() => undefined);
+        return state.exit;
+      }
       await clock.sleep(reapLookMs);
     }
-    return { code: null, signal: null };
+    return undefined;
   };
   const running = (id: ProcessId): RunningProcess => {
     const gone = async (): Promise<Exit> => {
       while (isAlive(id)) await clock.sleep(lookMs);
-      return exitOf(id);
+      return (await inOrder(() => exitOf(id))) ?? { code: null, signal: null };
     };
     return {
       id: { pid: id.pid, startTime: id.startTime },
@@ -110,12 +121,6 @@ export function systemdProcesses(of: {
         else if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
       },
     };
-  };
-  /** Lets systemd forget the last process: its name is needed for the next. */
-  const clear = async (): Promise<void> => {
-    if (!(await show()).isLoaded) return;
-    await systemctl('stop', unit).catch(() => undefined);
-    await systemctl('reset-failed', unit).catch(() => undefined);
   };
 
   return {
@@ -155,12 +160,10 @@ export function systemdProcesses(of: {
       }),
     adopt: (id) => (isInUnit(id.pid, unit) ? (isAlive(id) ? running(id) : undefined) : plain.adopt(id)),
     find: () => plain.find(),
+    isReplaced: (id, program) => plain.isReplaced(id, program),
     strangers: (program) => plain.strangers(program),
     listener: (port) => plain.listener(port),
-    async ended(id) {
-      const state = await show().catch(() => undefined);
-      return state?.lastPid === id.pid && state.pid === 0 ? state.exit : undefined;
-    },
+    ended: (id) => inOrder(async () => (isAlive(id) ? undefined : exitOf(id))),
   };
 }
 

@@ -7,6 +7,7 @@ interface SimProcess {
   /** Group leader's pid. */
   group: number;
   isMarked: boolean;
+  script: string;
   ignored: Set<string>;
   exit: Exit | undefined;
   ended: AbortController;
@@ -34,17 +35,27 @@ export class SimProcesses {
     return p !== undefined && p.exit === undefined;
   }
 
+  /** The power is gone. */
+  endAll(): void {
+    for (const p of this.#all.values()) this.#end(p, { code: null, signal: null });
+  }
+
   /** As seen by one agent: the parent of what it starts. */
   port(): Processes {
     return {
       ended: async () => undefined,
+      isReplaced: async ({ pid }, program) => {
+        const p = this.#all.get(pid);
+        return p !== undefined && this.#script(program) !== p.script;
+      },
       strangers: async (program) => this.strangers.filter((s) => s.program === program),
       listener: async (port) => this.strangers.find((s) => s.port === port),
       start: async ({ program, stdoutFile, stderrFile }) => {
-        const script = this.#files.get(program);
-        if (!script) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });
+        const script = this.#script(program);
+        if (script === undefined) throw Object.assign(new Error(`${program}: no such file`), { code: 'ENOENT' });
         const p = this.#make();
-        void this.#interpret(p, new TextDecoder().decode(script.bytes), stdoutFile, stderrFile);
+        p.script = script;
+        void this.#interpret(p, script, stdoutFile, stderrFile);
         return this.#handle(p, (exit) => exit);
       },
       adopt: (id) => {
@@ -57,12 +68,18 @@ export class SimProcesses {
     };
   }
 
+  #script(program: string): string | undefined {
+    const file = this.#files.get(program);
+    return file && new TextDecoder().decode(file.bytes);
+  }
+
   #make(group?: number): SimProcess {
     const pid = ++this.#lastPid;
     const p: SimProcess = {
       id: { pid, startTime: `sim/${pid}` },
       group: group ?? pid,
       isMarked: true,
+      script: '',
       ignored: new Set(),
       exit: undefined,
       ended: new AbortController(),

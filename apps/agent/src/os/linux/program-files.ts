@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { ProcessId } from '../ports.ts';
+
+/**
+ * Tells whether a process runs another file than the one that lies where it was started from. Cheap as long as it is the
+ * very same file; another one is read once, because a program may be replaced by its equal.
+ */
+export function programFiles(root: string): (id: ProcessId, program: string) => Promise<boolean> {
+  const known = { of: '', isReplaced: false };
+  return async ({ pid }, program) => {
+    const running = `/proc/${pid}/exe`;
+    const file = path.join(root, program);
+    const [ours, now] = await Promise.all([identity(running), identity(file)]);
+    // Gone, or another user's: nothing newer to start.
+    if (ours === undefined || now === undefined || ours === now) return false;
+    // A script runs as its interpreter.
+    if (!(await isProgram(file))) return false;
+    const of = `${ours} ${now}`;
+    if (known.of !== of) {
+      const [a, b] = [await hash(running), await hash(file)];
+      Object.assign(known, { of, isReplaced: a !== b });
+    }
+    return known.isReplaced;
+  };
+}
+
+async function identity(file: string): Promise<string | undefined> {
+  try {
+    const { dev, ino, size, mtimeMs } = await stat(file);
+    return [dev, ino, size, mtimeMs].join(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  for await (const head of createReadStream(file, { end: 3 })) return (head as Buffer).toString('latin1') === '\x7fELF';
+  return false;
+}
+
+async function hash(file: string): Promise<string> {
+  const sum = createHash('sha256');
+  for await (const piece of createReadStream(file)) sum.update(piece as Buffer);
+  return sum.digest('hex');
+}
