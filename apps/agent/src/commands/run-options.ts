@@ -1,18 +1,21 @@
+import { windowsPlaces } from '../os/windows/places.ts';
 import type { OptionTable, OptionValues } from '@platform/kit/node';
 
 const standardDefaults = '/etc/platform-defaults.json';
+
+const isWindows = process.platform === 'win32';
 
 export const placeOptions = {
   config: {
     type: 'string',
     short: 'c',
-    default: '/etc/platform.json',
+    default: isWindows ? windowsPlaces.credentialsFile : '/etc/platform.json',
     description: 'Credentials file of this machine.',
   },
   root: {
     type: 'string',
     alias: 'platformDir',
-    default: '/opt/platform',
+    default: isWindows ? windowsPlaces.root : '/opt/platform',
     description: 'Folder of the agent: versions, state, logs.',
   },
 } as const satisfies OptionTable;

@@ -1,0 +1,49 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { createLog } from '@platform/kit';
+import { lockFolder, systemClock } from '@platform/kit/node';
+import { startChild } from '../keep/child.ts';
+import { keepAgent } from '../keep/keeper.ts';
+import { keeperLimits } from '../keep/limits.ts';
+import { windowsFileSystem } from '../os/windows/file-system.ts';
+import { LogFile } from '../os/windows/log-file.ts';
+import { agentLog, serviceName } from '../os/windows/places.ts';
+import { startedService } from '../os/windows/win32.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+
+const lastWordMs = 500;
+
+/** What the service manager of Windows starts: keeps the agent running, and versions that fail out. */
+export async function service(given: { config: string; root: string }, _io: Io): Promise<number> {
+  const root = path.resolve(given.root);
+  const manager = await startedService(serviceName);
+  const clock = systemClock;
+  await mkdir(path.join(root, 'state'), { recursive: true });
+  const file = new LogFile(path.join(root, agentLog));
+  const log = createLog({ name: 'keeper', clock, level: 'info', sink: file.sink });
+  try {
+    await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'));
+    manager.tell('running');
+    const args = ['run', '--root', root, '--config', path.resolve(given.config)];
+    const watchdogMs = keeperLimits.watchdog;
+    await keepAgent(
+      {
+        files: windowsFileSystem(root),
+        start: (program, told) =>
+          startChild(path.join(root, program), args, { cwd: root, watchdogMs, output: file.forChild() }, told),
+        limits: keeperLimits,
+        clock,
+        log,
+        publish: ({ at }) => void (at === 'stopping' && manager.tell('stopping', keeperLimits.stop)),
+      },
+      manager.stopped,
+    );
+  } catch (error) {
+    log.error('the keeper ends', { error });
+    throw error;
+  }
+  manager.tell('stopped');
+  await clock.sleep(lastWordMs); // the manager looks at a process that reported its end before it is gone
+  return exitCodes.done;
+}

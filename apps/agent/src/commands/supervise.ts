@@ -1,0 +1,51 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { createLog } from '@platform/kit';
+import { lockFolder, onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { candidateOf } from '../install/look.ts';
+import { placeSelf } from '../install/self.ts';
+import { startChild } from '../keep/child.ts';
+import { keepAgent } from '../keep/keeper.ts';
+import { keeperLimits } from '../keep/limits.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { linuxHost } from '../os/linux/host.ts';
+import { programStore } from '../update/store.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+
+interface Given {
+  config: string;
+  root: string;
+}
+
+/** Where there is no systemd, as in a container: keeps the agent running, and versions that fail out. Until a signal. */
+export async function supervise(given: Given, _io: Io): Promise<number> {
+  const root = path.resolve(given.root);
+  const clock = systemClock;
+  const log = createLog({ name: 'keeper', clock, level: 'info', sink: stderrSink('text') });
+  await mkdir(path.join(root, 'state'), { recursive: true });
+  await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'));
+  const files = linuxFileSystem(root);
+  if ((await programStore(files, 'agent', { clock, log }).linked()) === null) {
+    const id = await placeSelf(await candidateOf(process.execPath, linuxHost().platform), { files, clock, log });
+    log.info('this program was installed as the first version', { id });
+  }
+  const args = ['run', '--root', root, '--config', path.resolve(given.config)];
+  await keepAgent(
+    {
+      files,
+      start: (program, told) =>
+        startChild(
+          path.join(root, program),
+          args,
+          { cwd: root, watchdogMs: keeperLimits.watchdog, output: 'inherit' },
+          told,
+        ),
+      limits: keeperLimits,
+      clock,
+      log,
+    },
+    onSignals(),
+  );
+  return exitCodes.done;
+}

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createLog } from '@platform/kit';
+import { stderrSink } from '@platform/kit/node';
+import { fetchCredentials, foundCredentials, type ApiKey } from '../install/credentials.ts';
+import { candidateOf } from '../install/look.ts';
+import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
+import { linuxHost } from '../os/linux/host.ts';
+import type { Io } from './command.ts';
+import { Ended, exitCodes } from './exit-codes.ts';
+
+interface Given {
+  config: string;
+  root: string;
+  binary: string | undefined;
+  noStart: boolean;
+  json: boolean;
+}
+
+/** The Windows form of `install`; `asked`: credentials to fetch. */
+export async function installHere(
+  given: Given,
+  asked: { url: string; partId: string; apiKey: ApiKey } | undefined,
+  io: Io,
+): Promise<number> {
+  const { clock } = io;
+  const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
+  const root = path.resolve(given.root);
+  const credentialsFile = path.resolve(given.config);
+  const steps: string[] = [];
+  const said = (text: string): void => {
+    steps.push(text);
+    if (!given.json) io.out(`  ${text}`);
+  };
+  const credentials = asked ? (await fetchCredentials(asked, clock)).text : undefined;
+  const found = foundCredentials(credentials ?? (await readFile(credentialsFile, 'utf8').catch(() => undefined)));
+  if (found.at !== 'usable') {
+    throw new Ended(exitCodes.refused, {
+      code: 'CREDENTIALS_MISSING',
+      what: `${credentialsFile} ${found.at === 'none' ? 'is not there' : `cannot be used: ${found.problem}`}.`,
+      remedy: 'Set PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY and PLATFORM_PART_ID, or put the file there.',
+    });
+  }
+  const { platform } = linuxHost();
+  const candidate = await candidateOf(path.resolve(given.binary ?? process.execPath), platform);
+  const isStarted = !given.noStart;
+  await installOnWindows({ root, credentialsFile, credentials, candidate, isStarted, clock, log, said });
+  if (given.json) io.out(JSON.stringify({ is_changed: true, version: candidate.version, steps }));
+  return exitCodes.done;
+}
+
+export async function uninstallHere(
+  given: { config: string; root: string; keepCredentials: boolean; json: boolean },
+  io: Io,
+): Promise<number> {
+  const credentialsFile = given.keepCredentials ? undefined : path.resolve(given.config);
+  const done = await uninstallOnWindows({ root: path.resolve(given.root), credentialsFile }, io.clock);
+  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left: [] }));
+  else for (const line of done) io.out(`  ${line}`);
+  return exitCodes.done;
+}
