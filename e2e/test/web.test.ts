@@ -6,7 +6,9 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { createPlatformClient } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
-import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { ServerState, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { droppedLinesField } from '@platform/contract/log-marker';
 import { composeObjects10 } from '@platform/objects-10';
 import { atomicWrite, spawnGroup, systemClock } from '@platform/kit/node';
 import type { Page } from 'playwright-core';
@@ -133,6 +135,13 @@ async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
   await page.getByText('Live', { exact: true }).waitFor();
   await line('warn', 'a camera is slow');
   await log.getByText('a camera is slow').waitFor();
+  await machine.log({
+    level: 'warn',
+    message: 'no room',
+    at: systemClock.wall(),
+    fields: [{ [droppedLinesField]: 12 }],
+  });
+  await log.getByText('12 lines lost here.').waitFor();
   await line('error', 'a camera is gone');
   await log.getByText('a camera is gone').waitFor();
   await checkPage(page, 'logs');
@@ -141,7 +150,7 @@ async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
   await log.getByText('a camera is slow').waitFor({ state: 'detached' });
   await page.getByRole('searchbox', { name: 'Text to look for' }).fill('gone');
   await log.getByText('said before').waitFor({ state: 'detached' });
-  assert.equal(await log.getByRole('listitem').count(), 1);
+  assert.equal(await log.getByRole('listitem').count(), 1, 'one line is left');
   await page.getByRole('searchbox', { name: 'Text to look for' }).fill('');
   await page.getByRole('checkbox', { name: 'warn' }).check();
 
@@ -164,6 +173,76 @@ async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
   assert.equal(await machine.mustRestart(), true);
   await status.getByText('The agent has taken the order').waitFor();
   await page.keyboard.press('Escape');
+}
+
+/** Versions: chosen in menus, tried, given up with a reason, and tried again. */
+async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine): Promise<void> {
+  await link(page, 'CONFIGURE').click();
+  const { machines } = await client.fleetClient.listMachines({ organizationId: ready.org_id });
+  const partId = machines.find((one) => one.name === `press ${mark}`)?.partId ?? '';
+  const menu = page.getByLabel('Machine server version');
+  await menu.selectOption('dev');
+  await page.getByText('Not saved yet.').waitFor();
+  await page.getByLabel('Agent version').selectOption({ label: 'Another version or address …' });
+  const other = page.getByRole('dialog', { name: 'Agent version' });
+  await other.getByLabel('Version or address').fill('file:///opt/builds/agent');
+  await other.getByText('No release key signs such a file').waitFor();
+  await checkPage(page, 'another version');
+  await other.getByRole('button', { name: 'Choose' }).click();
+  await page.getByText('names a file that no release key signed.').waitFor();
+  await checkPage(page, 'version menus');
+  await button(page, /^Review and save/).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText(/^Saved as revision/).waitFor();
+  const { configJson } = await client.fleetClient.getConfig({ partId });
+  assert.deepEqual((JSON.parse(configJson) as { agent: { version_control: object } }).agent.version_control, {
+    'platform-server': 'dev',
+    agent: 'file:///opt/builds/agent',
+  });
+
+  const running = { runningVersion: '1.0.0', installedVersion: '1.0.0', wantedVersion: '1.1.0' };
+  const since = timestampFromMs(systemClock.wall() - 90_000);
+  await machine.check({
+    server: {
+      ...running,
+      lastUpdate: {
+        version: '1.1.0',
+        fromVersion: '1.0.0',
+        state: UpdateState.DOWNLOADING,
+        downloadedBytes: 24_000_000n,
+        sizeBytes: 96_000_000n,
+        since,
+      },
+    },
+    serverState: ServerState.RUNNING,
+  });
+  await button(page, /Part status/).click();
+  const status = page.getByRole('dialog', { name: 'Part status' });
+  await status.getByText('24.0 MB of 96.0 MB').waitFor();
+  await status.locator('[aria-valuenow="25"]').waitFor();
+  const trial = { version: '1.1.0', previousVersion: '1.0.0', starts: 1, since };
+  await machine.check({ server: { ...running, runningVersion: '1.1.0', trial }, serverState: ServerState.RUNNING });
+  await status.getByText('is on trial for').waitFor();
+  await checkPage(page, 'a trial');
+  const reason = 'it was not ready within 10 min';
+  await machine.check({
+    server: {
+      ...running,
+      why: 'Version 1.1.0 failed its trial.',
+      quarantined: [{ version: '1.1.0', sha256: new Uint8Array(32).fill(0xab), reason, since }],
+      lastUpdate: { version: '1.1.0', fromVersion: '1.0.0', state: UpdateState.REVERTED, reason, since },
+    },
+    serverState: ServerState.RUNNING,
+  });
+  await status.getByText('Version 1.1.0 failed its trial.').waitFor();
+  await checkPage(page, 'a version taken back');
+  await page.keyboard.press('Escape');
+  await page.getByText('The machine server went back from').waitFor();
+  await button(page, 'Try again').click();
+  await page.getByText('The machine tries the wanted version again').waitFor();
+  await machine.check({ server: running, serverState: ServerState.RUNNING });
+  await page.getByText('The machine tries the wanted version again').waitFor({ state: 'detached' });
+  await button(page, 'Try again').waitFor({ state: 'detached' });
 }
 
 /** Makes a dataset and puts pictures of two things into it, all in the browser. */
@@ -303,6 +382,7 @@ test('an operator signs in and runs machines and training in the browser', async
         await edits(desk, machine);
         await reads(desk, machine);
         await restarts(desk, machine);
+        await givesUp(desk, machine);
         await collects(desk);
         await trains(desk);
         await makesKey(desk);

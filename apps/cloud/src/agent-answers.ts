@@ -19,6 +19,7 @@ import type { Changes } from './store/changes.ts';
 import { findConfig } from './store/configs.ts';
 import type { Database } from './store/database.ts';
 import { findPart } from './store/machines.ts';
+import { deltaPath } from './store/releases.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
 export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
@@ -155,7 +156,7 @@ async function updateInfo(
     });
   }
   if (found.is !== 'release') return undefined;
-  const { release } = found;
+  const { release, patches } = found;
   return create(UpdateInfoSchema, {
     filename,
     url: `${ask.baseUrl}${releasePath(release)}`,
@@ -163,6 +164,13 @@ async function updateInfo(
     sha256: release.sha256,
     format,
     sizeBytes: BigInt(release.sizeBytes),
+    target: release.target ?? '',
+    deltas: patches.map(({ fromSha256, sha256, sizeBytes }) => ({
+      fromSha256,
+      sha256,
+      sizeBytes: BigInt(sizeBytes),
+      url: `${ask.baseUrl}${deltaPath(sha256)}`,
+    })),
     wish,
   });
 }

@@ -1,11 +1,11 @@
 import type { FilePin, Program, VersionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';
 import type { Database } from './store/database.ts';
-import { listChannels, listReleases, type ReleaseRow } from './store/releases.ts';
+import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow } from './store/releases.ts';
 
 /** What a wish of `version_control` comes to for one kind of machine. */
 export type Resolved =
-  | { is: 'release'; release: ReleaseRow }
+  | { is: 'release'; release: ReleaseRow; /** That lead to it, smallest first. */ patches: readonly PatchRow[] }
   | { is: 'file'; pin: FilePin }
   /** Nothing was ever published, or the channel points nowhere. */
   | { is: 'no version' }
@@ -21,6 +21,8 @@ export type ReleaseBook = {
 type Book = {
   releases: ReadonlyMap<string, readonly ReleaseRow[]>;
   channels: ReadonlyMap<string, string>;
+  /** By the hash of the file that they lead to. */
+  patches: ReadonlyMap<string, readonly PatchRow[]>;
 };
 
 export function releaseBook(db: Database, changes: Changes): ReleaseBook {
@@ -40,7 +42,7 @@ export function releaseBook(db: Database, changes: Changes): ReleaseBook {
   return {
     async resolve(program, wish, platform) {
       if (wish.is === 'file') return { is: 'file', pin: wish };
-      const { releases, channels } = await open();
+      const { releases, channels, patches } = await open();
       const version =
         wish.is === 'version'
           ? wish.version
@@ -50,7 +52,7 @@ export function releaseBook(db: Database, changes: Changes): ReleaseBook {
       const builds = releases.get(`${program} ${version}`) ?? [];
       const release = platform === undefined ? builds[0] : builds.find((one) => one.platform === platform);
       if (!release) return { is: 'no build', version, platforms: builds.map((one) => one.platform) };
-      return { is: 'release', release };
+      return { is: 'release', release, patches: patches.get(release.sha256.toString('hex')) ?? [] };
     },
   };
 }
@@ -60,5 +62,6 @@ async function readBook(db: Database): Promise<Book> {
   return {
     releases: Map.groupBy(rows, (row) => `${row.name} ${row.version}`),
     channels: new Map((await listChannels(db)).map((row) => [`${row.name} ${row.channel}`, row.version])),
+    patches: Map.groupBy(await listPatches(db), (row) => row.toSha256.toString('hex')),
   };
 }

@@ -11,7 +11,7 @@ import {
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ConfigProblemsSchema, FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { insertRelease, setChannel } from '../src/store/releases.ts';
+import { insertRelease, setChannel, setTargets } from '../src/store/releases.ts';
 import { failure } from './failure.ts';
 import { type Credentials, type TestServer, testServer } from './server.ts';
 
@@ -106,6 +106,42 @@ test('every form of version_control, for both programs', async () => {
       assert.equal(info.sha256.length, isHashKnown ? 32 : 0, wish);
       if (info.unsigned && isHashKnown) assert.equal(Buffer.from(info.sha256).toString('hex'), hash);
     }
+  }
+  // Signed targets and the patches that lead to a file go with it.
+  await setTargets(on.db, [
+    {
+      name: 'platform-server',
+      version: '1.1.0',
+      platform: 'linux/amd64',
+      path: 'platform-server/1.1.0/linux-amd64',
+      sha256: sha('platform-server 1.1.0 linux/amd64').toString('hex'),
+    },
+  ]);
+  const patch = (from: string, size: number) => ({
+    fromSha256: sha(from),
+    toSha256: sha('platform-server 1.1.0 linux/amd64'),
+    sha256: sha(`patch from ${from}`),
+    sizeBytes: size,
+  });
+  await on.db
+    .insertInto('releasePatch')
+    .values([patch('far', 300), patch('near', 20)])
+    .execute();
+  await fleet.saveConfig({ partId, configJson: configOf({ 'platform-server': '1.1.0' }) });
+  for (;;) {
+    const [, info] = await ask('linux/amd64');
+    // The change of the targets may be told a moment later.
+    if (info?.target === '') continue;
+    assert.equal(info?.target, 'platform-server/1.1.0/linux-amd64');
+    assert.deepEqual(
+      info?.deltas.map(({ fromSha256, url, sizeBytes }) => [Buffer.from(fromSha256), url, Number(sizeBytes)]),
+      ['near', 'far'].map((from, at) => [
+        sha(from),
+        `${on.url}/releases/deltas/${sha(`patch from ${from}`).toString('hex')}`,
+        [20, 300][at],
+      ]),
+    );
+    break;
   }
   // What was pinned for the one program says nothing about the other; and each platform has its own file.
   await fleet.saveConfig({ partId, configJson: configOf({ 'viam-server': '1.1.0' }) });

@@ -35,19 +35,7 @@ export function GivenUp({ machine }: { machine: MachineView }) {
   }
   return (
     <>
-      <Note
-        tone="bad"
-        action={
-          <button
-            type="button"
-            className="button button-small"
-            disabled={clear.isPending}
-            onClick={() => clear.mutate({ partId: machine.partId })}
-          >
-            Try again
-          </button>
-        }
-      >
+      <Note tone="bad">
         {given.map(({ title, version, hash, reason, since, running }) => (
           <p key={`${title} ${version} ${hash}`}>
             {title} went back from <span className="mono">{version}</span> to <span className="mono">{running}</span>:{' '}
@@ -61,6 +49,16 @@ export function GivenUp({ machine }: { machine: MachineView }) {
           It is not tried again until another version is wanted. Choose one under CONFIGURE, or mend the cause and try
           again.
         </p>
+        <div>
+          <button
+            type="button"
+            className="button button-small"
+            disabled={clear.isPending}
+            onClick={() => clear.mutate({ partId: machine.partId })}
+          >
+            Try again
+          </button>
+        </div>
       </Note>
       {clear.error && <FailureNote error={clear.error} />}
     </>

@@ -86,7 +86,9 @@ const Conditions = ({ machine }: { machine: MachineView }) =>
           {condition.message} <span className="soft">{condition.remedy}</span>
         </p>
         <p className="small soft">
-          <span className="mono">{condition.code}</span> · <Ago at={condition.since} otherwise="" />
+          <span className="mono">{condition.code}</span>
+          {condition.since !== undefined && ' · '}
+          <Ago at={condition.since} otherwise="" />
         </p>
       </Note>
     ));

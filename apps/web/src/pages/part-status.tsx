@@ -153,7 +153,9 @@ const ConditionList = ({ conditions }: { conditions: readonly ConditionView[] })
         <p className="small">{condition.message}</p>
         {condition.remedy && <p className="small soft">{condition.remedy}</p>}
         <p className="small soft">
-          <span className="mono">{condition.code}</span> · <Ago at={condition.since} otherwise="" />
+          <span className="mono">{condition.code}</span>
+          {condition.since !== undefined && ' · '}
+          <Ago at={condition.since} otherwise="" />
         </p>
       </Note>
     ))}

@@ -49,7 +49,12 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
       </dl>
       {program.why !== '' && <p className="small">{program.why}</p>}
       {program.trial && <Trial trial={program.trial} />}
-      {program.update && <LastUpdate update={program.update} />}
+      {program.update && (
+        <LastUpdate
+          update={program.update}
+          isReasonKnown={program.quarantined.some(({ reason }) => reason === program.update?.reason)}
+        />
+      )}
       {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
       {program.isUpdateWaiting && !program.isRestartNeeded && !program.update && (
         <p className="small">Version {program.wanted} is on its way.</p>
@@ -62,21 +67,26 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
   );
 }
 
-const Trial = ({ trial }: { trial: TrialView }) => (
-  <p className="small">
-    <span className="mono">{trial.version}</span> has to prove itself since <Ago at={trial.since} otherwise="now" />{' '}
-    (start {trial.starts} of 3). If it fails, <span className="mono">{trial.previous}</span> is back by itself.
-  </p>
-);
+function Trial({ trial }: { trial: TrialView }) {
+  const now = useNow();
+  return (
+    <p className="small">
+      <span className="mono">{trial.version}</span> is on trial
+      {trial.since !== undefined && ` for ${span(now - trial.since)}`} (start {trial.starts} of 3). If it fails,{' '}
+      <span className="mono">{trial.previous}</span> is back by itself.
+    </p>
+  );
+}
 
-const LastUpdate = ({ update }: { update: UpdateView }) => (
+/** `isReasonKnown`: it stands elsewhere already. */
+const LastUpdate = ({ update, isReasonKnown }: { update: UpdateView; isReasonKnown: boolean }) => (
   <div className="stack-tight">
     <p className="small">
       Update to <span className="mono">{update.version}</span>: {update.word.text.toLowerCase()}
       {update.loaded && `, ${update.loaded}`} <Ago at={update.since} otherwise="" />
     </p>
     {update.share !== undefined && <ProgressBar share={update.share} label={`Download of ${update.version}`} isThin />}
-    {update.reason && (
+    {update.reason && !isReasonKnown && (
       <p className="small soft">
         {update.reason} {update.code && <span className="mono">{update.code}</span>}
       </p>
