@@ -1,11 +1,17 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import path from 'node:path';
 import { isAlive, processStartTime } from './process-group.ts';
 
 export class FolderLocked extends Error {
-  readonly pid: number;
-  constructor(file: string, pid: number) {
-    super(`${file} is held by process ${pid}. Stop that process, or use another folder.`);
+  /** Undefined: not known. */
+  readonly pid: number | undefined;
+  constructor(file: string, pid?: number) {
+    super(
+      `${file} is held by ${pid === undefined ? 'another process' : `process ${pid}`}. Stop that process, or use another folder.`,
+    );
     this.name = 'FolderLocked';
     this.pid = pid;
   }
@@ -22,6 +28,7 @@ export interface FolderLock extends AsyncDisposable {
  * @throws FolderLocked while another process holds it.
  */
 export async function lockFolder(file: string): Promise<FolderLock> {
+  if (process.platform === 'win32') return lockByPipe(file);
   const mine = JSON.stringify({ pid: process.pid, startTime: processStartTime(process.pid) });
   let takenOver = false;
   for (let attempt = 0; attempt < 10; attempt++) {
@@ -41,6 +48,20 @@ export async function lockFolder(file: string): Promise<FolderLock> {
     await removeStale(file, seen);
   }
   throw new Error(`${file} changes hands all the time; another process keeps taking it`);
+}
+
+/** Windows shows no process's start time to us, but a named pipe has one owner, and goes with it. */
+async function lockByPipe(file: string): Promise<FolderLock> {
+  const name = createHash('sha256').update(path.resolve(file).toLowerCase()).digest('hex').slice(0, 32);
+  const server = createServer((connection) => connection.destroy());
+  server.listen(String.raw`\\.\pipe\platform-` + name);
+  try {
+    await once(server, 'listening');
+  } catch {
+    throw new FolderLocked(file);
+  }
+  server.unref();
+  return { takenOver: false, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
 /** A link makes the file appear with its content; an empty one would look like a stale lock to others. */
