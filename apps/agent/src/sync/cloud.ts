@@ -12,7 +12,10 @@ import {
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { MachineCredentials } from '@platform/contract/machine';
-import { within, type Cell, type Clock } from '@platform/kit';
+import { PlatformError } from '@platform/contract/errors';
+import { Cell, errorText, TimeoutError, within, type Clock } from '@platform/kit';
+import { linkCodes, linkProblemIn } from './link.ts';
+import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
 const deadlineMs = 15_000;
 
@@ -33,13 +36,23 @@ export interface Cloud {
  * Calls with a token that is fetched when needed and again when the cloud no longer takes it.
  *
  * @param isReached - told after each call whether the cloud answered it, be it with an error of its own.
+ * @param troubles - gets what is wrong with the way to the cloud, and loses it when the cloud answers again.
  */
 export function connectCloud(
   transport: Transport,
   credentials: MachineCredentials,
   clock: Clock,
   isReached: Cell<boolean>,
+  troubles: Troubles = new Cell([]),
 ): Cloud {
+  const address = credentials.appAddress;
+  const tellProblem = (problem: PlatformError | undefined): void => {
+    for (const code of linkCodes) if (code !== problem?.code) clearTrouble(troubles, code);
+    if (!problem) return;
+    const { code, what, remedy } = problem;
+    const severity = code === 'CLOUD_REFUSES_MACHINE' ? 'error' : 'warning';
+    setTrouble(troubles, { code, severity, message: what, remedy, sinceWall: clock.wall() });
+  };
   const auth = createClient(AuthService, transport);
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
@@ -80,6 +93,7 @@ export function connectCloud(
             f({ signal: inner, headers: { authorization: `Bearer ${bearer}` } }),
           );
           isReached.set(true);
+          tellProblem(undefined);
           return answer;
         } catch (error) {
           const isStale = error instanceof ConnectError && error.code === Code.Unauthenticated;
@@ -87,8 +101,13 @@ export function connectCloud(
           if (!isStale || attempt > 1) throw error;
         }
       } catch (error) {
-        if (!signal.aborted) isReached.set(isAnswer(error));
-        throw error;
+        if (signal.aborted) throw error;
+        isReached.set(isAnswer(error));
+        const told = isAnswer(error) ? error : withProblem(error, address);
+        tellProblem(
+          isRefused(error) ? new PlatformError('CLOUD_REFUSES_MACHINE', { address }, error) : linkProblemIn(told),
+        );
+        throw told;
       }
     }
   };
@@ -105,9 +124,23 @@ export function connectCloud(
   };
 }
 
+/** The error with what is wrong between here and the cloud among its causes. */
+function withProblem(error: unknown, address: string): unknown {
+  if (linkProblemIn(error)) return error;
+  if (error instanceof TimeoutError) {
+    const problem = `nothing whole came within ${Math.round(error.ms / 1000)} s`;
+    return new PlatformError('CLOUD_SILENT', { address, problem }, error);
+  }
+  const problem = errorText(error).slice(0, 200);
+  if (error instanceof ConnectError && error.code === Code.Unavailable) {
+    return new PlatformError('CLOUD_UNREACHABLE', { address, problem }, error);
+  }
+  return new PlatformError('CLOUD_NOT_RECOGNIZED', { address, problem }, error);
+}
+
 /** An error that the cloud itself gave, not the way to it. */
 function isAnswer(error: unknown): boolean {
-  if (!(error instanceof ConnectError)) return false;
+  if (!(error instanceof ConnectError) || error.rawMessage.startsWith('parse binary')) return false;
   return ![Code.Unavailable, Code.Unknown, Code.DeadlineExceeded, Code.Canceled].includes(error.code);
 }
 

@@ -7,10 +7,12 @@ import {
   type DeviceAgentConfigResponse,
   type UpdateInfo,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import type { Cell, Log } from '@platform/kit';
+import { errorText, type Cell, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { settingsOf } from '../settings.ts';
 import type { Release, Wanted } from '../state.ts';
+import { readChecked, writeChecked } from './checked-file.ts';
+import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
 const cacheFile = 'state/config.json';
 
@@ -42,6 +44,7 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
     corrections: corrections.map(({ path, problem, used }) => ({ path, problem, used })),
     server: releaseOf(answer.serverUpdateInfo),
     agent: releaseOf(answer.agentUpdateInfo),
+    clearance: Number(answer.quarantineClearance),
     isFresh,
   };
 }
@@ -49,17 +52,50 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
 function releaseOf(update: UpdateInfo | undefined): Release | undefined {
   // An empty version once reached devices by mistake; nothing could be installed from it.
   if (!update || update.version === '' || update.url === '') return undefined;
-  const sha256 = Array.from(update.sha256, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return { url: update.url, version: update.version, sha256 };
+  const { url, version, target, wish, unsigned, deltas } = update;
+  return {
+    url,
+    version,
+    sha256: hex(update.sha256),
+    sizeBytes: Number(update.sizeBytes),
+    target,
+    isUnsigned: unsigned,
+    deltas: deltas.map((d) => ({
+      fromSha256: hex(d.fromSha256),
+      url: d.url,
+      sha256: hex(d.sha256),
+      sizeBytes: Number(d.sizeBytes),
+    })),
+    wish: wish || version,
+  };
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** What is stored; members that a newer agent adds are passed over. */
+const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
+  const bytes = typeof value === 'object' && value !== null && 'answer' in value ? value.answer : undefined;
+  if (typeof bytes !== 'string') throw new Error('it holds no answer of the management server');
+  return { bytes, answer: fromBinary(DeviceAgentConfigResponseSchema, base64Decode(bytes)) };
+};
+
+export interface IntakeParts {
+  disk: Disk;
+  wanted: Cell<Wanted>;
+  layers: OwnLayers;
+  troubles: Troubles;
+  log: Log;
 }
 
 /** Takes the cloud's answers in: cache first, then what is wanted. */
 export class Intake {
-  readonly #parts: { disk: Disk; wanted: Cell<Wanted>; layers: OwnLayers; log: Log };
+  readonly #parts: IntakeParts;
   #fingerprint = '';
   #bytes = '';
+  /** The newest answer is on disk, too. */
+  #isStored = true;
 
-  constructor(parts: { disk: Disk; wanted: Cell<Wanted>; layers: OwnLayers; log: Log }) {
+  constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
@@ -70,32 +106,40 @@ export class Intake {
 
   /** Starts from the last answer of an earlier run. Without a usable one, the defaults hold. */
   async loadCache(): Promise<void> {
-    const { disk, wanted, layers, log } = this.#parts;
-    const bytes = await disk.read(cacheFile);
-    if (!bytes) return;
-    try {
-      const cached = JSON.parse(new TextDecoder().decode(bytes)) as { answer: string };
-      const answer = fromBinary(DeviceAgentConfigResponseSchema, base64Decode(cached.answer));
-      wanted.set(wantedOf(answer, layers, false));
-      this.#fingerprint = answer.fingerprint;
-      this.#bytes = cached.answer;
-      log.info('starting from the cached configuration', { revision: wanted.get().revision });
-    } catch (error) {
-      log.warn('the cached configuration is damaged and not used', { error });
+    const { disk, wanted, layers, troubles, log } = this.#parts;
+    const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
+    if (problem !== undefined) {
+      const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
+      log.warn('the stored configuration cannot be read', { problem, used });
+      setTrouble(troubles, {
+        code: 'CONFIG_CACHE_DAMAGED',
+        severity: 'warning',
+        message: `The stored configuration cannot be read (${problem}); ${used}.`,
+        remedy: 'Nothing: it is stored anew when the management server answers. If it comes back, check the disk.',
+      });
     }
+    if (!value) return;
+    wanted.set(wantedOf(value.answer, layers, false));
+    if (problem === undefined) {
+      this.#fingerprint = value.answer.fingerprint;
+      this.#bytes = value.bytes;
+    } // else an older one: it must not be taken for the newest
+    log.info('starting from the cached configuration', { revision: wanted.get().revision });
   }
 
   /** True when it was news. */
   async accept(answer: DeviceAgentConfigResponse): Promise<boolean> {
-    const { disk, wanted, layers, log } = this.#parts;
+    const { wanted, layers, troubles, log } = this.#parts;
     const bytes = answer.notModified ? this.#bytes : base64Encode(toBinary(DeviceAgentConfigResponseSchema, answer));
     if (bytes === this.#bytes) {
+      if (!this.#isStored) await this.#store();
       if (!wanted.get().isFresh) wanted.update((w) => ({ ...w, isFresh: true }));
       return false;
     }
     this.#bytes = bytes; // at once: the same answer may come by two calls
     this.#fingerprint = answer.fingerprint;
-    await disk.write(cacheFile, new TextEncoder().encode(JSON.stringify({ answer: bytes })));
+    await this.#store();
+    clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     const next = wantedOf(answer, layers, true);
     log.info('configuration received', {
       revision: next.revision,
@@ -106,5 +150,24 @@ export class Intake {
       log.warn('a bad value of the configuration was replaced', { ...correction });
     wanted.set(next);
     return true;
+  }
+
+  /** A disk that takes nothing keeps no configuration from being used: only the next start without a network misses it. */
+  async #store(): Promise<void> {
+    const { disk, troubles, log } = this.#parts;
+    try {
+      await writeChecked(disk, cacheFile, { answer: this.#bytes });
+      this.#isStored = true;
+      clearTrouble(troubles, 'STATE_NOT_STORED');
+    } catch (error) {
+      if (this.#isStored) log.warn('the configuration cannot be stored', { error });
+      this.#isStored = false;
+      setTrouble(troubles, {
+        code: 'STATE_NOT_STORED',
+        severity: 'error',
+        message: `The configuration is in effect, but cannot be stored: ${errorText(error)}.`,
+        remedy: "Make room on the disk and make the agent's folder writable; it is tried again.",
+      });
+    }
   }
 }

@@ -3,11 +3,13 @@ import type { Cell, Clock, Log } from '@platform/kit';
 import { errorText } from '@platform/kit';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Intake } from './intake.ts';
+import { linkCodes } from './link.ts';
+import { askedPauseMs, backOff, pauseMs } from './pause.ts';
 import type { RequestParts } from './request.ts';
+import type { Troubles } from './troubles.ts';
 
 const holdMs = 25_000;
 const standardPauseMs = 5_000;
-const longestPauseMs = 30_000;
 
 /** ±5 %, so that machines that started together drift apart. */
 const jittered = (ms: number, random: () => number): number => ms * (0.95 + 0.1 * random());
@@ -18,6 +20,7 @@ export async function poll(
     cloud,
     intake,
     request,
+    isReached,
     clock,
     log,
     random,
@@ -25,6 +28,7 @@ export async function poll(
     cloud: Cloud;
     intake: Intake;
     request: () => RequestParts;
+    isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -35,7 +39,8 @@ export async function poll(
   let waitMs = 0;
   while (!signal.aborted) {
     const began = clock.now();
-    let pauseMs: number;
+    const wasReached = isReached.get();
+    let pause: number;
     try {
       const { fingerprint } = intake;
       const answer = await cloud.deviceAgentConfig(
@@ -48,7 +53,7 @@ export async function poll(
       const asked = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
       // News, or an answer that was held back: ask again at once. Else this cloud does not hold answers back.
       const isHeld = (isNews && answer.fingerprint !== '') || (waitMs > 0 && clock.now() - began >= waitMs / 2);
-      pauseMs = isHeld || waitMs === 0 ? 0 : jittered(Math.max(asked, standardPauseMs), random);
+      pause = isHeld || waitMs === 0 ? 0 : jittered(Math.max(asked, standardPauseMs), random);
       waitMs = holdMs;
     } catch (error) {
       if (signal.aborted) return;
@@ -58,29 +63,47 @@ export async function poll(
       } else {
         log.debug('the cloud gave no configuration', { error: errorText(error) });
       }
-      pauseMs = jittered(Math.min(1_000 * 2 ** failures++, longestPauseMs), random);
+      failures++;
+      pause = pauseMs({ failures, wasReached, askedMs: askedPauseMs(error, clock), random });
     }
-    if (pauseMs > 0) await clock.sleep(pauseMs, signal);
+    if (pause > 0) await clock.sleep(pause, signal);
   }
 }
 
 /** Says once when the cloud cannot be reached any more, and once when it can again. Being offline is no error. */
 export async function tellConnection(
   isReached: Cell<boolean>,
-  { clock, log }: { clock: Clock; log: Log },
+  { troubles, clock, log }: { troubles: Troubles; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let since = clock.now();
-  let was = isReached.get();
-  while (!signal.aborted) {
-    await isReached.changed(signal);
+  let was: boolean | undefined;
+  let toldCode = '';
+  for (; !signal.aborted; await eitherChanged(isReached, troubles, signal)) {
     const is = isReached.get();
-    if (is === was) continue;
-    const seconds = Math.round((clock.now() - since) / 1000);
-    log.info(is ? 'the cloud is reached' : 'the cloud is out of reach; going on without it', { afterSeconds: seconds });
-    since = clock.now();
+    const trouble = troubles.get().find((t) => (linkCodes as readonly string[]).includes(t.code));
+    if (was === undefined && !is && !trouble) continue; // not asked yet
+    const code = is ? '' : (trouble?.code ?? '');
+    const fields = {
+      afterSeconds: Math.round((clock.now() - since) / 1000),
+      ...(trouble && { problem: trouble.message, remedy: trouble.remedy }),
+    };
+    if (is !== was) {
+      log.info(is ? 'the cloud is reached' : 'the cloud is out of reach; going on without it', fields);
+      since = clock.now();
+    } else if (code !== '' && code !== toldCode) {
+      log.info('the cloud is still out of reach, for another reason', fields);
+    }
     was = is;
+    toldCode = code === '' && !is ? toldCode : code;
   }
+}
+
+async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSignal): Promise<void> {
+  const turn = new AbortController();
+  const over = AbortSignal.any([turn.signal, signal]);
+  await Promise.race([a.changed(over), b.changed(over)]);
+  turn.abort();
 }
 
 /** Asks whether a person wants the machine server restarted; the cloud says it once. */
@@ -88,32 +111,35 @@ export async function pollRestart(
   {
     cloud,
     restarts,
+    isReached,
     clock,
     log,
     random,
   }: {
     cloud: Cloud;
     restarts: Cell<number>;
+    isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
     random: () => number;
   },
   signal: AbortSignal,
 ): Promise<void> {
+  let failures = 0;
   while (!signal.aborted) {
-    let pauseMs = standardPauseMs;
     try {
       const answer = await cloud.needsRestart(signal);
+      failures = 0;
       if (answer.mustRestart) {
         log.info('a restart of the machine server was asked for');
         restarts.update((n) => n + 1);
       }
-      if (answer.restartCheckInterval) pauseMs = Math.max(1_000, durationMs(answer.restartCheckInterval));
+      const asked = answer.restartCheckInterval && durationMs(answer.restartCheckInterval);
+      await clock.sleep(jittered(Math.max(1_000, asked ?? standardPauseMs), random), signal);
     } catch (error) {
       if (signal.aborted) return;
       log.debug('the cloud did not say whether a restart is wanted', { error: errorText(error) });
-      pauseMs = longestPauseMs / 3;
+      await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
     }
-    await clock.sleep(jittered(pauseMs, random), signal);
   }
 }

@@ -1,13 +1,14 @@
-import { changedOr, errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
+import { errorText, within, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state.ts';
 import type { Cloud } from './cloud.ts';
+import type { Condition } from './conditions.ts';
 import type { Intake } from './intake.ts';
+import { backOff } from './pause.ts';
 import { reportOf, requestOf, type Self } from './request.ts';
+import type { Troubles } from './troubles.ts';
 
 const gatherMs = 300;
 const repeatMs = 60_000;
-const firstPauseMs = 1_000;
-const longestPauseMs = 15_000;
 const lastWordMs = 3_000;
 
 /** Sends what is to the cloud: at each change, and now and then for the uptimes. */
@@ -18,16 +19,22 @@ export async function report(
     self,
     wanted,
     actual,
+    troubles,
+    isReached,
     clock,
     log,
+    random,
   }: {
     cloud: Cloud;
     intake: Intake;
     self: Self;
     wanted: Cell<Wanted>;
     actual: Cell<Actual>;
+    troubles: Troubles;
+    isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
+    random: () => number;
   },
   signal: AbortSignal,
 ): Promise<void> {
@@ -37,17 +44,17 @@ export async function report(
     firstSeen.set(message, seen);
     return seen;
   };
-  const sent: { wanted?: Wanted; actual?: Actual } = {};
-  const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual;
+  const sent: { wanted?: Wanted; actual?: Actual; troubles?: readonly Condition[] } = {};
+  const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual && troubles.get() === sent.troubles;
   const send = async (until: AbortSignal): Promise<void> => {
-    const [w, a, now] = [wanted.get(), actual.get(), clock.now()];
+    const [w, a, t, now] = [wanted.get(), actual.get(), troubles.get(), clock.now()];
     const request = {
       ...requestOf(self, a, now),
       knownFingerprint: intake.fingerprint,
-      report: reportOf(self, w, a, now, since),
+      report: reportOf(self, w, a, now, since, t),
     };
     const answer = await cloud.deviceAgentConfig(request, 0, until);
-    [sent.wanted, sent.actual] = [w, a];
+    [sent.wanted, sent.actual, sent.troubles] = [w, a, t];
     await intake.accept(answer);
   };
 
@@ -59,12 +66,12 @@ export async function report(
     } catch (error) {
       if (signal.aborted) break;
       log.debug('the report was not taken', { error: errorText(error) });
-      await clock.sleep(Math.min(firstPauseMs * 2 ** failures++, longestPauseMs), signal);
+      await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
       continue;
     }
     const end = clock.now() + repeatMs;
     while (isSame() && clock.now() < end && !signal.aborted) {
-      await eitherChanged(wanted, actual, end - clock.now(), clock, signal);
+      await anyChanged([wanted, actual, troubles], end - clock.now(), clock, signal);
     }
     await clock.sleep(gatherMs, signal); // changes come in groups
   }
@@ -72,15 +79,14 @@ export async function report(
   if (!isSame() && failures === 0) await within(lastWordMs, { what: 'the last report', clock }, send).catch(() => {});
 }
 
-async function eitherChanged(
-  a: Cell<unknown>,
-  b: Cell<unknown>,
+async function anyChanged(
+  cells: readonly Cell<unknown>[],
   ms: number,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
   const turn = new AbortController();
   const over = AbortSignal.any([turn.signal, signal]);
-  await Promise.race([changedOr(a, ms, clock, over), b.changed(over)]);
+  await Promise.race([clock.sleep(ms, over), ...cells.map((cell) => cell.changed(over))]);
   turn.abort();
 }

@@ -1,0 +1,94 @@
+import { PlatformError, type ErrorCode } from '@platform/contract/errors';
+import { errorText } from '@platform/kit';
+
+/** Codes of what may be wrong between this machine and its management server. */
+export const linkCodes = [
+  'CLOUD_ANSWER_CUT',
+  'CLOUD_ANSWER_TOO_LARGE',
+  'CLOUD_BUSY',
+  'CLOUD_CERTIFICATE_REFUSED',
+  'CLOUD_CERTIFICATE_TIME',
+  'CLOUD_FAILS',
+  'CLOUD_NAME_UNKNOWN',
+  'CLOUD_NOT_RECOGNIZED',
+  'CLOUD_REDIRECTS',
+  'CLOUD_REFUSES_MACHINE',
+  'CLOUD_SILENT',
+  'CLOUD_UNREACHABLE',
+] as const satisfies readonly ErrorCode[];
+
+/** Dates of the certificate that a server shows, ms since 1970. */
+export interface Validity {
+  from: number;
+  until: number;
+}
+
+const codeOf = (error: unknown): string => {
+  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
+    if ('code' in e && typeof e.code === 'string') return e.code;
+  }
+  return '';
+};
+
+const words: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens there',
+  ECONNRESET: 'the connection was cut',
+  EHOSTUNREACH: 'there is no way to it',
+  ENETUNREACH: 'this machine has no network',
+  ETIMEDOUT: 'it does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
+  UND_ERR_SOCKET: 'the connection was cut',
+};
+const isCertificate =
+  /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
+const isOtherProtocol = /^(EPROTO|ERR_SSL_|HPE_|ERR_HTTP)/;
+
+/** True for an error of which the certificate's dates may be the reason. */
+export const isCertificateProblem = (error: unknown): boolean => isCertificate.test(codeOf(error));
+
+/** What a failed fetch means, whatever runtime made it. `now` in ms since 1970, as this machine's clock says. */
+export function linkProblem(
+  error: unknown,
+  { url, now, validity }: { url: string; now: number; validity?: Validity | undefined },
+): PlatformError {
+  const { origin: address, hostname: host } = new URL(url);
+  const code = codeOf(error);
+  const told = shortened(errorText(error));
+  if (isCertificate.test(code)) {
+    const isOutside = validity !== undefined && (now < validity.from || now > validity.until);
+    if (isOutside || code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+      return new PlatformError(
+        'CLOUD_CERTIFICATE_TIME',
+        { address, now: day(now), ...(validity && { from: day(validity.from), until: day(validity.until) }) },
+        error,
+      );
+    }
+    return new PlatformError('CLOUD_CERTIFICATE_REFUSED', { address, problem: told }, error);
+  }
+  if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return new PlatformError('CLOUD_NAME_UNKNOWN', { host }, error);
+  if (isOtherProtocol.test(code) || /HTTP\/|HTTPParser/.test(told)) {
+    const problem = url.startsWith('https:') ? 'it does not speak TLS there' : 'it does not speak HTTP there';
+    return new PlatformError('CLOUD_NOT_RECOGNIZED', { address, problem }, error);
+  }
+  return new PlatformError('CLOUD_UNREACHABLE', { address, problem: words[code] ?? told }, error);
+}
+
+/** The link problem in an error or among its causes. */
+export function linkProblemIn(error: unknown): PlatformError | undefined {
+  for (let e = error, depth = 0; e instanceof Error && depth < 6; e = e.cause, depth++) {
+    if (e instanceof PlatformError && (linkCodes as readonly string[]).includes(e.code)) return e;
+  }
+  return undefined;
+}
+
+/** How long the other end wants to be left alone, in ms; undefined: it does not say. Seconds or an HTTP date. */
+export function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const text = headers.get('retry-after');
+  if (text === null) return undefined;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
+  return ms >= 0 ? Math.min(ms, longestRetryAfterMs) : undefined;
+}
+const longestRetryAfterMs = 60 * 60_000;
+
+const day = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

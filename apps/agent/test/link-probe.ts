@@ -1,0 +1,22 @@
+// Prints, for each URL given, what is wrong with the way to it.
+import { Cell } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { peerValidity } from '../src/os/linux/peer-certificate.ts';
+import { connectCloud } from '../src/sync/cloud.ts';
+import { connectTransport } from '../src/sync/http.ts';
+import { linkProblemIn } from '../src/sync/link.ts';
+
+for (const appAddress of process.argv.slice(2)) {
+  const transport = connectTransport(appAddress, {
+    clock: systemClock,
+    validityOf: (url) => peerValidity(url, systemClock),
+  });
+  const credentials = { appAddress, partId: 'p', entity: 'p', type: 'robot-secret' as const, payload: 's' };
+  const cloud = connectCloud(transport, credentials, systemClock, new Cell(false));
+  const told = await cloud.deviceAgentConfig({ id: 'p' }, 0, new AbortController().signal).then(
+    () => 'answered',
+    (error: unknown) => linkProblemIn(error)?.code ?? String(error),
+  );
+  process.stdout.write(`${told}\n`);
+}
+process.exit(0);
