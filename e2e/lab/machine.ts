@@ -37,6 +37,9 @@ export interface VirtualMachine extends LabMachine {
   /** now, +SECONDS, -SECONDS, or seconds since 1970. */
   clock(to: string): Promise<void>;
   bootId(): Promise<string>;
+  /** Keeps memory and disk under a name; `load` goes back there. Connections of then are dead. */
+  save(name: string): Promise<void>;
+  load(name: string): Promise<void>;
 }
 
 const lab = import.meta.dirname;
@@ -149,6 +152,8 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
     link: async (isIn) => void (await vm('link', isIn ? 'on' : 'off')),
     clock: async (to) => void (await vm('clock', to)),
     bootId: () => vm('bootid'),
+    save: async (tag) => void (await vm('save', tag)),
+    load: async (tag) => void (await vm('load', tag)),
     async [Symbol.asyncDispose]() {
       await vm('rm');
     },

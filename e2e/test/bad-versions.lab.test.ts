@@ -1,0 +1,81 @@
+// Versions that crash, hang, or reach nobody: the machine is back on the one before by itself, and says so in the app.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { build, type Fault, type ProgramName } from '../lab/builds.ts';
+import { installed, isOnline, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
+import { container } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
+import { type Site, startSite } from '../lab/site.ts';
+
+const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
+  ['platform-agent', 'crash', '0.2.1'],
+  ['platform-agent', 'hang', '0.2.2'],
+  ['platform-agent', 'mute', '0.2.3'],
+  ['platform-server', 'crash', '0.2.1'],
+  ['platform-server', 'hang', '0.2.2'],
+];
+
+test('a bad version', { timeout: 2_400_000 }, async (t) => {
+  await using site = await startSite();
+  for (const name of ['platform-agent', 'platform-server'] as const)
+    await site.publish(await build(name, '0.1.0'), 'stable');
+  for (const [name, fault, version] of bad) await site.publish(await build(name, version, { fault }));
+  // Mostly they wait: side by side, each on a machine of its own.
+  const ended = await Promise.allSettled(bad.map((one) => revert(site, ...one)));
+  for (const [index, [name, fault]] of bad.entries()) {
+    await t.test(`${name} that would ${fault}`, () => {
+      const end = ended[index];
+      if (end?.status === 'rejected') throw end.reason;
+    });
+  }
+});
+
+async function revert(site: Site, name: ProgramName, fault: Fault, version: string): Promise<void> {
+  await using machine = await container(site.port);
+  await telling(machine, async () => {
+    const { partId } = await installed(site, machine, `${name}-${fault}`);
+    const of = ({ report }: Machine) => (name === 'platform-agent' ? report?.agent : report?.server);
+    const want = (wish: string) =>
+      site.configure(partId, {
+        version_control: { [name === 'platform-agent' ? 'agent' : name]: wish },
+        advanced_settings: { agent_auto_restart: true, platform_server_start_timeout_minutes: 1 },
+      });
+    const server = await mainPid(machine, 'platform-server');
+    await want(version);
+    if (name === 'platform-server') {
+      await site.until(
+        partId,
+        'staged',
+        180,
+        (found) => of(found)?.lastUpdate?.version === version && of(found)?.lastUpdate?.state === UpdateState.STAGED,
+      );
+      await site.fleet.restartPart({ partId });
+    }
+    await untilRuns(machine, name, version, 180);
+    const { seconds, value: found } = await timed(() =>
+      site.until(
+        partId,
+        'reverted, reported and online',
+        1_200,
+        (one) => isOnline(one) && of(one)?.lastUpdate?.state === UpdateState.REVERTED,
+      ),
+    );
+    assert.equal(await runningVersion(machine, name), '0.1.0');
+    assert.equal(of(found)?.runningVersion, '0.1.0');
+    const [quarantined] = of(found)?.quarantined ?? [];
+    assert.equal(quarantined?.version, version);
+    assert.notEqual(quarantined?.reason, '');
+    if (name === 'platform-agent')
+      assert.equal(await mainPid(machine, 'platform-server'), server, 'the server was touched');
+    // It stays so, and is not tried again by the next start.
+    await machine.must('systemctl restart platform-agent', 300);
+    const after = await site.until(partId, 'online after a restart', 180, isOnline);
+    assert.equal(of(after)?.runningVersion, '0.1.0');
+    const note = `reason “${quarantined?.reason}”${name === 'platform-agent' ? '; the machine server kept its pid' : ''}`;
+    await keep(`${name} that would ${fault}: back on the version before`, 'container', seconds, note);
+    // A fixed build under the same wish is taken.
+    await want('0.1.0');
+    await site.until(partId, 'content', 60, isOnline);
+  });
+}
