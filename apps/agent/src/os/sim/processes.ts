@@ -46,7 +46,8 @@ export class SimProcesses {
       ended: async () => undefined,
       isReplaced: async ({ pid }, program) => {
         const p = this.#all.get(pid);
-        return p !== undefined && this.#script(program) !== p.script;
+        const script = this.#script(program);
+        return p !== undefined && script !== undefined && script !== p.script;
       },
       strangers: async (program) => this.strangers.filter((s) => s.program === program),
       listener: async (port) => this.strangers.find((s) => s.port === port),

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { childEnvironment, environmentText } from '../environment.ts';
+import { readUnitState } from './systemd.ts';
+
+/** Said by systemd 252 for the unit of a machine server in each of its states. */
+const said = {
+  'never started': ['LoadState=not-found', 'MainPID=0', 'ExecMainPID=0', 'ExecMainCode=0', 'ExecMainStatus=0'],
+  runs: ['MainPID=74', 'ExecMainPID=74', 'ExecMainCode=0', 'ExecMainStatus=0', 'LoadState=loaded'],
+  'ended with 0': ['MainPID=0', 'ExecMainPID=95', 'ExecMainCode=1', 'ExecMainStatus=0', 'LoadState=loaded'],
+  'ended with 3': ['MainPID=0', 'ExecMainPID=102', 'ExecMainCode=1', 'ExecMainStatus=3', 'LoadState=loaded'],
+  'ended by QUIT': ['MainPID=0', 'ExecMainPID=74', 'ExecMainCode=2', 'ExecMainStatus=3', 'LoadState=loaded'],
+  'dumped core': ['MainPID=0', 'ExecMainPID=80', 'ExecMainCode=3', 'ExecMainStatus=6', 'LoadState=loaded'],
+};
+
+test('what systemd says of a unit is read', () => {
+  const read = Object.fromEntries(
+    Object.entries(said).map(([name, lines]) => {
+      const { isLoaded, pid, lastPid, exit } = readUnitState(`${lines.join('\n')}\n`);
+      return [name, [isLoaded, pid, lastPid, exit.code, exit.signal]];
+    }),
+  );
+  assert.deepEqual(read, {
+    'never started': [false, 0, 0, null, null],
+    runs: [true, 74, 74, null, null],
+    'ended with 0': [true, 0, 95, 0, null],
+    'ended with 3': [true, 0, 102, 3, null],
+    'ended by QUIT': [true, 0, 74, null, 'SIGQUIT'],
+    'dumped core': [true, 0, 80, null, 'SIGABRT'],
+  });
+});
+
+test('an environment is written so that systemd reads it back, and holds nothing that was meant for the agent', () => {
+  const env = {
+    PATH: '/usr/bin',
+    HTTPS_PROXY: 'http://u:p"a$s`s\\@proxy:3128',
+    TWO: 'first\nsecond',
+    'not a name': 'x',
+    GONE: undefined,
+  };
+  const lines = ['PATH="/usr/bin"', 'HTTPS_PROXY="http://u:p\\"a\\$s\\`s\\\\@proxy:3128"', 'TWO="first\nsecond"', ''];
+  assert.equal(environmentText(env), lines.join('\n'));
+  const ours = {
+    ...env,
+    NOTIFY_SOCKET: '/run/systemd/notify',
+    WATCHDOG_USEC: '60000000',
+    INVOCATION_ID: 'a',
+    SYSTEMD_EXEC_PID: '1',
+    BUN_OPTIONS: '--inspect',
+    LD_PRELOAD: 'x.so',
+  };
+  assert.deepEqual(Object.keys(childEnvironment(ours)), ['PATH', 'HTTPS_PROXY', 'TWO', 'not a name']);
+});

@@ -1,0 +1,126 @@
+// What is seen of processes beside those that run: the same on a real machine and on the simulated one.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { appendFile, chmod, copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { FakeClock, tempFolder } from '@platform/kit/testing';
+import { linuxProcesses } from '../src/os/linux/processes.ts';
+import type { Processes } from '../src/os/ports.ts';
+import { SimFiles } from '../src/os/sim/files.ts';
+import { SimProcesses } from '../src/os/sim/processes.ts';
+
+interface Fixture extends AsyncDisposable {
+  processes: Processes;
+  /** Puts a program that runs for long; an older one is replaced. `more` makes it another program. */
+  put(file: string, more: string): Promise<void>;
+  /** Somebody else's process of that program, which listens on the port that is answered. */
+  stranger(program: string): Promise<{ pid: number; port: number }>;
+}
+
+const isReady = async (processes: Processes, pid: number, program: string): Promise<void> => {
+  while (!(await processes.strangers(program)).some((s) => s.pid === pid)) await systemClock.sleep(10);
+};
+
+async function linux(): Promise<Fixture> {
+  const folder = await tempFolder();
+  await mkdir(folder.file('log'));
+  const processes = linuxProcesses(folder.path, { name: 'TEST_MARK', value: folder.path }, systemClock);
+  const ends: (() => Promise<unknown>)[] = [];
+  return {
+    processes,
+    async put(file, more) {
+      const fresh = folder.file('fresh');
+      await copyFile('/bin/sleep', fresh);
+      await appendFile(fresh, more);
+      await chmod(fresh, 0o755);
+      await rename(fresh, folder.file(file));
+    },
+    async stranger(program) {
+      await mkdir(folder.file('elsewhere'));
+      const file = folder.file('elsewhere', program);
+      await copyFile(process.execPath, file);
+      const code =
+        "require('net').createServer().listen(0, '127.0.0.1', function () { console.log(this.address().port) })";
+      await writeFile(folder.file('listen.cjs'), code);
+      const group = await spawnGroup({ command: file, args: [folder.file('listen.cjs')], clock: systemClock });
+      ends.push(() => group.stop({ termMs: 1_000 }));
+      const [line] = (await once(group.stdout!, 'data')) as [Buffer];
+      await isReady(processes, group.pid, program);
+      return { pid: group.pid, port: Number(line.toString()) };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const end of ends) await end();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function sim(): Promise<Fixture> {
+  const clock = new FakeClock();
+  const files = new SimFiles();
+  const machine = new SimProcesses(clock, files);
+  return {
+    processes: machine.port(),
+    async put(file, more) {
+      files.put(file, Buffer.from(`sleep 1000\n${more}`));
+    },
+    async stranger(program) {
+      machine.strangers = [{ pid: 7, port: 8080, program, command: `/usr/local/bin/${program} listen.cjs` }];
+      return { pid: 7, port: 8080 };
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+const out = { stdoutFile: 'log/out', stderrFile: 'log/err' };
+
+for (const [kind, make] of [
+  ['linux', linux],
+  ['sim', sim],
+] as const) {
+  test(`${kind}: a program is replaced when another lies in its place, not when its equal does`, async () => {
+    await using on = await make();
+    await on.put('server', '');
+    const { id, exited, signal } = await on.processes.start({ program: 'server', args: ['1000'], env: {}, ...out });
+    const seen = [await on.processes.isReplaced(id, 'server')];
+    await on.put('server', '');
+    seen.push(await on.processes.isReplaced(id, 'server'));
+    await on.put('server', 'newer\n');
+    seen.push(await on.processes.isReplaced(id, 'server'), await on.processes.isReplaced(id, 'server'));
+    await on.put('server', '');
+    seen.push(await on.processes.isReplaced(id, 'server'));
+    signal('KILL');
+    await exited;
+    assert.deepEqual(seen, [false, false, true, true, false]);
+    assert.equal(await on.processes.isReplaced(id, 'gone'), false);
+  });
+
+  test(`${kind}: another's process of the same name is told, our own is not; and who has a port`, async () => {
+    await using on = await make();
+    const program = `odd-${process.pid}`;
+    await on.put(program, '');
+    const own = await on.processes.start({ program: program, args: ['1000'], env: {}, ...out });
+    assert.deepEqual(await on.processes.strangers(program), []);
+    const { pid, port } = await on.stranger(program);
+    const [found, ...more] = await on.processes.strangers(program);
+    assert.deepEqual([found?.pid, more], [pid, []]);
+    assert.match(found?.command ?? '', /odd-\d+ .*listen\.cjs$/);
+    assert.equal((await on.processes.listener(port))?.pid, pid);
+    own.signal('KILL');
+    await own.exited;
+  });
+}
+
+test('a port that nobody listens on has no owner', async () => {
+  await using on = await linux();
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  assert.equal((await on.processes.listener(address.port))?.pid, process.pid);
+  server.close();
+  await once(server, 'close');
+  assert.equal(await on.processes.listener(address.port), undefined);
+});
