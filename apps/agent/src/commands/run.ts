@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { createConnectTransport } from '@connectrpc/connect-web';
 import { createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { serveControl } from '../control/serve.ts';
-import { rootMark } from '../loops/server-process.ts';
 import { readCredentials, readLayers } from '../options.ts';
-import { linuxDevice } from '../os/linux/device.ts';
-import { ownMemory } from '../os/linux/memory.ts';
-import { linuxSupervisor } from '../os/linux/supervisor.ts';
+import { peerValidity } from '../os/linux/peer-certificate.ts';
+import { thisMachine } from '../os/this-machine.ts';
 import { runAgent } from '../run-agent.ts';
-import { idOf } from '../state.ts';
-import { agentUnit, serverStopSeconds, serverUnit } from '../unit.ts';
+import { connectTransport } from '../sync/http.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -32,21 +28,19 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const sink = stderrSink(given.logFormat);
   const clock = systemClock;
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
-  const supervisor = await linuxSupervisor(process.env, log);
-  if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
-  const device = linuxDevice({
+  const signals = onSignals();
+  const { device, supervisor, stopped, ownMemory } = await thisMachine({
     root,
-    program: 'platform-server',
-    mark: { name: rootMark, value: root },
-    idOf,
-    units: { unit: serverUnit, agentUnit, stopMs: serverStopSeconds * 1000 },
+    env: process.env,
+    orphaned: () => process.exit(exitCodes.broken), // as after a crash: the machine server stays, the next agent adopts it
     clock,
     log,
   });
+  if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
   await runAgent(
     {
       device,
-      transport: createConnectTransport({ baseUrl: credentials.appAddress, useBinaryFormat: true }),
+      transport: connectTransport(credentials.appAddress, { clock, validityOf: (url) => peerValidity(url, clock) }),
       credentials,
       credentialsFile,
       root,
@@ -60,7 +54,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       supervisor,
       ownMemory,
     },
-    onSignals(),
+    stopped ? AbortSignal.any([signals, stopped]) : signals,
   );
   return exitCodes.done;
 }

@@ -6,11 +6,11 @@ import path from 'node:path';
 import { isAlive, processStartTime } from './process-group.ts';
 
 export class FolderLocked extends Error {
-  /** Undefined: not known. */
-  readonly pid: number | undefined;
-  constructor(file: string, pid?: number) {
+  /** 0: not known. */
+  readonly pid: number;
+  constructor(file: string, pid: number) {
     super(
-      `${file} is held by ${pid === undefined ? 'another process' : `process ${pid}`}. Stop that process, or use another folder.`,
+      `${file} is held by ${pid === 0 ? 'another process' : `process ${pid}`}. Stop that process, or use another folder.`,
     );
     this.name = 'FolderLocked';
     this.pid = pid;
@@ -58,7 +58,7 @@ async function lockByPipe(file: string): Promise<FolderLock> {
   try {
     await once(server, 'listening');
   } catch {
-    throw new FolderLocked(file);
+    throw new FolderLocked(file, 0);
   }
   server.unref();
   return { takenOver: false, [Symbol.asyncDispose]: async () => void server.close() };

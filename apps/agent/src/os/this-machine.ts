@@ -1,0 +1,42 @@
+import type { Clock, Log } from '@platform/kit';
+import { rootMark } from '../loops/server-process.ts';
+import { agentUnit, serverStopSeconds, serverUnit } from '../unit.ts';
+import { keeperOf } from './kept.ts';
+import { linuxDevice } from './linux/device.ts';
+import { ownMemory } from './linux/memory.ts';
+import { linuxSupervisor } from './linux/supervisor.ts';
+import type { Device } from './ports.ts';
+import type { Supervisor } from './supervisor.ts';
+import { windowsDevice } from './windows/device.ts';
+
+export interface ThisMachine {
+  device: Device;
+  supervisor: Supervisor;
+  /** Aborts when the supervisor wants the agent to stop and has no signals for that. */
+  stopped: AbortSignal | undefined;
+  ownMemory: () => number | undefined;
+}
+
+/**
+ * The machine that this process runs on, as its system has it. Changes `env`: what was said to the agent is no business of
+ * its children.
+ *
+ * @param orphaned - called when the process that keeps this agent has died.
+ */
+export async function thisMachine(of: {
+  root: string;
+  env: Record<string, string | undefined>;
+  orphaned: () => void;
+  clock: Clock;
+  log: Log;
+}): Promise<ThisMachine> {
+  const { root, env, orphaned, clock, log } = of;
+  const keeper = keeperOf(env, orphaned);
+  const supervisor = keeper ?? (await linuxSupervisor(env, log));
+  const units = { unit: serverUnit, agentUnit, stopMs: serverStopSeconds * 1000 };
+  const device =
+    process.platform === 'win32'
+      ? windowsDevice({ root, clock })
+      : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock });
+  return { device, supervisor, stopped: keeper?.stopped, ownMemory };
+}
