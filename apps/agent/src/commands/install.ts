@@ -8,7 +8,6 @@ import { lookAround, type Places } from '../install/look.ts';
 import { refusalsOf, stepsOf, stepText, type InstallWish, type Refusal } from '../install/plan.ts';
 import { proxiesOf } from '../install/proxies.ts';
 import { linuxSystem } from '../install/system.ts';
-import { verifyRelease } from '../install/verify.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
@@ -50,6 +49,9 @@ interface Outcome {
 }
 
 export async function install(given: Given, io: Io): Promise<number> {
+  if (process.platform === 'win32') {
+    return (await import('./windows-install.ts')).installHere(given, askedFor(given, undefined), io);
+  }
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
   const root = path.resolve(given.root);
@@ -116,11 +118,15 @@ export async function install(given: Given, io: Io): Promise<number> {
   let target = '';
   if (isStaged && !given.unsigned && !given.offline) {
     const { candidate, platform } = facts;
+    const { verifyRelease } = await import('../install/verify.ts');
     target = await verifyRelease(
       { appAddress, root, candidate, platform, trustedRoot: given.trustedRoot },
-      { clock, log },
+      { system: linuxSystem, clock, log },
     );
     tell(`The signature of version ${candidate.version} is right.`);
+  }
+  if (isStaged && given.offline && given.trustedRoot !== undefined) {
+    await (await import('../install/verify.ts')).pinTrustedRoot(root, given.trustedRoot);
   }
   const said = (text: string): void => {
     outcome.is_changed = true;

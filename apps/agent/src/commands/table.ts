@@ -44,6 +44,14 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./status.ts')).status,
   }),
   command({
+    name: 'doctor',
+    summary: 'Look for what is wrong, and say what to do about it',
+    about:
+      'Looks at the service, the programs on the disk, the credentials, the way to the management server, the clock and the room on the disk. Changes nothing. Ends with 1 when something failed; warnings and notes alone end with 0.',
+    table: { ...placeOptions, ...jsonOption },
+    load: async () => (await import('./doctor.ts')).doctor,
+  }),
+  command({
     name: 'update',
     summary: 'Look for updates now',
     about:
@@ -55,7 +63,7 @@ export const commands: readonly Command[] = [
     name: 'rollback',
     summary: 'Back to the previous version of agent or server, without a download',
     about:
-      'Makes the running agent go back to the version before this one, from its own disk. The present one is quarantined: it is not used again until another version is wanted or `clear` is called.',
+      'Makes the running agent go back to the version before this one, from its own disk, and keeps it there by a pin: `pin agent|server --off` takes it off again.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./operator.ts')).rollback,
   }),
@@ -63,7 +71,7 @@ export const commands: readonly Command[] = [
     name: 'pin',
     summary: 'Keep agent or server at a version, whatever the management server wants',
     about:
-      'The pin holds on this machine only and is shown by status, here and in the management app. --off takes it away.',
+      'To a version that is stored on this machine, or to an address (https://, file://; http:// with #sha256=HEX). The pin holds on this machine only and is shown by status, here and in the management app. --off takes it off.',
     table: {
       program: { type: 'rest', description: 'agent or server, then the version.' },
       root: placeOptions.root,
@@ -78,6 +86,22 @@ export const commands: readonly Command[] = [
     about: 'A version that failed here is not tried again by itself. After this it is, once.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./operator.ts')).clear,
+  }),
+  command({
+    name: 'supervise',
+    summary: 'Do for the agent what systemd does, where there is none (a container)',
+    about:
+      'Installs this program below --root when no version is there, keeps the agent running, ends one that hangs, and goes back from a version that fails. Until a signal.',
+    table: placeOptions,
+    load: async () => (await import('./supervise.ts')).supervise,
+  }),
+  command({
+    name: 'service',
+    summary: 'What the service manager of Windows starts',
+    about: 'Not for people: the service manager of Windows starts this.',
+    table: placeOptions,
+    isHidden: true,
+    load: async () => (await import('./service.ts')).service,
   }),
   command({
     name: 'version',

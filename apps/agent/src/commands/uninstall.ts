@@ -22,6 +22,7 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 export async function uninstall(given: Given, io: Io): Promise<number> {
+  if (process.platform === 'win32') return (await import('./windows-install.ts')).uninstallHere(given, io);
   const root = path.resolve(given.root);
   const changes = await readChanges(root);
   const credentialsFile = changes?.credentialsFile ?? path.resolve(given.config);

@@ -14,6 +14,8 @@ import type { Candidate } from './facts.ts';
 import { stepText, type Step } from './plan.ts';
 import type { System } from './system.ts';
 
+export const rootFolders = ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib'];
+
 export interface ApplyParts {
   root: string;
   credentialsFile: string;
@@ -75,9 +77,7 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
     case 'stop-other':
       return systemctl('disable', '--now', step.unit);
     case 'make-folders':
-      for (const name of ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib']) {
-        await makeFolder(files, name);
-      }
+      for (const name of rootFolders) await makeFolder(files, name);
       return;
     case 'stage': {
       const part = `${partFolder}/install`;
@@ -107,7 +107,8 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
   }
 }
 
-async function copyChecked(
+/** Copies the program to `part` below the root of `files`. @throws PlatformError DOWNLOAD_CORRUPT when it has changed meanwhile */
+export async function copyChecked(
   candidate: Candidate,
   files: ReturnType<typeof linuxFileSystem>,
   part: string,

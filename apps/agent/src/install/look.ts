@@ -73,7 +73,7 @@ async function fileAt(file: string): Promise<FoundFile | undefined> {
 }
 
 /** Of the disk that the folder is, or will be, on. */
-async function freeBytesOf(folder: string): Promise<number> {
+export async function freeBytesOf(folder: string): Promise<number> {
   try {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
@@ -83,7 +83,7 @@ async function freeBytesOf(folder: string): Promise<number> {
   }
 }
 
-async function candidateOf(file: string, platform: string): Promise<Candidate> {
+export async function candidateOf(file: string, platform: string): Promise<Candidate> {
   const folder = path.dirname(file);
   const inspector = new Inspector();
   for await (const chunk of chunksOf(linuxFileSystem(folder), path.basename(file))) inspector.update(chunk);

@@ -1,13 +1,63 @@
+import { readFile } from 'node:fs/promises';
 import type { Clock, Log } from '@platform/kit';
+import { linuxDisk } from '../os/linux/disk.ts';
+import { linuxWeb } from '../os/linux/web.ts';
+import type { Disk } from '../os/ports.ts';
+import { pinRoot, releaseTrust } from '../trust/trust.ts';
 import type { Candidate } from './facts.ts';
+import type { System } from './system.ts';
+
+const longestMs = 60_000;
 
 /**
- * Whether the release keys signed this file. Answers with its path among the signed targets. @throws PlatformError
- * RELEASE_UNTRUSTED, METADATA_UNREACHABLE
+ * Whether the release keys signed this file. Answers with its path among the signed targets; what was learned of the keys is
+ * kept below the root only when it is signed. @throws PlatformError RELEASE_UNTRUSTED, METADATA_UNREACHABLE …
  */
 export async function verifyRelease(
   of: { appAddress: string; root: string; candidate: Candidate; platform: string; trustedRoot: string | undefined },
-  _parts: { clock: Clock; log: Log },
+  { system, clock, log }: { system: System; clock: Clock; log: Log },
 ): Promise<string> {
-  return `platform-agent/${of.candidate.version}/${of.platform.replace('/', '-')}`;
+  const { appAddress, candidate, platform } = of;
+  const program = 'platform-agent';
+  const target = `${program}/${candidate.version}/${platform.replace('/', '-')}`;
+  const { disk, keep } = pendingDisk(linuxDisk(of.root));
+  if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
+  // A clock that nothing sets proves nothing about the age of a signature, in either direction.
+  const isTrusted = (await system.run('timedatectl', 'show', '-P', 'NTPSynchronized')).text === 'yes';
+  const time = () => ({ now: clock.wall(), isTrusted });
+  const trust = releaseTrust({ disk, web: linuxWeb, appAddress, time, clock, log });
+  const late = new AbortController();
+  const done = new AbortController();
+  void clock.sleep(longestMs, done.signal).then(() => late.abort(new Error('the signatures took too long')));
+  try {
+    const { version, sha256 } = candidate;
+    await trust.check({ target, program, version, platform, sha256 }, late.signal);
+  } finally {
+    done.abort();
+  }
+  await keep();
+  return target;
+}
+
+/** Trusts this first root of the release keys, for what comes later; nothing is fetched. @throws PlatformError RELEASE_UNTRUSTED */
+export const pinTrustedRoot = async (root: string, file: string): Promise<void> =>
+  pinRoot(linuxDisk(root), await readFile(file));
+
+/** Writes wait until `keep`. */
+function pendingDisk(disk: Disk): { disk: Disk; keep: () => Promise<void> } {
+  const pending = new Map<string, Uint8Array | undefined>();
+  return {
+    disk: {
+      ...disk,
+      read: async (file) => (pending.has(file) ? pending.get(file) : disk.read(file)),
+      write: async (file, bytes) => void pending.set(file, bytes),
+      remove: async (file) => void pending.set(file, undefined),
+    },
+    async keep() {
+      for (const [file, bytes] of pending) {
+        if (bytes) await disk.write(file, bytes);
+        else await disk.remove(file);
+      }
+    },
+  };
 }

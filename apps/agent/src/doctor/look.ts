@@ -1,0 +1,145 @@
+import { readFile, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { createClient } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { parseCredentials } from '@platform/contract/machine';
+import { errorText, within, type Clock, type Log } from '@platform/kit';
+import { controlOf } from '../control/client.ts';
+import { foundCredentials } from '../install/credentials.ts';
+import { freeBytesOf } from '../install/look.ts';
+import type { System } from '../install/system.ts';
+import { chunksOf } from '../os/file-disk.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { isRefused } from '../sync/cloud.ts';
+import { connectTransport } from '../sync/http.ts';
+import { linkProblemIn } from '../sync/link.ts';
+import { agentUnit } from '../unit.ts';
+import { gateText } from '../update/gate.ts';
+import { Inspector } from '../update/inspect.ts';
+import { fileNameOf, gatePath, programPath, type Program } from '../update/layout.ts';
+import { linkedId, textOf } from '../update/switch.ts';
+import type { CloudFindings, Findings, SystemdFindings } from './findings.ts';
+
+const answerMs = 15_000;
+
+/** Looks at everything and changes nothing. */
+export async function examine(
+  {
+    root,
+    credentialsFile,
+    env,
+  }: { root: string; credentialsFile: string; env: Readonly<Record<string, string | undefined>> },
+  { system, clock }: { system: System; clock: Clock; log: Log },
+): Promise<Findings> {
+  const at = (...names: string[]) => path.join(root, ...names);
+  const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
+  return {
+    root,
+    isRoot: process.getuid?.() === 0,
+    credentialsFile,
+    credentials: foundCredentials(credentialsText),
+    credentialsMode: (await stat(credentialsFile).catch(() => undefined))?.mode,
+    systemd: await systemdFindings(system),
+    gate: await gateFindings(at(gatePath), system),
+    programs: [await programFindings(root, 'agent'), await programFindings(root, 'server')],
+    freeBytes: await freeBytesOf(root),
+    spoolBytes: await bytesIn(at('spool')),
+    status: await controlOf(root, clock)
+      .status()
+      .catch(() => undefined),
+    cloud: await cloudFindings(credentialsText ?? '', env, clock),
+  };
+}
+
+async function systemdFindings(system: System): Promise<SystemdFindings | undefined> {
+  const isRunning = await stat('/run/systemd/system').catch(() => undefined);
+  if (!isRunning) return undefined;
+  const names = ['LoadState', 'ActiveState', 'UnitFileState', 'NeedDaemonReload', 'Result', 'NRestarts'];
+  const { text } = await system.run('systemctl', 'show', `--property=${names.join(',')}`, agentUnit);
+  const values = new Map(text.split('\n').map((line) => line.split(/=(.*)/s, 2) as [string, string]));
+  return {
+    isUnitThere: values.get('LoadState') === 'loaded',
+    activeState: values.get('ActiveState') ?? '',
+    isEnabled: values.get('UnitFileState') === 'enabled',
+    needsReload: values.get('NeedDaemonReload') === 'yes',
+    result: values.get('Result') ?? '',
+    restarts: Number(values.get('NRestarts') ?? 0),
+  };
+}
+
+async function gateFindings(file: string, system: System): Promise<Findings['gate']> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return { isThere: false, isCurrent: false, problem: '' };
+  const read = await system.run('/bin/sh', '-n', file);
+  return { isThere: true, isCurrent: text === gateText, problem: read.code === 0 ? '' : read.text };
+}
+
+/** Reads the whole program in use: a disk that goes bad is found only so. */
+async function programFindings(root: string, program: Program): Promise<Findings['programs'][number]> {
+  const files = linuxFileSystem(root);
+  const name = fileNameOf(program);
+  const id = (await linkedId(files, program).catch(() => undefined)) ?? null;
+  if (id === null) return { name, id, problem: '' };
+  try {
+    const inspector = new Inspector();
+    for await (const chunk of chunksOf(files, programPath(program, id))) inspector.update(chunk);
+    const isWhole = inspector.finish().sha256 === (await textOf(files, `versions/${id}/sha256`)).trim();
+    return { name, id, problem: isWhole ? '' : `The file of version ${id} is damaged.` };
+  } catch (error) {
+    return { name, id, problem: `The file of version ${id} cannot be read: ${errorText(error)}.` };
+  }
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await readdir(folder).catch(() => [])) {
+    bytes += (await stat(path.join(folder, name)).catch(() => undefined))?.size ?? 0;
+  }
+  return bytes;
+}
+
+/** Signs in as the machine would. */
+async function cloudFindings(
+  credentialsText: string,
+  env: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<CloudFindings | undefined> {
+  const parsed = parseCredentials(credentialsText);
+  if (!parsed.ok) return undefined;
+  const { appAddress: address, entity, type, payload } = parsed.value;
+  let heard: { date: number; at: number } | undefined;
+  const began = clock.now();
+  const onDate = (date: number): void => void (heard = { date, at: clock.wall() });
+  const auth = createClient(AuthService, connectTransport(address, { clock, onDate }));
+  const problem = await within(answerMs, { what: 'the answer', clock }, (signal) =>
+    auth.authenticate({ entity, credentials: { type, payload } }, { signal }),
+  ).then(
+    () => undefined,
+    (error: unknown) => problemOf(error, address),
+  );
+  const seen = heard as { date: number; at: number } | undefined;
+  return {
+    address,
+    proxy: proxyFor(address, env),
+    problem,
+    tookMs: clock.now() - began,
+    aheadMs: seen ? seen.at - seen.date : undefined,
+  };
+}
+
+function problemOf(error: unknown, address: string): NonNullable<CloudFindings['problem']> {
+  const told =
+    linkProblemIn(error) ??
+    (isRefused(error)
+      ? new PlatformError('INVALID_CREDENTIALS')
+      : new PlatformError('OFFLINE', { url: address, problem: errorText(error) }));
+  return { code: told.code, what: told.what, remedy: told.remedy };
+}
+
+function proxyFor(address: string, env: Readonly<Record<string, string | undefined>>): string {
+  const { protocol } = new URL(address);
+  const name = protocol === 'https:' ? 'https_proxy' : 'http_proxy';
+  const value = env[name] ?? env[name.toUpperCase()] ?? '';
+  return value.replace(/\/\/[^/@]*@/, '//***@');
+}

@@ -1,0 +1,188 @@
+import { neededBytes } from '../install/plan.ts';
+import type { Findings } from './findings.ts';
+
+export interface Verdict {
+  /** What was looked at; a constant name for programs. */
+  name: string;
+  at: 'ok' | 'note' | 'warning' | 'failed';
+  says: string;
+  remedy: string;
+}
+
+const leastBytes = 50_000_000;
+const spoolLimitBytes = 12 * 2 ** 20;
+const mostAheadMs = 5 * 60_000;
+
+/** What the findings mean, in the order in which a person would look. */
+export function verdictsOf(f: Findings): Verdict[] {
+  return [
+    account(f),
+    credentials(f),
+    service(f),
+    gate(f),
+    ...f.programs.map(({ name, id, problem }): Verdict => {
+      if (problem !== '')
+        return failed(name, problem, 'Repair it with `platform-agent install`, or choose another version.');
+      return id === null ? note(name, 'No version is installed yet.') : ok(name, `${id} is whole.`);
+    }),
+    ...versions(f),
+    agent(f),
+    server(f),
+    ...cloud(f),
+    disk(f),
+    spool(f),
+  ];
+}
+
+/** The worst of them. */
+export const worstOf = (verdicts: readonly Verdict[]): Verdict['at'] =>
+  (['failed', 'warning', 'note'] as const).find((at) => verdicts.some((v) => v.at === at)) ?? 'ok';
+
+const ok = (name: string, says: string): Verdict => ({ name, at: 'ok', says, remedy: '' });
+const note = (name: string, says: string): Verdict => ({ name, at: 'note', says, remedy: '' });
+const warning = (name: string, says: string, remedy: string): Verdict => ({ name, at: 'warning', says, remedy });
+const failed = (name: string, says: string, remedy: string): Verdict => ({ name, at: 'failed', says, remedy });
+
+function account({ isRoot, root }: Findings): Verdict {
+  if (isRoot) return ok('account', 'The doctor sees everything: it is root.');
+  return warning('account', `Without root, much of ${root} cannot be seen.`, 'Run it again with sudo.');
+}
+
+function credentials({ credentials: found, credentialsFile: file, credentialsMode: mode }: Findings): Verdict {
+  const copy = 'Copy the credentials of this machine from the management app, or see `platform-agent provision`.';
+  if (found.at === 'none') return failed('credentials', `There is no credentials file ${file}.`, copy);
+  if (found.at === 'unusable') return failed('credentials', `${file} cannot be used: ${found.problem}.`, copy);
+  if (mode !== undefined && (mode & 0o077) !== 0) {
+    const bits = (mode & 0o777).toString(8);
+    return warning('credentials', `${file} can be read by others (mode ${bits}).`, `Change that: chmod 600 ${file}`);
+  }
+  return ok('credentials', `${file} names part ${found.partId} at ${found.appAddress}.`);
+}
+
+function service({ systemd }: Findings): Verdict {
+  if (!systemd) return note('service', 'systemd does not run here: nothing starts the agent again when it dies.');
+  const { activeState, isEnabled, isUnitThere, needsReload, result, restarts } = systemd;
+  const log = 'See why: journalctl -u platform-agent -n 50';
+  if (!isUnitThere) return failed('service', 'There is no unit platform-agent.service.', 'Run: platform-agent install');
+  if (activeState !== 'active' && activeState !== 'reloading') {
+    const start = activeState === 'inactive' ? 'Start it: systemctl start platform-agent' : log;
+    return failed('service', `platform-agent.service is ${activeState}, its last end was: ${result}.`, start);
+  }
+  if (!isEnabled) {
+    return warning('service', 'The agent is not started at boot.', 'Change that: systemctl enable platform-agent');
+  }
+  if (needsReload) {
+    return warning('service', 'Its unit was changed after systemd had read it.', 'Run: systemctl daemon-reload');
+  }
+  if (restarts > 2) return warning('service', `systemd had to start the agent again ${restarts} times.`, log);
+  return ok('service', 'platform-agent.service is active and starts at boot.');
+}
+
+function gate({ gate: { isThere, isCurrent, problem }, systemd, root }: Findings): Verdict {
+  if (!isThere) {
+    if (!systemd?.isUnitThere) return note('gate', 'There is no gate; without a service nothing runs it.');
+    return failed(
+      'gate',
+      `${root}/lib/gate is missing: a bad agent would not be taken back.`,
+      'Run: platform-agent install',
+    );
+  }
+  if (problem !== '')
+    return failed('gate', `The shell cannot read ${root}/lib/gate: ${problem}`, 'Run: platform-agent install');
+  if (!isCurrent) return warning('gate', 'The gate is of another version of the agent.', 'Run: platform-agent install');
+  return ok('gate', 'A version that does not prove itself is taken back.');
+}
+
+function versions({ status }: Findings): Verdict[] {
+  return Object.entries(status?.programs ?? {}).flatMap(([name, { trial, quarantined, is_unsigned }]) => [
+    ...(trial ? [note(`${name} trial`, `${trial.version} has to prove itself, start ${trial.starts} of 3.`)] : []),
+    ...quarantined.map(({ version, reason }) =>
+      warning(
+        `${name} quarantine`,
+        `Version ${version} failed here and is not used: ${reason}.`,
+        `Want another version, or try it again: platform-agent clear ${name}`,
+      ),
+    ),
+    ...(is_unsigned
+      ? [note(`${name} signature`, 'No release key signed the running file; an owner consented to it.')]
+      : []),
+  ]);
+}
+
+function agent({ status, systemd }: Findings): Verdict {
+  if (!status) {
+    const remedy = systemd?.isUnitThere ? 'See: journalctl -u platform-agent -n 50' : 'Start it: platform-agent run';
+    return failed('agent', 'No agent answers on its control socket.', remedy);
+  }
+  const told = status.conditions.filter(({ severity }) => severity !== 'note');
+  if (told.length === 0) return ok('agent', `Version ${status.agent.version} runs, process ${status.agent.pid}.`);
+  const worst = told.find(({ severity }) => severity === 'error') ?? told[0]!;
+  return warning('agent', told.map(({ message }) => message).join(' '), worst.remedy);
+}
+
+function server({ status }: Findings): Verdict {
+  if (!status) return note('machine server', 'Without an agent nothing is known of it.');
+  const { at, version, url, last_exit: lastExit, is_restart_needed: isNeeded } = status.server;
+  if (at === 'disabled') return note('machine server', 'It is disabled by the configuration.');
+  if (at === 'running' && url !== '') {
+    const newer = isNeeded ? ' A newer version is installed and used after a restart.' : '';
+    return ok('machine server', `Version ${version} answers at ${url}.${newer}`);
+  }
+  if (at === 'waiting' || lastExit !== '') {
+    return failed(
+      'machine server',
+      `It is ${at}; its last end was: ${lastExit || 'not seen'}.`,
+      'See: platform-agent logs --server',
+    );
+  }
+  return warning(
+    'machine server',
+    `It is ${at} and does not answer yet.`,
+    'Wait a little; else see: platform-agent logs --server',
+  );
+}
+
+function cloud({ cloud: found, status }: Findings): Verdict[] {
+  if (!found) return [note('management server', 'Without credentials its address is not known.')];
+  const { address, proxy, problem, tookMs, aheadMs } = found;
+  const by = proxy === '' ? '' : ` by way of ${proxy}`;
+  const list: Verdict[] = [
+    problem
+      ? failed('management server', `${problem.what}${by === '' ? '' : ` The way was${by}.`}`, problem.remedy)
+      : ok('management server', `${address} answered${by} after ${Math.round(tookMs)} ms and takes the credentials.`),
+  ];
+  if (aheadMs !== undefined && Math.abs(aheadMs) > mostAheadMs) {
+    const minutes = Math.round(Math.abs(aheadMs) / 60_000);
+    list.push(
+      warning(
+        'clock',
+        `This machine's clock is ${minutes} minutes ${aheadMs > 0 ? 'ahead of' : 'behind'} the management server's.`,
+        'Let it follow a time server: timedatectl set-ntp true',
+      ),
+    );
+  } else if (aheadMs !== undefined) list.push(ok('clock', 'The clock agrees with the management server.'));
+  if (!problem && status && !status.cloud.is_reached) {
+    list.push(
+      warning(
+        'agent to server',
+        'The doctor reaches the management server, the agent does not.',
+        'Compare the proxies of both: the agent has those that were set when it was installed.',
+      ),
+    );
+  }
+  return list;
+}
+
+function disk({ freeBytes, root }: Findings): Verdict {
+  const free = `${Math.floor(freeBytes / 1e6)} MB are free for ${root}`;
+  if (freeBytes < leastBytes)
+    return failed('disk', `${free}: updates and logs have no room.`, 'Make room on that disk.');
+  if (freeBytes < neededBytes) return warning('disk', `${free}: an update needs more.`, 'Make room on that disk.');
+  return ok('disk', `${free}.`);
+}
+
+function spool({ spoolBytes }: Findings): Verdict {
+  const size = `${(spoolBytes / 1e6).toFixed(1)} MB of log lines wait on the disk`;
+  if (spoolBytes < spoolLimitBytes) return ok('logs', `${size}.`);
+  return warning('logs', `${size}: the oldest will be dropped.`, 'Bring the machine online.');
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentStatus } from '@platform/contract/agent-status';
+import type { Findings } from '../src/doctor/findings.ts';
+import { verdictsOf, worstOf } from '../src/doctor/verdicts.ts';
+
+const program = {
+  running: '1.0.0',
+  installed: '1.0.0',
+  wanted: '1.0.0',
+  wish: 'stable',
+  pin: '',
+  previous: '',
+  trial: null,
+  quarantined: [],
+  last_update: null,
+  why: '',
+  is_unsigned: false,
+};
+const status: AgentStatus = {
+  at: '2026-01-01T00:00:00.000Z',
+  is_running: true,
+  agent: {
+    version: '1.0.0',
+    pid: 100,
+    part_id: 'part',
+    root: '/opt/platform',
+    started: null,
+    is_supervised_by_systemd: true,
+    hostname: 'barn',
+    platform: 'linux/amd64',
+    os: 'debian:12',
+  },
+  cloud: { address: 'https://c', is_reached: true, since: null, last_contact: null },
+  config: { revision: 1, source: 'cloud', corrections: [] },
+  server: {
+    at: 'running',
+    version: '1.0.0',
+    pid: 200,
+    since: null,
+    url: 'http://127.0.0.1:1',
+    restarts: 0,
+    last_exit: '',
+    is_restart_allowed: true,
+    is_restart_needed: false,
+  },
+  programs: { agent: program, server: program },
+  conditions: [],
+  logs: { is_waiting: false, dropped_lines: 0 },
+};
+const systemd = {
+  isUnitThere: true,
+  activeState: 'active',
+  isEnabled: true,
+  needsReload: false,
+  result: 'success',
+  restarts: 0,
+};
+const healthy: Findings = {
+  root: '/opt/platform',
+  isRoot: true,
+  credentialsFile: '/etc/platform.json',
+  credentials: { at: 'usable', text: '', partId: 'part', appAddress: 'https://c' },
+  credentialsMode: 0o100600,
+  systemd,
+  gate: { isThere: true, isCurrent: true, problem: '' },
+  programs: [
+    { name: 'platform-agent', id: '1.0.0-aaaaaaaaaaaa', problem: '' },
+    { name: 'platform-server', id: '1.0.0-bbbbbbbbbbbb', problem: '' },
+  ],
+  freeBytes: 2e9,
+  spoolBytes: 1000,
+  status,
+  cloud: { address: 'https://c', proxy: '', problem: undefined, tookMs: 12, aheadMs: 300 },
+};
+
+test('a machine in order: everything is ok', () => {
+  const verdicts = verdictsOf(healthy);
+  assert.deepEqual(
+    verdicts.filter(({ at }) => at !== 'ok'),
+    [],
+  );
+  assert.equal(worstOf(verdicts), 'ok');
+  assert.ok(verdicts.length > 9);
+});
+
+const server = (change: Partial<AgentStatus['server']>): Partial<Findings> => ({
+  status: { ...status, server: { ...status.server, ...change } },
+});
+const cases: [name: string, change: Partial<Findings>, check: string, at: string, says: RegExp, remedy: RegExp][] = [
+  ['not root', { isRoot: false }, 'account', 'warning', /Without root/, /sudo/],
+  ['no credentials', { credentials: { at: 'none' } }, 'credentials', 'failed', /no credentials file/, /management app/],
+  [
+    'damaged credentials',
+    { credentials: { at: 'unusable', problem: 'it is not a JSON object' } },
+    'credentials',
+    'failed',
+    /not a JSON object/,
+    /provision/,
+  ],
+  ['credentials for all to read', { credentialsMode: 0o100644 }, 'credentials', 'warning', /mode 644/, /chmod 600/],
+  ['no systemd', { systemd: undefined }, 'service', 'note', /nothing starts the agent again/, /^$/],
+  [
+    'no unit',
+    { systemd: { ...systemd, isUnitThere: false } },
+    'service',
+    'failed',
+    /no unit/,
+    /platform-agent install/,
+  ],
+  [
+    'failed unit',
+    { systemd: { ...systemd, activeState: 'failed', result: 'watchdog' } },
+    'service',
+    'failed',
+    /is failed, its last end was: watchdog/,
+    /journalctl/,
+  ],
+  [
+    'stopped unit',
+    { systemd: { ...systemd, activeState: 'inactive' } },
+    'service',
+    'failed',
+    /is inactive/,
+    /systemctl start/,
+  ],
+  ['not enabled', { systemd: { ...systemd, isEnabled: false } }, 'service', 'warning', /not started at boot/, /enable/],
+  ['many restarts', { systemd: { ...systemd, restarts: 7 } }, 'service', 'warning', /again 7 times/, /journalctl/],
+  [
+    'no gate',
+    { gate: { isThere: false, isCurrent: false, problem: '' } },
+    'gate',
+    'failed',
+    /is missing: a bad agent/,
+    /install/,
+  ],
+  [
+    'damaged gate',
+    { gate: { isThere: true, isCurrent: false, problem: 'line 3: syntax error' } },
+    'gate',
+    'failed',
+    /syntax error/,
+    /install/,
+  ],
+  [
+    'old gate',
+    { gate: { isThere: true, isCurrent: false, problem: '' } },
+    'gate',
+    'warning',
+    /another version/,
+    /install/,
+  ],
+  [
+    'damaged server',
+    { programs: [{ name: 'platform-server', id: 'x', problem: 'The file of version x is damaged.' }] },
+    'platform-server',
+    'failed',
+    /damaged/,
+    /install/,
+  ],
+  [
+    'quarantined version',
+    {
+      status: {
+        ...status,
+        programs: {
+          agent: program,
+          server: { ...program, quarantined: [{ version: '1.1.0', reason: 'it did not become ready', since: null }] },
+        },
+      },
+    },
+    'server quarantine',
+    'warning',
+    /1\.1\.0 failed here and is not used: it did not become ready/,
+    /platform-agent clear server/,
+  ],
+  ['no agent', { status: undefined }, 'agent', 'failed', /No agent answers/, /journalctl/],
+  [
+    'an agent with complaints',
+    {
+      status: {
+        ...status,
+        conditions: [{ code: 'DISK_FULL', severity: 'error', message: 'No space.', remedy: 'Free some.', since: null }],
+      },
+    },
+    'agent',
+    'warning',
+    /No space/,
+    /Free some/,
+  ],
+  [
+    'server crashes',
+    server({ at: 'waiting', url: '', last_exit: 'exit 3' }),
+    'machine server',
+    'failed',
+    /is waiting/,
+    /logs --server/,
+  ],
+  ['server starts', server({ at: 'starting', url: '' }), 'machine server', 'warning', /does not answer yet/, /Wait/],
+  ['server disabled', server({ at: 'disabled', url: '' }), 'machine server', 'note', /disabled/, /^$/],
+  [
+    'server away',
+    {
+      cloud: {
+        address: 'https://c',
+        proxy: 'http://***@p:1',
+        problem: { code: 'CLOUD_NAME_UNKNOWN', what: 'The name c is not known.', remedy: 'Check DNS.' },
+        tookMs: 1,
+        aheadMs: undefined,
+      },
+    },
+    'management server',
+    'failed',
+    /not known.*by way of http:\/\/\*\*\*@p:1/,
+    /DNS/,
+  ],
+  [
+    'wrong clock',
+    { cloud: { ...healthy.cloud!, aheadMs: -7_200_000 } },
+    'clock',
+    'warning',
+    /120 minutes behind/,
+    /set-ntp/,
+  ],
+  [
+    'only the agent is away',
+    { status: { ...status, cloud: { ...status.cloud, is_reached: false } } },
+    'agent to server',
+    'warning',
+    /the agent does not/,
+    /proxies/,
+  ],
+  ['full disk', { freeBytes: 10e6 }, 'disk', 'failed', /10 MB are free/, /Make room/],
+  ['little room', { freeBytes: 200e6 }, 'disk', 'warning', /an update needs more/, /Make room/],
+  ['full spool', { spoolBytes: 14e6 }, 'logs', 'warning', /14\.0 MB/, /online/],
+];
+for (const [name, change, check, at, says, remedy] of cases) {
+  test(`doctor: ${name}`, () => {
+    const verdict = verdictsOf({ ...healthy, ...change }).find((one) => one.name === check);
+    assert.equal(verdict?.at, at);
+    assert.match(verdict?.says ?? '', says);
+    assert.match(verdict?.remedy ?? '', remedy);
+  });
+}
