@@ -34,6 +34,8 @@ export interface LabMachine extends AsyncDisposable {
 export interface VirtualMachine extends LabMachine {
   /** Pulls the plug after so many seconds; unflushed blocks survive or not, drawn by the seed (absent: none survives). */
   cut(afterSeconds: number, keepSeed?: string): Promise<void>;
+  /** @param batteryClock - for example 1970-01-02T00:00:00, in UTC; absent: right */
+  up(batteryClock?: string): Promise<void>;
   /** now, +SECONDS, -SECONDS, or seconds since 1970. */
   clock(to: string): Promise<void>;
   bootId(): Promise<string>;
@@ -148,7 +150,10 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
         afterSeconds.toFixed(2),
         ...(keepSeed === undefined ? [] : ['--keep', keepSeed]),
       )),
-    up: async () => void (await vm('up', ...port)),
+    up: async (batteryClock) => {
+      await vm('up', ...port, ...(batteryClock === undefined ? [] : ['--rtc', batteryClock]));
+      await machine.must('world cable on');
+    },
     link: async (isIn) => void (await vm('link', isIn ? 'on' : 'off')),
     clock: async (to) => void (await vm('clock', to)),
     bootId: () => vm('bootid'),

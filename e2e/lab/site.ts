@@ -1,7 +1,7 @@
 // The management server on this host as its owner uses it, for machines of the lab.
 import { createClient, type Client, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
-import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { tempFolder } from '@platform/kit/testing';
@@ -93,8 +93,13 @@ export async function startSite(): Promise<Site> {
       }
     },
     async logs(partId) {
-      const { logs } = await app.getRobotPartLogs({ id: partId, limit: 10_000n, order: 1 });
-      return logs.map(({ message }) => message);
+      const messages: string[] = [];
+      for (let pageToken: string | undefined = ''; pageToken !== undefined;) {
+        const page = await app.getRobotPartLogs({ id: partId, limit: 1_000n, order: LogOrder.ASCENDING, pageToken });
+        messages.push(...page.logs.map(({ message }) => message));
+        pageToken = page.nextPageToken === '' ? undefined : page.nextPageToken;
+      }
+      return messages;
     },
     installEnv: (partId) => ({
       PLATFORM_API_KEY_ID: api_key_id,

@@ -1,0 +1,84 @@
+// No network for a day, and a clock that is wrong: on a machine with a clock of its own.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { build } from '../lab/builds.ts';
+import { installed, isOnline, mainPid, telling, untilRuns } from '../lab/installed.ts';
+import { eventually, virtualMachine } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
+import { startSite } from '../lab/site.ts';
+import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+
+test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, async (t) => {
+  await using site = await startSite();
+  await site.publish(await build('platform-server', '0.1.0'), 'stable');
+  await site.publish(await build('platform-agent', '0.1.0'), 'stable');
+  await site.publish(await build('platform-agent', '0.1.1'));
+  await using machine = await virtualMachine(site.port);
+  const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
+  const agent = () => mainPid(machine, 'platform-agent');
+
+  await telling(machine, async () => {
+    await t.test('24 hours offline: programs run, and no line is lost', async () => {
+      const kept = await mainPid(machine, 'platform-server');
+      await machine.link(false);
+      // Each restart of the agent by force writes lines of its own; the clock goes on eight hours between them.
+      for (let shift = 0; shift < 3; shift++) {
+        await machine.clock(`+${8 * 3600}`);
+        const was = await agent();
+        await machine.must(`kill -9 ${was}`);
+        await eventually('the next agent', 300, async () => (![0, was].includes(await agent()) ? true : undefined));
+      }
+      assert.equal(await mainPid(machine, 'platform-server'), kept);
+      await site.until(partId, 'offline in the app', 300, ({ onlineState }) => onlineState === OnlineState.OFFLINE);
+      const before = (await site.logs(partId)).filter((line) => line === 'platform agent started').length;
+      const { seconds } = await timed(async () => {
+        await machine.link(true);
+        await site.until(partId, 'online again', 600, isOnline);
+        await eventually('the lines of the three starts', 300, async () =>
+          (await site.logs(partId)).filter((line) => line === 'platform agent started').length >= before + 3
+            ? true
+            : undefined,
+        );
+      });
+      const lines = await site.logs(partId);
+      assert.equal(lines.filter((line) => line === 'platform agent started').length, before + 3, 'each once');
+      assert.ok(!lines.some((line) => /lines? (were )?dropped/.test(line)));
+      await keep(
+        '24 hours without a network (clock moved): until online with all lines',
+        'vm',
+        seconds,
+        'the machine server kept its pid',
+      );
+    });
+
+    await t.test('the clock goes to 1970 while it runs: online, and an update works', async () => {
+      await machine.clock('86400');
+      const { seconds } = await timed(async () => {
+        await machine.must('systemctl restart platform-agent', 300);
+        await site.until(partId, 'online', 600, isOnline);
+        await site.configure(partId, {
+          version_control: { agent: '0.1.1' },
+          advanced_settings: { agent_auto_restart: true },
+        });
+        await untilRuns(machine, 'platform-agent', '0.1.1', 900);
+        await site.until(partId, 'online', 600, isOnline);
+      });
+      assert.match(await machine.must('date -u +%Y'), /^1970/);
+      await keep('clock in 1970: restart and update of the agent', 'vm', seconds);
+    });
+
+    await t.test('a start with a clock in 1970', async () => {
+      await machine.kill();
+      const { seconds } = await timed(async () => {
+        await machine.up('1970-01-02T00:00:00');
+        await site.until(partId, 'online', 600, isOnline);
+      });
+      await keep(
+        'boot with a battery clock in 1970, until online',
+        'vm',
+        seconds,
+        `the system says ${await machine.must('date -u +%F')}`,
+      );
+    });
+  });
+});

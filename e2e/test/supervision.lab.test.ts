@@ -1,0 +1,124 @@
+// The agent dies, hangs, is stopped; the disk fills up. On a machine with systemd.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { build } from '../lab/builds.ts';
+import { installed, isOnline, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
+import { container, eventually } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
+import { startSite } from '../lab/site.ts';
+
+test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t) => {
+  await using site = await startSite();
+  await site.publish(await build('platform-server', '0.1.0'), 'stable');
+  await site.publish(await build('platform-agent', '0.1.0'), 'stable');
+  await site.publish(await build('platform-agent', '0.1.1'));
+  await using machine = await container(site.port);
+  // So small that a test can fill it.
+  await machine.must('mkdir -p /opt/platform && mount -t tmpfs -o size=800m t /opt/platform');
+  const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
+  const agent = () => mainPid(machine, 'platform-agent');
+  const server = () => mainPid(machine, 'platform-server');
+  const said = async (words: RegExp) => {
+    await eventually(`the app has a line like ${String(words)}`, 120, async () =>
+      (await site.logs(partId)).some((line) => words.test(line)) ? true : undefined,
+    );
+  };
+  const anotherAgent = (than: number) =>
+    eventually('another agent', 300, async () => {
+      const pid = await agent();
+      return pid !== 0 && pid !== than ? pid : undefined;
+    });
+
+  await telling(machine, async () => {
+    await t.test('SIGKILL: the next agent adopts the machine server', async () => {
+      const [was, kept] = [await agent(), await server()];
+      const { seconds } = await timed(async () => {
+        await machine.must(`kill -9 ${was}`);
+        await anotherAgent(was);
+        await site.until(partId, 'online', 120, isOnline);
+      });
+      assert.equal(await server(), kept);
+      await said(/adopted/i);
+      await keep(
+        'agent killed: until the next one runs and is online',
+        'container',
+        seconds,
+        'the machine server kept its pid',
+      );
+    });
+
+    await t.test('hanging: the watchdog ends it, the next one adopts the machine server', async () => {
+      const [was, kept] = [await agent(), await server()];
+      const { seconds } = await timed(async () => {
+        await machine.must(`kill -STOP ${was}`);
+        await anotherAgent(was);
+        await site.until(partId, 'online', 120, isOnline);
+      });
+      assert.equal(await server(), kept);
+      await keep(
+        'agent frozen: until the watchdog has another one online',
+        'container',
+        seconds,
+        'the machine server kept its pid',
+      );
+    });
+
+    await t.test('the machine server killed: started again', async () => {
+      const was = await server();
+      const { seconds } = await timed(async () => {
+        await machine.must(`kill -9 ${was}`);
+        await eventually('another server', 120, async () => {
+          const pid = await server().catch(() => 0);
+          return pid !== 0 && pid !== was ? pid : undefined;
+        });
+        await site.until(partId, 'online', 120, isOnline);
+      });
+      await keep('machine server killed: until another one is ready', 'container', seconds);
+    });
+
+    await t.test('systemctl restart restarts both; stop stops both; start starts both', async () => {
+      const were = [await agent(), await server()];
+      await machine.must('systemctl restart platform-agent', 300);
+      await site.until(partId, 'online', 120, isOnline);
+      const are = [await agent(), await server()];
+      assert.ok(are[0] !== were[0] && are[1] !== were[1], `${were.join()} → ${are.join()}`);
+      const { seconds } = await timed(() => machine.must('systemctl stop platform-agent', 300));
+      assert.deepEqual((await machine.exec('pgrep -f "/opt/[p]latform/.*platform-"')).stdout, '');
+      await machine.must('systemctl start platform-agent', 300);
+      await site.until(partId, 'online', 120, isOnline);
+      await keep('systemctl stop platform-agent, both are gone', 'container', seconds);
+    });
+
+    await t.test('the disk is full: an update is refused and reported, and goes on when there is room', async () => {
+      await machine.must(
+        'cd /opt/platform && fallocate -l $(( $(df --output=avail -B1 . | tail -1) - 60000000 )) filler',
+      );
+      const pid = await agent();
+      await site.configure(partId, {
+        version_control: { agent: '0.1.1' },
+        advanced_settings: { agent_auto_restart: true },
+      });
+      const refused = ({ report }: Machine) => {
+        const update = report?.agent?.lastUpdate;
+        return update?.state === UpdateState.FAILED && update.code === 'DISK_FULL';
+      };
+      await site.until(partId, 'refused for want of space', 120, refused);
+      assert.equal(await agent(), pid);
+      assert.equal(await machine.must('ls /opt/platform/versions | wc -l'), '2');
+      // Full to the last byte: agent and server go on, and start again.
+      await machine.exec('cd /opt/platform && dd if=/dev/zero of=filler2 bs=4k status=none');
+      await machine.must('systemctl restart platform-agent', 300);
+      await site.until(partId, 'online with a full disk', 180, isOnline);
+      await machine.must('rm /opt/platform/filler*');
+      await machine.must('/opt/platform/bin/platform-agent update', 300);
+      const seconds = await untilRuns(machine, 'platform-agent', '0.1.1', 300);
+      assert.equal(await runningVersion(machine, 'platform-agent'), '0.1.1');
+      await keep(
+        'disk full: refused, reported, online after a restart; with room again until the new version runs',
+        'container',
+        seconds,
+      );
+    });
+  });
+});
