@@ -15,13 +15,15 @@ import type { ProgramName } from '../control/operator.ts';
  */
 export type Program = ProgramName;
 
-export const fileNameOf = (program: Program): string => `platform-${program}`;
+const suffix = process.platform === 'win32' ? '.exe' : '';
+export const nameOf = (program: Program): string => `platform-${program}`;
+export const fileNameOf = (program: Program): string => `${nameOf(program)}${suffix}`;
 
 export const programPath = (program: Program, id: string): string => `versions/${id}/${fileNameOf(program)}`;
 export const linkPath = (program: Program): string => `bin/${fileNameOf(program)}`;
 export const linkTarget = (program: Program, id: string): string => `../${programPath(program, id)}`;
 export const statePath = (program: Program, what: 'previous' | 'trial' | 'bad'): string =>
-  `state/${fileNameOf(program)}.${what}`;
+  `state/${nameOf(program)}.${what}`;
 
 export const gatePath = 'lib/gate';
 export const partFolder = 'cache/part';
