@@ -65,6 +65,7 @@ const deviceLimitMs = 3 * 60_000;
 export const watchedDevice = (device: Device, pulse: Pulse): Device => ({
   ...device,
   processes: pulse.watched('processes', deviceLimitMs, device.processes),
+  files: pulse.watched('files', deviceLimitMs, device.files),
   disk: pulse.watched('disk', deviceLimitMs, device.disk),
   lines: pulse.watched('lines', deviceLimitMs, device.lines),
 });

@@ -1,17 +1,18 @@
 import type { Transport } from '@connectrpc/connect';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
-import { Cell, converge, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import { Cell, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from './control/view.ts';
 import { superviseServer } from './loops/server-process.ts';
 import { stderrFile } from './loops/server-watch.ts';
-import { followRelease, holdFirstStart, serverVersion } from './loops/server-version.ts';
+import { holdFirstStart } from './loops/first-start.ts';
+import { openUpdates, type Leave } from './loops/updates.ts';
 import type { Device, Disk } from './os/ports.ts';
 import { newborn, tellStatus, watchdog, type Vitals } from './loops/watchdog.ts';
 import { nobody, type Supervisor } from './os/supervisor.ts';
 import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
-import { nothingYet, type Actual, type Release, type Wanted } from './state.ts';
+import { nothingYet, type Actual, type Wanted } from './state.ts';
 import { connectCloud } from './sync/cloud.ts';
 import { Intake, type OwnLayers } from './sync/intake.ts';
 import { followStderr, sendLines, storeLines } from './sync/logs.ts';
@@ -20,6 +21,8 @@ import { report } from './sync/report.ts';
 import { requestOf, type Self } from './sync/request.ts';
 import { checksum } from './sync/spool-record.ts';
 import { Spool, standardSpoolLimits } from './sync/spool.ts';
+import type { Troubles } from './sync/troubles.ts';
+import type { Fetcher, Patches, Trust } from './update/ports.ts';
 
 export interface AgentParts {
   device: Device;
@@ -30,6 +33,13 @@ export interface AgentParts {
   root: string;
   layers: OwnLayers;
   version: string;
+  /** Id of the version of bin/ that this process was started from; left out: none, it is never replaced. */
+  selfId?: string | undefined;
+  /** Who vouches for releases; left out: whatever the management server names is used. */
+  trust?: Trust;
+  patches?: Patches;
+  /** Fetches releases; left out: this process does it itself. */
+  fetcher?: Fetcher;
   clock: Clock;
   /** Local log; what goes to the cloud is written here, too. */
   sink: Sink;
@@ -47,20 +57,23 @@ export interface AgentParts {
 
 const drainMs = 3_000;
 
+/** Stopped: by the signal, and the machine server with it. Else bin/ leads to another version, which takes the server over. */
+export type Ending = 'stopped' | Leave;
+
 /**
- * The whole agent. Returns after `signal` when the machine server was stopped and the last lines were sent or stored.
- * No loop waits for another: they share two cells.
+ * The whole agent. Returns after `signal` when the machine server was stopped and the last lines were sent or stored, or
+ * when another version has to take over. No loop waits for another: they share two cells.
  */
-export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<void> {
+export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
   const { clock, credentials, layers, random, sink } = parts;
   const pulse = new Pulse(clock);
   const device = watchedDevice(parts.device, pulse);
   const wanted = new Cell<Wanted>(wantedBefore(layers));
   const actual = new Cell<Actual>(nothingYet);
-  const release = new Cell<Release | undefined>(undefined);
   const restarts = new Cell(0);
   const mayStart = new Cell(false);
   const isReached = new Cell(false);
+  const troubles: Troubles = new Cell([]);
 
   const level = new Cell<Level>('info');
   const setLevel = () => level.set(wanted.get().settings.debug ? 'debug' : 'info');
@@ -76,7 +89,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     },
   });
 
-  const intake = new Intake({ disk: device.disk, wanted, layers, log: log.child('config') });
+  const intake = new Intake({ disk: device.disk, wanted, layers, troubles, log: log.child('config') });
   await intake.loadCache();
   setLevel();
   const self: Self = {
@@ -92,9 +105,11 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     isSupervisedBySystemd: device.host.isSupervisedBySystemd,
   });
 
-  const cloud = connectCloud(parts.transport, credentials, clock, isReached);
+  const cloud = connectCloud(parts.transport, credentials, clock, isReached, troubles);
   const broken = new AbortController(); // a loop that throws ends the process; what starts the agent starts it again
-  const early = AbortSignal.any([signal, broken.signal]);
+  const handover = new AbortController();
+  const ending: { how: Ending } = { how: 'stopped' };
+  const early = AbortSignal.any([signal, broken.signal, handover.signal]);
   const lateStop = new AbortController();
   const late = lateStop.signal;
   const loop = async (name: string, work: Promise<void>): Promise<void> => {
@@ -106,8 +121,28 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     }
   };
 
-  const version = serverVersion({ device, wanted, actual, restarts, clock, log: log.child('version') });
-  const versionLog = log.child('version');
+  const vitals = parts.vitals ?? new Cell(newborn);
+  const { trust, patches, fetcher, selfId = null } = parts;
+  const updates = await openUpdates({
+    device,
+    selfId,
+    startedAt: self.startedAt,
+    wanted,
+    actual,
+    restarts,
+    vitals,
+    isReached,
+    trust,
+    patches,
+    fetcher,
+    leave: (how) => {
+      ending.how = how;
+      handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
+    },
+    clock,
+    log,
+    random,
+  });
   const request = () => requestOf(self, actual.get(), clock.now());
   const storing = loop('store', storeLines(spool, { clock, local }, late));
   const view: AgentView = {
@@ -118,26 +153,27 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     actual,
     isReached,
     spool,
-    operator: undefined,
+    operator: updates.operator,
   };
   const control = parts.control?.(view, { disk: device.disk, clock, log: log.child('control') }, late);
   const lateLoops = [
     ...(control ? [loop('control', control)] : []),
     loop('stderr', followStderr(spool, stderrFile, { device, clock, local }, late)),
     loop('send', sendLines(spool, { cloud, host: device.host.hostname, clock, local }, late)),
-    loop('report', report({ cloud, intake, self, wanted, actual, clock, log: local }, late)),
+    loop(
+      'report',
+      report({ cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, random }, late),
+    ),
   ];
   const earlyLoops = [
     loop('level', eachChange(wanted, setLevel, early)),
-    loop('release', followRelease(wanted, release, early)),
-    loop('poll', poll({ cloud, intake, request, clock, log: local, random }, early)),
-    loop('restart', pollRestart({ cloud, restarts, clock, log: log.child('restart'), random }, early)),
-    loop('connection', tellConnection(isReached, { clock, log }, early)),
+    loop('poll', poll({ cloud, intake, request, isReached, clock, log: local, random }, early)),
+    loop('restart', pollRestart({ cloud, restarts, isReached, clock, log: log.child('restart'), random }, early)),
+    loop('connection', tellConnection(isReached, { troubles, clock, log }, early)),
     loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
-    loop('version', converge(version, release, { clock, log: versionLog }, early)),
+    ...updates.loops(early).map(({ name, work }) => loop(name, work)),
   ];
   const isSupervising = new Cell(false);
-  const vitals = parts.vitals ?? new Cell(newborn);
   const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
   lateLoops.push(
     loop('watchdog', watchdog({ ...watching, ownMemory: parts.ownMemory ?? (() => undefined), clock, log }, late)),
@@ -159,8 +195,11 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         credentialsFile,
         credentialsMark,
         root,
+        beginStart: updates.beginStart,
+        linked: updates.linked,
         isSupervising,
-        leave: broken.signal, // an agent that fails is no reason to stop a server that works
+        // An agent that fails or is replaced is no reason to stop a server that works.
+        leave: AbortSignal.any([broken.signal, handover.signal]),
       },
       signal,
     ),
@@ -168,7 +207,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   watching.supervisor.tell('STOPPING=1');
   await Promise.all(earlyLoops);
   log.info('platform agent ends', {
-    because: signal.aborted ? errorText(signal.reason) : errorText(broken.signal.reason),
+    because: errorText(early.reason),
   });
   await drained(spool, isReached, clock);
   lateStop.abort();
@@ -176,6 +215,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   await storing;
   await spool.saveState().catch(() => {});
   if (broken.signal.aborted) throw broken.signal.reason;
+  return ending.how;
 }
 
 /** Before anything was heard from the cloud: the defaults, and what this machine itself says. */
@@ -187,6 +227,7 @@ function wantedBefore(layers: OwnLayers): Wanted {
     corrections: [],
     server: undefined,
     agent: undefined,
+    clearance: 0,
     isFresh: false,
   };
 }

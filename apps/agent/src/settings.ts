@@ -5,6 +5,7 @@ import type { Settings } from './state.ts';
 export const settingsOf = (config: AgentConfig, { isFastStart }: { isFastStart: boolean }): Settings => ({
   debug: config.advanced_settings.debug,
   isServerDisabled: config.advanced_settings.disable_platform_server,
+  isAgentRestartAllowed: config.advanced_settings.agent_auto_restart,
   startTimeoutMs: config.advanced_settings.platform_server_start_timeout_minutes * 60_000,
   isUpdateCheckFirst: config.advanced_settings.wait_for_update_check && !isFastStart,
   serverEnv: config.advanced_settings.platform_server_env,

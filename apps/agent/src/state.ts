@@ -1,4 +1,6 @@
 import type { MaintenanceWindow } from '@platform/contract/agent-config';
+import type { Delta } from './update/ports.ts';
+import type { Bad, Trial } from './update/trial-file.ts';
 
 /** One program of the cloud's choice. */
 export interface Release {
@@ -7,12 +9,23 @@ export interface Release {
   version: string;
   /** 64 hex digits of the file as downloaded; empty: a build of the operator's own, named by its URL alone. */
   sha256: string;
+  /** 0: unknown. */
+  sizeBytes: number;
+  /** Path among the signed targets; empty: no release key signed it. */
+  target: string;
+  /** An owner consented to a file that no release key signed. */
+  isUnsigned: boolean;
+  deltas: readonly Delta[];
+  /** What the configuration says, for people: stable, 1.4.0, a URL. */
+  wish: string;
 }
 
 /** What this agent reads of the `agent` object, resolved over all layers. Durations in ms. */
 export interface Settings {
   debug: boolean;
   isServerDisabled: boolean;
+  /** The agent goes over to a new version of its own without being restarted by others. */
+  isAgentRestartAllowed: boolean;
   startTimeoutMs: number;
   isUpdateCheckFirst: boolean;
   serverEnv: Readonly<Record<string, string>>;
@@ -35,6 +48,8 @@ export interface Wanted {
   corrections: readonly Correction[];
   server: Release | undefined;
   agent: Release | undefined;
+  /** How often an operator cleared the quarantine of this machine. */
+  clearance: number;
   /** The cloud answered in this run; false while only the cache speaks. */
   isFresh: boolean;
 }
@@ -72,9 +87,42 @@ export interface ServerStatus {
   obstacle: string;
 }
 
+/** The last time that another version was wanted, and what came of it. */
+export interface UpdateAttempt {
+  /** Of the version; empty: not known before it is downloaded. */
+  id: string;
+  version: string;
+  /** Version that was in use before; empty: none. */
+  from: string;
+  at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed';
+  /** Row of the error table; empty: none. */
+  code: string;
+  reason: string;
+  /** ms since 1970. */
+  sinceWall: number;
+  downloadedBytes: number;
+  /** 0: unknown. */
+  sizeBytes: number;
+  isByDelta: boolean;
+}
+
+/** One program on this machine; versions by their ids. */
 export interface InstallStatus {
-  /** Id of the version that bin/ links to. */
+  /** The version that bin/ links to. */
   installed: string | null;
+  /** What an operator would go back to. */
+  previous: string | null;
+  /** Of the installed version, while it has not proved itself. */
+  trial: Trial | undefined;
+  /** Newest first. */
+  quarantined: readonly Bad[];
+  lastUpdate: UpdateAttempt | undefined;
+  /** Why this version runs and no other, for people. */
+  why: string;
+  /** No release key signed the installed version. */
+  isUnsigned: boolean;
+  /** What an operator pinned on the machine itself; empty: nothing. */
+  pin: string;
   failure: Failure | undefined;
   /** The wanted version was looked for at least once in this run, with whatever end. */
   isChecked: boolean;
@@ -83,8 +131,23 @@ export interface InstallStatus {
 /** What is. One slice per managed thing; each has one writer. */
 export interface Actual {
   server: ServerStatus;
+  /** Of the machine server. */
   install: InstallStatus;
+  agentInstall: InstallStatus;
 }
+
+const nothingInstalled: InstallStatus = {
+  installed: null,
+  previous: null,
+  trial: undefined,
+  quarantined: [],
+  lastUpdate: undefined,
+  why: '',
+  isUnsigned: false,
+  pin: '',
+  failure: undefined,
+  isChecked: false,
+};
 
 export const nothingYet: Actual = {
   server: {
@@ -101,7 +164,8 @@ export const nothingYet: Actual = {
     lastLines: [],
     obstacle: '',
   },
-  install: { installed: null, failure: undefined, isChecked: false },
+  install: nothingInstalled,
+  agentInstall: nothingInstalled,
 };
 
 const idPattern = /^(.+)-([0-9a-f]{12})$/;

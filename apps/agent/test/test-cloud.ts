@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import {
   Code,
@@ -13,7 +13,7 @@ import {
   type Transport,
 } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AgentDeviceService, type UpdateInfoSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -31,7 +31,10 @@ export class TestCloud {
   readonly partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
   readonly secret = 'part-secret';
   readonly agentConfig = new Cell<JsonObject>({});
-  readonly serverRelease = new Cell<{ version: string; url: string; sha256: Uint8Array } | undefined>(undefined);
+  readonly serverRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
+  readonly agentRelease = new Cell<MessageInitShape<typeof UpdateInfoSchema> | undefined>(undefined);
+  /** How often an operator cleared the quarantine. */
+  readonly clearance = new Cell(0);
   readonly report = new Cell<AgentReport | undefined>(undefined);
   readonly lines = new Cell<readonly StoredLine[]>([]);
   readonly #taken = new Set<string>();
@@ -88,6 +91,8 @@ export class TestCloud {
           await Promise.race([
             this.agentConfig.changed(over),
             this.serverRelease.changed(over),
+            this.agentRelease.changed(over),
+            this.clearance.changed(over),
             this.#clock.sleep(waitMs, over),
           ]);
           turn.abort();
@@ -97,12 +102,15 @@ export class TestCloud {
         const checkInterval = durationFromMs(5_000);
         if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true };
         const release = this.serverRelease.get();
+        const agent = this.agentRelease.get();
         return {
           checkInterval,
           fingerprint,
           revision: 1n,
           agent: this.agentConfig.get(),
+          quarantineClearance: BigInt(this.clearance.get()),
           ...(release && { serverUpdateInfo: { filename: 'platform-server', ...release } }),
+          ...(agent && { agentUpdateInfo: { filename: 'platform-agent', ...agent } }),
         };
       },
     });
@@ -140,7 +148,11 @@ export class TestCloud {
   }
 
   #fingerprint(): string {
-    return JSON.stringify([this.agentConfig.get(), this.serverRelease.get()?.url, this.serverRelease.get()?.version]);
+    const named = [this.serverRelease, this.agentRelease].map((cell) => {
+      const { url, version, sha256 } = cell.get() ?? {};
+      return [url, version, sha256 && Buffer.from(sha256).toString('hex')];
+    });
+    return JSON.stringify([this.agentConfig.get(), this.clearance.get(), named]);
   }
 }
 

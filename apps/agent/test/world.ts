@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LogLine } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
-import { runAgent } from '../src/run-agent.ts';
-import { idOf } from '../src/state.ts';
+import { runAgent, type Ending } from '../src/run-agent.ts';
 import type { OwnLayers } from '../src/sync/intake.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 
@@ -11,13 +10,13 @@ export interface RunningAgent {
   stop(): void;
   /** As kill -9: from now on it does nothing. */
   kill(): void;
-  readonly done: Promise<void>;
+  readonly done: Promise<Ending>;
 }
 
 /** A simulated device, a cloud and a clock; agents come and go. */
 export class World {
   readonly clock = new FakeClock();
-  readonly machine = new SimDevice(this.clock, idOf);
+  readonly machine = new SimDevice(this.clock);
   readonly cloud = new TestCloud(this.clock);
   /** By which the machine reaches the cloud. */
   address = 'http://cloud';
@@ -26,7 +25,7 @@ export class World {
 
   /** A program is a script; the release says its true hash, or that of other bytes. */
   publish(version: string, script: string, saidOf = script): void {
-    const url = `http://releases/${version}`;
+    const url = `https://releases/${version}`;
     this.machine.releases.files.set(url, Buffer.from(script));
     this.cloud.serverRelease.set({ version, url, sha256: sha256Of(saidOf) });
   }

@@ -36,6 +36,10 @@ export interface ServerProcessParts {
   credentialsMark: string;
   /** Absolute; the value of the mark. */
   root: string;
+  /** Counts the start of a version on trial; the version to start now. */
+  beginStart: () => Promise<string | null>;
+  /** The version that is in use. */
+  linked: () => Promise<string | null>;
   /** Set once it is known whether a server runs already. */
   isSupervising: Cell<boolean>;
   /** Return, and leave the server running: the next agent adopts it. */
@@ -63,12 +67,16 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     hasProgram: actual.get().install.installed !== null && parts.mayStart.get(),
   });
 
+  /** A full disk must not keep a server from being looked after: without its record it is found by its mark. */
+  const keep = (record: ServerRecord): Promise<void> =>
+    writeRecord(device.disk, record).catch((error: unknown) => log.warn('record not written', { error }));
+
   const untilReady = async (record: ServerRecord, stop: AbortSignal): Promise<void> => {
     const url = await awaitReady(parts, record, stop);
     if (url === undefined || stop.aborted) return;
     log.info('the machine server is ready', { url, pid: record.pid });
     publish({ url });
-    await writeRecord(device.disk, { ...record, url });
+    await keep({ ...record, url });
     inbox.push({ is: 'ready' });
     publish({ lastLines: [], obstacle: '' });
     await watchStatus(parts, record, url, publish, stop);
@@ -117,8 +125,8 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
 
   const start = async (): Promise<machine.Event | void> => {
     try {
-      const { disk, lines, processes, versions } = device;
-      const id = await versions.linked();
+      const { lines, processes } = device;
+      const id = await parts.beginStart();
       if (id === null) return { is: 'notStarted', error: 'no version is installed' };
       await tellStrangers(parts, publish);
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
@@ -135,7 +143,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
         stderrFile,
       });
       const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark };
-      await writeRecord(disk, record);
+      await keep(record);
       log.info('the machine server was started', { pid: started.id.pid, version: id });
       follow(started, record, errorsFrom);
     } catch (error) {

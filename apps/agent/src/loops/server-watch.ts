@@ -1,13 +1,12 @@
 import { parseReadyLine, serverName } from '@platform/contract/machine';
 import type { Clock, Log } from '@platform/kit';
-import type { Device, Exit, Position, RunningProcess } from '../os/ports.ts';
+import type { Device, Exit, FileWatch, Position, RunningProcess } from '../os/ports.ts';
 import type { ServerStatus } from '../state.ts';
 import { readRecord, type ServerRecord } from './server-record.ts';
 
 export const stdoutFile = 'log/platform-server.stdout.log';
 export const stderrFile = 'log/platform-server.stderr.log';
 
-const readyLookMs = 200;
 const statusLookMs = 10_000;
 const tailBytes = 4096;
 const tailLines = 5;
@@ -20,6 +19,7 @@ export async function awaitReady(
 ): Promise<string | undefined> {
   if (record.url !== undefined) return record.url;
   let position = record.from;
+  using watch = closing(device.lines.follow(stdoutFile, clock));
   while (!signal.aborted) {
     const more = await device.lines.read(stdoutFile, position);
     position = more.position;
@@ -28,13 +28,15 @@ export async function awaitReady(
       // Without a known beginning, lines of earlier processes are read, too.
       if (ready && (record.from !== undefined || ready.pid === record.pid)) return ready.url;
     }
-    if (more.lines.length === 0) await clock.sleep(readyLookMs, signal);
+    if (more.lines.length === 0) await watch.changed(signal);
   }
   return undefined;
 }
 
 /** Path of an installed version's program, below the root. */
 export const programOf = (id: string): string => `versions/${id}/${serverName}`;
+
+const closing = (watch: FileWatch): FileWatch & Disposable => ({ ...watch, [Symbol.dispose]: watch.close });
 
 /** Asks a ready server again and again whether it may be restarted, and looks at its file. */
 export async function watchStatus(
@@ -63,7 +65,12 @@ export const howItEnded = ({ code, signal }: Exit): string =>
 
 /** Finds the server that an earlier agent left running, or tells how it has ended meanwhile. */
 export async function adoptLeftover(
-  { device, log, credentialsMark }: { device: Device; log: Log; credentialsMark: string },
+  {
+    device,
+    linked,
+    log,
+    credentialsMark,
+  }: { device: Device; linked: () => Promise<string | null>; log: Log; credentialsMark: string },
   publish: (change: Partial<ServerStatus>) => void,
 ): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
   const record = await readRecord(device.disk);
@@ -82,7 +89,7 @@ export async function adoptLeftover(
   for (const id of await device.processes.find()) {
     const process = device.processes.adopt(id);
     if (!process) continue;
-    const version = await device.versions.linked();
+    const version = await linked();
     log.warn('adopted a machine server without a record of it', { pid: id.pid, version });
     return { process, record: { ...id, id: version ?? 'unknown', from: undefined, credentials: credentialsMark } };
   }

@@ -1,4 +1,5 @@
 import type { RestartStatus } from '@platform/contract/machine';
+import type { Clock } from '@platform/kit';
 
 /** Paths that these ports take are relative to the agent's root folder, with `/`. */
 
@@ -124,12 +125,20 @@ export interface Position {
   offset: number;
 }
 
+export interface FileWatch {
+  /** Resolves when the file may have changed since the last time; now and then for no reason. Never rejects. */
+  changed(signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
 /** Files that another program writes, line by line. */
 export interface Lines {
   /** Position of the end, before anything that is written from now on. */
   end(file: string): Promise<Position>;
   /** Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. */
   read(file: string, from: Position | undefined): Promise<{ lines: string[]; position: Position }>;
+  /** For a reader that waits for more. It may be made before the file is. */
+  follow(file: string, clock: Clock): FileWatch;
   /** Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. */
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
 }
@@ -157,31 +166,6 @@ export interface Web {
   ): Promise<WebAnswer>;
 }
 
-export interface Wanting {
-  url: string;
-  version: string;
-  /** 64 hex digits; empty: unknown. */
-  sha256: string;
-}
-
-/** Installed versions of one program, each whole and checked, in a folder named by its content. */
-export interface Versions {
-  /** Ids of all that are complete, oldest first. */
-  list(): Promise<string[]>;
-  /** Id that bin/ links to; null: none. */
-  linked(): Promise<string | null>;
-  /** Id that this URL led to when it was last fetched, if its source did not change since; for releases without hash. */
-  known(url: string, signal: AbortSignal): Promise<string | null>;
-  /**
-   * Fetches, checks and stores; goes on with what an interrupted one left. Answers with the id.
-   * @throws PlatformError DOWNLOAD_CORRUPT, DISK_FULL, DOWNLOAD_FAILED
-   */
-  download(release: Wanting, signal: AbortSignal): Promise<string>;
-  /** Switches bin/ in one step. @throws PlatformError DOWNLOAD_CORRUPT when the stored file was damaged; it is removed. */
-  link(id: string): Promise<void>;
-  remove(id: string): Promise<void>;
-}
-
 export interface Probe {
   /** GET <url>/restart_status; undefined: no (usable) answer in time. */
   restartStatus(url: string, signal: AbortSignal): Promise<RestartStatus | undefined>;
@@ -200,9 +184,10 @@ export interface Host {
 /** All that the agent touches of the machine it runs on. */
 export interface Device {
   processes: Processes;
+  files: FileSystem;
   disk: Disk;
   lines: Lines;
-  versions: Versions;
+  web: Web;
   probe: Probe;
   host: Host;
 }

@@ -14,7 +14,7 @@ import type { Release, Wanted } from '../state.ts';
 import { readChecked, writeChecked } from './checked-file.ts';
 import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
-const cacheFile = 'state/config.json';
+export const cacheFile = 'state/config.json';
 
 /** The layers that are not the cloud's. */
 export interface OwnLayers {
@@ -73,7 +73,7 @@ function releaseOf(update: UpdateInfo | undefined): Release | undefined {
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** What is stored; members that a newer agent adds are passed over. */
-const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
+export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
   const bytes = typeof value === 'object' && value !== null && 'answer' in value ? value.answer : undefined;
   if (typeof bytes !== 'string') throw new Error('it holds no answer of the management server');
   return { bytes, answer: fromBinary(DeviceAgentConfigResponseSchema, base64Decode(bytes)) };
@@ -138,8 +138,6 @@ export class Intake {
     }
     this.#bytes = bytes; // at once: the same answer may come by two calls
     this.#fingerprint = answer.fingerprint;
-    await this.#store();
-    clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     const next = wantedOf(answer, layers, true);
     log.info('configuration received', {
       revision: next.revision,
@@ -148,7 +146,9 @@ export class Intake {
     });
     for (const correction of next.corrections)
       log.warn('a bad value of the configuration was replaced', { ...correction });
-    wanted.set(next);
+    wanted.set(next); // before it is stored: who hears the same answer meanwhile must not take the old one for it
+    await this.#store();
+    clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     return true;
   }
 

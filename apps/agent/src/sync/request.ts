@@ -4,7 +4,7 @@ import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/plat
 import { ServerState, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Host } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state.ts';
-import { conditions, isRestartNeeded } from './conditions.ts';
+import { conditions, isRestartNeeded, type Condition } from './conditions.ts';
 
 export type RequestParts = ReturnType<typeof requestOf>;
 type ReportParts = MessageInitShape<typeof AgentReportSchema>;
@@ -53,6 +53,7 @@ export function reportOf(
   actual: Actual,
   now: number,
   conditionsSince: (message: string) => number,
+  troubles: readonly Condition[] = [],
 ): ReportParts {
   const { server, install } = actual;
   return {
@@ -75,7 +76,7 @@ export function reportOf(
     restartAllowed: server.isRestartAllowed ?? server.running === null,
     lastExit: server.lastExit,
     restarts: server.restarts,
-    conditions: conditions(wanted, actual).map(({ code, severity, message, remedy, sinceWall }) => ({
+    conditions: [...conditions(wanted, actual), ...troubles].map(({ code, severity, message, remedy, sinceWall }) => ({
       code,
       severity: severities[severity],
       message,

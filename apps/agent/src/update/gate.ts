@@ -1,5 +1,5 @@
 import type { FileSystem } from '../os/ports.ts';
-import { fileNameOf, statePath, type Program } from './layout.ts';
+import { nameOf, statePath, type Program } from './layout.ts';
 import { addBad, endTrial, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
 import { isId, mostStarts } from './trial-file.ts';
 
@@ -123,4 +123,4 @@ fi
 point "$from" && end_trial
 echo "<3>version $linked did not prove itself in ${mostStarts} starts: back to $from"
 exit 0
-`)(fileNameOf('agent'));
+`)(nameOf('agent'));

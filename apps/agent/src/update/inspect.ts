@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { fileNameOf, type Program } from './layout.ts';
+import { nameOf, type Program } from './layout.ts';
 
 /** What the build wrote into the file about itself. */
 export interface BuildNote {
@@ -95,7 +95,7 @@ function noteOf(tail: Buffer): BuildNote | undefined {
 
 /** Why this file must not be used as that program on that platform; undefined: it may be. */
 export function refusalOf(found: Inspected, program: Program, platform: string): string | undefined {
-  const name = fileNameOf(program);
+  const name = nameOf(program);
   if (found.kind === 'other') return 'it is no program';
   if (found.platform !== undefined && found.platform !== platform) {
     return `it is a program for ${found.platform}, and this machine is ${platform}`;

@@ -52,6 +52,8 @@ export interface ProgramStore {
    * @throws PlatformError DOWNLOAD_CORRUPT when the stored file was damaged; it is removed.
    */
   activate(id: string, trial: { clearance: number; needs: Trial['needs'] }): Promise<void>;
+  /** Of a file that was or would be staged. */
+  idOf(about: Pick<About, 'version' | 'sha256'>): string;
   /** Counts a start; what comes of it, and the version to start now. */
   beginStart(): Promise<{ id: string | null; outcome: GateOutcome }>;
   /** The version in use has proved itself. */
@@ -196,6 +198,8 @@ export function programStore(
         await point(files, program, to);
         if (from === to) await endTrial(files, program);
       }),
+
+    idOf: ({ version, sha256 }) => idOf(version, sha256),
 
     beginStart: () =>
       inTurn(async () => {

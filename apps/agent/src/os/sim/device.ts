@@ -1,31 +1,40 @@
 import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
-import type { Device, Host } from '../ports.ts';
-import { simDisk, simLines, type DiskFaults } from './disk.ts';
-import { SimFiles } from './files.ts';
+import { fileDisk } from '../file-disk.ts';
+import type { Device, FileSystem, Host } from '../ports.ts';
+import { simLines } from './disk.ts';
+import { simFileSystem, type Fate, type Step } from './file-system.ts';
+import { SimFiles, type Survivors } from './files.ts';
 import { SimProcesses } from './processes.ts';
-import { simVersions, type SimReleases } from './versions.ts';
+import { simReleases, simWeb, type SimReleases } from './web.ts';
+
+interface Life {
+  isKilled: boolean;
+}
 
 /** A machine that lives in memory and in the time of a given clock; agents come and go on it. */
 export class SimDevice {
   readonly files = new SimFiles();
-  readonly faults: DiskFaults = {};
-  readonly releases: SimReleases = { files: new Map(), isReachable: true, isStuck: false, freeBytes: Infinity };
+  readonly releases: SimReleases = simReleases();
   readonly processes: SimProcesses;
   /** What a running server answers. */
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
+  isSupervisedBySystemd = false;
+  /** Asked before each step that changes the disk. */
+  fate: (step: Step) => Fate = () => 'ok';
   readonly #clock: Clock;
-  readonly #idOf: (version: string, sha256: string) => string;
+  readonly #lives = new Set<Life>();
 
-  constructor(clock: Clock, idOf: (version: string, sha256: string) => string) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#idOf = idOf;
+    this.files.wall = () => clock.wall();
     this.processes = new SimProcesses(clock, this.files);
   }
 
   /** The device and the clock as one agent has them. After `kill` it gets no answer any more, as if it were not. */
   session(): { device: Device; clock: Clock; kill(): void } {
-    const life = { isKilled: false };
+    const life: Life = { isKilled: false };
+    this.#lives.add(life);
     const clock: Clock = {
       now: () => this.#clock.now(),
       wall: () => this.#clock.wall(),
@@ -39,24 +48,54 @@ export class SimDevice {
       platform: 'linux/amd64',
       distro: 'sim:1',
       tags: ['platform-agent'],
-      isSupervisedBySystemd: false,
+      isSupervisedBySystemd: this.isSupervisedBySystemd,
     };
+    const files = this.#mortalFiles(life);
     const device: Device = {
       processes: mortal(this.processes.port(), life),
-      disk: mortal(simDisk(this.files, this.faults), life),
+      files,
+      disk: fileDisk(files),
       lines: mortal(simLines(this.files), life),
-      versions: mortal(simVersions(this.files, this.releases, this.#idOf, clock), life),
+      web: mortal(simWeb(this.releases, clock), life),
       probe: mortal({ restartStatus: async () => this.status }, life),
       host,
     };
     return { device, clock, kill: () => void (life.isKilled = true) };
+  }
+
+  /** Everything that runs is gone at once; `restore` says what is found when the power is back. */
+  cutPower(): void {
+    for (const life of this.#lives) life.isKilled = true;
+    this.#lives.clear();
+    this.processes.endAll();
+  }
+
+  restore(survivors: Survivors): void {
+    this.files.cutPower(survivors);
+  }
+
+  #mortalFiles(life: Life): FileSystem {
+    const port = simFileSystem(this.files, (step) => {
+      const fate = this.fate(step);
+      if (typeof fate === 'string' && fate !== 'ok') this.cutPower();
+      return fate;
+    });
+    const handle = async <T extends object>(opened: Promise<T>): Promise<T> => mortal(await opened, life);
+    return mortal(
+      {
+        ...port,
+        openRead: (path: string) => handle(port.openRead(path)),
+        openWrite: (path: string, how: { mode: number; append?: boolean }) => handle(port.openWrite(path, how)),
+      },
+      life,
+    );
   }
 }
 
 const never = (): Promise<never> => new Promise(() => {});
 
 /** Every call of a killed agent's port ends nowhere. */
-function mortal<T extends object>(port: T, life: { isKilled: boolean }): T {
+function mortal<T extends object>(port: T, life: Life): T {
   return new Proxy(port, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);

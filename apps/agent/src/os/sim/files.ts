@@ -81,6 +81,11 @@ export class SimFiles {
     for (const names of [this.#names, this.#durable]) names.delete(name);
   }
 
+  link(name: string): string | undefined {
+    const node = this.#names.get(name);
+    return node?.kind === 'link' ? node.target : undefined;
+  }
+
   names(): string[] {
     return [...this.#names].flatMap(([name, { kind }]) => (kind === 'file' ? [name] : [])).toSorted();
   }

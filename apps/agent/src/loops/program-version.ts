@@ -1,0 +1,264 @@
+import { isInWindow } from '@platform/contract/maintenance-window';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Cell, type Clock, type Log, type Reconciler } from '@platform/kit';
+import { nextAttempt, whyOf } from '../plans/attempt.ts';
+import { plan, wantedId, type Goal, type Have, type Step } from '../plans/program-version.ts';
+import {
+  versionOf,
+  type Actual,
+  type Failure,
+  type InstallStatus,
+  type Release,
+  type UpdateAttempt,
+  type Wanted,
+} from '../state.ts';
+import type { Attempts } from '../update/attempts.ts';
+import { heldAfter, type Held } from '../update/backoff.ts';
+import { nameOf, type Program } from '../update/layout.ts';
+import type { Fetcher } from '../update/ports.ts';
+import type { Sources } from '../update/sources.ts';
+import type { ProgramStore } from '../update/store.ts';
+
+const recheckMs = 30_000;
+
+export interface ProgramVersionParts {
+  program: Program;
+  store: ProgramStore;
+  fetcher: Fetcher;
+  sources: Sources;
+  attempts: Attempts;
+  /** Of this machine: linux/amd64 … */
+  platform: string;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  goal: Cell<Goal>;
+  /** Id of the running version; null: none of ours. */
+  running: () => string | null;
+  /** False: what starts this program does not start what bin/ links to. */
+  mayActivate: boolean;
+  restart: (to: string) => void;
+  /** False: whoever started this program does not start it again. */
+  canRestart: boolean;
+  /** The management server was reached in the last hour: a new version has to reach it, too. */
+  wasReached: () => boolean;
+  clock: Clock;
+  log: Log;
+  random: () => number;
+}
+
+/** A reconciler, and what others have to tell it. */
+export interface ProgramVersion extends Reconciler<Goal, Have, Step> {
+  /** What failed may be tried again at once. */
+  forgetFailures(): void;
+  /** Publishes what is; after a change that this one did not make itself. */
+  refresh(): Promise<void>;
+}
+
+const toldOf: Record<UpdateAttempt['at'], string> = {
+  downloading: 'downloading',
+  staged: 'stored',
+  trying: 'the new version is on trial',
+  healthy: 'the new version is in use',
+  reverted: 'the new version was taken back',
+  failed: 'failed',
+};
+
+export const sliceOf = { agent: 'agentInstall', server: 'install' } as const;
+
+/** Brings the wanted version of one program onto the disk and makes it the one that starts next. */
+export function programVersion(parts: ProgramVersionParts): ProgramVersion {
+  const { program, store, sources, attempts, wanted, actual, goal, clock, log } = parts;
+  const slice = sliceOf[program];
+  let held: Held | undefined;
+  let failure: Failure | undefined;
+  let isOfFresh = false; // the last look was at what the management server wants now
+  let isOfStep = false; // the failure is one of a step, and over with the next that succeeds
+
+  const publish = (change: Partial<InstallStatus>) => {
+    const before = actual.get()[slice];
+    const next = { ...before, ...change };
+    if (JSON.stringify(next) !== JSON.stringify(before)) actual.update((a) => ({ ...a, [slice]: next }));
+  };
+  const keyOf = ({ url, sha256 }: Pick<Release, 'url' | 'sha256'>): string => `${sha256} ${url}`;
+
+  const observe = async (signal: AbortSignal): Promise<Have> => {
+    isOfFresh = goal.get().isFresh;
+    const { want, clearance } = goal.get();
+    const release = want?.is === 'release' ? want.release : undefined;
+    const [installed, linked, previous, trial, bad] = [
+      await store.list(),
+      await store.linked(),
+      await store.previous(),
+      await store.trial(),
+      await store.bad(),
+    ];
+    if (release && held?.key !== keyOf(release)) {
+      held = undefined;
+      failure = undefined;
+    }
+    const have: Have = {
+      versions: installed.map(({ id, sizeBytes }) => ({ id, sizeBytes })),
+      linked,
+      running: parts.running(),
+      previous,
+      trial,
+      quarantined: bad,
+      known: release?.sha256 === '' ? await sources.known(release.url, signal) : null,
+      isHeldBack: held !== undefined && clock.now() < held.until,
+      mayActivate: parts.mayActivate,
+      mayRestart:
+        parts.canRestart && (goal.get().isUrgent || mayRestart(program, wanted.get(), actual.get(), clock.wall())),
+    };
+    const last = attempts.get(program);
+    const next = nextAttempt(last, have, clock.wall());
+    if (next !== last && next) {
+      await attempts.set(program, next);
+      log.info(toldOf[next.at], { id: next.id, ...(next.reason !== '' && { reason: next.reason }) });
+    }
+    const about = installed.find(({ id }) => id === linked)?.about;
+    publish({
+      installed: linked,
+      previous: trial?.from ?? previous,
+      trial,
+      quarantined: bad.filter((b) => b.clearance >= clearance).toReversed(),
+      lastUpdate: next,
+      isUnsigned: about !== undefined && about.target === '',
+      pin: goal.get().pin,
+      failure,
+      why: whyOf(program, goal.get(), have, failure, next),
+    });
+    return have;
+  };
+
+  const download = async (release: Release, signal: AbortSignal): Promise<void> => {
+    const { url, version, sha256 } = release;
+    const before = attempts.get(program);
+    const known = wantedId(goal.get(), null) ?? '';
+    const attempt = {
+      id: known,
+      version,
+      from: actual.get()[slice].installed === null ? '' : versionOf(actual.get()[slice].installed ?? ''),
+      at: 'downloading' as const,
+      code: '',
+      reason: '',
+      sinceWall: clock.wall(),
+      downloadedBytes: 0,
+      sizeBytes: release.sizeBytes,
+      isByDelta: false,
+    };
+    const isRepeated = before?.version === version && before.id === known && before.at === 'failed';
+    // Written down when it is over: a try that fails again and again must not wear the disk out.
+    publish({ lastUpdate: isRepeated ? { ...attempt, sinceWall: before.sinceWall } : attempt });
+    try {
+      const got = await parts.fetcher.fetch(
+        { ...release, program, platform: parts.platform },
+        ({ bytes, ofBytes }) => publish({ lastUpdate: { ...attempt, downloadedBytes: bytes, sizeBytes: ofBytes } }),
+        signal,
+      );
+      const sizes = { downloadedBytes: got.sizeBytes, sizeBytes: got.sizeBytes, isByDelta: got.isByDelta };
+      held = undefined;
+      if (sha256 === '') await sources.learn(url, { id: got.id, stamp: got.stamp });
+      if (got.refusal !== undefined) {
+        await store.quarantine(got.id, got.refusal, goal.get().clearance);
+        throw new PlatformError('PROGRAM_REFUSED', { program: nameOf(program), version, problem: got.refusal });
+      }
+      failure = undefined;
+      log.info('downloaded', { id: got.id, bytes: got.sizeBytes, isByDelta: got.isByDelta });
+      await attempts.set(program, { ...attempt, ...sizes, id: got.id, at: 'staged' });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failure = failureOf(error, failure, clock.wall());
+      const isFinal = error instanceof PlatformError && error.code === 'PROGRAM_REFUSED';
+      const wait = error instanceof PlatformError ? Number(error.data['retryAfterSeconds'] ?? 0) : 0;
+      held = heldAfter(held, keyOf(release), clock.now(), parts.random, wait * 1000);
+      const idleMs = Math.round(held.until - clock.now());
+      log.warn(isFinal ? 'refused' : 'not downloaded', { version, error, ...(!isFinal && { idleMs }) });
+      if (!isRepeated || before.reason !== failure.text) {
+        const sinceWall = isRepeated ? before.sinceWall : clock.wall();
+        await attempts.set(program, { ...attempt, at: 'failed', code: failure.code, reason: failure.text, sinceWall });
+      }
+      if (goal.get().isFresh) publish({ isChecked: true });
+    }
+  };
+
+  const apply = async (step: Step, signal: AbortSignal): Promise<void> => {
+    switch (step.do) {
+      case 'download': {
+        // It may take hours; another goal must not wait for it.
+        const { want } = goal.get();
+        const key = keyOf(step);
+        if (want?.is !== 'release' || keyOf(want.release) !== key) return;
+        const stop = new AbortController();
+        const isSame = (now: Goal) => now.want?.is === 'release' && keyOf(now.want.release) === key;
+        void untilOther(goal, isSame, AbortSignal.any([stop.signal, signal])).then(() => stop.abort());
+        try {
+          await download(want.release, AbortSignal.any([signal, stop.signal]));
+        } catch (error) {
+          if (!stop.signal.aborted || signal.aborted) throw error;
+          log.info('the download is ended: something else is wanted', { version: step.version });
+        } finally {
+          stop.abort();
+        }
+        return;
+      }
+      case 'activate':
+        await store.activate(step.id, {
+          clearance: goal.get().clearance,
+          needs: parts.wasReached() ? 'cloud' : 'local',
+        });
+        return;
+      case 'restart':
+        return parts.restart(step.to);
+      case 'remove':
+        return store.remove(step.id);
+    }
+  };
+
+  return {
+    name: `${program}-version`,
+    recheckMs,
+    observe,
+    plan,
+    apply,
+    settled(error) {
+      if (error !== undefined) {
+        failure = failureOf(error, failure, clock.wall());
+        isOfStep = true;
+        publish({ failure });
+      } else if (isOfStep) {
+        failure = undefined;
+        isOfStep = false;
+        publish({ failure });
+      }
+      if (isOfFresh) publish({ isChecked: true });
+    },
+    forgetFailures: () => {
+      held = undefined;
+    },
+    refresh: async () => void (await observe(new AbortController().signal)),
+  };
+}
+
+/**
+ * Whether a restart may be made for the sake of a new version. Of the server (spec, Versioning 2): only while maintenance is
+ * allowed and it is not busy; without a window never. Of the agent, which leaves the server running: if it may at all.
+ */
+export function mayRestart(program: Program, { settings }: Wanted, { server }: Actual, wall: number): boolean {
+  const window = settings.maintenanceWindow;
+  const isOpen = window ? isInWindow(window, wall) : undefined;
+  if (program === 'agent') return isOpen ?? settings.isAgentRestartAllowed;
+  if (server.at !== 'running' || server.isRestartAllowed !== true) return false;
+  return isOpen ?? server.hasMaintenance;
+}
+
+function failureOf(error: unknown, before: Failure | undefined, wall: number): Failure {
+  const [code, text, remedy] =
+    error instanceof PlatformError
+      ? [error.code, error.what, error.remedy]
+      : ['', errorText(error), 'Nothing: it is tried again.'];
+  return { code, text, remedy, sinceWall: before?.text === text ? before.sinceWall : wall };
+}
+
+async function untilOther<T>(cell: Cell<T>, isSame: (value: T) => boolean, signal: AbortSignal): Promise<void> {
+  while (isSame(cell.get()) && !signal.aborted) await cell.changed(signal);
+}

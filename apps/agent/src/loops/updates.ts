@@ -1,0 +1,197 @@
+import { Cell, converge, type Clock, type Log } from '@platform/kit';
+import type { Operator } from '../control/operator.ts';
+import type { Device } from '../os/ports.ts';
+import type { Goal } from '../plans/program-version.ts';
+import type { Actual, Wanted } from '../state.ts';
+import { Attempts } from '../update/attempts.ts';
+import { fetchRelease } from '../update/fetch.ts';
+import type { Program } from '../update/layout.ts';
+import { operatorOf } from '../update/operator.ts';
+import { followGoal, noGoal, readPins, setGoal, type Pins } from '../update/pins.ts';
+import type { Fetcher, Patches, Trust } from '../update/ports.ts';
+import { sourcesOn } from '../update/sources.ts';
+import { programStore } from '../update/store.ts';
+import { programVersion, type ProgramVersion } from './program-version.ts';
+import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
+import type { Vitals } from './watchdog.ts';
+
+const hourMs = 3_600_000;
+
+export interface UpdatesParts {
+  device: Device;
+  /** Id of the version that this agent is; null: it was not started from bin/, and never replaces itself. */
+  selfId: string | null;
+  /** When this agent started, ms of the monotonic clock. */
+  startedAt: number;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  /** Counts the restarts of the server that are asked for. */
+  restarts: Cell<number>;
+  vitals: Cell<Vitals>;
+  isReached: Cell<boolean>;
+  /** Undefined: whatever the management server names is used. */
+  trust: Trust | undefined;
+  /** Undefined: files are always fetched whole. */
+  patches: Patches | undefined;
+  /** In place of fetching in this process. */
+  fetcher: Fetcher | undefined;
+  /** Ends this agent so that bin/ is started next; the server goes on meanwhile. */
+  leave: (why: Leave) => void;
+  clock: Clock;
+  log: Log;
+  random: () => number;
+}
+
+export type Leave = 'handover' | 'reverted';
+
+export interface Updates {
+  operator: Operator;
+  /** Counts a start of the server; answers with the version to start. */
+  beginStart(): Promise<string | null>;
+  /** The version of the server that is in use. */
+  linked(): Promise<string | null>;
+  loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
+}
+
+/** Both programs of this machine: fetched, put to use, tried, taken back. */
+export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
+  const { device, selfId, wanted, actual, clock, log, isReached } = parts;
+  const { files, disk, web, host } = device;
+  const pins = new Cell<Pins>(await readPins(disk, log));
+  const urgent = new Cell<Partial<Record<Program, string>>>({});
+  const attempts = await Attempts.open(disk, log);
+  const sources = sourcesOn(disk, web, clock);
+  const reach = { lastAt: -Infinity };
+  const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
+  /** Whoever started this agent starts it again when it ends. */
+  const isRestarted = host.isSupervisedBySystemd;
+
+  const make = (program: Program) => {
+    const programLog = log.child(program === 'server' ? 'version' : 'self');
+    const store = programStore(files, program, { clock, log: programLog });
+    const goal = new Cell<Goal>(noGoal);
+    const fetchParts = { files, web, store, trust: parts.trust, patches: parts.patches, clock, log: programLog };
+    const version = programVersion({
+      program,
+      store,
+      fetcher: parts.fetcher ?? { fetch: (task, tell, signal) => fetchRelease(task, fetchParts, tell, signal) },
+      sources,
+      attempts,
+      platform: host.platform,
+      wanted,
+      actual,
+      goal,
+      running: () => (program === 'server' ? actual.get().server.running : selfId),
+      mayActivate: program === 'server' || selfId !== null,
+      restart: (to) => {
+        if (program === 'server') return parts.restarts.update((n) => n + 1);
+        log.info('this agent ends, the new one takes over', { to });
+        parts.leave('handover');
+      },
+      canRestart: program === 'server' || isRestarted,
+      wasReached,
+      clock,
+      log: programLog,
+      random: parts.random,
+    });
+    setGoal(program, { wanted, pins, urgent, goal });
+    return { program, store, goal, version, log: programLog };
+  };
+  const programs = { agent: make('agent'), server: make('server') };
+  const again = (program: Program): void => {
+    const { version, goal } = programs[program];
+    version.forgetFailures();
+    setGoal(program, { wanted, pins, urgent, goal });
+    goal.set({ ...goal.get() }); // another value: it is looked again
+  };
+  const { agent, server } = programs;
+
+  return {
+    operator: operatorOf({ stores: { agent: agent.store, server: server.store }, disk, pins, urgent, again }),
+
+    async beginStart() {
+      const { id, outcome } = await server.store.beginStart();
+      if (outcome === 'reverted') {
+        server.log.error('the new version did not prove itself: the one before it is back', { id });
+      }
+      if (outcome !== 'normal') await server.version.refresh();
+      return id;
+    },
+    linked: () => server.store.linked(),
+
+    loops(signal) {
+      const followReach = async (): Promise<void> => {
+        while (!signal.aborted) {
+          await isReached.changed(signal);
+          if (!isReached.get()) reach.lastAt = clock.now();
+          else for (const program of ['agent', 'server'] as const) again(program); // what could not be fetched may be now
+        }
+      };
+      /** What the server does decides what may be done with it. */
+      const followServer = async (): Promise<void> => {
+        let last = '';
+        while (!signal.aborted) {
+          const { running, at, isRestartAllowed, hasMaintenance } = actual.get().server;
+          const now = JSON.stringify([running, at === 'running', isRestartAllowed, hasMaintenance]);
+          if (now !== last && last !== '') server.goal.set({ ...server.goal.get() });
+          last = now;
+          await actual.changed(signal);
+        }
+      };
+      const endedOf =
+        (of: { version: ProgramVersion; program: Program }) =>
+        async (how: 'proven' | 'failed'): Promise<void> => {
+          await of.version.refresh();
+          again(of.program);
+          if (of.program === 'agent' && how === 'failed' && isRestarted) parts.leave('reverted');
+        };
+      const common = { actual, clock };
+      const self = () => ({
+        self: selfId,
+        since: parts.startedAt,
+        vitals: parts.vitals.get(),
+        isReached: isReached.get(),
+      });
+      const work = [
+        ...[agent, server].map(({ program, goal, version, log: programLog }) => ({
+          name: `${program} version`,
+          work: Promise.all([
+            followGoal(program, { wanted, pins, urgent, goal }, signal),
+            converge(version, goal, { clock, log: programLog }, signal),
+          ]).then(() => {}),
+        })),
+        {
+          name: 'server trial',
+          work: watchTrial(
+            {
+              ...common,
+              ...server,
+              evidence: () => serverEvidence(actual.get()),
+              limits: () => serverLimits(wanted.get()),
+              watched: [wanted],
+              ended: endedOf(server),
+            },
+            signal,
+          ),
+        },
+        {
+          name: 'agent trial',
+          work: watchTrial(
+            {
+              ...common,
+              ...agent,
+              evidence: () => agentEvidence(self(), actual.get()),
+              limits: agentLimits,
+              watched: [parts.vitals, isReached],
+              ended: endedOf(agent),
+            },
+            signal,
+          ),
+        },
+        { name: 'reach', work: followReach() },
+        { name: 'server state', work: followServer() },
+      ];
+      return work;
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '@platform/kit';
+import type { Web, WebAnswer } from '../ports.ts';
+
+/** What happens to an answer or to a part of one. */
+export type WebFate =
+  | 'ok'
+  /** The connection ends with an error. */
+  | 'error'
+  /** It ends as if that were all. */
+  | 'short'
+  /** Another content than that of the release. */
+  | 'wrong'
+  /** HTTP status. */
+  | number;
+
+/** The world outside of a simulated device: what URLs lead to. */
+export interface SimReleases {
+  files: Map<string, Uint8Array>;
+  /** Answers in place of a file: a status and its headers. */
+  answers: Map<string, { status: number; headers: Record<string, string> }>;
+  /** False: nothing can be reached. */
+  isReachable: boolean;
+  /** A download never goes on after it began. */
+  isStuck: boolean;
+  chunkBytes: number;
+  /** Asked before each answer and before each part of one. */
+  fate: (url: string, what: 'answer' | 'part') => WebFate;
+}
+
+export const simReleases = (): SimReleases => ({
+  files: new Map(),
+  answers: new Map(),
+  isReachable: true,
+  isStuck: false,
+  chunkBytes: 2 ** 20,
+  fate: () => 'ok',
+});
+
+const answerMs = 1_000;
+
+export function simWeb(releases: SimReleases, clock: Clock): Web {
+  return {
+    async ask(method, url, headers, signal): Promise<WebAnswer> {
+      if (method === 'GET') await clock.sleep(answerMs, signal);
+      if (releases.isStuck) await clock.sleep(Infinity, signal);
+      signal.throwIfAborted();
+      const fate = releases.fate(url, 'answer');
+      if (!releases.isReachable || fate === 'error') throw new Error('out of reach');
+      const given = releases.answers.get(url);
+      if (given) return { status: given.status, headers: new Map(Object.entries(given.headers)), body: parts([]) };
+      const bytes = releases.files.get(url);
+      if (typeof fate === 'number' || !bytes) {
+        return { status: typeof fate === 'number' ? fate : 404, headers: new Map(), body: parts([]) };
+      }
+      const etag = `"${createHash('sha256').update(bytes).digest('hex')}"`;
+      const from = Number(/^bytes=(\d+)-$/.exec(headers['range'] ?? '')?.[1] ?? 0);
+      const isPart = from > 0 && headers['if-range'] === etag;
+      if (isPart && from >= bytes.length) return { status: 416, headers: new Map(), body: parts([]) };
+      const rest = bytes.subarray(isPart ? from : 0);
+      const chunks: Uint8Array[] = [];
+      for (let at = 0; at < rest.length; at += releases.chunkBytes) {
+        chunks.push(rest.slice(at, at + releases.chunkBytes));
+      }
+      return {
+        status: isPart ? 206 : 200,
+        headers: new Map([
+          ['etag', etag],
+          ['content-length', String(rest.length)],
+        ]),
+        body: method === 'HEAD' ? parts([]) : parts(chunks, () => releases.fate(url, 'part')),
+      };
+    },
+  };
+}
+
+async function* parts(chunks: readonly Uint8Array[], fate: () => WebFate = () => 'ok'): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) {
+    const what = fate();
+    if (what === 'error' || typeof what === 'number') throw new Error('the connection was lost');
+    if (what === 'short') return;
+    yield what === 'wrong' ? chunk.map((byte) => byte ^ 1) : chunk;
+  }
+}

@@ -1,0 +1,92 @@
+import { idOf, type Release } from '../state.ts';
+import { isQuarantined, type Bad, type Trial } from '../update/trial-file.ts';
+
+/** What is wanted of one program. Replaced whole. */
+export interface Goal {
+  want:
+    | { is: 'release'; release: Release }
+    /** An operator at the machine chose a version that is here. */
+    | { is: 'installed'; id: string }
+    | undefined;
+  /** What an operator pinned on the machine; empty: the management server decides. */
+  pin: string;
+  /** An operator waits for it: nothing else is waited for. */
+  isUrgent: boolean;
+  clearance: number;
+  /** The management server was heard in this run. */
+  isFresh: boolean;
+}
+
+export interface Have {
+  /** Complete versions, oldest first. */
+  versions: readonly { id: string; sizeBytes: number }[];
+  linked: string | null;
+  /** Null: none, or one that is none of ours. */
+  running: string | null;
+  previous: string | null;
+  trial: Trial | undefined;
+  quarantined: readonly Bad[];
+  /** For a release without hash: the version that its URL led to, while its source is unchanged. */
+  known: string | null;
+  /** A download failed a short while ago. */
+  isHeldBack: boolean;
+  /** What starts this program starts the version that is linked. */
+  mayActivate: boolean;
+  /** A restart may be made for the sake of a new version. */
+  mayRestart: boolean;
+}
+
+export type Step =
+  | { do: 'download'; version: string; url: string; sha256: string }
+  | { do: 'activate'; id: string }
+  | { do: 'restart'; from: string; to: string }
+  | { do: 'remove'; id: string };
+
+const keptVersions = 3;
+const keptBytes = 500 * 2 ** 20;
+
+/** Id of the wanted version; null: nothing is wanted, or its content is not known yet. */
+export function wantedId({ want }: Goal, known: string | null): string | null {
+  if (!want) return null;
+  if (want.is === 'installed') return want.id;
+  return want.release.sha256 === '' ? known : idOf(want.release.version, want.release.sha256);
+}
+
+/** Spec, Versioning: a new version is downloaded at once and used at the next restart. */
+export function plan(goal: Goal, have: Have): readonly Step[] {
+  const { want, clearance } = goal;
+  const { linked, running, quarantined } = have;
+  const ids = new Set(have.versions.map(({ id }) => id));
+  const id = wantedId(goal, have.known);
+  /** What failed must not go on running, whoever is busy with it. */
+  const away: Step[] =
+    running !== null && linked !== null && running !== linked && isQuarantined(quarantined, running, clearance)
+      ? [{ do: 'restart', from: running, to: linked }]
+      : [];
+  if (!want) return away;
+  const mustFetch = want.is === 'release' && (id === null || !ids.has(id));
+  const isBad = id !== null && isQuarantined(quarantined, id, clearance) !== undefined;
+  if (mustFetch && !isBad) {
+    const { version, url, sha256 } = want.release;
+    return have.isHeldBack ? away : [...away, { do: 'download', version, url, sha256 }];
+  }
+  if (id === null || isBad || !ids.has(id)) return away;
+  if (linked !== id) return have.mayActivate ? [{ do: 'activate', id }] : [];
+  if (running !== null && running !== id && have.mayRestart) return [{ do: 'restart', from: running, to: id }];
+  return spare(have, id);
+}
+
+/** Old versions, oldest first, of which nothing is needed any more. */
+function spare({ versions, linked, running, previous, trial }: Have, id: string): Step[] {
+  const used = new Set([id, linked, running, previous, trial?.from, trial?.to]);
+  let [count, bytes] = [versions.length, versions.reduce((sum, v) => sum + v.sizeBytes, 0)];
+  const steps: Step[] = [];
+  for (const version of versions) {
+    if (count <= keptVersions && bytes <= keptBytes) break;
+    if (used.has(version.id)) continue;
+    count--;
+    bytes -= version.sizeBytes;
+    steps.push({ do: 'remove', id: version.id });
+  }
+  return steps;
+}

@@ -1,0 +1,265 @@
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, TimeoutError, within, type Clock, type Log } from '@platform/kit';
+import { chunksOf, fullDisk, replaceFile } from '../os/file-disk.ts';
+import type { FileSystem, Web, WebAnswer } from '../os/ports.ts';
+import { Inspector, type Inspected } from './inspect.ts';
+import { partFolder } from './layout.ts';
+import type { Progress } from './ports.ts';
+import { textOf } from './switch.ts';
+
+const silenceMs = 60_000;
+const slowBytes = 60 * 1024; // in one silence: 1 KiB a second
+const progressMs = 1_000;
+const loggedMs = 10_000;
+const syncBytes = 16 * 2 ** 20;
+const spareBytes = 50 * 2 ** 20;
+export const largestBytes = 2 ** 30;
+const mostRedirects = 5;
+
+export interface Wanting {
+  url: string;
+  /** Empty: unknown. */
+  sha256: string;
+  /** 0: unknown. */
+  sizeBytes: number;
+  /** Name of the unfinished file. */
+  part: string;
+}
+
+export interface Received {
+  /** Path of the whole file; the caller moves it away. */
+  path: string;
+  found: Inspected;
+  stamp: string;
+}
+
+export interface ReceiveParts {
+  files: FileSystem;
+  web: Web;
+  clock: Clock;
+  log: Log;
+}
+
+const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+
+/** Why nothing may be fetched from there; undefined: it may. Without encryption only what a hash proves. */
+export function problemOfUrl(text: string, hasHash: boolean): string | undefined {
+  if (!URL.canParse(text)) return 'it is no address';
+  const url = new URL(text);
+  if (url.protocol === 'https:' || url.protocol === 'file:') return undefined;
+  if (url.protocol !== 'http:') return `${url.protocol} is not supported: use https, http or file`;
+  if (hasHash || isLoopback(url)) return undefined;
+  return 'plain http could be changed on its way: use https, or name the sha256 of the file';
+}
+
+/** Where a redirect leads. @throws PlatformError when it must not be followed */
+function redirected(from: string, location: string | undefined, hasHash: boolean): string {
+  const problem = (text: string) => new PlatformError('DOWNLOAD_FAILED', { url: from, problem: text });
+  if (location === undefined || !URL.canParse(location, from)) throw problem('a redirect that leads nowhere');
+  const [was, to] = [new URL(from), new URL(location, from)];
+  if (to.protocol === 'file:') throw problem('a redirect to a file of this machine is not followed');
+  if (was.protocol === 'https:' && to.protocol !== 'https:') throw problem('a redirect to plain http is not followed');
+  const why = problemOfUrl(to.href, hasHash);
+  if (why !== undefined) throw problem(`a redirect is not followed: ${why}`);
+  return to.href;
+}
+
+async function ask(
+  method: 'GET' | 'HEAD',
+  { url, sha256 }: Pick<Wanting, 'url' | 'sha256'>,
+  headers: Record<string, string>,
+  { web, clock }: Pick<ReceiveParts, 'web' | 'clock'>,
+  signal: AbortSignal,
+): Promise<WebAnswer> {
+  const wrong = problemOfUrl(url, sha256 !== '');
+  if (wrong !== undefined) throw new PlatformError('DOWNLOAD_FAILED', { url, problem: wrong });
+  let at = url;
+  for (let hop = 0; hop <= mostRedirects; hop++) {
+    const answer = await within(silenceMs, { what: 'the answer', clock, signal }, () =>
+      web.ask(method, at, headers, signal),
+    );
+    if (![301, 302, 303, 307, 308].includes(answer.status)) return answer;
+    at = redirected(at, answer.headers.get('location'), sha256 !== '');
+  }
+  throw new PlatformError('DOWNLOAD_FAILED', { url, problem: `more than ${mostRedirects} redirects` });
+}
+
+const stampFrom = ({ headers }: WebAnswer): string => headers.get('etag') ?? headers.get('last-modified') ?? '';
+
+/** The stamp of what a URL leads to now. @throws when it cannot be reached. */
+export async function stampOf(
+  url: string,
+  parts: Pick<ReceiveParts, 'web' | 'clock'>,
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await ask('HEAD', { url, sha256: '' }, {}, parts, signal);
+  if (answer.status !== 200) throw new Error(`HTTP ${answer.status}`);
+  return stampFrom(answer);
+}
+
+/** Seconds to wait that a server asked for; at most a day. */
+function retryAfter(headers: ReadonlyMap<string, string>, wall: number): number | undefined {
+  const text = headers.get('retry-after');
+  if (text === undefined) return undefined;
+  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - wall) / 1000);
+  return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : undefined;
+}
+
+export async function checkSpace(files: FileSystem, sizeBytes: number): Promise<void> {
+  const neededBytes = 2 * sizeBytes + spareBytes;
+  const freeBytes = await files.freeBytes();
+  if (freeBytes < neededBytes) throw new PlatformError('DISK_FULL', { path: partFolder, neededBytes, freeBytes });
+}
+
+/**
+ * Fetches into the folder of parts, hashing while it writes. What an interrupted call left is continued if the source
+ * still is the same (If-Range).
+ *
+ * @throws PlatformError DOWNLOAD_FAILED, DOWNLOAD_CORRUPT, DISK_FULL
+ */
+export async function receive(
+  want: Wanting,
+  parts: ReceiveParts,
+  tell: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<Received> {
+  const { url } = want;
+  try {
+    const first = await receiveOnce(want, true, parts, tell, signal);
+    if (want.sha256 === '' || first.found.sha256 === want.sha256) return first;
+    // A part from before a power cut may be damaged: once more, all of it.
+    const got = first.isContinued ? await receiveOnce(want, false, parts, tell, signal) : first;
+    if (got.found.sha256 === want.sha256) return got;
+    await parts.files.unlink(got.path);
+    throw new PlatformError('DOWNLOAD_CORRUPT', { url, wantSha256: want.sha256, gotSha256: got.found.sha256 });
+  } catch (error) {
+    if (signal.aborted || error instanceof PlatformError) throw error;
+    const known = fullDisk(error, partFolder);
+    if (known !== error) throw known;
+    const problem = error instanceof TimeoutError ? `silent for ${silenceMs / 1000} s` : errorText(error);
+    throw new PlatformError('DOWNLOAD_FAILED', { url, problem }, error);
+  }
+}
+
+async function receiveOnce(
+  want: Wanting,
+  mayContinue: boolean,
+  parts: ReceiveParts,
+  tell: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<Received & { isContinued: boolean }> {
+  const { files, clock, log } = parts;
+  const { url } = want;
+  const path = `${partFolder}/${want.part}`;
+  const stampFile = `${path}.stamp`;
+  await checkSpace(files, want.sizeBytes);
+  const stop = new AbortController();
+  const both = AbortSignal.any([signal, stop.signal]);
+  try {
+    const before = mayContinue ? await left(path, await textOf(files, stampFile), url, files) : undefined;
+    const answer = await ask(
+      'GET',
+      want,
+      {
+        'accept-encoding': 'identity',
+        ...(before && { range: `bytes=${before.bytes}-`, 'if-range': before.stamp }),
+      },
+      parts,
+      both,
+    );
+    if (answer.status === 416 && before) {
+      stop.abort();
+      return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk
+    }
+    if (answer.status !== 200 && answer.status !== 206) {
+      const wait = retryAfter(answer.headers, clock.wall());
+      throw new PlatformError('DOWNLOAD_FAILED', {
+        url,
+        problem: `HTTP ${answer.status}`,
+        ...(wait !== undefined && { retryAfterSeconds: wait }),
+      });
+    }
+    const goesOn = before !== undefined && answer.status === 206;
+    const had = goesOn ? before.bytes : 0;
+    const length = Number(answer.headers.get('content-length') ?? 0);
+    const ofBytes = want.sizeBytes || (length > 0 ? had + length : 0);
+    const limit = want.sizeBytes || largestBytes;
+    const tooLarge = () =>
+      new PlatformError('DOWNLOAD_FAILED', { url, problem: `it is larger than ${limit} bytes, its limit` });
+    if (had + length > limit) throw tooLarge();
+    await checkSpace(files, length);
+    const stamp = stampFrom(answer);
+    if (goesOn) log.info('continuing an interrupted download', { url, fromBytes: had });
+    else await files.unlink(stampFile);
+    const inspector = goesOn ? before.inspector : new Inspector();
+    const file = await files.openWrite(path, { mode: 0o755, append: goesOn });
+    try {
+      if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp })));
+      let bytes = had;
+      let synced = had;
+      let told = -Infinity;
+      let logged = clock.now();
+      let pace = { at: clock.now(), bytes };
+      const body = answer.body[Symbol.asyncIterator]();
+      for (;;) {
+        const { done, value } = await within(silenceMs, { what: 'the next part', clock, signal: both }, () =>
+          body.next(),
+        );
+        if (done === true) break;
+        signal.throwIfAborted();
+        bytes += value.length;
+        if (bytes > limit) throw tooLarge();
+        inspector.update(value);
+        await file.write(value);
+        if (bytes - synced >= syncBytes) {
+          await file.sync();
+          synced = bytes;
+        }
+        const now = clock.now();
+        if (now - told >= progressMs) tell({ bytes, ofBytes });
+        if (now - told >= progressMs) told = now;
+        if (now - logged >= loggedMs) {
+          logged = now;
+          log.info('downloading', { url, bytes, ofBytes });
+        }
+        if (now - pace.at >= silenceMs) {
+          if (bytes - pace.bytes < slowBytes) throw new Error('slower than 1 KiB a second');
+          pace = { at: now, bytes };
+        }
+      }
+      const end = want.sizeBytes || (length > 0 ? had + length : bytes);
+      if (bytes < end) throw new Error(`it ended after ${bytes} of ${end} bytes`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await files.unlink(stampFile);
+    return { path, found: inspector.finish(), stamp, isContinued: goesOn };
+  } finally {
+    stop.abort();
+  }
+}
+
+/** What an interrupted download left; undefined when there is nothing that can be continued. */
+async function left(
+  path: string,
+  stampText: string,
+  url: string,
+  files: FileSystem,
+): Promise<{ bytes: number; stamp: string; inspector: Inspector } | undefined> {
+  try {
+    const kept = JSON.parse(stampText) as { url?: unknown; stamp?: unknown };
+    const { stamp } = kept;
+    if (kept.url !== url || typeof stamp !== 'string' || stamp === '' || stamp.startsWith('W/')) return undefined;
+    const inspector = new Inspector();
+    let bytes = 0;
+    for await (const chunk of chunksOf(files, path)) {
+      inspector.update(chunk);
+      bytes += chunk.length;
+    }
+    return bytes > 0 ? { bytes, stamp, inspector } : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+/** What is seen of a version on trial. Times in ms of the monotonic clock. */
+export interface Evidence {
+  now: number;
+  /** Its present start. */
+  since: number;
+  /** What it has to do, in words, and whether it did. */
+  duties: readonly { what: string; isDone: boolean }[];
+  /** When the last duty was seen done; null: not yet. */
+  doneSince: number | null;
+}
+
+export interface TrialLimits {
+  /** In which all duties have to be done. */
+  withinMs: number;
+  /** How long it then has to stay up. */
+  steadyMs: number;
+}
+
+export type Verdict = { at: 'waiting'; until: number } | { at: 'proven' } | { at: 'failed'; reason: string };
+
+const minutes = (ms: number): string => {
+  const count = Math.round(ms / 60_000);
+  return `${count} minute${count === 1 ? '' : 's'}`;
+};
+
+/** Whether a version has proved itself. */
+export function judge({ now, since, duties, doneSince }: Evidence, { withinMs, steadyMs }: TrialLimits): Verdict {
+  const open = duties.filter(({ isDone }) => !isDone).map(({ what }) => what);
+  if (doneSince !== null && open.length === 0) {
+    return now - doneSince >= steadyMs ? { at: 'proven' } : { at: 'waiting', until: doneSince + steadyMs };
+  }
+  if (open.length === 0) return { at: 'waiting', until: now };
+  if (now - since < withinMs) return { at: 'waiting', until: since + withinMs };
+  return { at: 'failed', reason: `after ${minutes(withinMs)}: ${open.join('; ')}` };
+}
+
+export const agentTrialMs = 10 * 60_000;
+/** How long a ready server has to stay up. */
+export const serverSteadyMs = 5 * 60_000;
