@@ -98,7 +98,7 @@ test('the same sources give the same bytes in another folder', () => {
 
 test('what cannot be built is refused with what could be', () => {
   const cases: readonly [string[], RegExp][] = [
-    [[], /is no kind of build. Known: platform-agent, platform-server, agent-bundle/],
+    [[], /is no kind of build. Known: platform-agent, platform-server, agent-bundle, agent-on-node/],
     [['platform-agent', '--platform', 'linux/riscv'], /"linux\/riscv" is no platform. Known: linux\/amd64, /],
     [['platform-agent', '--release-version', 'newest'], /"newest" is no semantic version/],
     [['platform-agent', '--test-fault', 'smoke'], /"smoke" is no fault. Known: crash, hang, mute/],

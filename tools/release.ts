@@ -1,7 +1,8 @@
 // Builds what machines download:
 //   node tools/release.ts platform-agent|platform-server [--release-version V] [--platform P|all] [--out FOLDER]
 //     <out>/<program>-<version>-<platform>, one executable file, with .sha256 and .json (name, version, platform, sha256, size)
-//   node tools/release.ts agent-bundle [--release-version V]      dist/platform-agent.mjs, the agent for a Node
+//   node tools/release.ts agent-bundle                            <out>/platform-agent.mjs, the agent for a Node
+//   node tools/release.ts agent-on-node                           the same with the Node in it, one file; never shipped
 // --platform: linux/amd64, linux/arm64, windows/amd64 or all; left out: this machine's own.
 // --test-fault crash|hang|mute makes a program for tests that fails so when it is run.
 // Skipped while nothing it is made of has changed. Prints one JSON line for each file on stdout; everything for people goes
@@ -11,6 +12,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundleForNode, compile, type Build } from './release/compile.ts';
+import { compileOnNode } from './release/on-node.ts';
 import { hostPlatform, platforms, type Platform } from './release/platforms.ts';
 import { faults, programs, type Fault, type Program } from './release/programs.ts';
 import { runtimeFor } from './release/runtimes.ts';
@@ -75,11 +77,15 @@ function releaseOne(of: Build, out: string): object {
   return { ...(JSON.parse(readFileSync(`${file}.json`, 'utf8')) as object), file };
 }
 
-function bundleAgent(version: string, out: string): object {
-  const file = path.join(out, 'platform-agent.mjs');
-  const program: Program = { ...programs['platform-agent'], entry: 'src/main.ts' };
-  unlessFresh(fingerprint(program.app, program, version), file, () =>
-    bundleForNode({ version }, program, { sources: root, bun: runtimeFor(ownPlatform()) }, file),
+/** The agent without the compiled program's beginnings, which are Bun's business. */
+const agentOfNode: Program = { ...programs['platform-agent'], entry: 'src/main.ts' };
+
+function agentOnNode(what: 'agent-bundle' | 'agent-on-node', version: string, out: string): object {
+  const file = path.join(out, what === 'agent-bundle' ? 'platform-agent.mjs' : `platform-agent-${version}-on-node`);
+  const of = { program: agentOfNode, version, fault: undefined };
+  const place = { sources: root, bun: runtimeFor(ownPlatform()) };
+  unlessFresh(fingerprint(agentOfNode.app, of, what, process.version), file, () =>
+    what === 'agent-bundle' ? bundleForNode(of, place, file) : compileOnNode(of, place, file),
   );
   return { name: 'platform-agent', version, file };
 }
@@ -100,9 +106,9 @@ function main(): object[] {
       'test-fault': { type: 'string' },
     },
   });
-  const kinds = ['platform-agent', 'platform-server', 'agent-bundle'] as const;
+  const kinds = ['platform-agent', 'platform-server', 'agent-bundle', 'agent-on-node'] as const;
   const what = oneOf('kind of build', positionals[0] ?? '', kinds);
-  const program: Program = programs[what === 'agent-bundle' ? 'platform-agent' : what];
+  const program: Program = programs[what === 'platform-server' ? what : 'platform-agent'];
   const workspace = JSON.parse(readFileSync(path.join(root, 'apps', program.app, 'package.json'), 'utf8')) as {
     version: string;
   };
@@ -110,7 +116,7 @@ function main(): object[] {
   if (!/^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/.test(version)) throw new Refusal(`"${version}" is no semantic version.`);
   const out = path.resolve(values.out);
   mkdirSync(out, { recursive: true });
-  if (what === 'agent-bundle') return [bundleAgent(version, out)];
+  if (what === 'agent-bundle' || what === 'agent-on-node') return [agentOnNode(what, version, out)];
   const names = platforms.map((p) => p.name);
   const wanted = values.platform ?? ownPlatform().name;
   const chosen = wanted === 'all' ? names : [oneOf('platform', wanted, names)];

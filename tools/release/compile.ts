@@ -1,15 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import {
-  appendFileSync,
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, chmodSync, copyFileSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import type { Platform } from './platforms.ts';
 import type { Fault, Program } from './programs.ts';
@@ -51,11 +41,12 @@ export function bundle(
   { program, version, fault }: Pick<Build, 'program' | 'version' | 'fault'>,
   { sources, bun }: Place,
   out: string,
-  runtime: 'bun' | 'node',
+  { runtime, format }: { runtime: 'bun' | 'node'; format: 'esm' | 'cjs' },
 ): void {
   const folder = path.dirname(out);
-  const args = ['build', `--target=${runtime}`, '--minify', runtime === 'node' ? '--format=cjs' : '--format=esm'];
+  const args = ['build', `--target=${runtime}`, '--minify', `--format=${format}`];
   for (const file of Object.keys(program.files)) args.push('--external', file);
+  if (runtime === 'node') args.push('--external', 'bun:ffi');
   const constants = { PLATFORM_RELEASE_VERSION: version, ...(fault !== undefined && { PLATFORM_TEST_FAULT: fault }) };
   for (const [name, value] of Object.entries(constants)) args.push('--define', `${name}=${JSON.stringify(value)}`);
   args.push(path.join('apps', program.app, program.entry), '--outdir', folder, '--entry-naming', path.basename(out));
@@ -71,7 +62,7 @@ export function compile(of: Build, place: Place, target: string): void {
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(path.join(parent, '.build-'));
   try {
-    bundle(of, place, path.join(folder, 'program.js'), 'bun');
+    bundle(of, place, path.join(folder, 'program.js'), { runtime: 'bun', format: 'esm' });
     for (const [name, file] of Object.entries(of.program.files)) {
       const copy = path.join(folder, 'node_modules', name);
       mkdirSync(path.dirname(copy), { recursive: true });
@@ -91,16 +82,14 @@ export function compile(of: Build, place: Place, target: string): void {
   }
 }
 
-/** The agent for a Node, one module. */
-export function bundleForNode(of: { version: string }, program: Program, place: Place, target: string): void {
+/** The program for a Node, one module. */
+export function bundleForNode(of: Pick<Build, 'program' | 'version' | 'fault'>, place: Place, target: string): void {
   const folder = mkdtempSync(path.join(path.dirname(target), '.build-'));
   try {
     const out = path.join(folder, 'program.mjs');
-    const define = `PLATFORM_RELEASE_VERSION=${JSON.stringify(of.version)}`;
-    const entry = path.join('apps', program.app, program.entry);
-    const args = ['build', '--target=node', '--format=esm', '--define', define, entry];
-    runBun(place.bun, [...args, '--outfile', out], place.sources, folder);
-    writeFileSync(target, readFileSync(out), { mode: 0o755 });
+    bundle(of, place, out, { runtime: 'node', format: 'esm' });
+    chmodSync(out, 0o755);
+    renameSync(out, target);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
