@@ -66,6 +66,8 @@ export interface ProgramReport {
   wanted: string;
   /** What the configuration says: `stable`, a version, an address; empty: nothing yet. */
   wish: string;
+  /** What an operator pinned on the machine itself; it counts before the wish. Empty: nothing. */
+  pin: string;
   /** What an operator would go back to without a download. */
   previous: string;
   trial: { version: string; previous: string; starts: number; since: string | null } | null;
@@ -81,6 +83,8 @@ export interface ProgramReport {
     downloaded_bytes: number;
     /** 0: not known. */
     size_bytes: number;
+    /** A patch was enough. */
+    by_delta: boolean;
   } | null;
   /** Why this version runs and no other, for people. */
   why: string;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
@@ -9,6 +9,7 @@ import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { thisMachine } from '../os/this-machine.ts';
 import { runAgent } from '../run-agent.ts';
 import { connectTransport } from '../sync/http.ts';
+import { selfIdOf } from '../update/self.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -46,6 +47,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       root,
       layers,
       version,
+      selfId: selfIdOf(await realpath(root), await realpath(process.execPath)),
       clock,
       sink,
       random: Math.random,

@@ -5,9 +5,11 @@ import { parseCredentials } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from '../control/serve.ts';
-import { timeText } from '../control/status.ts';
+import { badReport, timeText, trialReport } from '../control/status.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import { versionOf } from '../state.ts';
+import { idOfTarget, linkPath, statePath, type Program } from '../update/layout.ts';
+import { readBadLines, readTrialLine } from '../update/trial-file.ts';
 
 /** What can be known of a machine without its agent: the links, the notes of trials and quarantine, its last status. */
 export async function statusOnDisk(
@@ -53,8 +55,8 @@ export async function statusOnDisk(
   };
   const known = { ...empty, ...last };
   const programs = {
-    agent: await programOnDisk(root, 'platform-agent', known.programs.agent),
-    server: await programOnDisk(root, 'platform-server', known.programs.server),
+    agent: await programOnDisk(root, 'agent', known.programs.agent),
+    server: await programOnDisk(root, 'server', known.programs.server),
   };
   return {
     ...known,
@@ -72,6 +74,7 @@ const nothingKnown: ProgramReport = {
   installed: '',
   wanted: '',
   wish: '',
+  pin: '',
   previous: '',
   trial: null,
   quarantined: [],
@@ -92,25 +95,18 @@ async function serverOf(
   return { at: url === '' ? 'starting' : 'running', pid: record.pid, version: versionOf(record.id), url, since: null };
 }
 
-async function programOnDisk(root: string, program: string, last: ProgramReport): Promise<ProgramReport> {
-  const text = async (name: string): Promise<string> =>
-    (await readFile(path.join(root, 'state', `${program}.${name}`), 'utf8').catch(() => '')).trim();
-  const link = await readlink(path.join(root, 'bin', program)).catch(() => '');
-  const [from, to, starts] = (await text('trial')).split(' ');
-  const bad = (await text('bad')).split('\n').filter(Boolean);
+async function programOnDisk(root: string, program: Program, last: ProgramReport): Promise<ProgramReport> {
+  const text = async (what: 'previous' | 'trial' | 'bad'): Promise<string> =>
+    (await readFile(path.join(root, statePath(program, what)), 'utf8').catch(() => '')).trim();
+  const installed = idOfTarget(program, await readlink(path.join(root, linkPath(program))).catch(() => undefined));
+  const trial = readTrialLine(await text('trial'));
+  const quarantined = readBadLines(await text('bad')).toReversed();
   return {
     ...last,
     running: '',
-    installed: versionOf(path.basename(path.dirname(link))).replace(/^\.$/, ''),
+    installed: installed === undefined ? '' : versionOf(installed),
     previous: versionOf(await text('previous')),
-    trial:
-      from !== undefined && to !== undefined && starts !== undefined
-        ? { version: versionOf(to), previous: versionOf(from), starts: Number(starts), since: null }
-        : null,
-    quarantined: bad.map((line) => {
-      const [id = '', , seconds = '', ...reason] = line.split(' ');
-      const at = Number(seconds);
-      return { version: versionOf(id), reason: reason.join(' '), since: at > 0 ? timeText(at * 1000) : null };
-    }),
+    trial: trial ? trialReport(trial) : null,
+    quarantined: quarantined.map(badReport),
   };
 }

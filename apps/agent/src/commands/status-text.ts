@@ -76,11 +76,12 @@ export function statusText(status: AgentStatus, width = standardWidth): string {
 
   function programWords(
     name: string,
-    { why, trial, quarantined, last_update: last, is_unsigned }: ProgramReport,
+    { why, pin, trial, quarantined, last_update: last, is_unsigned }: ProgramReport,
   ): string[] {
     const lines = listed(
       [
         ['why', why],
+        ['pinned', pin === '' ? '' : `to ${pin}, on this machine`],
         ['signed', is_unsigned ? 'no: no release key signed the running file' : ''],
         [
           'trial',

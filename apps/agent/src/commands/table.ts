@@ -52,6 +52,64 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./doctor.ts')).doctor,
   }),
   command({
+    name: 'logs',
+    summary: 'The last lines of the agent, or with --server of the machine server',
+    about:
+      "The agent's lines are in the journal of systemd. Of the machine server its warnings and errors (stderr) are shown, with --stdout what it prints for itself.",
+    table: {
+      root: placeOptions.root,
+      follow: { type: 'boolean', short: 'f', env: '', description: 'Go on with new lines until Ctrl-C.' },
+      lines: {
+        type: 'number',
+        short: 'n',
+        env: '',
+        min: 0,
+        max: 10_000,
+        default: 100,
+        description: 'How many of the last lines.',
+      },
+      server: { type: 'boolean', env: '', description: 'Those of the machine server.' },
+      stdout: { type: 'boolean', env: '', description: 'With --server: what it prints on stdout.' },
+      json: { type: 'boolean', env: '', description: 'One JSON object a line.' },
+    },
+    load: async () => (await import('./logs.ts')).logs,
+  }),
+  command({
+    name: 'diagnostics',
+    summary: 'Write a zip file with what someone who helps from afar wants to see',
+    about:
+      'Status, findings of the doctor, configuration, versions, unit, last lines and the state of disks, time and network. Secrets of credentials, configuration, defaults and proxies are taken out of every file.',
+    table: {
+      ...placeOptions,
+      defaults: runOptions.defaults,
+      output: {
+        type: 'string',
+        short: 'o',
+        env: '',
+        description: 'File to write; left out: one in this folder, named by machine and time.',
+      },
+      ...jsonOption,
+    },
+    load: async () => (await import('./diagnostics.ts')).diagnostics,
+  }),
+  command({
+    name: 'provision',
+    summary: 'Show or set the credentials of this machine',
+    about:
+      'Without --credentials: says which part this machine is, or how it gets its credentials (exit code 5 while it has none). With it: checks them and puts them in place, readable by root alone.',
+    table: {
+      config: placeOptions.config,
+      credentials: {
+        type: 'string',
+        env: '',
+        description: 'File with the credentials as the management app shows them; - for stdin.',
+      },
+      force: { type: 'boolean', env: '', description: 'Replace the credentials of another machine.' },
+      ...jsonOption,
+    },
+    load: async () => (await import('./provision.ts')).provision,
+  }),
+  command({
     name: 'update',
     summary: 'Look for updates now',
     about:

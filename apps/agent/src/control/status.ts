@@ -1,7 +1,8 @@
 import type { AgentStatus, ProgramReport, StatusCondition } from '@platform/contract/agent-status';
-import { versionOf, type Actual, type Wanted } from '../state.ts';
+import { versionOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
 import { conditions, isRestartNeeded } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
+import type { Bad, Trial } from '../update/trial-file.ts';
 
 /** Since when the cloud answers, or does not. Both clocks in ms. */
 export interface Reach {
@@ -89,29 +90,54 @@ export function statusOf(parts: StatusParts): AgentStatus {
   };
 }
 
-const nothingKnown: ProgramReport = {
-  running: '',
-  installed: '',
-  wanted: '',
-  wish: '',
-  previous: '',
-  trial: null,
-  quarantined: [],
-  last_update: null,
-  why: '',
-  is_unsigned: false,
-};
-
-function agentProgram({ self, wanted }: StatusParts): ProgramReport {
-  const { agentVersion } = self;
-  return { ...nothingKnown, running: agentVersion, installed: agentVersion, wanted: wanted.agent?.version ?? '' };
+function agentProgram({ self, wanted, actual }: StatusParts): ProgramReport {
+  return programReport(self.agentVersion, actual.agentInstall, wanted.agent);
 }
 
 function serverProgram({ wanted, actual }: StatusParts): ProgramReport {
+  return programReport(shown(actual.server.running), actual.install, wanted.server);
+}
+
+function programReport(running: string, install: InstallStatus, wanted: Release | undefined): ProgramReport {
+  const { trial, lastUpdate: last } = install;
   return {
-    ...nothingKnown,
-    running: shown(actual.server.running),
-    installed: shown(actual.install.installed),
-    wanted: wanted.server?.version ?? '',
+    running,
+    installed: shown(install.installed),
+    wanted: wanted?.version ?? '',
+    wish: wanted?.wish ?? '',
+    pin: install.pin,
+    previous: shown(install.previous),
+    trial: trial ? trialReport(trial) : null,
+    quarantined: install.quarantined.map(badReport),
+    last_update: last
+      ? {
+          version: last.version,
+          from: last.from,
+          state: last.at,
+          code: last.code,
+          reason: last.reason,
+          since: timeText(last.sinceWall),
+          downloaded_bytes: last.downloadedBytes,
+          size_bytes: last.sizeBytes,
+          by_delta: last.isByDelta,
+        }
+      : null,
+    why: install.why,
+    is_unsigned: install.isUnsigned,
   };
 }
+
+const secondsText = (seconds: number): string | null => (seconds > 0 ? timeText(seconds * 1000) : null);
+
+export const trialReport = ({ from, to, starts, since }: Trial): NonNullable<ProgramReport['trial']> => ({
+  version: versionOf(to),
+  previous: versionOf(from),
+  starts,
+  since: secondsText(since),
+});
+
+export const badReport = ({ id, reason, since }: Bad): ProgramReport['quarantined'][number] => ({
+  version: versionOf(id),
+  reason,
+  since: secondsText(since),
+});

@@ -17,7 +17,7 @@ import { linkProblemIn } from '../sync/link.ts';
 import { agentUnit } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
 import { Inspector } from '../update/inspect.ts';
-import { fileNameOf, gatePath, programPath, type Program } from '../update/layout.ts';
+import { nameOf, gatePath, programPath, type Program } from '../update/layout.ts';
 import { linkedId, textOf } from '../update/switch.ts';
 import type { CloudFindings, Findings, SystemdFindings } from './findings.ts';
 
@@ -78,7 +78,7 @@ async function gateFindings(file: string, system: System): Promise<Findings['gat
 /** Reads the whole program in use: a disk that goes bad is found only so. */
 async function programFindings(root: string, program: Program): Promise<Findings['programs'][number]> {
   const files = linuxFileSystem(root);
-  const name = fileNameOf(program);
+  const name = nameOf(program);
   const id = (await linkedId(files, program).catch(() => undefined)) ?? null;
   if (id === null) return { name, id, problem: '' };
   try {

@@ -32,6 +32,7 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
     await atomicWrite(credentialsFile, credentials, { mode: 0o600 });
     said(`wrote ${credentialsFile}`);
   }
+  await mkdir(root, { recursive: true });
   const id = await placeSelf(candidate, { files: windowsFileSystem(root), clock, log });
   said(`stored and chose version ${id}`);
   const service = await windowsService(serviceName);

@@ -1,0 +1,41 @@
+import path from 'node:path';
+import { createLog } from '@platform/kit';
+import { atomicWrite, stderrSink } from '@platform/kit/node';
+import { strToU8, zipSync } from 'fflate';
+import { collect } from '../diagnostics/collect.ts';
+import { linuxSystem } from '../install/system.ts';
+import { linuxHost } from '../os/linux/host.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { sizeText } from './words.ts';
+
+interface Given {
+  config: string;
+  root: string;
+  defaults: string;
+  output: string | undefined;
+  json: boolean;
+}
+
+export async function diagnostics(given: Given, io: Io): Promise<number> {
+  const { clock, env } = io;
+  const log = createLog({ name: 'diagnostics', clock, level: 'error', sink: stderrSink('text') });
+  const time = new Date(clock.wall()).toISOString().replace(/[-:]/g, '').slice(0, 15);
+  const name = `platform-agent-${linuxHost().hostname.replace(/[^A-Za-z0-9-]/g, '-')}-${time}`;
+  const file = path.resolve(given.output ?? `${name}.zip`);
+  const texts = await collect({
+    root: path.resolve(given.root),
+    credentialsFile: path.resolve(given.config),
+    defaultsFile: path.resolve(given.defaults),
+    env,
+    system: linuxSystem,
+    clock,
+    log,
+  });
+  const entries = [...texts].map(([entry, text]) => [`${name}/${entry}`, strToU8(text)] as const);
+  const zip = zipSync(Object.fromEntries(entries), { level: 6, mtime: clock.wall() });
+  await atomicWrite(file, zip, { mode: 0o600 });
+  const said = `Wrote ${file} (${sizeText(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
+  io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : said);
+  return exitCodes.done;
+}

@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+import { onSignals, Usage } from '@platform/kit/node';
+import { stderrFile, stdoutFile } from '../loops/server-watch.ts';
+import { linuxLines } from '../os/linux/lines.ts';
+import { agentUnit } from '../unit.ts';
+import type { Io } from './command.ts';
+import { Ended, exitCodes } from './exit-codes.ts';
+import { lastLinesOf } from './log-tail.ts';
+import { printable } from './words.ts';
+
+interface Given {
+  root: string;
+  follow: boolean;
+  lines: number;
+  server: boolean;
+  stdout: boolean;
+  json: boolean;
+}
+
+const lookMs = 500;
+
+export async function logs(given: Given, io: Io): Promise<number> {
+  if (given.stdout && !given.server) throw new Usage('--stdout belongs to --server.', 2);
+  if (!given.server) return journal(given);
+  const root = path.resolve(given.root);
+  const file = given.stdout ? stdoutFile : stderrFile;
+  const say = (line: string): void => io.out(given.json ? JSON.stringify({ message: line }) : printable(line));
+  const { lines, position } = await lastLinesOf(path.join(root, file), given.lines);
+  for (const line of lines) say(line);
+  if (!given.follow) return exitCodes.done;
+  const stop = onSignals();
+  const reader = linuxLines(root);
+  let from = position;
+  while (!stop.aborted) {
+    const more = await reader.read(file, from);
+    from = more.position;
+    for (const line of more.lines) say(line);
+    if (more.lines.length === 0) await io.clock.sleep(lookMs, stop);
+  }
+  return exitCodes.done;
+}
+
+/** The agent's own lines are kept by the journal of systemd. */
+function journal({ follow, lines, json }: Given): Promise<number> {
+  const args = ['--no-pager', `--unit=${agentUnit}`, `--lines=${lines}`, `--output=${json ? 'json' : 'short-iso'}`];
+  const child = spawn('journalctl', [...args, ...(follow ? ['--follow'] : [])], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  process.on('SIGINT', () => {}); // the terminal tells journalctl, too; its end is ours
+  return new Promise((resolve, reject) => {
+    child.on('error', () =>
+      reject(
+        new Ended(exitCodes.failed, {
+          code: 'NO_JOURNAL',
+          what: 'There is no journal on this machine.',
+          remedy:
+            'Without systemd the lines of the agent go to the stderr of what started it; --server shows those of the machine server.',
+        }),
+      ),
+    );
+    child.on('exit', (code, signal) => resolve(code === 0 || signal !== null ? exitCodes.done : exitCodes.failed));
+  });
+}

@@ -1,0 +1,99 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseCredentials } from '@platform/contract/machine';
+import { errorText } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import { foundCredentials } from '../install/credentials.ts';
+import type { Io } from './command.ts';
+import { Ended, exitCodes } from './exit-codes.ts';
+
+interface Given {
+  config: string;
+  credentials: string | undefined;
+  force: boolean;
+  json: boolean;
+}
+
+const limitBytes = 64 * 1024;
+
+/** Gives this machine its credentials, or says what it has and how it gets some. */
+export async function provision(given: Given, io: Io): Promise<number> {
+  const file = path.resolve(given.config);
+  const before = foundCredentials(await readFile(file, 'utf8').catch(() => undefined));
+  if (given.credentials === undefined) return tell(file, before, given.json, io);
+
+  const source = given.credentials === '-' ? 'stdin' : path.resolve(given.credentials);
+  const text = await (given.credentials === '-' ? stdinText() : readFile(source, 'utf8')).catch((error: unknown) => {
+    throw new Ended(exitCodes.usage, {
+      code: 'NOT_READABLE',
+      what: `${source} cannot be read: ${errorText(error)}.`,
+      remedy: 'Name the file that holds the credentials, or - for stdin.',
+    });
+  });
+  const parsed = parseCredentials(text);
+  if (!parsed.ok) {
+    throw new Ended(exitCodes.usage, {
+      code: 'CREDENTIALS_UNUSABLE',
+      what: `The credentials from ${source} cannot be used: ${parsed.problem}.`,
+      remedy: `${parsed.remedy[0]?.toUpperCase()}${parsed.remedy.slice(1)}.`,
+    });
+  }
+  const { partId, appAddress } = parsed.value;
+  if (before.at === 'usable' && before.text === text) {
+    say(`${file} holds these credentials already.`, false);
+    return exitCodes.nothingToDo;
+  }
+  if (before.at === 'usable' && before.partId !== partId && !given.force) {
+    throw new Ended(exitCodes.refused, {
+      code: 'OTHER_CREDENTIALS',
+      what: `${file} holds the credentials of another machine (part ${before.partId}).`,
+      remedy: 'Use --force to replace them; the old ones are kept beside them as .old.',
+    });
+  }
+  await mkdir(path.dirname(file), { recursive: true });
+  const old = await readFile(file).catch(() => undefined);
+  if (old) await atomicWrite(`${file}.old`, old, { mode: 0o600 });
+  await atomicWrite(file, text, { mode: 0o600 });
+  say(`This machine is part ${partId} at ${appAddress} now. A running agent: systemctl restart platform-agent`, true);
+  return exitCodes.done;
+
+  function say(words: string, isChanged: boolean): void {
+    io.out(given.json ? JSON.stringify({ is_changed: isChanged, part_id: partId, address: appAddress }) : words);
+  }
+}
+
+function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: boolean, io: Io): number {
+  const isUsable = found.at === 'usable';
+  if (isJson) {
+    const known = isUsable ? { part_id: found.partId, address: found.appAddress } : { part_id: '', address: '' };
+    const problem = found.at === 'unusable' ? found.problem : '';
+    io.out(JSON.stringify({ file, is_provisioned: isUsable, ...known, problem }));
+  } else if (isUsable) {
+    io.out(`This machine is part ${found.partId} at ${found.appAddress} (${file}).`);
+  } else {
+    io.out(
+      [
+        found.at === 'none'
+          ? `There are no credentials in ${file}.`
+          : `The credentials in ${file} cannot be used: ${found.problem}.`,
+        'This machine gets its credentials in one of these ways:',
+        '  - In the management app create a machine, and copy its credentials to that file; or pass them on:',
+        '      platform machine credentials NAME | ssh THIS-MACHINE sudo platform-agent provision --credentials -',
+        '  - Install with PLATFORM_API_KEY_ID, PLATFORM_API_KEY, PLATFORM_PART_ID and PLATFORM_URL set: they are fetched.',
+        'A running agent sees the file by itself.',
+      ].join('\n'),
+    );
+  }
+  return isUsable ? exitCodes.done : exitCodes.nothingToDo;
+}
+
+async function stdinText(): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limitBytes) throw new Error(`it is longer than ${limitBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

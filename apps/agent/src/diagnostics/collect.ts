@@ -1,0 +1,138 @@
+import { readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { toJson } from '@bufbuild/protobuf';
+import { secretsIn } from '@platform/contract/config-secrets';
+import { agentOf } from '@platform/contract/device-structs';
+import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { parseCredentials } from '@platform/contract/machine';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { lastLinesOf } from '../commands/log-tail.ts';
+import { statusOnDisk } from '../commands/status-on-disk.ts';
+import { controlOf } from '../control/client.ts';
+import { examine } from '../doctor/look.ts';
+import { verdictsOf } from '../doctor/verdicts.ts';
+import type { System } from '../install/system.ts';
+import { stderrFile, stdoutFile } from '../loops/server-watch.ts';
+import { linuxDisk } from '../os/linux/disk.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { readChecked } from '../sync/checked-file.ts';
+import { cachedAnswer, cacheFile } from '../sync/intake.ts';
+import { Mask } from '../sync/mask.ts';
+import { agentUnit, serverUnit, unitEnvironmentFile } from '../unit.ts';
+import { pinsFile, statePath } from '../update/layout.ts';
+import { programStore } from '../update/store.ts';
+import { version } from '../version.ts';
+
+export interface CollectParts {
+  root: string;
+  credentialsFile: string;
+  defaultsFile: string;
+  env: Readonly<Record<string, string | undefined>>;
+  system: System;
+  clock: Clock;
+  log: Log;
+}
+
+const journalLines = 3000;
+const serverLines = 2000;
+
+/**
+ * What someone who helps from afar wants to see, by file name. Secrets of the credentials, the configuration, its defaults
+ * and the proxies are taken out of every text, wherever they stand. What cannot be had is told in its place.
+ */
+export async function collect(parts: CollectParts): Promise<Map<string, string>> {
+  const { root, credentialsFile, system, clock } = parts;
+  const files = new Map<string, string>();
+  const { mask, config } = await readSecrets(parts);
+  const add = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+    const found = await work().catch((error: unknown) => `could not be had: ${errorText(error)}`);
+    files.set(name, maskedText(mask, typeof found === 'string' ? found : JSON.stringify(found, null, 2)));
+  };
+  const said =
+    (program: string, ...args: string[]) =>
+    async () =>
+      (await system.run(program, ...args)).text;
+  const tail = (file: string) => async () => (await lastLinesOf(path.join(root, file), serverLines)).lines.join('\n');
+  const state = (file: string) => async () => readFile(path.join(root, file), 'utf8');
+
+  await add('about.json', async () => ({ version, made: new Date(clock.wall()).toISOString(), root }));
+  await add('status.json', () =>
+    controlOf(root, clock)
+      .status()
+      .catch(() => statusOnDisk(root, clock, credentialsFile)),
+  );
+  await add('doctor.json', async () => verdictsOf(await examine(parts, parts)));
+  await add('configuration.json', async () => config ?? 'none is kept');
+  await add('versions.json', async () => ({
+    agent: await programStore(linuxFileSystem(root), 'agent', parts).list(),
+    server: await programStore(linuxFileSystem(root), 'server', parts).list(),
+  }));
+  for (const program of ['agent', 'server'] as const) {
+    for (const what of ['previous', 'trial', 'bad'] as const) {
+      await add(`state/${program}.${what}`, state(statePath(program, what)));
+    }
+  }
+  await add('state/pins.json', state(pinsFile));
+  await add('state/server.json', state('state/server.json'));
+  await add('units/agent.txt', said('systemctl', 'cat', agentUnit));
+  await add('units/agent-state.txt', said('systemctl', 'show', agentUnit));
+  await add('units/server-state.txt', said('systemctl', 'show', serverUnit));
+  await add(
+    'logs/agent.txt',
+    said('journalctl', '--no-pager', '-o', 'short-iso', '-u', agentUnit, '-n', `${journalLines}`),
+  );
+  await add('logs/server-stderr.txt', tail(stderrFile));
+  await add('logs/server-stdout.txt', tail(stdoutFile));
+  await add('system/os-release.txt', async () => readFile('/etc/os-release', 'utf8'));
+  await add('system/machine.json', async () => ({
+    kernel: os.release(),
+    machine: os.machine(),
+    processors: os.cpus().length,
+    memory_bytes: os.totalmem(),
+    free_memory_bytes: os.freemem(),
+    uptime_s: os.uptime(),
+    load: os.loadavg(),
+  }));
+  await add('system/disks.txt', said('df', '-hT'));
+  await add('system/time.txt', said('timedatectl'));
+  await add('system/network.txt', said('ip', '-brief', 'address'));
+  await add('system/failed-units.txt', said('systemctl', '--failed', '--no-legend'));
+  return files;
+}
+
+/** Line by line, so that a name on one line and a value on the next are not taken for one another. */
+const maskedText = (mask: Mask, text: string): string =>
+  text
+    .split('\n')
+    .map((line) => mask.text(line))
+    .join('\n');
+
+/** Finds everything that must not get out, and the configuration, which holds some of it. */
+async function readSecrets({
+  root,
+  credentialsFile,
+  defaultsFile,
+  env,
+}: CollectParts): Promise<{ mask: Mask; config: unknown }> {
+  const text = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
+  const { value } = await readChecked(linuxDisk(root), cacheFile, cachedAnswer).catch(() => ({ value: undefined }));
+  const credentials = parseCredentials(await text(credentialsFile));
+  const proxies = `${await text(path.join(root, unitEnvironmentFile))}\n${Object.values(env).join('\n')}`;
+  const words = [
+    ...(credentials.ok ? [credentials.value.payload] : []),
+    ...[...proxies.matchAll(/:\/\/[^/\s:@"]*:([^@/\s"]+)@/g)].map((found) => found[1] ?? ''),
+    ...secretsIn(value && agentOf(value.answer), json(await text(defaultsFile))),
+  ];
+  const mask = new Mask();
+  mask.hide(words.filter(({ length }) => length > 3).toSorted((a, b) => b.length - a.length));
+  return { mask, config: value && toJson(DeviceAgentConfigResponseSchema, value.answer) };
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

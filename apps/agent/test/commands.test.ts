@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { appendFile, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { strFromU8, unzipSync } from 'fflate';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { commands } from '../src/commands/table.ts';
+import { command, mainFile, startAgent } from './running-agent.ts';
+import { listen, sha256Of, TestCloud } from './test-cloud.ts';
+import { tinyServer } from './tiny-server.ts';
+
+test('every command shows its help, and the list of all shows every command', async () => {
+  const all = await command(['help']);
+  assert.equal(all.code, 0);
+  for (const { name, isHidden, summary } of commands) {
+    assert.equal(all.stdout.includes(`  ${name}`) && all.stdout.includes(summary), !isHidden, name);
+  }
+  assert.deepEqual(await command(['--help']), all);
+  const one = await command(['install', '--help']);
+  assert.deepEqual([one.code, one.stderr], [0, '']);
+  assert.match(one.stdout, /^Checks the machine[^]*Usage: platform-agent install \[options\]\n[^]*--part-id/);
+  assert.deepEqual(await command(['help', 'install']), one);
+  const line = await command(['--version']);
+  assert.deepEqual(
+    [(JSON.parse(line.stdout) as { binary_name: string }).binary_name, line.code],
+    ['platform-agent', 0],
+  );
+  assert.deepEqual([await command(['version']), await command(['-v'])], [line, line]);
+});
+
+const credentials = (id: string, secret = 's3cr3t-of-the-part'): string =>
+  JSON.stringify({ cloud: { app_address: 'http://127.0.0.1:9', id, secret } });
+
+test('provision: shows the part, takes checked credentials, keeps the old ones, replaces others only when told', async () => {
+  await using folder = await tempFolder();
+  const config = folder.file('etc/platform.json');
+  const provision = (args: string[] = [], input = '') => command(['provision', '--config', config, ...args], {}, input);
+
+  const none = await provision();
+  assert.equal(none.code, 5);
+  assert.match(none.stdout, /^There are no credentials in .*\nThis machine gets its credentials in one of these ways:/);
+
+  const bad = await provision(['--credentials', '-'], '{"cloud": {"id": "p"}}');
+  assert.deepEqual([bad.code, bad.stdout], [2, '']);
+  assert.match(bad.stderr, /The credentials from stdin cannot be used: .*app_address.*\. Copy the credentials/);
+  assert.match((await provision(['--credentials', folder.file('nowhere')])).stderr, /cannot be read: .*ENOENT/);
+  assert.match((await provision(['--credentials', '-'], 'x'.repeat(100_000))).stderr, /longer than 65536 bytes/);
+
+  const first = await provision(['--credentials', '-'], credentials('part-1'));
+  assert.equal(first.code, 0, first.stderr);
+  assert.match(first.stdout, /^This machine is part part-1 at http:\/\/127\.0\.0\.1:9 now\./);
+  assert.equal((await lstat(config)).mode & 0o777, 0o600);
+  assert.equal((await provision(['--credentials', '-'], credentials('part-1'))).code, 5);
+  assert.match((await provision()).stdout, /^This machine is part part-1 at /);
+
+  await writeFile(folder.file('other.json'), credentials('part-2'));
+  const other = await provision(['--credentials', folder.file('other.json')]);
+  assert.equal(other.code, 4);
+  assert.match(other.stderr, /another machine \(part part-1\)\. Use --force/);
+  assert.equal((await provision(['--credentials', folder.file('other.json'), '--force', '--json'])).code, 0);
+  assert.equal(await readFile(config, 'utf8'), credentials('part-2'));
+  assert.equal(await readFile(`${config}.old`, 'utf8'), credentials('part-1'));
+  assert.equal((await lstat(`${config}.old`)).mode & 0o777, 0o600);
+});
+
+test('logs --server: the last whole lines, then new ones as they come, through a cut file', async () => {
+  await using folder = await tempFolder();
+  const root = folder.file('agent');
+  const none = await command(['logs', '--server', '--root', root]);
+  assert.equal(none.code, 5);
+  assert.match(none.stderr, /There is no log .*stderr\.log yet\. It begins when/);
+
+  await mkdir(path.join(root, 'log'), { recursive: true });
+  const file = path.join(root, 'log/platform-server.stderr.log');
+  await writeFile(file, `${Array.from({ length: 300 }, (_, i) => `line ${i}\u001b[31m`).join('\n')}\nhalf of a li`);
+  const last = await command(['logs', '--server', '--root', root, '-n', '2']);
+  assert.deepEqual([last.code, last.stdout], [0, 'line 298?[31m\nline 299?[31m\n']);
+
+  const follower = await spawnGroup({
+    command: process.execPath,
+    args: [mainFile, 'logs', '--server', '-f', '-n', '1', '--json', '--root', root],
+  });
+  await using _ = { [Symbol.asyncDispose]: async () => void (await follower.stop({ termMs: 5_000 })) };
+  let heard = '';
+  follower.stdout?.on('data', (chunk: Buffer) => (heard += chunk.toString('utf8')));
+  const until = async (text: string) => {
+    while (!heard.includes(text)) await systemClock.sleep(20);
+  };
+  await until('line 299');
+  await appendFile(file, 'ne\nmore\n');
+  await until('more');
+  await writeFile(file, 'from the beginning\n');
+  await until('from the beginning');
+  const told = heard
+    .trim()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { message: string }).message);
+  assert.deepEqual(told, ['line 299\u001b[31m', 'half of a line', 'more', 'from the beginning']);
+  follower.signal('SIGTERM');
+  assert.deepEqual(await follower.exited, { code: 0, signal: null });
+  assert.match((await command(['logs', '--stdout'])).stderr, /--stdout belongs to --server/);
+});
+
+test('diagnostics: everything a helper needs in one zip, and no secret in any of it', async () => {
+  await using folder = await tempFolder();
+  const cloud = new TestCloud(systemClock);
+  await using server = await listen(cloud);
+  const secrets = {
+    psk: 'the-wifi-password',
+    hotspot: 'hotspot-pass-1',
+    env: 'env-value-9876',
+    proxy: 'proxy-pass-77',
+  };
+  cloud.agentConfig.set({
+    network_configuration: { hotspot_password: secrets.hotspot },
+    additional_networks: [{ type: 'wifi', ssid: 'barn', psk: secrets.psk }],
+    advanced_settings: { platform_server_env: { DB_PASSWORD: secrets.env, COLOR: 'green' } },
+  });
+  const bytes = Buffer.from(
+    tinyServer('1.0.0').replace('server.listen', `console.error('psk is ${secrets.psk}');\nserver.listen`),
+  );
+  cloud.serverRelease.set({ version: '1.0.0', sha256: sha256Of(bytes), url: server.publish('/1.0.0', { bytes }) });
+  await using agent = await startAgent(folder, cloud, server.url);
+  await agent.until('the server runs', (s) => s.server.url !== '' && s.config.revision > 0);
+
+  const output = folder.file('out.zip');
+  const ran = await command(
+    ['diagnostics', '--root', agent.root, '--config', agent.credentialsFile, '-o', output, '--json'],
+    { https_proxy: `http://user:${secrets.proxy}@proxy:1` },
+  );
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.equal((await stat(output)).mode & 0o777, 0o600);
+  const files = new Map(
+    Object.entries(unzipSync(await readFile(output))).map(([name, content]) => [
+      name.slice(name.indexOf('/') + 1),
+      strFromU8(content),
+    ]),
+  );
+  const status = JSON.parse(files.get('status.json') ?? '') as { is_running: boolean; server: { version: string } };
+  assert.deepEqual([status.is_running, status.server.version], [true, '1.0.0']);
+  assert.match(files.get('doctor.json') ?? '', /"management server"/);
+  assert.match(files.get('configuration.json') ?? '', /"ssid": "barn"/);
+  assert.match(files.get('configuration.json') ?? '', /"COLOR": "green"/);
+  assert.match(files.get('logs/server-stderr.txt') ?? '', /psk is \*\*\*\ntiny server 1\.0\.0/);
+  assert.match(files.get('versions.json') ?? '', /"id": "1\.0\.0-[0-9a-f]{12}"/);
+  assert.match(files.get('system/disks.txt') ?? '', /^Filesystem/);
+  const all = [...files.values()].join('\n');
+  for (const secret of [...Object.values(secrets), cloud.secret]) assert.equal(all.includes(secret), false, secret);
+
+  // Without an agent and without anything: still a zip that says so.
+  const empty = await command(['diagnostics', '--root', folder.file('nowhere'), '-o', folder.file('empty.zip')]);
+  assert.equal(empty.code, 0, empty.stderr);
+  assert.match(empty.stdout, /^Wrote .*empty\.zip \(\d+ kB, \d+ files\)\. Secrets are taken out/);
+});
+
+test('doctor: of a machine from source, and of one whose program was damaged', async () => {
+  await using folder = await tempFolder();
+  const cloud = new TestCloud(systemClock);
+  await using server = await listen(cloud);
+  const bytes = Buffer.from(tinyServer('1.0.0'));
+  cloud.serverRelease.set({ version: '1.0.0', sha256: sha256Of(bytes), url: server.publish('/1.0.0', { bytes }) });
+  await using agent = await startAgent(folder, cloud, server.url);
+  const link = await agent.until(
+    'the server runs',
+    (s) => s.server.url !== '' && path.join(agent.root, 'bin/platform-server'),
+  );
+  const doctor = async () => {
+    const ran = await command(['doctor', '--root', agent.root, '--config', agent.credentialsFile, '--json']);
+    const { checks } = JSON.parse(ran.stdout) as { checks: { name: string; at: string; says: string }[] };
+    return { code: ran.code, of: (name: string) => checks.find((check) => check.name === name) };
+  };
+  const well = await doctor();
+  assert.match(well.of('management server')?.says ?? '', /answered after \d+ ms and takes the credentials/);
+  assert.deepEqual(
+    [well.of('platform-server')?.at, well.of('machine server')?.at, well.of('agent')?.at],
+    ['ok', 'ok', 'ok'],
+  );
+
+  await appendFile(link, '// one bit more');
+  cloud.isUp = false;
+  const ill = await doctor();
+  assert.equal(ill.code, 1);
+  assert.deepEqual([ill.of('platform-server')?.at, ill.of('management server')?.at], ['failed', 'failed']);
+  assert.match(ill.of('platform-server')?.says ?? '', /is damaged/);
+});
