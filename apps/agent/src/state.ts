@@ -110,6 +110,8 @@ export interface UpdateAttempt {
 export interface InstallStatus {
   /** The version that bin/ links to. */
   installed: string | null;
+  /** Null: none, or one that is none of these. */
+  running: string | null;
   /** What an operator would go back to. */
   previous: string | null;
   /** Of the installed version, while it has not proved itself. */
@@ -138,6 +140,7 @@ export interface Actual {
 
 const nothingInstalled: InstallStatus = {
   installed: null,
+  running: null,
   previous: null,
   trial: undefined,
   quarantined: [],

@@ -20,6 +20,7 @@ import type { Sources } from '../update/sources.ts';
 import type { ProgramStore } from '../update/store.ts';
 
 const recheckMs = 30_000;
+const progressMs = 5_000;
 
 export interface ProgramVersionParts {
   program: Program;
@@ -118,6 +119,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     const about = installed.find(({ id }) => id === linked)?.about;
     publish({
       installed: linked,
+      running: have.running,
       previous: trial?.from ?? previous,
       trial,
       quarantined: bad.filter((b) => b.clearance >= clearance).toReversed(),
@@ -149,10 +151,15 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     const isRepeated = before?.version === version && before.id === known && before.at === 'failed';
     // Written down when it is over: a try that fails again and again must not wear the disk out.
     publish({ lastUpdate: isRepeated ? { ...attempt, sinceWall: before.sinceWall } : attempt });
+    let told = clock.now();
     try {
       const got = await parts.fetcher.fetch(
         { ...release, program, platform: parts.platform },
-        ({ bytes, ofBytes }) => publish({ lastUpdate: { ...attempt, downloadedBytes: bytes, sizeBytes: ofBytes } }),
+        ({ bytes, ofBytes }) => {
+          if (clock.now() - told < progressMs) return; // each change is reported to the management server
+          told = clock.now();
+          publish({ lastUpdate: { ...attempt, downloadedBytes: bytes, sizeBytes: ofBytes } });
+        },
         signal,
       );
       const sizes = { downloadedBytes: got.sizeBytes, sizeBytes: got.sizeBytes, isByDelta: got.isByDelta };

@@ -158,7 +158,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           work: Promise.all([
             followGoal(program, { wanted, pins, urgent, goal }, signal),
             converge(version, goal, { clock, log: programLog }, signal),
-          ]).then(() => {}),
+          ]).then(() => undefined),
         })),
         {
           name: 'server trial',

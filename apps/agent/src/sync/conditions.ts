@@ -1,4 +1,5 @@
-import type { Actual, Wanted } from '../state.ts';
+import { idOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
+import { isQuarantined } from '../update/trial-file.ts';
 
 export interface Condition {
   code: string;
@@ -13,23 +14,30 @@ const crashesBeforeTold = 3;
 
 /** What an operator should know. Derived, stored nowhere. */
 export function conditions(wanted: Wanted, actual: Actual): readonly Condition[] {
-  const { server, install } = actual;
+  const { server, install, agentInstall } = actual;
   const list: Condition[] = wanted.corrections.map(({ path, problem, used }) => ({
     code: 'CONFIG_CORRECTED',
     severity: 'warning',
     message: `${path}: ${problem} Used: ${used}.`,
     remedy: 'Correct this field in the configuration of the machine.',
   }));
-  if (install.failure) {
-    const { code, text, remedy, sinceWall } = install.failure;
-    list.push({ code: code || 'UPDATE_FAILED', severity: 'error', message: text, remedy, sinceWall });
-  }
-  if (server.at === 'waiting' && server.restarts >= crashesBeforeTold) {
+  list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));
+  list.push(...ofProgram('agent', wanted.agent, agentInstall, wanted.clearance));
+  if (server.at === 'waiting' && server.failures >= crashesBeforeTold) {
+    const last = server.lastLines.at(-1);
     list.push({
       code: 'SERVER_CRASHES',
       severity: 'error',
-      message: `The machine server ended by itself ${server.restarts} times; last: ${server.lastExit}.`,
+      message: `The machine server failed ${server.failures} times in a row; last: ${server.lastExit}${last === undefined ? '' : `, after "${last.slice(0, 200)}"`}.`,
       remedy: 'See its last lines in the logs. Another version can be chosen in version_control.platform-server.',
+    });
+  }
+  if (server.obstacle !== '') {
+    list.push({
+      code: 'SERVER_OBSTACLE',
+      severity: 'warning',
+      message: server.obstacle,
+      remedy: 'Stop that program, or configure the machine server so that they do not meet.',
     });
   }
   if (isRestartNeeded(actual)) {
@@ -40,9 +48,45 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       remedy: 'Restart the machine server to use it.',
     });
   }
+  if (isAgentRestartNeeded(actual)) {
+    list.push({
+      code: 'AGENT_RESTART_NEEDED',
+      severity: 'note',
+      message: 'Another version of the agent is installed than the one that runs.',
+      remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
+    });
+  }
+  return list;
+}
+
+function ofProgram(
+  name: string,
+  wanted: Release | undefined,
+  { failure, quarantined }: InstallStatus,
+  clearance: number,
+): Condition[] {
+  const list: Condition[] = [];
+  if (failure) {
+    const { code, text, remedy, sinceWall } = failure;
+    list.push({ code: code || 'UPDATE_FAILED', severity: 'error', message: text, remedy, sinceWall });
+  }
+  const id = wanted && wanted.sha256 !== '' ? idOf(wanted.version, wanted.sha256) : '';
+  const bad = isQuarantined(quarantined, id, clearance);
+  if (bad && wanted) {
+    list.push({
+      code: 'VERSION_QUARANTINED',
+      severity: 'error',
+      message: `Version ${wanted.version} of the ${name} failed on this machine and is not used: ${bad.reason}.`,
+      remedy: 'Choose another version, or clear the quarantine of the machine to have it tried again.',
+      sinceWall: bad.since * 1000,
+    });
+  }
   return list;
 }
 
 export const isRestartNeeded = ({ server, install }: Actual): boolean =>
   server.running !== null &&
   (server.isReplacedOnDisk || (install.installed !== null && server.running !== install.installed));
+
+export const isAgentRestartNeeded = ({ agentInstall: { running, installed } }: Actual): boolean =>
+  running !== null && installed !== null && running !== installed;

@@ -1,10 +1,15 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { ServerState, Severity, type AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  ServerState,
+  Severity,
+  UpdateState,
+  type AgentReportSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Host } from '../os/ports.ts';
-import { versionOf, type Actual, type Wanted } from '../state.ts';
-import { conditions, isRestartNeeded, type Condition } from './conditions.ts';
+import { versionOf, type Actual, type InstallStatus, type Release, type UpdateAttempt, type Wanted } from '../state.ts';
+import { conditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from './conditions.ts';
 
 export type RequestParts = ReturnType<typeof requestOf>;
 type ReportParts = MessageInitShape<typeof AgentReportSchema>;
@@ -31,19 +36,66 @@ const version = (id: string | null): string => (id === null ? '' : versionOf(id)
 
 /** What every request says of the machine. */
 export function requestOf({ partId, agentVersion, startedAt, host }: Self, actual: Actual, now: number) {
-  const { server, install } = actual;
+  const { server, install, agentInstall } = actual;
   return {
     id: partId,
     hostInfo: { platform: host.platform, distro: host.distro, tags: [...host.tags] },
     versionInfo: {
       agentRunning: agentVersion,
-      agentInstalled: agentVersion,
+      agentInstalled: version(agentInstall.installed) || agentVersion,
       serverRunning: version(server.running),
       serverInstalled: version(install.installed),
     },
     agentUptime: durationFromMs(Math.round(now - startedAt)),
     ...(server.since !== null && { serverUptime: durationFromMs(Math.round(now - server.since)) }),
   } satisfies MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
+}
+
+const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
+  downloading: UpdateState.DOWNLOADING,
+  staged: UpdateState.STAGED,
+  trying: UpdateState.TRYING,
+  healthy: UpdateState.HEALTHY,
+  reverted: UpdateState.REVERTED,
+  failed: UpdateState.FAILED,
+};
+const ofSeconds = (seconds: number) => (seconds > 0 ? { since: timestampFromMs(seconds * 1000) } : {});
+
+function programOf(
+  runningVersion: string,
+  { installed, previous, trial, quarantined, lastUpdate, why, isUnsigned }: InstallStatus,
+  wanted: Release | undefined,
+) {
+  return {
+    runningVersion,
+    installedVersion: version(installed),
+    wantedVersion: wanted?.version ?? '',
+    previousVersion: version(previous),
+    ...(trial && {
+      trial: {
+        version: versionOf(trial.to),
+        previousVersion: versionOf(trial.from),
+        starts: trial.starts,
+        ...ofSeconds(trial.since),
+      },
+    }),
+    quarantined: quarantined.map(({ id, reason, since }) => ({ version: versionOf(id), reason, ...ofSeconds(since) })),
+    ...(lastUpdate && {
+      lastUpdate: {
+        version: lastUpdate.version,
+        fromVersion: lastUpdate.from,
+        state: updateStates[lastUpdate.at],
+        code: lastUpdate.code,
+        reason: lastUpdate.reason,
+        since: timestampFromMs(lastUpdate.sinceWall),
+        downloadedBytes: BigInt(lastUpdate.downloadedBytes),
+        sizeBytes: BigInt(lastUpdate.sizeBytes),
+        byDelta: lastUpdate.isByDelta,
+      },
+    }),
+    why,
+    unsigned: isUnsigned,
+  };
 }
 
 /** The whole report; `conditionsSince` tells when each condition was first seen (ms since 1970). */
@@ -55,19 +107,17 @@ export function reportOf(
   conditionsSince: (message: string) => number,
   troubles: readonly Condition[] = [],
 ): ReportParts {
-  const { server, install } = actual;
+  const { server, install, agentInstall } = actual;
   return {
     appliedRevision: BigInt(wanted.revision),
     agent: {
-      runningVersion: agentVersion,
-      installedVersion: agentVersion,
-      wantedVersion: wanted.agent?.version ?? '',
+      ...programOf(agentVersion, agentInstall, wanted.agent),
+      installedVersion: version(agentInstall.installed) || agentVersion,
       uptime: durationFromMs(Math.round(now - startedAt)),
+      restartNeeded: isAgentRestartNeeded(actual),
     },
     server: {
-      runningVersion: version(server.running),
-      installedVersion: version(install.installed),
-      wantedVersion: wanted.server?.version ?? '',
+      ...programOf(version(server.running), install, wanted.server),
       ...(server.since !== null && { uptime: durationFromMs(Math.round(now - server.since)) }),
       restartNeeded: isRestartNeeded(actual),
     },
