@@ -4,18 +4,32 @@ import { insertLogs, type NewLogRow } from './store/part-logs.ts';
 
 /** Lines of all machines go to the database together: a row costs a twentieth then. */
 export type LogWriter = {
-  /** Resolves when the lines are committed. */
-  write(rows: readonly NewLogRow[]): Promise<void>;
+  /** Resolves when the lines, all of this part, are committed. */
+  write(partId: string, rows: readonly NewLogRow[]): Promise<void>;
 };
 
 type Batch = { rows: readonly NewLogRow[]; done: () => void; failed: (error: unknown) => void };
 
 const gatherMs = 15;
 const rowsPerInsert = 2_000;
+/** Statements at once: while one waits for the disk, the other works. */
+const lanes = 2;
 
 export function logWriter(db: Database, clock: Clock): LogWriter {
+  const all = Array.from({ length: lanes }, () => lane(db, clock));
+  return {
+    write(partId, rows) {
+      if (rows.length === 0) return Promise.resolve();
+      // The lines of a part stay in their order: always the same lane.
+      const own = all[(partId.codePointAt(partId.length - 1) ?? 0) % lanes];
+      return new Promise((done, failed) => own?.({ rows, done, failed }));
+    },
+  };
+}
+
+function lane(db: Database, clock: Clock): (batch: Batch) => void {
   const waiting: Batch[] = [];
-  const state = { isWriting: false };
+  const state = { isWriting: false, rows: 0 };
 
   const insert = async (batches: readonly Batch[]): Promise<void> => {
     try {
@@ -33,25 +47,22 @@ export function logWriter(db: Database, clock: Clock): LogWriter {
   const writeAll = async (): Promise<void> => {
     state.isWriting = true;
     while (waiting.length > 0) {
-      await clock.sleep(gatherMs);
+      if (state.rows < rowsPerInsert) await clock.sleep(gatherMs);
       const chosen: Batch[] = [];
       for (let count = 0; waiting.length > 0 && count < rowsPerInsert;) {
         const batch = waiting.shift();
         if (!batch) break;
         chosen.push(batch);
         count += batch.rows.length;
+        state.rows -= batch.rows.length;
       }
       await insert(chosen);
     }
     state.isWriting = false;
   };
-  return {
-    write(rows) {
-      if (rows.length === 0) return Promise.resolve();
-      return new Promise((done, failed) => {
-        waiting.push({ rows, done, failed });
-        if (!state.isWriting) void writeAll();
-      });
-    },
+  return (batch) => {
+    waiting.push(batch);
+    state.rows += batch.rows.length;
+    if (!state.isWriting) void writeAll();
   };
 }

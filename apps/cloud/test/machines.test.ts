@@ -86,7 +86,11 @@ test('a machine is created, configured, seen and restarted', async () => {
   assert.deepEqual(JSON.parse((await fleet.getCredentials({ partId })).credentialsJson), {
     cloud: { app_address: on.url, id: partId, secret: part.payload },
   });
+  await robot.log({ id: partId, logs: [{ message: 'a last word' }] });
+  const linesLeft = () => on.db.selectFrom('partLog').select('message').where('partId', '=', partId).execute();
+  assert.equal((await linesLeft()).length, 1);
   await fleet.deleteMachine({ id: machineId });
+  assert.equal((await linesLeft()).length, 0);
   assert.equal(await failure(fleet.getMachine({ id: machineId })), 'NotFound MACHINE_NOT_FOUND');
   assert.equal(await failure(agent.deviceAgentConfig({ id: partId })), 'Unauthenticated TOKEN_EXPIRED');
 });

@@ -8,23 +8,20 @@ const longestName = 256;
 
 /** PostgreSQL's texts hold no NUL. */
 const clean = (text: string, limit: number): string => {
-  const whole = text.replaceAll('\u0000', '\ufffd');
+  const whole = text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text;
   return whole.length <= limit ? whole : `${whole.slice(0, limit)}… (${whole.length - limit} more)`;
 };
-const cleanJson = (value: unknown): JsonObject =>
-  JSON.parse(JSON.stringify(value).replaceAll('\\u0000', '\\ufffd')) as JsonObject;
+function cleanJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.includes('\\u0000') ? text.replaceAll('\\u0000', '\\ufffd') : text;
+}
 
 /** @param now - ms since 1970, for entries without a time. */
-export function newLogRow(entry: LogEntry, part: { id: string; orgId: string }, now: number): NewLogRow {
+export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogRow {
   const isNumbered = entry.bootId !== '' && entry.sequence > 0n;
-  const rest = {
-    ...(entry.caller && { caller: entry.caller }),
-    ...(entry.stack !== '' && { stack: clean(entry.stack, longestMessage) }),
-    ...(entry.fields.length > 0 && { fields: entry.fields }),
-  };
+  const hasRest = entry.caller !== undefined || entry.stack !== '' || entry.fields.length > 0;
   return {
-    orgId: part.orgId,
-    partId: part.id,
+    partId,
     bootId: isNumbered ? clean(entry.bootId, longestName) : null,
     sequence: isNumbered ? Number(entry.sequence) : null,
     timeUs: entry.time ? Number(entry.time.seconds) * 1e6 + Math.floor(entry.time.nanos / 1000) : now * 1000,
@@ -32,7 +29,14 @@ export function newLogRow(entry: LogEntry, part: { id: string; orgId: string }, 
     host: clean(entry.host, longestName),
     loggerName: clean(entry.loggerName, longestName),
     message: clean(entry.message, longestMessage),
-    rest: Object.keys(rest).length > 0 ? cleanJson(rest) : null,
+    // Members that are undefined are left out of JSON.
+    rest: hasRest
+      ? cleanJson({
+          caller: entry.caller,
+          stack: entry.stack === '' ? undefined : clean(entry.stack, longestMessage),
+          fields: entry.fields.length === 0 ? undefined : entry.fields,
+        })
+      : null,
   };
 }
 

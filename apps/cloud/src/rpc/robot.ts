@@ -80,7 +80,7 @@ export const robotRoutes =
       async log({ id, logs: entries }, context) {
         const caller = callerOf(context);
         // Machines log all the time: their token says all that is needed.
-        const part = caller.kind === 'part' && caller.id === id ? caller : await ownPart(db, caller, id);
+        const partId = await ownPartId(db, caller, id);
         if (entries.length > linesPerCall) {
           throw new PlatformError('INVALID_ARGUMENT', {
             field: 'logs',
@@ -88,8 +88,12 @@ export const robotRoutes =
             limit: `at most ${linesPerCall} a call`,
           });
         }
-        presence.touch(part.id);
-        await logs.write(entries.map((entry) => newLogRow(entry, part, clock.wall())));
+        presence.touch(partId);
+        const now = clock.wall();
+        await logs.write(
+          partId,
+          entries.map((entry) => newLogRow(entry, partId, now)),
+        );
         return {};
       },
     });

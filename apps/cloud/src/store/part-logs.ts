@@ -3,7 +3,6 @@ import { type Database, at } from './database.ts';
 import type { JsonObject } from './schema.ts';
 
 export type NewLogRow = {
-  orgId: string;
   partId: string;
   bootId: string | null;
   sequence: number | null;
@@ -13,7 +12,8 @@ export type NewLogRow = {
   host: string;
   loggerName: string;
   message: string;
-  rest: JsonObject | null;
+  /** JSON. */
+  rest: string | null;
 };
 export type LogRow = {
   id: number;
@@ -27,22 +27,39 @@ export type LogRow = {
   rest: JsonObject | null;
 };
 
-/** One statement for many senders; what was stored before is left out. Notifies the tails of each part once. */
+/**
+ * One statement for many senders; what was stored before is left out, and so are lines of parts that are gone. Notifies the tails
+ * of each part once.
+ */
 export async function insertLogs(db: Database, rows: readonly NewLogRow[]): Promise<void> {
-  const column = <K extends keyof NewLogRow>(name: K): NewLogRow[K][] => rows.map((row) => row[name]);
+  const column = (of: (row: NewLogRow) => string | number | null): string => arrayText(rows, of);
   await sql`
-    with stored as (
+    with known as materialized (
+      select id, org_id from part where id = any(${arrayText([...new Set(rows.map((row) => row.partId))], (id) => id)}::uuid[]) for key share
+    ), stored as (
       insert into part_log (org_id, part_id, boot_id, sequence, time, level, host, logger_name, message, rest)
-      select org_id, part_id, boot_id, sequence, to_timestamp(time_us / 1000000), level, host, logger_name, message, rest
-      from unnest(${column('orgId')}::uuid[], ${column('partId')}::uuid[], ${column('bootId')}::text[], ${column('sequence')}::bigint[],
-        ${column('timeUs')}::double precision[], ${column('level')}::text[], ${column('host')}::text[], ${column('loggerName')}::text[],
-        ${column('message')}::text[], ${rows.map((row) => row.rest && JSON.stringify(row.rest))}::jsonb[])
-        with ordinality as new(org_id, part_id, boot_id, sequence, time_us, level, host, logger_name, message, rest, n)
-      where exists (select from part where part.id = new.part_id)
+      select known.org_id, part_id, boot_id, sequence, to_timestamp(time_us / 1000000), level, host, logger_name, message, rest
+      from unnest(${column((row) => row.partId)}::uuid[], ${column((row) => row.bootId)}::text[],
+        ${column((row) => row.sequence)}::bigint[], ${column((row) => row.timeUs)}::double precision[],
+        ${column((row) => row.level)}::text[], ${column((row) => row.host)}::text[], ${column((row) => row.loggerName)}::text[],
+        ${column((row) => row.message)}::text[], ${column((row) => row.rest)}::jsonb[])
+        with ordinality as new(part_id, boot_id, sequence, time_us, level, host, logger_name, message, rest, n)
+      join known on known.id = part_id
       order by n
       on conflict (part_id, boot_id, sequence) do nothing
       returning part_id)
     select pg_notify('part_log', part_id::text) from (select distinct part_id from stored) changed`.execute(db);
+}
+
+/** An array as the database reads it. The driver's own way takes three times as long, which counts for log lines. */
+function arrayText<T>(values: readonly T[], of: (value: T) => string | number | null): string {
+  const items = values.map((value) => {
+    const item = of(value);
+    if (item === null) return 'NULL';
+    if (typeof item === 'number') return String(item);
+    return `"${/["\\]/.test(item) ? item.replace(/["\\]/g, '\\$&') : item}"`;
+  });
+  return `{${items.join(',')}}`;
 }
 
 export type LogQuery = {

@@ -1,0 +1,116 @@
+// Log lines of many machines at once: how many a second are taken, committed and there exactly once.
+import { randomUUID } from 'node:crypto';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { LogRequestSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { AuthenticateRequestSchema, AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { fromBinary } from '@bufbuild/protobuf';
+import { systemClock } from '@platform/kit/node';
+import { cpuMs, type FleetLab, type FleetMember } from '../src/fleet-lab.ts';
+import { callBytes, WireLink } from '../src/wire-link.ts';
+
+const linesPerCall = 100;
+const logMethod = `${RobotService.typeName}/${RobotService.method.log.name}`;
+const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
+
+/** An access token for a machine. */
+export async function tokenOf(url: string, link: WireLink, { partId, secret }: FleetMember): Promise<string> {
+  const body = toBinary(
+    AuthenticateRequestSchema,
+    create(AuthenticateRequestSchema, { entity: partId, credentials: { type: 'robot-secret', payload: secret } }),
+  );
+  const { status, body: answer } = await link.ask(callBytes(url, authenticateMethod, body));
+  if (status !== 200) throw new Error(`Authenticate: ${status} ${answer.toString()}`);
+  return fromBinary(AuthenticateResponseSchema, answer).accessToken;
+}
+
+export interface LogFigures {
+  machines: number;
+  lines: number;
+  /** Sent again although they were taken. */
+  repeated: number;
+  seconds: number;
+  serverUsPerLine: number;
+  databaseUsPerLine: number;
+  /** Sequence numbers that are missing or twice in the database. */
+  lost: number;
+  twice: number;
+  /** Milliseconds from the call to the answer. */
+  waits: number[];
+}
+
+/** Each machine sends its lines in calls of 100, one after the other; every tenth call is sent twice. */
+export async function measureLogs(
+  lab: FleetLab,
+  members: readonly FleetMember[],
+  callsEach: number,
+): Promise<LogFigures> {
+  const { url } = lab.ready;
+  const bootId = randomUUID();
+  const senders = await Promise.all(
+    members.map(async (member, at) => {
+      const link = new WireLink(url);
+      const token = await tokenOf(url, link, member);
+      const calls = Array.from({ length: callsEach }, (_, n) => callOf(url, token, member.partId, bootId, n, at));
+      return { link, calls };
+    }),
+  );
+  const waits: number[] = [];
+  let repeated = 0;
+  const [server, database] = [cpuMs([lab.pid]), cpuMs(lab.databasePids)];
+  const started = systemClock.now();
+  await Promise.all(
+    senders.map(async ({ link, calls }) => {
+      for (const [n, call] of calls.entries()) {
+        const from = systemClock.now();
+        const answers = [await link.ask(call)];
+        waits.push(systemClock.now() - from);
+        if (n % 10 === 9) {
+          answers.push(await link.ask(call));
+          repeated += linesPerCall;
+        }
+        for (const { status, body } of answers)
+          if (status !== 200) throw new Error(`Log: ${status} ${body.toString()}`);
+      }
+      link.close();
+    }),
+  );
+  const seconds = (systemClock.now() - started) / 1000;
+  const lines = members.length * callsEach * linesPerCall;
+  const [serverMs, databaseMs] = [cpuMs([lab.pid]) - server, cpuMs(lab.databasePids) - database];
+  const [found] = await lab.sql<{ rows: string; distinct: string }>(
+    `select count(*) as rows, count(distinct (part_id, sequence)) as distinct from part_log where boot_id = $1`,
+    [bootId],
+  );
+  const [rows, distinct] = [Number(found?.rows), Number(found?.distinct)];
+  return {
+    machines: members.length,
+    lines,
+    repeated,
+    seconds,
+    serverUsPerLine: (serverMs * 1000) / (lines + repeated),
+    databaseUsPerLine: (databaseMs * 1000) / (lines + repeated),
+    lost: lines - distinct,
+    twice: rows - distinct,
+    waits,
+  };
+}
+
+function callOf(url: string, token: string, partId: string, bootId: string, n: number, machine: number): Buffer {
+  const logs = Array.from({ length: linesPerCall }, (_, at) => {
+    const sequence = n * linesPerCall + at + 1;
+    return {
+      host: `device-${machine}`,
+      level: at % 20 === 0 ? 'warn' : 'info',
+      time: timestampFromMs(1_790_000_000_000 + sequence * 7),
+      loggerName: 'platform-server.camera',
+      message: `frame ${sequence} of the camera at the gate was looked at in 41 ms, nothing was found in it`,
+      fields: [{ camera: 'gate' }, { ms: 41 }],
+      sequence: BigInt(sequence),
+      bootId,
+    };
+  });
+  const body = toBinary(LogRequestSchema, create(LogRequestSchema, { id: partId, logs }));
+  return callBytes(url, logMethod, body, { authorization: `Bearer ${token}` });
+}

@@ -1,0 +1,151 @@
+// A real management server as a process, with a fleet of machines in its database that a test or a benchmark speaks for.
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
+import { tempFolder, type TempFolder } from '@platform/kit/testing';
+import { Client as SqlClient } from 'pg';
+import type { CloudReady } from './cloud-process.ts';
+import { postmasterOf } from './end-state.ts';
+import { checkout, cleanEnv } from './up-process.ts';
+
+const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
+
+/** Who a machine is. */
+export interface FleetMember {
+  partId: string;
+  secret: string;
+}
+
+export class FleetLab implements AsyncDisposable {
+  readonly folder: TempFolder;
+  #running: { group: ProcessGroup; ready: CloudReady } | undefined;
+  #sql: SqlClient | undefined;
+  /** The same after each start, so that machines find the server again. */
+  #port = '0';
+
+  private constructor(folder: TempFolder) {
+    this.folder = folder;
+  }
+  static async open(): Promise<FleetLab> {
+    const lab = new FleetLab(await tempFolder());
+    await lab.start();
+    return lab;
+  }
+  get ready(): CloudReady {
+    if (!this.#running) throw new Error('the server is not running');
+    return this.#running.ready;
+  }
+  get pid(): number {
+    return this.#running?.group.pid ?? 0;
+  }
+  /** Of the database with all that works for it. */
+  get databasePids(): number[] {
+    const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
+    return pid > 0 ? [pid, ...childrenOf(pid)] : [];
+  }
+
+  async start(): Promise<void> {
+    const group = await spawnGroup({
+      command: process.execPath,
+      args: [
+        '--disable-warning=ExperimentalWarning',
+        program,
+        '--data-dir',
+        this.folder.file('cloud'),
+        '--port',
+        this.#port,
+        '--log-level',
+        'error',
+      ],
+      env: cleanEnv(),
+      cwd: checkout,
+    });
+    group.stderr?.pipe(process.stderr, { end: false });
+    const line = await createInterface({ input: group.stdout! })[Symbol.asyncIterator]().next();
+    if (line.done) throw new Error('the server ended before it was ready');
+    const ready = JSON.parse(line.value) as CloudReady;
+    this.#running = { group, ready };
+    this.#port = new URL(ready.url).port;
+  }
+  /** As a power cut ends it; the database goes on. */
+  async kill(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.group.signal('SIGKILL');
+    await running?.group.exited;
+  }
+
+  async sql<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
+    this.#sql ??= await this.#connect();
+    return (await this.#sql.query<T>(text, values)).rows;
+  }
+  async #connect(): Promise<SqlClient> {
+    const at = postmasterOf(this.folder.path);
+    const client = new SqlClient({ host: at?.socketFolder ?? '', port: 5432, user: 'platform', database: 'platform' });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  /** Machines with a part, a secret and a configuration each, written straight into the database. */
+  async machines(count: number): Promise<FleetMember[]> {
+    const members = Array.from({ length: count }, () => ({
+      machineId: randomUUID(),
+      partId: randomUUID(),
+      secret: randomBytes(32).toString('base64url'),
+    }));
+    const { org_id: orgId } = this.ready;
+    const [place] = await this.sql<{ id: string }>('select id from location limit 1');
+    const column = (of: (one: (typeof members)[number]) => unknown) => members.map(of);
+    await this.sql(
+      `insert into machine (id, org_id, location_id, name) select id, $1, $2, 'fleet ' || id from unnest($3::uuid[]) id`,
+      [orgId, place?.id, column((one) => one.machineId)],
+    );
+    await this.sql(
+      `insert into part (id, org_id, machine_id, name, is_main, revision)
+       select part, $1, machine, 'main', true, 1 from unnest($2::uuid[], $3::uuid[]) new(part, machine)`,
+      [orgId, column((one) => one.partId), column((one) => one.machineId)],
+    );
+    await this.sql(
+      `insert into part_secret (id, org_id, part_id, sealed, secret_hash)
+       select gen_random_uuid(), $1, part, '', hash from unnest($2::uuid[], $3::bytea[]) new(part, hash)`,
+      [orgId, column((one) => one.partId), column((one) => createHash('sha256').update(one.secret).digest())],
+    );
+    const text = JSON.stringify({ agent: { advanced_settings: { debug: false } }, components: [] });
+    await this.sql(
+      `insert into config_revision (part_id, revision, org_id, text, config, sha256, saved_by)
+       select part, 1, $1, $3::text, $3::text::jsonb, $4, 'a lab' from unnest($2::uuid[]) part`,
+      [orgId, column((one) => one.partId), text, createHash('sha256').update(text).digest()],
+    );
+    return members.map(({ partId, secret }) => ({ partId, secret }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sql?.end().catch(() => {});
+    await this.#running?.group.stop({ termMs: 20_000 });
+    await this.folder[Symbol.asyncDispose]();
+  }
+}
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+/** User and system time of processes with all their threads, ms. */
+export const cpuMs = (pids: readonly number[]): number =>
+  pids.reduce((sum, pid) => {
+    try {
+      return sum + cpuOf(pid);
+    } catch {
+      return sum; // it has ended
+    }
+  }, 0);
+const cpuOf = (pid: number): number =>
+  readdirSync(`/proc/${pid}/task`).reduce(
+    (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    0,
+  );
+/** MiB in memory now. */
+export const rssMib = (pid: number): number =>
+  Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
