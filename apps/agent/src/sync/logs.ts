@@ -2,24 +2,25 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
-import { errorText, type Clock, type Log } from '@platform/kit';
-import type { Device } from '../os/ports.ts';
+import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Cloud } from './cloud.ts';
+import { backOff } from './pause.ts';
 import type { SpoolRecord } from './spool-record.ts';
 import type { Spool } from './spool.ts';
+import type { DeviceTime } from './time.ts';
+import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
 const batchLines = 100;
+const batchBytes = 2 ** 20;
 const spacingMs = 200;
-const saveMs = 5_000;
+const saveMs = 30_000;
 const firstPauseMs = 1_000;
 const longestPauseMs = 30_000;
-const stderrLimitBytes = 16 * 2 ** 20;
-const lookMs = 250;
 
 /** Brings waiting lines to disk, those that came together in one write. Ends when all are stored after `signal`. */
 export async function storeLines(
   spool: Spool,
-  { clock, local }: { clock: Clock; local: Log },
+  { troubles, clock, local }: { troubles: Troubles; clock: Clock; local: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;
@@ -28,10 +29,19 @@ export async function storeLines(
     let pauseMs = spacingMs;
     try {
       await spool.flush();
+      if (failures > 0) clearTrouble(troubles, 'LOGS_NOT_STORED');
       failures = 0;
     } catch (error) {
       pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
-      local.warn('log lines cannot be stored', { error: errorText(error), pauseMs });
+      const problem = errorText(error);
+      if (failures === 1) local.warn('log lines cannot be stored', { error: problem });
+      setTrouble(troubles, {
+        code: 'LOGS_NOT_STORED',
+        severity: 'error',
+        message: `Log lines cannot be stored: ${problem}`,
+        remedy:
+          "Make room on the disk and make the agent's folder writable; it is tried again. Some lines may be lost.",
+      });
     }
     await clock.sleep(pauseMs, signal);
     if (spool.isIdle && spool.activity.get() === seen) await spool.activity.changed(signal);
@@ -40,40 +50,64 @@ export async function storeLines(
   spool.giveUp();
 }
 
-/** Sends stored lines to the cloud, oldest first, at most 100 a call; each is taken once, however often it is sent. */
-export async function sendLines(
-  spool: Spool,
-  { cloud, host, clock, local }: { cloud: Cloud; host: string; clock: Clock; local: Log },
-  signal: AbortSignal,
-): Promise<void> {
+export interface SendParts {
+  cloud: Cloud;
+  host: string;
+  time: DeviceTime;
+  isReached: Cell<boolean>;
+  clock: Clock;
+  local: Log;
+  random: () => number;
+}
+
+/** Sends stored lines to the cloud, oldest first; each is taken once, however often it is sent. */
+export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSignal): Promise<void> {
+  const { cloud, host, time, isReached, clock, local, random } = parts;
   let failures = 0;
+  let isSaved = true;
   let saved = clock.now();
+  let most = batchLines;
+  const save = async (): Promise<void> => {
+    saved = clock.now();
+    isSaved = true;
+    await spool.saveState().catch(() => {});
+  };
   while (!signal.aborted) {
     const seen = spool.activity.get();
-    const batch = await spool.next(batchLines);
-    const last = batch.at(-1);
-    if (!last) {
-      await spool.saveState().catch(() => {});
-      if (spool.activity.get() === seen) await spool.activity.changed(signal);
+    const batch = await spool.next(most, batchBytes).catch((error: unknown) => {
+      local.warn('stored log lines cannot be read', { error: errorText(error) });
+      return [];
+    });
+    const [first, last] = [batch[0], batch.at(-1)];
+    if (!first || !last) {
+      if (spool.activity.get() !== seen) continue;
+      await changedOr(spool.activity, isSaved ? Infinity : saveMs, clock, signal);
+      if (!isSaved && spool.activity.get() === seen) await save();
       continue;
     }
     try {
-      await cloud.log({ id: cloud.partId, logs: batch.map((r) => entryOf(r, host, spool.bootId)) }, signal);
+      const logs = batch.map((r) => entryOf(time.corrected(r), host, spool.bootId));
+      await cloud.log({ id: cloud.partId, logs }, signal);
       failures = 0;
+      most = Math.min(most * 2, batchLines);
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof ConnectError && error.code === Code.InvalidArgument)) {
+      const isRefusal = error instanceof ConnectError && error.code === Code.InvalidArgument;
+      if (!isRefusal) {
         local.debug('log lines were not taken', { error: errorText(error) });
-        await clock.sleep(Math.min(firstPauseMs * 2 ** failures++, longestPauseMs), signal);
+        await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
         continue;
       }
-      local.error('the cloud refuses log lines; they are given up', { lines: batch.length, error });
+      if (batch.length > 1) {
+        most = Math.ceil(batch.length / 2); // one of them is at fault: the others need not suffer
+        continue;
+      }
+      local.error('the cloud refuses a log line; it is given up', { error: errorText(error), logger: first.logger });
+      spool.lose('refused', 1, first.time, last.time);
     }
     await spool.ack(last.sequence);
-    if (clock.now() - saved >= saveMs) {
-      saved = clock.now();
-      await spool.saveState().catch(() => {});
-    }
+    isSaved = false;
+    if (clock.now() - saved >= saveMs) await save();
   }
 }
 
@@ -88,37 +122,4 @@ function entryOf(r: SpoolRecord, host: string, bootId: string): MessageInitShape
     sequence: BigInt(r.sequence),
     bootId,
   };
-}
-
-/**
- * Puts each line of the server's stderr into the spool. How far it came is stored with the lines themselves, so that
- * no end of this agent loses or repeats one.
- */
-export async function followStderr(
-  spool: Spool,
-  file: string,
-  { device, clock, local }: { device: Device; clock: Clock; local: Log },
-  signal: AbortSignal,
-): Promise<void> {
-  let position = spool.cursor;
-  while (!signal.aborted) {
-    try {
-      const more = await device.lines.read(file, position);
-      const lines = more.lines.filter((line) => line !== '');
-      await Promise.all(
-        lines.map((message, i) =>
-          spool.append(
-            { time: clock.wall(), level: 'warn', logger: 'platform-server.StdErr', message, fields: {} },
-            i === lines.length - 1 ? more.position : undefined,
-          ),
-        ),
-      );
-      position =
-        more.lines.length === 0 ? await device.lines.trim(file, more.position, stderrLimitBytes) : more.position;
-      if (more.lines.length === 0) await clock.sleep(lookMs, signal);
-    } catch (error) {
-      local.warn('the output of the machine server cannot be read', { file, error: errorText(error) });
-      await clock.sleep(longestPauseMs, signal);
-    }
-  }
 }

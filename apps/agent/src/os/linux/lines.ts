@@ -1,6 +1,7 @@
 import { mkdir, open, stat, truncate } from 'node:fs/promises';
 import path from 'node:path';
 import type { Lines, Position } from '../ports.ts';
+import { watchFile } from './file-watch.ts';
 
 const chunkBytes = 64 * 1024;
 const newLine = 0x0a;
@@ -45,6 +46,7 @@ export function linuxLines(root: string): Lines {
               .map((line) => line.replace(/\r$/, ''));
       return { lines, position: { file: id, offset: offset + used } };
     },
+    follow: (file, clock) => watchFile(at(file), clock),
     async trim(file, read, limitBytes) {
       const { id, size } = await look(file);
       if (read.file !== id || size <= limitBytes || read.offset < size) return read;

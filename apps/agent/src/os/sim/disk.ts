@@ -46,6 +46,8 @@ export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
   };
 }
 
+const lookMs = 250;
+
 export function simLines(files: SimFiles): Lines {
   return {
     async end(name) {
@@ -65,6 +67,7 @@ export function simLines(files: SimFiles): Lines {
         position: { file: file.id, offset: offset + new TextEncoder().encode(text.slice(0, end)).length },
       };
     },
+    follow: (_, clock) => ({ changed: (signal) => clock.sleep(lookMs, signal), close: () => {} }),
     async trim(name, read, limitBytes) {
       const file = files.get(name);
       if (!file || file.id !== read.file || file.bytes.length <= limitBytes || read.offset < file.bytes.length)
