@@ -9,8 +9,9 @@ import type { Candidate } from './facts.ts';
 import { placeSelf } from './self.ts';
 
 const restartMs = 5_000;
-const stopLookMs = 500;
+const lookMs = 500;
 const stopMs = 240_000;
+const startMs = 60_000;
 
 export interface WindowsParts {
   root: string;
@@ -55,7 +56,7 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
   said(before === 'absent' ? `made the service ${serviceName}` : `the service ${serviceName} is there`);
   if (!parts.isStarted) return;
   await stopService(service, clock);
-  await service.start();
+  await startService(service, clock);
   said(`started the service ${serviceName}`);
 }
 
@@ -79,8 +80,21 @@ export async function uninstallOnWindows(
   return done;
 }
 
+/** A service manager that is busy may call a start late that is under way. @throws Error when it did not come to run */
+async function startService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
+  const failure = await service.start().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  const end = clock.now() + startMs;
+  while ((await service.state()) !== 'running') {
+    if (clock.now() >= end) throw failure ?? new Error('the service does not come to run');
+    await clock.sleep(lookMs);
+  }
+}
+
 async function stopService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
   await service.stop();
   const end = clock.now() + stopMs;
-  while (!['stopped', 'absent'].includes(await service.state()) && clock.now() < end) await clock.sleep(stopLookMs);
+  while (!['stopped', 'absent'].includes(await service.state()) && clock.now() < end) await clock.sleep(lookMs);
 }

@@ -141,8 +141,8 @@ export async function windowsService(name: string): Promise<WindowsService> {
     failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
     await change(service, settingFailureActions, failure);
     const flag = Buffer.alloc(4);
-    flag.writeUInt32LE(1, 0); // also when it ends with an error code instead of dying
-    await change(service, settingFailureFlag, flag);
+    flag.writeUInt32LE(1, 0); // also when it ends with an error code instead of dying; not every Windows knows this one
+    a.ChangeServiceConfig2W(service, settingFailureFlag, ptr(flag));
   };
 
   return {
