@@ -13,3 +13,5 @@ export {
 export { onSignals } from './signals.ts';
 export { formatLine, stderrSink } from './sinks.ts';
 export { FolderLocked, lockFolder, type FolderLock } from './lock.ts';
+export { applyPatch, PatchRefused, type PatchParts } from './vcdiff.ts';
+export { makePatch } from './vcdiff-encoder.ts';
