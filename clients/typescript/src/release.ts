@@ -1,5 +1,11 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { Client } from '@connectrpc/connect';
-import type { Release, ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import type {
+  GetMetadataResponse,
+  Release,
+  ReleaseService,
+  SubmitMetadataRequestSchema,
+} from '@platform/contract/gen/platform/release/v1/release_pb';
 import type { Connection } from './connection.ts';
 
 /** A program to publish. */
@@ -48,6 +54,21 @@ export class ReleaseClient {
     });
     if (!answer.release) throw new Error('the server answered PublishRelease without a release');
     return answer.release;
+  }
+
+  /** The signed documents of now: what a publisher signs next to. */
+  getMetadata(): Promise<GetMetadataResponse> {
+    return this.#rpc.getMetadata({});
+  }
+
+  /** Hands in signed documents with the releases and patches that they list, all or nothing; files were uploaded before. */
+  async submitMetadata(request: MessageInitShape<typeof SubmitMetadataRequestSchema>): Promise<Release[]> {
+    return (await this.#rpc.submitMetadata(request)).releases;
+  }
+
+  /** Withdraws a version; the signed documents must not list it any more. */
+  async revoke(name: string, version: string): Promise<void> {
+    await this.#rpc.revokeRelease({ name, version });
   }
 
   async listReleases(name: string): Promise<Release[]> {

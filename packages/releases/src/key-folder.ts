@@ -1,6 +1,7 @@
-import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
+import { atomicWrite } from '@platform/kit/node';
 import { type KeyKind, makeKey, readKey, type SigningKey } from './keys.ts';
 
 // A folder of private keys, one PKCS#8 PEM file of mode 0600 each:
@@ -49,14 +50,14 @@ export async function makeKeyFile(file: string, passphrase?: string): Promise<bo
       limit: 'root-<name>.pem, targets.pem or installer.pem',
     });
   }
-  try {
-    await writeFile(file, makeKey(kindOf[purpose], passphrase), { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
-    throw error;
-  }
-  await chmod(file, 0o600); // not widened by a mask of the folder
+  if ((await readFile(file, 'utf8').catch(noSuchFile)) !== undefined) return false;
+  await atomicWrite(file, makeKey(kindOf[purpose], passphrase), { mode: 0o600 });
   return true;
+}
+
+function noSuchFile(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
 }
 
 /**
@@ -90,11 +91,5 @@ export async function readKeyFolders(folders: readonly string[], passphrase?: st
   };
 }
 
-async function namesOf(folder: string): Promise<string[]> {
-  try {
-    return (await readdir(folder)).toSorted();
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
-}
+const namesOf = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(noSuchFile))?.toSorted() ?? [];

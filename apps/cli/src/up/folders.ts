@@ -28,6 +28,9 @@ export function defaultDataFolder(): string {
   return path.join(checkout, '.platform');
 }
 
+/** Where a platform that was started from a checkout keeps the keys with which it signs its releases. */
+export const releaseKeyFolder = (dataFolder: string): string => path.join(dataFolder, 'release-keys');
+
 export interface MachineFolder {
   readonly root: string;
   readonly credentialsFile: string;

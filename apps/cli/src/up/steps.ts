@@ -8,7 +8,9 @@ import {
   TrainingStatusSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
+import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
 import { enumWord } from '../output.ts';
+import { renewDocuments, submitSigned } from '../releases/sign.ts';
 import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction } from './demo-plan.ts';
 import { type Step, type StoryWorld, until } from './story.ts';
 
@@ -33,24 +35,32 @@ async function requireMachine(world: StoryWorld): Promise<Machine> {
   return machine;
 }
 
-/** The machine server's release file, from this checkout, in the platform's own releases on channel stable. */
+/**
+ * The machine server's release file, from this checkout, in the platform's own releases on channel stable, signed with
+ * keys of this data folder alone.
+ */
 const release: Step = {
   name: 'release',
   title: 'Machine server released',
   async run(world) {
-    const { name, version, platform, file, size } = world.release;
-    const releases = await world.client.releaseClient.listReleases(name);
+    const { name, version, platform, file, size, sha256 } = world.release;
+    const { client, keyFolder, clock } = world;
+    await makeKeyFolder(keyFolder, 1);
+    const keys = await readKeyFolders([keyFolder]);
+    const releases = await client.releaseClient.listReleases(name);
     const there = releases.find((one) => one.version === version && one.platform === platform);
-    if (!there?.channels.includes('stable')) {
-      await world.client.releaseClient.publish({
-        name,
-        version,
-        platform,
-        bytes: await readFile(file),
-        channels: ['stable', 'dev'],
-      });
+    if (!there?.channels.includes('stable') || there.target === '') {
+      if (!there) await client.releaseClient.putBlob(await readFile(file));
+      // A version never changes: what an earlier checkout published under this number is what gets signed.
+      const stored = there
+        ? { sizeBytes: Number(there.sizeBytes), sha256: Buffer.from(there.sha256).toString('hex') }
+        : { sizeBytes: size, sha256 };
+      const program = { name, version, platform, ...stored, channels: ['stable', 'dev'] };
+      await submitSigned(client, keys, { programs: [program] }, { threshold: 1, now: clock.wall() });
       world.record('release: published', { version });
     }
+    const renewed = await renewDocuments(client, keys, clock.wall(), { rootDays: 180, targetsDays: 45 });
+    if (renewed.length > 0) world.record('release: signed anew', { documents: renewed.join(' ') });
     return { note: `${name} ${version}, ${Math.round(size / 1e6)} MB`, facts: { server_version: version } };
   },
 };

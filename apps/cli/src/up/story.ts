@@ -37,6 +37,8 @@ export interface StoryWorld {
   readonly size: StorySize;
   readonly seed: number;
   readonly release: ServerRelease;
+  /** Of the keys that sign releases here; for development, they are as safe as the folder. */
+  readonly keyFolder: string;
   readonly machineFolder: MachineFolder;
   /** Starts the agent on the machine folder, once. */
   startAgent(): Promise<void>;

@@ -14,7 +14,7 @@ import {
 } from '@platform/kit/node';
 import { build } from './build.ts';
 import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts';
-import { checkout, type MachineFolder, prepareMachineFolder } from './folders.ts';
+import { checkout, type MachineFolder, prepareMachineFolder, releaseKeyFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
 import { createScreen } from './progress.ts';
 import { storySteps } from './steps.ts';
@@ -115,6 +115,7 @@ export async function up(options: UpOptions): Promise<number> {
         size: sizes[options.small ? 'small' : 'full'],
         seed: options.seed,
         release: built.server,
+        keyFolder: releaseKeyFolder(options.dataDir),
         machineFolder,
         startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
         show: screen.show,

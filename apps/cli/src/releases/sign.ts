@@ -1,0 +1,103 @@
+import type { PlatformClient } from '@platform/client';
+import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { readRoot, readTargets, rolesOf } from '@platform/releases/documents';
+import type { KeyRing } from '@platform/releases/key-folder';
+import { keyId, type PublicKey } from '@platform/releases/keys';
+import {
+  type Current,
+  firstRoot,
+  nextRoot,
+  nextTargets,
+  patchTarget,
+  programTarget,
+} from '@platform/releases/publication';
+import type { PatchWords, ProgramWords, Target } from '@platform/releases/targets';
+
+/** A file that the server has stored already. */
+export interface StoredFile {
+  readonly sizeBytes: number;
+  /** 64 hex digits. */
+  readonly sha256: string;
+}
+export type SignedProgram = ProgramWords & StoredFile & { readonly channels: readonly string[] };
+export type SignedPatch = PatchWords & StoredFile;
+
+const dayMs = 86_400_000;
+
+export async function currentOf(client: PlatformClient): Promise<Current> {
+  const { root, targets, onlineKey } = await client.releaseClient.getMetadata();
+  return { root, targets, onlineKey: JSON.parse(onlineKey) as PublicKey };
+}
+
+/**
+ * Signs the list of files with these in it and hands all of it in; makes the first root document where there is none.
+ *
+ * @param threshold - how many root keys the first root document asks for.
+ * @param now - ms since 1970.
+ * @throws PlatformError SIGNING_KEYS_MISSING; what the server refuses.
+ */
+export async function submitSigned(
+  client: PlatformClient,
+  ring: KeyRing,
+  { programs, patches = [] }: { programs: readonly SignedProgram[]; patches?: readonly SignedPatch[] },
+  { threshold, now }: { threshold: number; now: number },
+): Promise<Release[]> {
+  const current = await currentOf(client);
+  const root = current.root.length > 0 ? undefined : firstRoot(ring, threshold, current.onlineKey, now);
+  const add: Target[] = [
+    ...programs.map(({ name, version, platform, sizeBytes, sha256 }) =>
+      programTarget({ name, version, platform }, { sizeBytes, sha256 }),
+    ),
+    ...patches.map(({ from_sha256, to_sha256, sizeBytes, sha256 }) =>
+      patchTarget({ from_sha256, to_sha256 }, { sizeBytes, sha256 }),
+    ),
+  ];
+  const signed = nextTargets({ root: root ?? current.root, targets: current.targets }, ring, now, { add });
+  const bytes = (hex: string): Uint8Array<ArrayBuffer> => Uint8Array.from(Buffer.from(hex, 'hex'));
+  return client.releaseClient.submitMetadata({
+    ...(root && { root }),
+    ...signed,
+    releases: programs.map(({ name, version, platform, sizeBytes, sha256, channels }) => ({
+      name,
+      version,
+      platform,
+      sha256: bytes(sha256),
+      sizeBytes: BigInt(sizeBytes),
+      channels: [...channels],
+    })),
+    patches: patches.map(({ from_sha256, to_sha256, sizeBytes, sha256 }) => ({
+      fromSha256: bytes(from_sha256),
+      toSha256: bytes(to_sha256),
+      sha256: bytes(sha256),
+      sizeBytes: BigInt(sizeBytes),
+    })),
+  });
+}
+
+/**
+ * Signs what would expire soon anew, and lets the server's key in again if it is another one.
+ *
+ * @returns what was signed; empty: nothing was due.
+ */
+export async function renewDocuments(
+  client: PlatformClient,
+  ring: KeyRing,
+  now: number,
+  { rootDays, targetsDays }: { rootDays: number; targetsDays: number },
+): Promise<('root' | 'targets')[]> {
+  const current = await currentOf(client);
+  if (current.root.length === 0 || current.targets.length === 0) return [];
+  const isNear = (expires: string, days: number): boolean => Date.parse(expires) - now < days * dayMs;
+  const isOnlineKnown = rolesOf(current.root).online.some((key) => keyId(key) === keyId(current.onlineKey));
+  const isRootDue = !isOnlineKnown || isNear(readRoot(current.root).signed.expires, rootDays);
+  const root = isRootDue
+    ? nextRoot(current.root, ring, now, (roles) => ({ ...roles, online: [current.onlineKey] }))
+    : undefined;
+  const areTargetsDue = isNear(readTargets(current.targets).signed.expires, targetsDays);
+  if (!root && !areTargetsDue) return [];
+  const targets = areTargetsDue
+    ? nextTargets({ root: root ?? current.root, targets: current.targets }, ring, now)
+    : undefined;
+  await client.releaseClient.submitMetadata({ ...(root && { root }), ...targets });
+  return [...(root ? (['root'] as const) : []), ...(targets ? (['targets'] as const) : [])];
+}
