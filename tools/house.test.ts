@@ -56,7 +56,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
   'apps/agent/src/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
-  'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
+  'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
   'apps/cloud/src/rules': ['@platform/contract', '@platform/kit', '@bufbuild/protobuf'],
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
@@ -227,6 +227,22 @@ for (const [what, pattern, where] of forbidden) {
     );
   });
 }
+
+test("the runtime's own modules stand in two files, so that every program also runs on a Node", () => {
+  const own = new Set(['apps/agent/src/os/linux/libc.ts', 'apps/agent/src/os/windows/win32.ts']);
+  assert.deepEqual(
+    sources.filter(
+      (file) =>
+        !own.has(file) && (importsOf(file).some(({ to }) => to.startsWith('bun:')) || /\bBun\./.test(bare(file))),
+    ),
+    [],
+  );
+  // Not at the top of the file: another runtime has to be able to load it.
+  assert.deepEqual(
+    [...own].filter((file) => /^import .*['"]bun:/m.test(read(file))),
+    [],
+  );
+});
 
 test('nowhere: tests switched off or left to do', () => {
   const pattern = /\b(test|it|describe|suite)\.(skip|only|todo)\b|\{[^}]*\b(skip|todo|only): *(true|['"])/;
