@@ -44,6 +44,7 @@ export class TestCloud {
   /** Calls by name; and the sizes of the batches of lines. */
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
+  restartCheckMs = 1_000;
   /** Every call fails while false. */
   isUp = true;
   /** Lines are stored, but the answer is lost: once for each. */
@@ -109,8 +110,8 @@ export class TestCloud {
           revision: 1n,
           agent: this.agentConfig.get(),
           quarantineClearance: BigInt(this.clearance.get()),
-          ...(release && { serverUpdateInfo: { filename: 'platform-server', ...release } }),
-          ...(agent && { agentUpdateInfo: { filename: 'platform-agent', ...agent } }),
+          ...(release && { serverUpdateInfo: { filename: 'platform-server', unsigned: true, ...release } }),
+          ...(agent && { agentUpdateInfo: { filename: 'platform-agent', unsigned: true, ...agent } }),
         };
       },
     });
@@ -119,7 +120,7 @@ export class TestCloud {
         enter('needsRestart', context);
         const mustRestart = this.#mustRestart;
         this.#mustRestart = false;
-        return { id: request.id, mustRestart, restartCheckInterval: durationFromMs(1_000) };
+        return { id: request.id, mustRestart, restartCheckInterval: durationFromMs(this.restartCheckMs) };
       },
       log: ({ logs }, context) => {
         enter('log', context);

@@ -1,14 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { createLog, errorText } from '@platform/kit';
+import { Cell, createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { serveControl } from '../control/serve.ts';
 import { readCredentials, readLayers } from '../options.ts';
+import { linuxSystem } from '../install/system.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
+import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
 import { runAgent } from '../run-agent.ts';
 import { connectTransport } from '../sync/http.ts';
+import { deviceFetch } from '../update/device-fetch.ts';
+import { childFetcher } from '../update/fetch-child.ts';
+import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
@@ -28,6 +33,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
 
   const sink = stderrSink(given.logFormat);
   const clock = systemClock;
+  const heardTime = new Cell(0);
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
   const { device, supervisor, stopped, ownMemory } = await thisMachine({
@@ -38,16 +44,39 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     log,
   });
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
+  const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
+  const { appAddress } = credentials;
+  // Only the program itself can start itself again; from source, this process does it.
+  const fetcher: Fetcher =
+    selfId === undefined
+      ? {
+          fetch: (task, tell, signal) =>
+            deviceFetch(task, { device, appAddress, system: linuxSystem, clock, log }, tell, signal),
+        }
+      : childFetcher({
+          command: process.execPath,
+          args: ['fetch'],
+          env: childEnvironment(process.env),
+          root,
+          appAddress,
+          log,
+        });
   await runAgent(
     {
       device,
-      transport: connectTransport(credentials.appAddress, { clock, validityOf: (url) => peerValidity(url, clock) }),
+      transport: connectTransport(credentials.appAddress, {
+        clock,
+        onDate: (ms) => heardTime.set(ms),
+        validityOf: (url) => peerValidity(url, clock),
+      }),
+      heardTime,
       credentials,
       credentialsFile,
       root,
       layers,
       version,
-      selfId: selfIdOf(await realpath(root), await realpath(process.execPath)),
+      selfId,
+      fetcher,
       clock,
       sink,
       random: Math.random,

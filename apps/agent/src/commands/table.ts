@@ -162,6 +162,14 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./service.ts')).service,
   }),
   command({
+    name: 'fetch',
+    summary: 'Fetch a release; an agent calls this for itself',
+    about: 'Takes the task as JSON on stdin, answers with JSON lines on stdout.',
+    table: {},
+    isHidden: true,
+    load: async () => (await import('./fetch.ts')).fetchOne,
+  }),
+  command({
     name: 'version',
     summary: 'The version of this program as JSON',
     about: 'Prints {"version", "binary_name"} in one line.',

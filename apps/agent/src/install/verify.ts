@@ -4,6 +4,7 @@ import { linuxDisk } from '../os/linux/disk.ts';
 import { linuxWeb } from '../os/linux/web.ts';
 import type { Disk } from '../os/ports.ts';
 import { pinRoot, releaseTrust } from '../trust/trust.ts';
+import { timeOf } from '../update/device-fetch.ts';
 import type { Candidate } from './facts.ts';
 import type { System } from './system.ts';
 
@@ -22,10 +23,8 @@ export async function verifyRelease(
   const target = `${program}/${candidate.version}/${platform.replace('/', '-')}`;
   const { disk, keep } = pendingDisk(linuxDisk(of.root));
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
-  // A clock that nothing sets proves nothing about the age of a signature, in either direction.
-  const isTrusted = (await system.run('timedatectl', 'show', '-P', 'NTPSynchronized')).text === 'yes';
-  const time = () => ({ now: clock.wall(), isTrusted });
-  const trust = releaseTrust({ disk, web: linuxWeb, appAddress, time, clock, log });
+  const now = await timeOf(disk, system, clock);
+  const trust = releaseTrust({ disk, web: linuxWeb, appAddress, time: () => now, clock, log });
   const late = new AbortController();
   const done = new AbortController();
   void clock.sleep(longestMs, done.signal).then(() => late.abort(new Error('the signatures took too long')));

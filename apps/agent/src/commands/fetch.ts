@@ -1,0 +1,21 @@
+import { systemClock } from '@platform/kit/node';
+import { linuxSystem } from '../install/system.ts';
+import { linuxDisk } from '../os/linux/disk.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { linuxWeb } from '../os/linux/web.ts';
+import { deviceFetch } from '../update/device-fetch.ts';
+import { runFetchChild } from '../update/fetch-child.ts';
+import type { Io } from './command.ts';
+
+/** The process in which an agent downloads; see update/fetch-child.ts. */
+export async function fetchOne(_given: object, io: Io): Promise<number> {
+  const stop = new AbortController();
+  process.once('SIGTERM', () => stop.abort(new Error('the agent does not need the file any more')));
+  return runFetchChild(process.stdin, io.out, async ({ root, appAddress, task }, log, tell) => {
+    const device =
+      process.platform === 'win32'
+        ? (await import('../os/windows/device.ts')).windowsDevice({ root, clock: systemClock })
+        : { files: linuxFileSystem(root), disk: linuxDisk(root), web: linuxWeb };
+    return deviceFetch(task, { device, appAddress, system: linuxSystem, clock: systemClock, log }, tell, stop.signal);
+  });
+}
