@@ -36,8 +36,13 @@ export interface RunningAgent extends AsyncDisposable {
   until<T>(what: string, look: (status: AgentStatus) => T | undefined | false): Promise<T>;
 }
 
-/** The real agent from source, below `folder`, with the credentials of `cloud`. */
-export async function startAgent(folder: TempFolder, cloud: TestCloud, url: string): Promise<RunningAgent> {
+/** The real agent, below `folder`, with the credentials of `cloud`; from source unless a program is named. */
+export async function startAgent(
+  folder: TempFolder,
+  cloud: TestCloud,
+  url: string,
+  { program, env }: { program?: string; env?: Record<string, string> } = {},
+): Promise<RunningAgent> {
   const root = folder.file('agent');
   const credentialsFile = folder.file('platform.json');
   await writeFile(
@@ -45,8 +50,9 @@ export async function startAgent(folder: TempFolder, cloud: TestCloud, url: stri
     JSON.stringify({ cloud: { app_address: url, id: cloud.partId, secret: cloud.secret } }),
   );
   const agent = await spawnGroup({
-    command: process.execPath,
-    args: [mainFile, 'run', '--config', credentialsFile, '--root', root],
+    command: program ?? process.execPath,
+    args: [...(program === undefined ? [mainFile] : []), 'run', '--config', credentialsFile, '--root', root],
+    ...(env && { env }),
     logFile: folder.file('agent.log'),
   });
   const control = controlOf(root, systemClock);
