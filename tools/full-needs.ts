@@ -16,6 +16,8 @@ const programs: Readonly<Record<string, string>> = {
   '/usr/lib/x86_64-linux-gnu/slurm-wlm/auth_jwt.so': 'slurm-wlm-jwt-plugin',
   '/usr/lib/x86_64-linux-gnu/slurm-wlm/select_cons_tres.so': 'slurm-wlm-basic-plugins',
   '/usr/lib/python3.11/ensurepip/__init__.py': 'python3-venv',
+  '/usr/bin/qemu-aarch64-static': 'qemu-user-static',
+  '/usr/aarch64-linux-gnu/lib/libc.so.6': 'libc6-arm64-cross',
 };
 
 function must(command: string, args: readonly string[], env: Record<string, string> = {}): void {

@@ -1,0 +1,37 @@
+// The programs for linux/arm64, which are compiled on another machine, run: under emulation, so this says nothing of speed.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const root = path.resolve(import.meta.dirname, '..');
+
+function built(name: string): { file: string; version: string } {
+  const args = [path.join(root, 'tools', 'release.ts'), name, '--platform', 'linux/arm64'];
+  const done = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  assert.equal(done.status, 0, done.stderr);
+  return JSON.parse(done.stdout) as { file: string; version: string };
+}
+
+/** On a Cortex-A53, the processor of a Raspberry Pi 3. */
+const run = (file: string, ...args: string[]) =>
+  spawnSync('qemu-aarch64-static', ['-cpu', 'cortex-a53', '-L', '/usr/aarch64-linux-gnu', file, ...args], {
+    encoding: 'utf8',
+    env: {},
+  });
+
+for (const name of ['platform-agent', 'platform-server']) {
+  test(`${name} for linux/arm64 tells its version`, () => {
+    const { file, version } = built(name);
+    const told = run(file, '--version');
+    assert.equal(told.status, 0, told.stderr);
+    assert.deepEqual(JSON.parse(told.stdout), { version, binary_name: name });
+  });
+}
+
+test('platform-agent for linux/arm64 reads its command line and says what is wrong with it', () => {
+  const { file } = built('platform-agent');
+  const told = run(file, 'run', '--rot', '/tmp');
+  assert.equal(told.status, 2, told.stderr);
+  assert.match(told.stderr, /--rot/);
+});
