@@ -1,4 +1,4 @@
-/** Probe first, then fine-tuning from it; the better of the two on validation is delivered. */
+/** Probe first, then fine-tuning from it; what is fine-tuned is delivered, unless the probe validates clearly better. */
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
 import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
@@ -13,7 +13,7 @@ import { look } from './looks.ts';
 import type { Viewer } from './looks.ts';
 import { learnerGraph, viewerGraph } from './network.ts';
 import type { Weights } from './network.ts';
-import { isBetter, meanLoss, objectiveOf } from './objective.ts';
+import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
 import type { Prepared } from './prepare.ts';
 import { trainProbe } from './probe.ts';
@@ -51,7 +51,7 @@ export interface Pupil {
 }
 
 /** More pictures at once cost memory and gain nothing. */
-const viewerBatch = 4;
+const viewerBatch = 2;
 /** Of the probe, however many labels there are. */
 const fewestRows = 600;
 /** Pictures that the training loss of the probe is taken from. */
@@ -110,7 +110,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     await learner.release();
     if (tuned) {
       weights.set('fine-tune', tuned.weights);
-      if (isBetter(tuned.validation, probe, validation.length)) chosen = 'fine-tune';
+      if (!isProbeBetter(probe, tuned.validation, validation.length)) chosen = 'fine-tune';
     }
   }
   progress.at('fine-tune', 1);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isBetter, meanLoss, objectiveOf } from './objective.ts';
+import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Validation } from './objective.ts';
 
 const validation = (score: number, loss: number): Validation => ({ loss, lossError: 0.1, score, shown: score });
@@ -8,13 +8,15 @@ const validation = (score: number, loss: number): Validation => ({ loss, lossErr
 const comparisons: [string, Validation, Validation, number, boolean][] = [
   ['clearly a larger score', validation(0.9, 2), validation(0.5, 1), 20, true],
   ['clearly a smaller score', validation(0.5, 1), validation(0.9, 2), 20, false],
-  ['one picture of twenty more, yet a larger loss', validation(0.55, 2), validation(0.5, 1), 20, false],
-  ['one of twenty fewer, yet a smaller loss', validation(0.5, 1), validation(0.55, 2), 20, true],
-  ['the same difference on thousands of pictures', validation(0.55, 2), validation(0.5, 1), 4000, true],
+  ['one picture of twenty more, and a smaller loss', validation(0.55, 1), validation(0.5, 2), 20, false],
+  ['the same difference on thousands of pictures', validation(0.55, 1), validation(0.5, 2), 4000, true],
   ['the same', validation(0.5, 1), validation(0.5, 1), 20, false],
+  ['everything right in both, and a smaller loss', validation(1, 1), validation(1, 2), 20, false],
+  ['everything right, the other one wrong once in ten', validation(1, 1), validation(0.9, 2), 10, false],
+  ['everything right, the other one wrong twice in ten', validation(1, 1), validation(0.8, 2), 10, true],
 ];
-for (const [name, a, b, pictures, expected] of comparisons) {
-  test(`better or not: ${name}`, () => assert.equal(isBetter(a, b, pictures), expected));
+for (const [name, probe, tuned, pictures, expected] of comparisons) {
+  test(`the probe is better or not: ${name}`, () => assert.equal(isProbeBetter(probe, tuned, pictures), expected));
 }
 
 test('mean and standard error of losses', () => {

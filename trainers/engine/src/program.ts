@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseJobSpec, trainerExit } from '@platform/contract/job';
 import { systemClock } from './clock.ts';
@@ -19,6 +20,9 @@ const mostThreads = 8;
  * What `train` returns is one sentence for people about how good the model is.
  */
 export async function runTrainer(train: (training: Training, tmp: string) => Promise<string>): Promise<void> {
+  // Values of pictures and networks lie beside V8's heap, held by small objects in its young part: the larger that grows, the
+  // later they are freed. It stays as small as it begins, which saves some eighty MiB and takes no time.
+  setFlagsFromString('--semi-space-growth-factor=1');
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());
   let events: Events | undefined;
