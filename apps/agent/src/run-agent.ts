@@ -1,10 +1,11 @@
 import type { Transport } from '@connectrpc/connect';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
-import { Cell, createLog, errorText, type Clock, type Level, type Log, type Sink } from '@platform/kit';
+import { Cell, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from './control/view.ts';
 import { superviseServer } from './loops/server-process.ts';
-import { stderrFile } from './loops/server-watch.ts';
+import { readRecord } from './loops/server-record.ts';
+import { stderrFile, stdoutFile } from './loops/server-watch.ts';
 import { holdFirstStart } from './loops/first-start.ts';
 import { openUpdates, type Leave } from './loops/updates.ts';
 import type { Device, Disk } from './os/ports.ts';
@@ -13,20 +14,18 @@ import { nobody, type Supervisor } from './os/supervisor.ts';
 import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
 import { nothingYet, type Actual, type Wanted } from './state.ts';
-import { connectCloud } from './sync/cloud.ts';
-import { Intake, type OwnLayers } from './sync/intake.ts';
-import { followStderr, sendLines, storeLines } from './sync/logs.ts';
-import { poll, pollRestart, tellConnection } from './sync/poll.ts';
-import { report } from './sync/report.ts';
-import { requestOf, type Self } from './sync/request.ts';
-import { checksum } from './sync/spool-record.ts';
-import { Spool, standardSpoolLimits } from './sync/spool.ts';
+import type { OwnLayers } from './sync/intake.ts';
+import { openSync } from './sync/open-sync.ts';
+import type { Self } from './sync/request.ts';
+import { checksum } from './sync/checksum.ts';
 import type { Troubles } from './sync/troubles.ts';
 import type { Fetcher, Patches, Trust } from './update/ports.ts';
 
 export interface AgentParts {
   device: Device;
   transport: Transport;
+  /** Set to what the cloud says that the time is (ms since 1970), with each of its answers; left out: it is not heard. */
+  heardTime?: Cell<number>;
   credentials: MachineCredentials;
   /** Handed to the machine server. */
   credentialsFile: string;
@@ -55,8 +54,6 @@ export interface AgentParts {
   control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
-const drainMs = 3_000;
-
 /** Stopped: by the signal, and the machine server with it. Else bin/ leads to another version, which takes the server over. */
 export type Ending = 'stopped' | Leave;
 
@@ -75,23 +72,23 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const isReached = new Cell(false);
   const troubles: Troubles = new Cell([]);
 
-  const level = new Cell<Level>('info');
-  const setLevel = () => level.set(wanted.get().settings.debug ? 'debug' : 'info');
-  const spool = await Spool.open(device.disk, standardSpoolLimits, parts.newId);
-  const local = createLog({ name: 'agent.local', clock, level, sink });
-  const log = createLog({
-    name: 'agent',
+  const sync = await openSync({
+    device,
+    transport: parts.transport,
+    heardTime: parts.heardTime ?? new Cell(0),
+    credentials,
+    layers,
+    wanted,
+    actual,
+    restarts,
+    isReached,
+    troubles,
     clock,
-    level,
-    sink: (line) => {
-      sink(line);
-      void spool.append(line);
-    },
+    sink,
+    random,
+    newId: parts.newId,
   });
-
-  const intake = new Intake({ disk: device.disk, wanted, layers, troubles, log: log.child('config') });
-  await intake.loadCache();
-  setLevel();
+  const { log, spool } = sync;
   const self: Self = {
     partId: credentials.partId,
     agentVersion: parts.version,
@@ -105,7 +102,6 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     isSupervisedBySystemd: device.host.isSupervisedBySystemd,
   });
 
-  const cloud = connectCloud(parts.transport, credentials, clock, isReached, troubles);
   const broken = new AbortController(); // a loop that throws ends the process; what starts the agent starts it again
   const handover = new AbortController();
   const ending: { how: Ending } = { how: 'stopped' };
@@ -143,8 +139,6 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     log,
     random,
   });
-  const request = () => requestOf(self, actual.get(), clock.now());
-  const storing = loop('store', storeLines(spool, { clock, local }, late));
   const view: AgentView = {
     self,
     appAddress: credentials.appAddress,
@@ -153,23 +147,18 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     actual,
     isReached,
     spool,
+    troubles,
     operator: updates.operator,
   };
   const control = parts.control?.(view, { disk: device.disk, clock, log: log.child('control') }, late);
+  const stdoutBegin = async () => (await readRecord(device.disk))?.from;
+  const outputs = { stdoutFile, stderrFile, stdoutBegin };
   const lateLoops = [
     ...(control ? [loop('control', control)] : []),
-    loop('stderr', followStderr(spool, stderrFile, { device, clock, local }, late)),
-    loop('send', sendLines(spool, { cloud, host: device.host.hostname, clock, local }, late)),
-    loop(
-      'report',
-      report({ cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, random }, late),
-    ),
+    ...sync.telling(self, outputs, late).map(({ name, work }) => loop(name, work)),
   ];
   const earlyLoops = [
-    loop('level', eachChange(wanted, setLevel, early)),
-    loop('poll', poll({ cloud, intake, request, isReached, clock, log: local, random }, early)),
-    loop('restart', pollRestart({ cloud, restarts, isReached, clock, log: log.child('restart'), random }, early)),
-    loop('connection', tellConnection(isReached, { troubles, clock, log }, early)),
+    ...sync.asking(self, early).map(({ name, work }) => loop(name, work)),
     loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
     ...updates.loops(early).map(({ name, work }) => loop(name, work)),
   ];
@@ -209,11 +198,10 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   log.info('platform agent ends', {
     because: errorText(early.reason),
   });
-  await drained(spool, isReached, clock);
+  await sync.drained();
   lateStop.abort();
   await Promise.all(lateLoops);
-  await storing;
-  await spool.saveState().catch(() => {});
+  await sync.close();
   if (broken.signal.aborted) throw broken.signal.reason;
   return ending.how;
 }
@@ -230,22 +218,4 @@ function wantedBefore(layers: OwnLayers): Wanted {
     clearance: 0,
     isFresh: false,
   };
-}
-
-async function eachChange(cell: Cell<unknown>, f: () => void, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    f();
-    await cell.changed(signal);
-  }
-}
-
-/** Gives the last lines a moment to reach the cloud, if it can be reached at all. */
-async function drained(spool: Spool, isReached: Cell<boolean>, clock: Clock): Promise<void> {
-  const end = clock.now() + drainMs;
-  while (clock.now() < end) {
-    const isEmpty = spool.isIdle && (await spool.next(1)).length === 0;
-    if (isEmpty) return;
-    if (!isReached.get() && spool.isIdle) return;
-    await clock.sleep(100);
-  }
 }

@@ -1,5 +1,5 @@
 import type { Disk } from '../os/ports.ts';
-import { checksum } from './spool-record.ts';
+import { checksum } from './checksum.ts';
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();

@@ -1,6 +1,7 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { secretsIn } from '@platform/contract/config-secrets';
 import { agentOf } from '@platform/contract/device-structs';
 import {
   DeviceAgentConfigResponseSchema,
@@ -25,16 +26,9 @@ export interface OwnLayers {
 
 /** What an answer of the cloud makes wanted on this machine. */
 export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
-  const { agent, advancedSettings, networkConfiguration, additionalNetworks, systemConfiguration } = answer;
   const { config, corrections } = resolveAgentConfig({
     commandLine: layers.commandLine,
-    cloud: agentOf({
-      ...(agent && { agent }),
-      ...(advancedSettings && { advancedSettings }),
-      ...(networkConfiguration && { networkConfiguration }),
-      ...(additionalNetworks && { additionalNetworks }),
-      ...(systemConfiguration && { systemConfiguration }),
-    }),
+    cloud: cloudLayer(answer),
     manufacturer: layers.manufacturer,
     maintenanceWindow: answer.maintenanceWindow,
   });
@@ -47,6 +41,17 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
     clearance: Number(answer.quarantineClearance),
     isFresh,
   };
+}
+
+function cloudLayer(answer: DeviceAgentConfigResponse): unknown {
+  const { agent, advancedSettings, networkConfiguration, additionalNetworks, systemConfiguration } = answer;
+  return agentOf({
+    ...(agent && { agent }),
+    ...(advancedSettings && { advancedSettings }),
+    ...(networkConfiguration && { networkConfiguration }),
+    ...(additionalNetworks && { additionalNetworks }),
+    ...(systemConfiguration && { systemConfiguration }),
+  });
 }
 
 function releaseOf(update: UpdateInfo | undefined): Release | undefined {
@@ -94,6 +99,7 @@ export class Intake {
   #bytes = '';
   /** The newest answer is on disk, too. */
   #isStored = true;
+  #secrets: readonly string[] = [];
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
@@ -104,9 +110,15 @@ export class Intake {
     return this.#fingerprint;
   }
 
+  /** Texts of all layers that no log may show, longest first. */
+  get secrets(): readonly string[] {
+    return this.#secrets;
+  }
+
   /** Starts from the last answer of an earlier run. Without a usable one, the defaults hold. */
   async loadCache(): Promise<void> {
     const { disk, wanted, layers, troubles, log } = this.#parts;
+    this.#secrets = secretsIn(layers.commandLine, layers.manufacturer);
     const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
     if (problem !== undefined) {
       const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
@@ -119,6 +131,7 @@ export class Intake {
       });
     }
     if (!value) return;
+    this.#learn(value.answer);
     wanted.set(wantedOf(value.answer, layers, false));
     if (problem === undefined) {
       this.#fingerprint = value.answer.fingerprint;
@@ -147,9 +160,15 @@ export class Intake {
     for (const correction of next.corrections)
       log.warn('a bad value of the configuration was replaced', { ...correction });
     wanted.set(next); // before it is stored: who hears the same answer meanwhile must not take the old one for it
+    this.#learn(answer);
     await this.#store();
     clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     return true;
+  }
+
+  #learn(answer: DeviceAgentConfigResponse): void {
+    const { commandLine, manufacturer } = this.#parts.layers;
+    this.#secrets = secretsIn(cloudLayer(answer), commandLine, manufacturer);
   }
 
   /** A disk that takes nothing keeps no configuration from being used: only the next start without a network misses it. */

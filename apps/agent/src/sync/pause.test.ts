@@ -19,7 +19,7 @@ for (const [name, of, ms] of table) test(`pause: ${name}`, () => assert.equal(pa
 
 test('a fleet that lost its server comes back spread over half a minute', () => {
   const random = seededRandom(5);
-  const perSecond = new Array<number>(30).fill(0);
+  const perSecond = Array.from({ length: 30 }, () => 0);
   for (let i = 0; i < 3_000; i++) perSecond[Math.floor(pauseMs({ failures: 1, wasReached: true, random }) / 1000)]!++;
   assert.ok(Math.max(...perSecond) < 150, `${perSecond.join(' ')}`);
 });
@@ -37,10 +37,11 @@ test('Retry-After: seconds, a date, nonsense, and never more than an hour', () =
 test('a loop that only follows waits until the cloud is reached again, or looks for itself now and then', async () => {
   const [clock, isReached, end] = [new FakeClock(), new Cell(false), new AbortController()];
   const ended = { at: -1 };
-  const wait = (error: unknown) =>
-    void backOff({ failures: 1, error, isReached, clock, random: () => 0.5 }, end.signal).then(
-      () => (ended.at = clock.now()),
-    );
+  const backingOff = async (error: unknown) => {
+    await backOff({ failures: 1, error, isReached, clock, random: () => 0.5 }, end.signal);
+    ended.at = clock.now();
+  };
+  const wait = (error: unknown) => void backingOff(error);
   wait(new Error('away'));
   await clock.advance(5_000);
   assert.equal(ended.at, -1);

@@ -1,26 +1,27 @@
-import type { Level, LogLine } from '@platform/kit';
+import { levels, type Level, type LogLine } from '@platform/kit';
 import type { Position } from '../os/ports.ts';
+import { checksum } from './checksum.ts';
+
+/** How far one source (a file that is followed) was read. */
+export interface Cursor extends Position {
+  source: string;
+}
+
+/** The time of a line was not known when it was written: it came `at` ms of the monotonic clock of this run. */
+export interface UnsureTime {
+  run: string;
+  at: number;
+}
 
 /** A log line with its place in the order of this spool. `cursor`: how far its source was read with it. */
 export interface SpoolRecord extends LogLine {
   sequence: number;
-  cursor?: Position;
+  cursor?: Cursor;
+  unsure?: UnsureTime;
 }
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
-
-/** CRC-32 (ISO 3309) as 8 hex digits. */
-export function checksum(bytes: Uint8Array): string {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = (crcTable[(crc ^ byte) & 0xff] ?? 0) ^ (crc >>> 8);
-  return ((crc ^ 0xffffffff) >>> 0).toString(16).padStart(8, '0');
-}
-const crcTable = Array.from({ length: 256 }, (_, n) => {
-  let c = n;
-  for (let bit = 0; bit < 8; bit++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
-  return c >>> 0;
-});
 
 /** One line: checksum, blank, JSON. */
 export function encodeRecord(r: SpoolRecord): Uint8Array {
@@ -32,11 +33,12 @@ export function encodeRecord(r: SpoolRecord): Uint8Array {
     m: r.message,
     ...(Object.keys(r.fields).length > 0 && { f: r.fields }),
     ...(r.cursor && { c: r.cursor }),
+    ...(r.unsure && { u: r.unsure }),
   });
   return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
 }
 
-/** All whole records of a segment; a line that a power cut tore is left out. */
+/** All whole records of a segment; a line that a power cut tore, or that means nothing to this version, is left out. */
 export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
   return decoder
     .decode(bytes)
@@ -44,27 +46,45 @@ export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
     .flatMap((line) => {
       const json = line.slice(9);
       if (json === '' || checksum(encoder.encode(json)) !== line.slice(0, 8)) return [];
-      const v = JSON.parse(json) as {
-        s: number;
-        t: number;
-        l: Level;
-        n: string;
-        m: string;
-        f?: Record<string, unknown>;
-        c?: Position;
-      };
-      return [
-        {
-          sequence: v.s,
-          time: v.t,
-          level: v.l,
-          logger: v.n,
-          message: v.m,
-          fields: v.f ?? {},
-          ...(v.c && { cursor: v.c }),
-        },
-      ];
+      const record = recordOf(json);
+      return record ? [record] : [];
     });
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function recordOf(json: string): SpoolRecord | undefined {
+  let v: unknown;
+  try {
+    v = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(v)) return undefined;
+  const { s, t, l, n, m, f, c, u } = v;
+  if (!Number.isSafeInteger(s) || typeof t !== 'number' || typeof n !== 'string' || typeof m !== 'string') {
+    return undefined;
+  }
+  const cursor = cursorOf(c);
+  const unsure = isObject(u) && typeof u['run'] === 'string' && typeof u['at'] === 'number';
+  return {
+    sequence: s as number,
+    time: t,
+    level: levels.includes(l as Level) ? (l as Level) : 'info',
+    logger: n,
+    message: m,
+    fields: isObject(f) ? f : {},
+    ...(cursor && { cursor }),
+    ...(unsure && { unsure: { run: String(u['run']), at: Number(u['at']) } }),
+  };
+}
+
+function cursorOf(value: unknown): Cursor | undefined {
+  if (!isObject(value)) return undefined;
+  const { source, file, offset } = value;
+  if (typeof source !== 'string' || typeof file !== 'string' || typeof offset !== 'number') return undefined;
+  return { source, file, offset };
 }
 
 /** What the spool knows beside its segments. */
@@ -74,17 +94,25 @@ export interface SpoolState {
   acked: number;
   /** The highest number ever given. */
   last: number;
-  cursor?: Position;
+  /** By source. */
+  cursors: Readonly<Record<string, Position>>;
 }
 
-export function encodeState(state: SpoolState): Uint8Array {
-  const json = JSON.stringify(state);
-  return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
-}
-
-export function decodeState(bytes: Uint8Array | undefined): SpoolState | undefined {
-  const text = decoder.decode(bytes ?? new Uint8Array()).trimEnd();
-  const json = text.slice(9);
-  if (json === '' || checksum(encoder.encode(json)) !== text.slice(0, 8)) return undefined;
-  return JSON.parse(json) as SpoolState;
+/** @throws Error when the value is no such state; members of a newer version are passed over */
+export function stateOf(value: unknown): SpoolState {
+  if (!isObject(value)) throw new Error('it is no object');
+  const { bootId, acked, last, cursors } = value;
+  if (typeof bootId !== 'string' || bootId === '' || bootId.includes('.')) throw new Error('"bootId" is missing');
+  if (!Number.isSafeInteger(acked) || !Number.isSafeInteger(last))
+    throw new Error('"acked" and "last" must be numbers');
+  const known = Object.entries(isObject(cursors) ? cursors : {}).flatMap(([source, at]) => {
+    const cursor = cursorOf({ ...(isObject(at) ? at : {}), source });
+    return cursor ? [[source, { file: cursor.file, offset: cursor.offset }]] : [];
+  });
+  return {
+    bootId,
+    acked: acked as number,
+    last: last as number,
+    cursors: Object.fromEntries(known) as SpoolState['cursors'],
+  };
 }

@@ -1,9 +1,10 @@
-import { mkdir, open, stat, truncate } from 'node:fs/promises';
+import { mkdir, open, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Lines, Position } from '../ports.ts';
 import { watchFile } from './file-watch.ts';
 
 const chunkBytes = 64 * 1024;
+const countBytes = 2 ** 20;
 const newLine = 0x0a;
 
 export function linuxLines(root: string): Lines {
@@ -52,6 +53,24 @@ export function linuxLines(root: string): Lines {
       if (read.file !== id || size <= limitBytes || read.offset < size) return read;
       await truncate(at(file), 0); // its writer appends, so it goes on at the new end
       return { file: id, offset: 0 };
+    },
+    async empty(file, from, limitBytes) {
+      const { id, size } = await look(file);
+      const seen = from && from.file === id && from.offset <= size ? from.offset : 0;
+      if (size - seen <= limitBytes) return undefined;
+      let lines = 0;
+      await using handle = await open(at(file), 'r');
+      const chunk = Buffer.alloc(countBytes);
+      for (let offset = seen; offset < size;) {
+        const { bytesRead } = await handle.read(chunk, 0, chunk.length, offset);
+        if (bytesRead === 0) break;
+        for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
+        offset += bytesRead;
+      }
+      const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
+      await writeFile(`${at(file)}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
+      await truncate(at(file), 0);
+      return { position: { file: id, offset: 0 }, lines };
     },
   };
 }

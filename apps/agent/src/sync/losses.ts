@@ -1,0 +1,83 @@
+import { droppedLinesField } from '@platform/contract/log-marker';
+import type { LogLine } from '@platform/kit';
+
+/** Why lines were dropped, for people. */
+export type LossReason = 'no room' | 'the disk takes nothing' | 'too many at once' | 'refused';
+
+interface Loss {
+  lines: number;
+  /** Times of the first and the last line that are gone, ms since 1970. */
+  from: number;
+  to: number;
+}
+
+const message = 'log lines were dropped';
+
+/** Lines that are gone and not yet told of. */
+export class Losses {
+  readonly #by = new Map<LossReason, Loss>();
+  #total = 0;
+
+  get isEmpty(): boolean {
+    return this.#by.size === 0;
+  }
+
+  /** Lines that were dropped since this agent started. */
+  get total(): number {
+    return this.#total;
+  }
+
+  add(because: LossReason, lines: number, from: number, to: number): void {
+    if (lines <= 0) return;
+    this.#total += lines;
+    this.#merge(because, { lines, from, to });
+  }
+
+  /** A line that is dropped; a marker stands for those that it told of. */
+  addLine(because: LossReason, line: LogLine): void {
+    const told = markerOf(line);
+    if (told) this.#merge(because, told);
+    else this.add(because, 1, line.time, line.time);
+  }
+
+  /** A line for each reason; the losses are told then, unless they are put back. */
+  take(): LogLine[] {
+    const lines = [...this.#by].map(([because, { lines: n, from, to }]) => ({
+      time: to,
+      level: 'warn' as const,
+      logger: 'agent.logs',
+      message,
+      fields: {
+        [droppedLinesField]: n,
+        from: new Date(from).toISOString(),
+        to: new Date(to).toISOString(),
+        because,
+      },
+    }));
+    this.#by.clear();
+    return lines;
+  }
+
+  putBack(markers: readonly LogLine[]): void {
+    for (const marker of markers) this.addLine(marker.fields['because'] as LossReason, marker);
+  }
+
+  #merge(because: LossReason, { lines, from, to }: Loss): void {
+    const known = this.#by.get(because);
+    this.#by.set(because, {
+      lines: lines + (known?.lines ?? 0),
+      from: Math.min(from, known?.from ?? from),
+      to: Math.max(to, known?.to ?? to),
+    });
+  }
+}
+
+function markerOf(line: LogLine): Loss | undefined {
+  const lines = line.message === message ? line.fields[droppedLinesField] : undefined;
+  if (typeof lines !== 'number') return undefined;
+  const at = (name: string): number => {
+    const ms = Date.parse(String(line.fields[name]));
+    return Number.isNaN(ms) ? line.time : ms;
+  };
+  return { lines, from: at('from'), to: at('to') };
+}

@@ -1,0 +1,189 @@
+import type { Transport } from '@connectrpc/connect';
+import type { MachineCredentials } from '@platform/contract/machine';
+import { Cell, createLog, type Clock, type Level, type Log, type LogLine, type Sink } from '@platform/kit';
+import type { Device, Position } from '../os/ports.ts';
+import { versionOf, type Actual, type Wanted } from '../state.ts';
+import { connectCloud, type Cloud } from './cloud.ts';
+import { Inlet } from './inlet.ts';
+import { Intake, type OwnLayers } from './intake.ts';
+import { sendLines, storeLines } from './logs.ts';
+import { Mask } from './mask.ts';
+import { followOutput, type Output } from './output.ts';
+import { poll, pollRestart, tellConnection } from './poll.ts';
+import { report } from './report.ts';
+import { requestOf, type Self } from './request.ts';
+import { Spool, standardSpoolLimits } from './spool.ts';
+import { DeviceTime } from './time.ts';
+import { setTrouble, type Troubles } from './troubles.ts';
+
+export interface SyncParts {
+  device: Device;
+  transport: Transport;
+  /** What the cloud says that the time is, ms since 1970; 0: nothing yet. */
+  heardTime: Cell<number>;
+  credentials: MachineCredentials;
+  layers: OwnLayers;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  restarts: Cell<number>;
+  isReached: Cell<boolean>;
+  troubles: Troubles;
+  clock: Clock;
+  /** Of lines that stay on this machine, and a copy of those that do not. */
+  sink: Sink;
+  random: () => number;
+  newId: () => string;
+}
+
+/** Everything between this machine and its cloud. */
+export interface Sync {
+  /** Lines of the agent: here and to the cloud. */
+  log: Log;
+  /** Lines about the way to the cloud stay here: there they would make more of themselves. */
+  local: Log;
+  spool: Spool;
+  cloud: Cloud;
+  time: DeviceTime;
+  /** With a time as good as it is known. */
+  clock: Clock;
+  /** Begins as soon as possible: what it waits for ends with the signal. */
+  asking(self: Self, signal: AbortSignal): readonly NamedLoop[];
+  /** Ends later than everything that has something to tell. */
+  telling(self: Self, outputs: Outputs, signal: AbortSignal): readonly NamedLoop[];
+  /** Gives the last lines a moment to reach the cloud, if it can be reached at all. */
+  drained(): Promise<void>;
+  /** Writes down where everything stands. */
+  close(): Promise<void>;
+}
+
+export interface NamedLoop {
+  name: string;
+  work: Promise<void>;
+}
+
+/** Files that the machine server writes. */
+export interface Outputs {
+  stdoutFile: string;
+  stderrFile: string;
+  /** Where the stdout of the one that runs begins. */
+  stdoutBegin: () => Promise<Position | undefined>;
+}
+
+const drainMs = 3_000;
+
+/** Opens the spool and takes over what an earlier run left: configuration, time, unsent lines. */
+export async function openSync(parts: SyncParts): Promise<Sync> {
+  const { device, wanted, actual, restarts, isReached, troubles, layers, sink, random } = parts;
+  const level = new Cell<Level>('info');
+  const local = createLog({ name: 'agent.local', clock: parts.clock, level, sink });
+  const run = parts.newId();
+  const time = new DeviceTime({ disk: device.disk, clock: parts.clock, troubles, log: local, run });
+  await time.load();
+  const clock: Clock = {
+    now: () => parts.clock.now(),
+    wall: () => time.wall(),
+    sleep: (ms, signal) => parts.clock.sleep(ms, signal),
+  };
+  const spool = await Spool.open(device.disk, standardSpoolLimits, parts.newId);
+  const mask = new Mask();
+  const inlet = new Inlet({ spool, mask, time, clock });
+  const enter = (line: LogLine): void => {
+    sink(mask.line(line));
+    void inlet.enter(line);
+  };
+  const log = createLog({ name: 'agent', clock, level, sink: enter });
+  const intake = new Intake({ disk: device.disk, wanted, layers, troubles, log: log.child('config') });
+  await intake.loadCache();
+  const follow = (): void => {
+    const { settings } = wanted.get();
+    level.set(settings.debug ? 'debug' : 'info');
+    inlet.setFolding(!settings.isFoldingOff && !settings.debug);
+    mask.hide([parts.credentials.payload, ...intake.secrets]);
+  };
+  follow();
+  if (spool.problems.length > 0) tellDamage(spool.problems, troubles, log, clock);
+  const cloud = connectCloud(parts.transport, parts.credentials, clock, isReached, troubles);
+
+  const asking: Sync['asking'] = (self, signal) => {
+    const request = () => requestOf(self, actual.get(), clock.now());
+    return [
+      { name: 'settings', work: eachChange(wanted, follow, signal) },
+      { name: 'poll', work: poll({ cloud, intake, request, isReached, clock, log: local, random }, signal) },
+      {
+        name: 'restart',
+        work: pollRestart({ cloud, restarts, isReached, clock, log: log.child('restart'), random }, signal),
+      },
+      { name: 'connection', work: tellConnection(isReached, { troubles, clock, log }, signal) },
+    ];
+  };
+  const telling: Sync['telling'] = (self, { stdoutFile, stderrFile, stdoutBegin }, signal) => {
+    const isCustom = new Cell(isCustomBuild(actual.get()));
+    const wall = () => time.wall();
+    const follower = { device, spool, inlet, wall, clock, local };
+    const stderr: Output = {
+      source: 'stderr',
+      file: stderrFile,
+      logger: 'platform-server.StdErr',
+      level: 'warn',
+    };
+    const stdout: Output = {
+      source: 'stdout',
+      file: stdoutFile,
+      logger: 'platform-server.StdOut',
+      level: 'info',
+      isSent: isCustom,
+      begin: stdoutBegin,
+    };
+    const host = self.host.hostname;
+    return [
+      { name: 'store', work: storeLines(spool, { troubles, clock, local }, signal) },
+      { name: 'fold', work: inlet.run(signal) },
+      { name: 'custom', work: eachChange(actual, () => isCustom.set(isCustomBuild(actual.get())), signal) },
+      { name: 'stderr', work: followOutput(stderr, follower, signal) },
+      { name: 'stdout', work: followOutput(stdout, follower, signal) },
+      { name: 'send', work: sendLines(spool, { cloud, host, time, isReached, clock, local, random }, signal) },
+      {
+        name: 'report',
+        work: report({ cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, random }, signal),
+      },
+      { name: 'time', work: time.run(signal) },
+      { name: 'heard', work: eachChange(parts.heardTime, () => time.heard(parts.heardTime.get()), signal) },
+    ];
+  };
+  const drained = async (): Promise<void> => {
+    const end = clock.now() + drainMs;
+    while (clock.now() < end) {
+      const isEmpty = spool.isIdle && (await spool.next(1).catch(() => [])).length === 0;
+      if (isEmpty || (!isReached.get() && spool.isIdle)) return;
+      await clock.sleep(100);
+    }
+  };
+  const close = async (): Promise<void> => {
+    await spool.flush().catch(() => {});
+    await spool.saveState().catch(() => {});
+    await time.save();
+  };
+  return { log, local, spool, cloud, time, clock, asking, telling, drained, close };
+}
+
+/** A build of the operator's own says nothing to the cloud by itself: its stdout is sent, too. */
+const isCustomBuild = ({ server }: Actual): boolean =>
+  server.running !== null && versionOf(server.running).startsWith('customURL');
+
+function tellDamage(problems: readonly string[], troubles: Troubles, log: Log, clock: Clock): void {
+  log.warn('stored log lines are damaged; some may be lost', { problems });
+  setTrouble(troubles, {
+    code: 'LOGS_DAMAGED',
+    severity: 'warning',
+    message: `Stored log lines could not all be read: ${problems[0]}${problems.length > 1 ? ` and ${problems.length - 1} more` : ''}.`,
+    remedy: 'Nothing: what can be read is sent. If it comes back, check the disk.',
+    sinceWall: clock.wall(),
+  });
+}
+
+async function eachChange(cell: Cell<unknown>, f: () => void, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    f();
+    await cell.changed(signal);
+  }
+}
