@@ -54,8 +54,9 @@ export async function uninstallHere(
   io: Io,
 ): Promise<number> {
   const credentialsFile = given.keepCredentials ? undefined : path.resolve(given.config);
-  const done = await uninstallOnWindows({ root: path.resolve(given.root), credentialsFile }, io.clock);
-  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left: [] }));
+  const { done, left } = await uninstallOnWindows({ root: path.resolve(given.root), credentialsFile }, io.clock);
+  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
   else for (const line of done) io.out(`  ${line}`);
-  return exitCodes.done;
+  for (const line of left) io.note(`not removed: ${line}`);
+  return left.length === 0 ? exitCodes.done : exitCodes.failed;
 }

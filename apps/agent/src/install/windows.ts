@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
@@ -63,7 +63,7 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
 export async function uninstallOnWindows(
   { root, credentialsFile }: { root: string; credentialsFile: string | undefined },
   clock: Clock,
-): Promise<string[]> {
+): Promise<{ done: string[]; left: string[] }> {
   const done: string[] = [];
   const service = await windowsService(serviceName);
   if ((await service.state()) !== 'absent') {
@@ -71,26 +71,25 @@ export async function uninstallOnWindows(
     await service.remove();
     done.push(`removed the service ${serviceName}`);
   }
-  await rm(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
-  done.push(`removed ${root}`);
+  await rm(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 }).catch(() => undefined);
+  const left = (await readdir(root).catch(() => [])).map((name) => path.join(root, name));
+  if (left.length === 0) done.push(`removed ${root}`);
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });
     done.push(`removed ${credentialsFile}`);
   }
-  return done;
+  return { done, left };
 }
 
-/** A service manager that is busy may call a start late that is under way. @throws Error when it did not come to run */
+/** A busy service manager refuses to start anything; then it is asked again. @throws Error when it did not come to run */
 async function startService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
-  const failure = await service.start().then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  const end = clock.now() + startMs;
-  while ((await service.state()) !== 'running') {
-    if (clock.now() >= end) throw failure ?? new Error('the service does not come to run');
-    await clock.sleep(lookMs);
+  let failure: unknown;
+  for (const end = clock.now() + startMs; clock.now() < end; await clock.sleep(lookMs)) {
+    const state = await service.state();
+    if (state === 'running') return;
+    if (state === 'stopped') failure = await service.start().catch((error: unknown) => error);
   }
+  throw failure ?? new Error('the service does not come to run');
 }
 
 async function stopService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
