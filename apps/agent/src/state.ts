@@ -23,6 +23,8 @@ export interface Release {
 /** What this agent reads of the `agent` object, resolved over all layers. Durations in ms. */
 export interface Settings {
   debug: boolean;
+  /** Repeated log lines are sent one by one. */
+  isFoldingOff: boolean;
   isServerDisabled: boolean;
   /** The agent goes over to a new version of its own without being restarted by others. */
   isAgentRestartAllowed: boolean;

@@ -141,6 +141,15 @@ export interface Lines {
   follow(file: string, clock: Clock): FileWatch;
   /** Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. */
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
+  /**
+   * Empties a file that outgrew its reader: only when more than the limit lies after `from`. Its last part is kept as
+   * `<file>.1`. Answers with what was lost, undefined when nothing was.
+   */
+  empty(
+    file: string,
+    from: Position | undefined,
+    limitBytes: number,
+  ): Promise<{ position: Position; lines: number } | undefined>;
 }
 
 export interface WebAnswer {
