@@ -152,7 +152,6 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
       )),
     up: async (batteryClock) => {
       await vm('up', ...port, ...(batteryClock === undefined ? [] : ['--rtc', batteryClock]));
-      await machine.must('world cable on');
     },
     link: async (isIn) => void (await vm('link', isIn ? 'on' : 'off')),
     clock: async (to) => void (await vm('clock', to)),
@@ -163,7 +162,8 @@ export async function virtualMachine(serverPort: number): Promise<VirtualMachine
       await vm('rm');
     },
   };
-  await machine.must('world cable on');
+  // From the next start on without radios, which nobody here needs: it boots in half the time.
+  await machine.must('touch /etc/lab-wired; world cable on; sync');
   return machine;
 }
 
