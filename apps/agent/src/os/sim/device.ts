@@ -1,7 +1,7 @@
 import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import type { Device, FileSystem, Host } from '../ports.ts';
+import type { Device, FileSystem, Host, Processes } from '../ports.ts';
 import { simLines } from './disk.ts';
 import { simFileSystem, type Fate, type Step } from './file-system.ts';
 import { SimFiles, type Survivors } from './files.ts';
@@ -20,8 +20,10 @@ export class SimDevice {
   /** What a running server answers. */
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
-  /** Asked before each step that changes the disk. */
+  /** Asked before each step that changes the disk or starts a program. */
   fate: (step: Step) => Fate = () => 'ok';
+  /** Between the agent and the disk. */
+  wrap: (files: FileSystem) => FileSystem = (files) => files;
   readonly #clock: Clock;
   readonly #lives = new Set<Life>();
 
@@ -52,7 +54,7 @@ export class SimDevice {
     };
     const files = this.#mortalFiles(life);
     const device: Device = {
-      processes: mortal(this.processes.port(), life),
+      processes: mortal(this.#processes(), life),
       files,
       disk: fileDisk(files),
       lines: mortal(simLines(this.files), life),
@@ -74,18 +76,37 @@ export class SimDevice {
     this.files.cutPower(survivors);
   }
 
+  /** Makes a step, unless the fate has something else in store. */
+  async step<T>(step: Step, work: () => Promise<T>): Promise<T> {
+    const fate = this.fate(step);
+    if (fate === 'ok') return work();
+    if (typeof fate !== 'string') throw Object.assign(new Error('it cannot be started'), { code: 'EIO' });
+    if (fate !== 'lostBefore') void work();
+    this.cutPower();
+    return never();
+  }
+
+  #processes(): Processes {
+    const port = this.processes.port();
+    return {
+      ...port,
+      start: (command) => this.step({ do: 'exec', path: command.program }, () => port.start(command)),
+    };
+  }
+
   #mortalFiles(life: Life): FileSystem {
     const port = simFileSystem(this.files, (step) => {
       const fate = this.fate(step);
       if (typeof fate === 'string' && fate !== 'ok') this.cutPower();
       return fate;
     });
+    const wrapped = this.wrap(port);
     const handle = async <T extends object>(opened: Promise<T>): Promise<T> => mortal(await opened, life);
     return mortal(
       {
-        ...port,
-        openRead: (path: string) => handle(port.openRead(path)),
-        openWrite: (path: string, how: { mode: number; append?: boolean }) => handle(port.openWrite(path, how)),
+        ...wrapped,
+        openRead: (path: string) => handle(wrapped.openRead(path)),
+        openWrite: (path: string, how: { mode: number; append?: boolean }) => handle(wrapped.openWrite(path, how)),
       },
       life,
     );

@@ -8,16 +8,20 @@ export class PowerCut extends Error {}
 export interface DiskFaults {
   /** The power fails in the n-th change from now, after this share of its bytes. */
   cutIn?: { changes: number; share: number };
+  /** Set by the cut: nothing works until the test clears it. */
+  isOff?: boolean;
   isFull?: boolean;
 }
 
 export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
   /** Counts a change; the share of its bytes that still reaches the disk. */
   const change = (): number => {
+    if (faults.isOff) throw new PowerCut();
     if (faults.isFull) throw new PlatformError('DISK_FULL');
     const { cutIn } = faults;
     if (!cutIn || --cutIn.changes > 0) return 1;
     delete faults.cutIn;
+    faults.isOff = true;
     return cutIn.share;
   };
   return {
@@ -46,8 +50,6 @@ export function simDisk(files: SimFiles, faults: DiskFaults): Disk {
   };
 }
 
-const lookMs = 250;
-
 export function simLines(files: SimFiles): Lines {
   return {
     async end(name) {
@@ -67,13 +69,23 @@ export function simLines(files: SimFiles): Lines {
         position: { file: file.id, offset: offset + new TextEncoder().encode(text.slice(0, end)).length },
       };
     },
-    follow: (_, clock) => ({ changed: (signal) => clock.sleep(lookMs, signal), close: () => {} }),
+    follow: (name) => ({ changed: (signal) => files.changed(name, signal), close: () => {} }),
     async trim(name, read, limitBytes) {
       const file = files.get(name);
       if (!file || file.id !== read.file || file.bytes.length <= limitBytes || read.offset < file.bytes.length)
         return read;
       file.bytes = new Uint8Array();
       return { file: file.id, offset: 0 };
+    },
+    async empty(name, from, limitBytes) {
+      const file = files.get(name);
+      if (!file) return undefined;
+      const seen = from && from.file === file.id && from.offset <= file.bytes.length ? from.offset : 0;
+      if (file.bytes.length - seen <= limitBytes) return undefined;
+      const lines = file.bytes.subarray(seen).filter((byte) => byte === 0x0a).length;
+      files.put(`${name}.1`, file.bytes.slice(-(2 ** 20)));
+      file.bytes = new Uint8Array();
+      return { position: { file: file.id, offset: 0 }, lines };
     },
   };
 }

@@ -1,9 +1,9 @@
 import type { FileSystem } from '../ports.ts';
 import { folderOf, type SimFiles } from './files.ts';
 
-/** One step that changes the disk. */
+/** One step that changes the disk, or starts a program from it. */
 export interface Step {
-  do: 'mkdir' | 'create' | 'write' | 'sync' | 'syncFolder' | 'rename' | 'symlink' | 'unlink' | 'rmdir';
+  do: 'exec' | 'mkdir' | 'create' | 'write' | 'sync' | 'syncFolder' | 'rename' | 'symlink' | 'unlink' | 'rmdir';
   path: string;
   /** Of a write. */
   bytes?: Uint8Array;

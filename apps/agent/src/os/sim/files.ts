@@ -45,6 +45,23 @@ export class SimFiles {
   /** Of a file's last change. */
   wall: () => number = () => 0;
   capacityBytes = Infinity;
+  readonly #watchers = new Map<string, Set<() => void>>();
+
+  /** Resolves at the next write to this file, or when the signal aborts. */
+  changed(name: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const all = this.#watchers.get(name) ?? new Set();
+      this.#watchers.set(name, all);
+      const wake = () => {
+        all.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      all.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
+    });
+  }
 
   get(name: string): SimFile | undefined {
     const node = this.#names.get(name);
@@ -63,6 +80,11 @@ export class SimFiles {
     for (const names of [this.#names, this.#durable]) names.set(name, node);
   }
 
+  putLink(target: string, name: string): void {
+    this.put(name, nothing);
+    for (const names of [this.#names, this.#durable]) names.set(name, { kind: 'link', target });
+  }
+
   /** As an ordinary program does it: nothing is synced. */
   append(name: string, bytes: Uint8Array): void {
     const file = this.#names.get(name);
@@ -75,6 +97,7 @@ export class SimFiles {
     whole.set(bytes, file.bytes.length);
     file.bytes = whole;
     file.changedWall = this.wall();
+    for (const wake of this.#watchers.get(name) ?? []) wake();
   }
 
   remove(name: string): void {

@@ -35,6 +35,11 @@ export class SimProcesses {
     return p !== undefined && p.exit === undefined;
   }
 
+  /** Pids of what was started by agents and lives, children left out. */
+  get running(): number[] {
+    return [...this.#all.values()].filter((p) => p.isMarked && !p.exit && p.group === p.id.pid).map((p) => p.id.pid);
+  }
+
   /** The power is gone. */
   endAll(): void {
     for (const p of this.#all.values()) this.#end(p, { code: null, signal: null });

@@ -1,0 +1,35 @@
+// Plays kill points in a thread of its own: beside the others, and without the bookkeeping that the test runner does for
+// each promise.
+import { parentPort, workerData } from 'node:worker_threads';
+import { play, type Point } from './kill-points.ts';
+
+/** `problem` undefined: it ended as it must. */
+export interface Played {
+  outcome: string;
+  problem: string | undefined;
+}
+
+const points = workerData as readonly Point[];
+for (const point of points) {
+  const played = await play(point).then(
+    (outcome): Played => ({ outcome: `${point.program}, ${wordOf(point)}: ${outcome}`, problem: undefined }),
+    (error: unknown): Played => ({
+      outcome: 'failed',
+      problem: error instanceof Error ? error.message : String(error),
+    }),
+  );
+  parentPort?.postMessage(played);
+}
+
+function wordOf({ fault }: Point): string {
+  switch (fault.is) {
+    case 'cut':
+      return fault.how === 'lostHalf' ? 'power cut in a write' : 'power cut';
+    case 'fail':
+      return fault.code;
+    case 'tear':
+      return 'torn write';
+    case 'web':
+      return `network (${fault.fate})`;
+  }
+}

@@ -1,0 +1,260 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { Code, ConnectError, type Transport } from '@connectrpc/connect';
+import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { LogLine } from '@platform/kit';
+import { FakeClock } from '@platform/kit/testing';
+import { SimDevice } from '../src/os/sim/device.ts';
+import type { Fate, Step } from '../src/os/sim/file-system.ts';
+import type { Survivors } from '../src/os/sim/files.ts';
+import { runAgent } from '../src/run-agent.ts';
+import { gate } from '../src/update/gate.ts';
+import type { Program } from '../src/update/layout.ts';
+import { agentBytes, serverBytes } from './programs.ts';
+import { sha256Of, TestCloud } from './test-cloud.ts';
+
+export type Behaviour = 'good' | 'crash' | 'hang' | 'mute';
+
+const readyLine = `echo '{"platform_server":"ready","url":"http://127.0.0.1:7000"}'`;
+const bodies: Record<Behaviour, string> = {
+  good: `${readyLine}\nsleep 100000000\n`,
+  crash: 'echo it hurts >&2\nexit 3\n',
+  hang: 'sleep 100000000\n',
+  mute: `${readyLine}\nsleep 20\nexit 4\n`, // ready, and then it breaks down
+};
+
+const restartMs = 5_000;
+const startLimitMs = 90_000;
+const bootMs = 20_000;
+const noSignal = new AbortController().signal;
+
+/**
+ * A whole machine as systemd has it: the gate, then the agent that bin/ leads to, started again whenever it ends. What an
+ * agent does is told by its version: 1.1.0-crash ends at once, -hang never gets ready, -mute reaches no cloud.
+ */
+export class Rig {
+  readonly clock = new FakeClock();
+  readonly machine = new SimDevice(this.clock);
+  readonly cloud = new TestCloud(this.clock);
+  readonly transcript: string[] = [];
+  /** Starts of agents, by version. */
+  readonly starts: string[] = [];
+  /** What never may happen; the first one counts. */
+  broken: string | undefined;
+  /** Versions that may run without being on trial. */
+  readonly proven = new Set<string>();
+  /** For the next power cut. */
+  survivors: Survivors = { of: 'nothing' };
+  #powerLost: () => void = () => {};
+  #stop = new AbortController();
+  #service: Promise<void> | undefined;
+
+  constructor() {
+    this.machine.isSupervisedBySystemd = true;
+    this.machine.releases.chunkBytes = 512;
+    this.machine.status = {
+      restartAllowed: true,
+      doesNotHandleNeedsRestart: true,
+      maintenance: { allowed: true, reading: '' },
+    };
+    this.cloud.restartCheckMs = 60_000;
+    for (const folder of ['bin', 'state', 'versions', 'cache', 'spool', 'log', 'server']) {
+      this.machine.files.put(`${folder}/.keep`, new Uint8Array());
+      this.machine.files.remove(`${folder}/.keep`);
+    }
+    this.setFate(() => 'ok');
+    this.cloud.agentConfig.set({ advanced_settings: { agent_auto_restart: true } });
+  }
+
+  /** Puts a release out, without asking anybody to use it. Answers its id. */
+  publish(program: Program, version: string, behaviour: Behaviour = 'good'): { id: string; use: () => void } {
+    const name = behaviour === 'good' ? version : `${version}-${behaviour}`;
+    const bytes =
+      program === 'agent' ? agentBytes(name, 'linux/amd64', 'x'.repeat(1000)) : serverBytes(name, bodies[behaviour]);
+    const url = `https://releases/${program}/${name}`;
+    this.machine.releases.files.set(url, bytes);
+    const sha256 = sha256Of(bytes);
+    const info = { version: name, url, sha256, sizeBytes: BigInt(bytes.length), wish: 'stable' };
+    const cell = program === 'agent' ? this.cloud.agentRelease : this.cloud.serverRelease;
+    return { id: `${name}-${sha256.toString('hex').slice(0, 12)}`, use: () => cell.set(info) };
+  }
+
+  /** As install does it: the version lies there and is in use. */
+  install(program: Program, id: string): void {
+    const name = `platform-${program}`;
+    const version = id.slice(0, -13);
+    const bytes = this.machine.releases.files.get(`https://releases/${program}/${version}`)!;
+    this.machine.files.put(`versions/${id}/${name}`, bytes);
+    this.machine.files.put(`versions/${id}/sha256`, Buffer.from(`${sha256Of(bytes).toString('hex')}\n`));
+    this.machine.files.putLink(`../versions/${id}/${name}`, `bin/${name}`);
+    this.proven.add(id);
+  }
+
+  /** Asked before each step; a power cut is known to the whole machine. Numbers start at 1. */
+  setFate(fate: (step: Step, n: number) => Fate): void {
+    let n = 0;
+    this.machine.fate = (step) => {
+      if (step.do === 'exec') this.#checkStart(step.path);
+      // Whoever ends a trial has decided: the version in use is the one to use.
+      const ended = step.do === 'unlink' ? /platform-(agent|server)\.trial$/.exec(step.path)?.[1] : undefined;
+      if (ended === 'agent' || ended === 'server') this.proven.add(this.inUse(ended));
+      const what = fate(step, ++n);
+      if (what !== 'ok') this.cloud.report.set(undefined); // what was told before does not count any more
+      if (typeof what === 'string' && what !== 'ok') this.#powerLost();
+      return what;
+    };
+  }
+
+  cutPower(): void {
+    this.cloud.report.set(undefined);
+    this.machine.cutPower();
+    this.#powerLost();
+  }
+
+  power(): void {
+    this.#service = this.#run(this.#stop.signal).catch((error: unknown) => {
+      this.broken ??= `the rig: ${error instanceof Error ? error.stack : String(error)}`;
+    });
+  }
+
+  async off(): Promise<void> {
+    this.#stop.abort();
+    this.machine.cutPower();
+    this.#powerLost();
+    await this.clock.settle();
+    await this.#service;
+  }
+
+  /** Id that bin/ leads to. */
+  inUse(program: Program): string {
+    return this.machine.files.link(`bin/platform-${program}`)?.split('/')[2] ?? '';
+  }
+
+  /** Nothing is on trial, both versions in use are whole and run, one server, and the cloud hears of it. */
+  isWell(): boolean {
+    const report = this.cloud.report.get();
+    return (
+      report?.serverState === ServerState.RUNNING &&
+      report.agent?.runningVersion === this.inUse('agent').slice(0, -13) &&
+      report.server?.runningVersion === this.inUse('server').slice(0, -13) &&
+      report.agent.trial === undefined &&
+      report.server.trial === undefined &&
+      this.isWhole('agent') &&
+      this.isWhole('server') &&
+      this.machine.processes.running.length === 1
+    );
+  }
+
+  isWhole(program: Program): boolean {
+    const id = this.inUse(program);
+    const bytes = this.machine.files.get(`versions/${id}/platform-${program}`)?.bytes;
+    return bytes !== undefined && id.endsWith(createHash('sha256').update(bytes).digest('hex').slice(0, 12));
+  }
+
+  /** Lets time pass until it is so; false: it did not come. */
+  async until(isSo: () => boolean, minutes: number, stepMs = 30_000): Promise<boolean> {
+    const end = this.clock.now() + minutes * 60_000;
+    while (!isSo() && this.broken === undefined && this.clock.now() < end) await this.clock.advance(stepMs);
+    return isSo();
+  }
+
+  /** Nothing that has not proved itself starts without its start being counted. */
+  #checkStart(path: string): void {
+    const program = path.endsWith('platform-agent') ? 'agent' : 'server';
+    const id = this.inUse(program);
+    const trial = new TextDecoder().decode(this.machine.files.get(`state/platform-${program}.trial`)?.bytes);
+    const [, to, starts] = trial.split(' ');
+    if (this.proven.has(id) || (to === id && Number(starts) >= 1 && Number(starts) <= 3)) return;
+    this.broken ??= `${id} starts untried; the trial says "${trial.trim()}"`;
+  }
+
+  /** systemd. */
+  async #run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      let isOut = false;
+      const out = new Promise<'out'>((resolve) => {
+        this.#powerLost = () => {
+          isOut = true;
+          resolve('out');
+        };
+      });
+      for (;;) {
+        const turn = await Promise.race([this.#start(signal), out]);
+        if (turn === 'out' || isOut || signal.aborted) break;
+        await Promise.race([this.clock.sleep(restartMs, signal), out]);
+        if (isOut) break;
+      }
+      if (signal.aborted) return;
+      await this.clock.settle();
+      this.machine.restore(this.survivors);
+      await this.clock.sleep(bootMs, signal);
+    }
+  }
+
+  /** The gate and one agent, until it ends. */
+  async #start(signal: AbortSignal): Promise<void> {
+    const session = this.machine.session();
+    const wall = Math.floor(this.clock.wall() / 1000);
+    try {
+      const outcome = await gate(session.device.files, 'agent', wall);
+      if (outcome !== 'normal') this.#tell(`gate ${outcome}`);
+    } catch (error) {
+      this.#tell(`gate failed: ${String(error)}`); // as ExecStartPre=-: it never stops the agent
+    }
+    const id = this.inUse('agent');
+    if (!this.isWhole('agent')) {
+      this.broken ??= `bin/platform-agent leads to ${id || 'nothing'}, which is not whole`;
+      return;
+    }
+    const version = id.slice(0, -13);
+    this.starts.push(version);
+    try {
+      await this.machine.step({ do: 'exec', path: 'bin/platform-agent' }, async () => {});
+    } catch {
+      return;
+    }
+    if (version.endsWith('-crash')) return;
+    if (version.endsWith('-hang')) {
+      await this.clock.sleep(startLimitMs, signal);
+      return session.kill();
+    }
+    try {
+      const how = await runAgent(
+        {
+          device: session.device,
+          clock: session.clock,
+          transport: version.endsWith('-mute') ? mute : this.cloud.transport(),
+          credentials: {
+            appAddress: 'https://cloud',
+            partId: this.cloud.partId,
+            entity: this.cloud.partId,
+            type: 'robot-secret',
+            payload: this.cloud.secret,
+          },
+          credentialsFile: '/etc/platform.json',
+          root: '/opt/platform',
+          layers: { commandLine: undefined, manufacturer: undefined, isFastStart: false },
+          version,
+          selfId: id,
+          sink: (line) => this.#tell(textOf(line)),
+          random: () => 0.5,
+          newId: randomUUID,
+        },
+        noSignal,
+      );
+      this.#tell(`agent ended: ${how}`);
+    } catch (error) {
+      this.#tell(`agent failed: ${String(error)}`);
+    }
+    session.kill();
+  }
+
+  #tell(text: string): void {
+    this.transcript.push(`${Math.round(this.clock.now() / 1000)} ${text}`);
+  }
+}
+
+const textOf = ({ logger, message, fields }: LogLine): string =>
+  `${logger} ${message} ${JSON.stringify(fields, (_, v: unknown) => (v instanceof Error ? v.message : typeof v === 'bigint' ? Number(v) : v))}`;
+
+const down = () => Promise.reject(new ConnectError('no network', Code.Unavailable));
+const mute = { unary: down, stream: down } as Transport;
