@@ -6,6 +6,7 @@ import { keyCommands } from './commands/key.ts';
 import { logCommands } from './commands/logs.ts';
 import { machineCommands } from './commands/machine.ts';
 import { modelCommands } from './commands/model.ts';
+import { releaseCommands } from './commands/release.ts';
 import { runnerCommands } from './commands/runner.ts';
 import { trainCommands } from './commands/train.ts';
 import { trainingScriptCommands } from './commands/training-script.ts';
@@ -44,6 +45,7 @@ export function createProgram(namesOf: NamesOf): Command {
   configCommands(program, run);
   logCommands(program, run);
   keyCommands(program, run);
+  releaseCommands(program, run);
   const upCommand = program
     .command('up')
     .description('start management server, demo machine and runner here, and show them working (npm start)')

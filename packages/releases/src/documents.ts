@@ -47,11 +47,16 @@ type Signable = Root | Targets | Snapshot | Timestamp;
 /** Whole seconds in UTC, as the specification asks. */
 const time = (ms: number): string => new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 
-function encoded(signed: Signable, keys: readonly SigningKey[]): Buffer {
-  const document = new Metadata(signed);
+/** Adds a signature of each key. */
+export function sign(document: Metadata<Signable>, keys: readonly SigningKey[]): void {
   for (const key of keys) {
     document.sign((bytes) => new Signature({ keyID: key.id, sig: Buffer.from(key.sign(bytes)).toString('hex') }));
   }
+}
+
+function encoded(signed: Signable, keys: readonly SigningKey[]): Buffer {
+  const document = new Metadata(signed);
+  sign(document, keys);
   return Buffer.from(JSON.stringify(document.toJSON()));
 }
 

@@ -58,6 +58,22 @@ export function readKey(pem: string, name: string, passphrase?: string): Signing
   };
 }
 
+/**
+ * The public half of a key, given as either half.
+ *
+ * @throws PlatformError SIGNING_KEY_UNREADABLE
+ */
+export function readPublicKey(
+  pem: string,
+  name: string,
+  passphrase?: string,
+): Pick<SigningKey, 'id' | 'publicKey' | 'publicPem'> {
+  if (!pem.includes('BEGIN PUBLIC KEY')) return readKey(pem, name, passphrase);
+  const key = createPublicKey(pem);
+  const publicKey = publicKeyOf(key, name);
+  return { id: keyId(publicKey), publicKey, publicPem: spki(key) };
+}
+
 function open(pem: string, name: string, passphrase: string | undefined): KeyObject {
   try {
     return createPrivateKey({ key: pem, format: 'pem', ...(passphrase !== undefined && { passphrase }) });

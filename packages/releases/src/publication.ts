@@ -1,5 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
-import { readRoot, readTargets, rolesOf, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
+import { readRoot, readTargets, rolesOf, sign, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
 import { installerList } from './installer-list.ts';
 import type { KeyRing } from './key-folder.ts';
 import { keyId, type PublicKey, type SigningKey } from './keys.ts';
@@ -54,20 +54,38 @@ export function firstRoot(ring: KeyRing, threshold: number, onlineKey: PublicKey
 }
 
 /**
- * The next root document: `change` gets the roles of now. Signed with every key of the ring that the old or the new
- * root names, and refused here when that is not enough for both.
+ * The next root document, signed with every root key of the ring that the old or the new one names. It may need more
+ * signatures: by as many keys as each of the two asks for.
+ */
+export function draftRoot(current: Uint8Array, roles: Roles, ring: KeyRing, now: number): Buffer {
+  const wanted = new Set([...rolesOf(current).root.keys, ...roles.root.keys].map(keyId));
+  const keys = ring.root.filter((key) => wanted.has(key.id));
+  return signRoot({ version: readRoot(current).signed.version + 1, now, roles, keys });
+}
+
+/**
+ * The next root document whole: `change` gets the roles of now.
  *
- * @throws PlatformError SIGNING_KEYS_MISSING
+ * @throws PlatformError SIGNING_KEYS_MISSING when the ring has too few keys of the old root or of the new one.
  */
 export function nextRoot(current: Uint8Array, ring: KeyRing, now: number, change: (roles: Roles) => Roles): Buffer {
   const before = rolesOf(current);
   const roles = change(before);
-  const held = ({ root }: Roles): SigningKey[] =>
-    ring.root.filter((key) => root.keys.some((wanted) => keyId(wanted) === key.id));
-  for (const side of [before, roles])
-    if (held(side).length < side.root.threshold) throw missing('root', held(side).length, side.root.threshold, ring);
-  const keys = new Map([...held(before), ...held(roles)].map((key) => [key.id, key]));
-  return signRoot({ version: readRoot(current).signed.version + 1, now, roles, keys: [...keys.values()] });
+  for (const { root } of [before, roles]) {
+    const found = ring.root.filter((key) => root.keys.some((wanted) => keyId(wanted) === key.id)).length;
+    if (found < root.threshold) throw missing('root', found, root.threshold, ring);
+  }
+  return draftRoot(current, roles, ring, now);
+}
+
+/** Adds signatures to a root document, for keys that are not all in one place. */
+export function signRootMore(bytes: Uint8Array, keys: readonly SigningKey[]): { bytes: Buffer; signatures: number } {
+  const document = readRoot(bytes);
+  sign(document, keys);
+  return {
+    bytes: Buffer.from(JSON.stringify(document.toJSON())),
+    signatures: Object.keys(document.signatures).length,
+  };
 }
 
 /**

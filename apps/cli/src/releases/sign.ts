@@ -101,3 +101,17 @@ export async function renewDocuments(
   await client.releaseClient.submitMetadata({ ...(root && { root }), ...targets });
   return [...(root ? (['root'] as const) : []), ...(targets ? (['targets'] as const) : [])];
 }
+
+/**
+ * Hands in the next root document; what it makes invalid is signed anew together with it.
+ *
+ * @throws PlatformError SIGNING_KEYS_MISSING; what the server refuses.
+ */
+export async function submitRoot(client: PlatformClient, ring: KeyRing, root: Uint8Array, now: number): Promise<void> {
+  const current = await currentOf(client);
+  const [before, after] = [rolesOf(current.root), rolesOf(root)];
+  const ids = (keys: readonly PublicKey[]): string => keys.map(keyId).toSorted().join(' ');
+  const isKept = ids(before.targets.keys) === ids(after.targets.keys) && before.installerKey === after.installerKey;
+  const targets = isKept ? undefined : nextTargets({ root, targets: current.targets }, ring, now);
+  await client.releaseClient.submitMetadata({ root: Uint8Array.from(root), ...targets });
+}

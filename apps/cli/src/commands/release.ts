@@ -1,0 +1,191 @@
+import type { PlatformClient } from '@platform/client';
+import { PlatformError } from '@platform/contract/errors';
+import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { systemClock } from '@platform/kit/node';
+import { targetsOf } from '@platform/releases/documents';
+import { nextTargets } from '@platform/releases/publication';
+import { isProgram } from '@platform/releases/targets';
+import type { Command } from 'commander';
+import { confirmed } from '../confirm.ts';
+import { ago, isoTime, sizeText } from '../output.ts';
+import { openKeys } from '../releases/keys.ts';
+import { uploadPatches } from '../releases/patches.ts';
+import { type ProgramFile, readProgram } from '../releases/program-file.ts';
+import { currentOf, renewDocuments, submitSigned, type SignedPatch } from '../releases/sign.ts';
+import type { Run } from '../run.ts';
+import { releaseKeyCommands } from './release-keys.ts';
+
+export const releaseJson = (one: Release): Record<string, unknown> => ({
+  name: one.name,
+  version: one.version,
+  platform: one.platform,
+  channels: one.channels,
+  size_bytes: Number(one.sizeBytes),
+  sha256: Buffer.from(one.sha256).toString('hex'),
+  url: one.url,
+  target: one.target,
+  signed: one.target !== '',
+  revoked: one.revokedOn !== undefined,
+  published_on: isoTime(one.publishedOn),
+});
+
+const stateOf = (one: Release): string => (one.revokedOn ? 'revoked' : one.target === '' ? 'NOT SIGNED' : 'signed');
+
+/** More than one: the most that half of them can't make up. */
+const majority = (keys: number): number => Math.floor(keys / 2) + 1;
+
+const keysOption = [
+  '--keys <folder...>',
+  'folders of the release keys (PLATFORM_RELEASE_KEYS); default: those of the platform started here',
+] as const;
+
+export function releaseCommands(program: Command, run: Run): void {
+  const release = program
+    .command('release')
+    .description('versions of agent and machine server: publish, promote, sign');
+
+  release
+    .command('list')
+    .description('what was published')
+    .option('--name <program>', 'only platform-agent or platform-server', '')
+    .action(
+      run(async ({ connection, output }, flags: { name: string }) => {
+        const { client } = await connection();
+        const releases = await client.releaseClient.listReleases(flags.name);
+        output.json(releases.map(releaseJson));
+        if (releases.length === 0) return output.text('Nothing is published yet: platform release publish --help');
+        output.table(
+          ['name', 'version', 'platform', 'channels', 'state', 'size', 'published'],
+          releases.map((one) => [
+            one.name,
+            one.version,
+            one.platform,
+            one.channels.join(', '),
+            stateOf(one),
+            sizeText(Number(one.sizeBytes)),
+            ago(one.publishedOn, systemClock.wall()),
+          ]),
+        );
+      }),
+    );
+
+  release
+    .command('publish <file...>')
+    .description('sign and publish programs; machines that follow the channel get them')
+    .option('--channel <channel...>', 'channels to point here at once: dev, stable')
+    .option(...keysOption)
+    .option('--threshold <n>', 'root keys that must sign, for the first publication; default: more than half')
+    .option('--no-patches', 'without patches from the versions before')
+    .action(
+      run(async ({ connection, output }, files: string[], flags: PublishFlags) => {
+        const { client } = await connection();
+        const ring = await openKeys(flags);
+        const programs = [];
+        const patches: SignedPatch[] = [];
+        for (const file of files) {
+          const one = await readProgram(file);
+          await checkIsNew(client, one);
+          output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${sizeText(one.bytes.length)}.`);
+          await client.releaseClient.putBlob(one.bytes);
+          if (flags.patches) patches.push(...(await uploadPatches(client, one, output.note)));
+          const { name, version, platform, sha256 } = one;
+          programs.push({
+            name,
+            version,
+            platform,
+            sha256,
+            sizeBytes: one.bytes.length,
+            channels: flags.channel ?? [],
+          });
+        }
+        const threshold = flags.threshold === undefined ? majority(ring.root.length) : Number(flags.threshold);
+        const now = systemClock.wall();
+        const published = await submitSigned(client, ring, { programs, patches }, { threshold, now });
+        output.json({ releases: published.map(releaseJson), patches: patches.length });
+        for (const one of published) {
+          const where = one.channels.length > 0 ? `, channel ${one.channels.join(' and ')}` : '';
+          output.text(`Published ${one.name} ${one.version} for ${one.platform}${where}.`);
+        }
+      }),
+    );
+
+  release
+    .command('promote <name> <version> <channel>')
+    .description('point a channel at a version that is published')
+    .action(
+      run(async ({ connection, output }, name: string, version: string, channel: string) => {
+        const { client } = await connection();
+        await client.releaseClient.setChannel(name, channel, version);
+        output.json({ name, version, channel });
+        output.text(`Channel ${channel} of ${name} is ${version} now.`);
+      }),
+    );
+
+  release
+    .command('revoke <name> <version>')
+    .description('withdraw a version: no machine is offered it any more, and no signature vouches for it')
+    .option('--yes', 'without asking')
+    .option(...keysOption)
+    .action(
+      run(async ({ connection, output }, name: string, version: string, flags: KeyFlags & { yes?: boolean }) => {
+        const { client } = await connection();
+        const releases = await client.releaseClient.listReleases(name);
+        const builds = releases.filter((one) => one.version === version);
+        if (builds.length === 0) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
+        const channel = builds.flatMap((one) => one.channels)[0];
+        if (channel !== undefined) throw new PlatformError('RELEASE_IN_USE', { name, version, channel });
+        if (!(await confirmed(`Withdraw ${name} ${version} for good?`, flags)))
+          return output.text('Nothing was changed.');
+        const ring = await openKeys(flags);
+        const current = await currentOf(client);
+        const gone = new Set(builds.map((one) => Buffer.from(one.sha256).toString('hex')));
+        const listed = targetsOf(current.targets).some(({ sha256 }) => gone.has(sha256));
+        if (listed) {
+          await client.releaseClient.submitMetadata(
+            nextTargets(current, ring, systemClock.wall(), {
+              isRemoved: ({ custom }) =>
+                isProgram(custom)
+                  ? custom.name === name && custom.version === version
+                  : gone.has(custom.to_sha256) || gone.has(custom.from_sha256),
+            }),
+          );
+        }
+        await client.releaseClient.revoke(name, version);
+        output.json({ name, version, revoked: true });
+        output.text(`Withdrew ${name} ${version}. Machines that run it keep it until another version is wanted there.`);
+      }),
+    );
+
+  release
+    .command('sign')
+    .description('sign the list of files anew before it expires; once a month will do')
+    .option(...keysOption)
+    .action(
+      run(async ({ connection, output }, flags: KeyFlags) => {
+        const { client } = await connection();
+        const far = { rootDays: 30, targetsDays: 10_000 };
+        const signed = await renewDocuments(client, await openKeys(flags), systemClock.wall(), far);
+        output.json({ signed });
+        output.text(signed.length > 0 ? `Signed anew: ${signed.join(' and ')}.` : 'Nothing was published yet.');
+      }),
+    );
+
+  releaseKeyCommands(release, run);
+}
+
+/** Said before the upload. @throws PlatformError RELEASE_EXISTS */
+async function checkIsNew(client: PlatformClient, { name, version, platform, sha256 }: ProgramFile): Promise<void> {
+  const known = await client.releaseClient.listReleases(name);
+  const same = known.find((one) => one.version === version && one.platform === platform);
+  if (same && Buffer.from(same.sha256).toString('hex') !== sha256)
+    throw new PlatformError('RELEASE_EXISTS', { name, version, platform });
+}
+
+interface KeyFlags {
+  readonly keys?: string[];
+}
+interface PublishFlags extends KeyFlags {
+  readonly channel?: string[];
+  readonly threshold?: string;
+  readonly patches: boolean;
+}

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { constants, zstdCompressSync } from 'node:zlib';
+import type { PlatformClient } from '@platform/client';
+import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { makePatch } from '@platform/kit/node';
+import type { ProgramFile } from './program-file.ts';
+import type { SignedPatch } from './sign.ts';
+
+/** Machines that are further behind fetch the whole file. */
+const versionsBack = 5;
+/** A patch that saves less is not worth the work. */
+const mostOfWhole = 0.6;
+/** Packing harder than that takes too long for a large patch. */
+const smallBytes = 4 << 20;
+/** The reader unpacks with at most 8 MiB of memory. */
+const zstdWindowLog = 23;
+
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/**
+ * Patches from the versions before to this one, uploaded.
+ *
+ * @param onNote - told before each patch and of those that are not worth it.
+ */
+export async function uploadPatches(
+  client: PlatformClient,
+  program: ProgramFile,
+  onNote: (note: string) => void,
+): Promise<SignedPatch[]> {
+  const patches: SignedPatch[] = [];
+  for (const before of earlier(await client.releaseClient.listReleases(program.name), program)) {
+    const old = await download(before);
+    if (!old) {
+      onNote(`Version ${before.version} cannot be fetched: no patch from it.`);
+      continue;
+    }
+    const patch = packed(Buffer.concat([...makePatch(old, program.bytes)]));
+    if (patch.length > mostOfWhole * program.bytes.length) {
+      onNote(`A patch from ${before.version} would be ${patch.length} bytes: left out.`);
+      continue;
+    }
+    onNote(`Patch from ${before.version}: ${patch.length} of ${program.bytes.length} bytes.`);
+    patches.push({
+      from_sha256: hexOf(before.sha256),
+      to_sha256: program.sha256,
+      sizeBytes: patch.length,
+      sha256: await client.releaseClient.putBlob(patch),
+    });
+  }
+  return patches;
+}
+
+/** Newest first. */
+function earlier(releases: readonly Release[], program: ProgramFile): Release[] {
+  const at = ({ publishedOn }: Release): bigint => publishedOn?.seconds ?? 0n;
+  return releases
+    .filter(
+      (one) =>
+        one.platform === program.platform &&
+        one.target !== '' &&
+        !one.revokedOn &&
+        hexOf(one.sha256) !== program.sha256,
+    )
+    .toSorted((a, b) => Number(at(b) - at(a)))
+    .slice(0, versionsBack);
+}
+
+async function download({ url, sha256 }: Release): Promise<Buffer | undefined> {
+  const answer = await fetch(url);
+  if (!answer.ok) return undefined;
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  return createHash('sha256').update(bytes).digest().equals(sha256) ? bytes : undefined;
+}
+
+const packed = (patch: Buffer): Buffer<ArrayBuffer> =>
+  zstdCompressSync(patch, {
+    params: {
+      [constants.ZSTD_c_compressionLevel]: patch.length < smallBytes ? 19 : 12,
+      [constants.ZSTD_c_windowLog]: zstdWindowLog,
+    },
+  });

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { PlatformError } from '@platform/contract/errors';
+import type { ProgramWords } from '@platform/releases/targets';
+
+/** A file to publish, with what it says of itself. */
+export interface ProgramFile extends ProgramWords {
+  readonly file: string;
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly sha256: string;
+}
+
+const noteMark = '\nPLATFORM-PROGRAM:';
+const noteReach = 1 << 16;
+
+/** Name, version and platform stand in the file itself, as its build noted them, or in <file>.json beside it. */
+export async function readProgram(file: string): Promise<ProgramFile> {
+  const bytes = await readFile(file);
+  const words = noteOf(bytes) ?? (await besideOf(file));
+  if (!words) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'file',
+      value: file,
+      limit: `a program built with its note, or with ${file}.json that names its name, version and platform`,
+    });
+  }
+  return { ...words, file, bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** The build puts the note at the end; a signature of Windows may follow it. */
+function noteOf(bytes: Buffer): ProgramWords | undefined {
+  const tail = bytes.subarray(-noteReach).toString('latin1');
+  const at = tail.lastIndexOf(noteMark);
+  if (at < 0) return undefined;
+  const line = tail.slice(at + noteMark.length);
+  return wordsOf(line.slice(0, line.indexOf('\n') < 0 ? undefined : line.indexOf('\n')));
+}
+
+async function besideOf(file: string): Promise<ProgramWords | undefined> {
+  const text = await readFile(`${file}.json`, 'utf8').catch(() => '');
+  return wordsOf(text);
+}
+
+function wordsOf(text: string): ProgramWords | undefined {
+  try {
+    const { name, version, platform } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof name === 'string' && typeof version === 'string' && typeof platform === 'string')
+      return { name, version, platform };
+  } catch {
+    // not there, or not JSON
+  }
+  return undefined;
+}
