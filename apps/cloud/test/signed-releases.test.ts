@@ -5,7 +5,14 @@ import { ReleaseService } from '@platform/contract/gen/platform/release/v1/relea
 import { readRoot, readSnapshot, readTargets, readTimestamp } from '@platform/releases/documents';
 import { makeKeyFolder, readKeyFolders, type KeyRing } from '@platform/releases/key-folder';
 import type { PublicKey } from '@platform/releases/keys';
-import { firstRoot, nextRoot, nextTargets, patchTarget, programTarget } from '@platform/releases/publication';
+import {
+  firstRoot,
+  nextRoot,
+  nextTargets,
+  patchTarget,
+  programTarget,
+  signInstallerList,
+} from '@platform/releases/publication';
 import type { ProgramWords, Target } from '@platform/releases/targets';
 import { tempFolder } from '@platform/kit/testing';
 import { failure } from './failure.ts';
@@ -95,6 +102,7 @@ test('signed releases: root, publication with a patch, documents as served, rota
     sums.toString(),
     new RegExp(`^${hex(one.sha256)}  platform-server/1.0.0/linux-amd64/platform-server$`, 'm'),
   );
+  assert.match(sums.toString(), new RegExp(`^${hex(hashOf(root))}  tuf/1.root.json$`, 'm'));
   const installer = createPublicKey(keys.installer[0]?.publicPem ?? '');
   assert.ok(verify('sha256', sums, installer, await got('/releases/SHA256SUMS.sig')));
 
@@ -143,7 +151,9 @@ test('signed releases: root, publication with a patch, documents as served, rota
 
   // The next root is taken from the keys of the root before it.
   const next = nextRoot(root, keys, now(), (roles) => roles);
-  await releases.submitMetadata({ root: next });
+  assert.equal(await failure(releases.submitMetadata({ root: next })), 'FailedPrecondition METADATA_REFUSED');
+  const installerSignature = signInstallerList(next, (await current()).targets, keys);
+  await releases.submitMetadata({ root: next, installerSignature });
   assert.deepEqual(await got('/tuf/2.root.json'), next);
 
   // Withdrawn: not while a channel points to it, not while it is listed; then it is gone for machines.

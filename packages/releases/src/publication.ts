@@ -103,14 +103,24 @@ export function nextTargets(
   const roles = rolesOf(root);
   const keys = ring.targets.filter((key) => roles.targets.keys.some((wanted) => keyId(wanted) === key.id));
   if (keys.length < roles.targets.threshold) throw missing('targets', keys.length, roles.targets.threshold, ring);
-  const installer = ring.installer.find((key) => key.publicPem === roles.installerKey);
-  if (!installer) throw missing('installer', 0, 1, ring);
   const listed = new Map((targets.length > 0 ? targetsOf(targets) : []).map((target) => [target.path, target]));
   for (const target of listed.values()) if (change.isRemoved?.(target)) listed.delete(target.path);
   for (const target of change.add ?? []) listed.set(target.path, target);
   const version = (targets.length > 0 ? readTargets(targets).signed.version : 0) + 1;
   const signed = signTargets({ version, targets: [...listed.values()], now, keys });
-  return { targets: signed, installerSignature: Buffer.from(installer.sign(Buffer.from(installerList(signed)))) };
+  return { targets: signed, installerSignature: signInstallerList(root, signed, ring) };
+}
+
+/**
+ * Wanted with each new root or targets document.
+ *
+ * @throws PlatformError SIGNING_KEYS_MISSING
+ */
+export function signInstallerList(root: Uint8Array, targets: Uint8Array, ring: KeyRing): Buffer {
+  const { installerKey } = rolesOf(root);
+  const key = ring.installer.find((held) => held.publicPem === installerKey);
+  if (!key) throw missing('installer', 0, 1, ring);
+  return Buffer.from(key.sign(Buffer.from(installerList(root, targets))));
 }
 
 function one(keys: readonly SigningKey[], role: string, ring: KeyRing): SigningKey {

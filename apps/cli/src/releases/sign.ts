@@ -10,6 +10,7 @@ import {
   nextTargets,
   patchTarget,
   programTarget,
+  signInstallerList,
 } from '@platform/releases/publication';
 import type { PatchWords, ProgramWords, Target } from '@platform/releases/targets';
 
@@ -98,7 +99,8 @@ export async function renewDocuments(
   const targets = areTargetsDue
     ? nextTargets({ root: root ?? current.root, targets: current.targets }, ring, now)
     : undefined;
-  await client.releaseClient.submitMetadata({ ...(root && { root }), ...targets });
+  const installerSignature = signInstallerList(root ?? current.root, targets?.targets ?? current.targets, ring);
+  await client.releaseClient.submitMetadata({ ...(root && { root }), ...targets, installerSignature });
   return [...(root ? (['root'] as const) : []), ...(targets ? (['targets'] as const) : [])];
 }
 
@@ -111,7 +113,9 @@ export async function submitRoot(client: PlatformClient, ring: KeyRing, root: Ui
   const current = await currentOf(client);
   const [before, after] = [rolesOf(current.root), rolesOf(root)];
   const ids = (keys: readonly PublicKey[]): string => keys.map(keyId).toSorted().join(' ');
-  const isKept = ids(before.targets.keys) === ids(after.targets.keys) && before.installerKey === after.installerKey;
-  const targets = isKept ? undefined : nextTargets({ root, targets: current.targets }, ring, now);
-  await client.releaseClient.submitMetadata({ root: Uint8Array.from(root), ...targets });
+  const isKept = ids(before.targets.keys) === ids(after.targets.keys);
+  const signed = isKept
+    ? { installerSignature: signInstallerList(root, current.targets, ring) }
+    : nextTargets({ root, targets: current.targets }, ring, now);
+  await client.releaseClient.submitMetadata({ root: Uint8Array.from(root), ...signed });
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
 import type { Deps } from '../rpc/routes.ts';
 import type { Database } from '../store/database.ts';
-import { findDocument, installerSums, newestDocument, newestInstallerSignature } from '../store/release-metadata.ts';
+import { findDocument, installerSums, newestDocument, installerSignature } from '../store/release-metadata.ts';
 import { findPatch } from '../store/releases.ts';
 import { type Exchange, type Route, send, sendBlob, sendText } from './exchange.ts';
 
@@ -25,7 +25,7 @@ export const tufRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>): Route[] =>
     methods: ['GET', 'HEAD'],
     path: /^\/releases\/SHA256SUMS(\.sig)?$/,
     async answer(exchange, [suffix]) {
-      const bytes = suffix ? await newestInstallerSignature(db) : await installerSums(db);
+      const bytes = suffix ? await installerSignature(db) : await installerSums(db);
       if (bytes === undefined) throw new PlatformError('RELEASE_NOT_FOUND', { name: 'SHA256SUMS' });
       const type = suffix ? 'application/octet-stream' : 'text/plain; charset=utf-8';
       sendDocument(exchange, Buffer.from(bytes), type, false);

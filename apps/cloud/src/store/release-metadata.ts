@@ -41,14 +41,14 @@ export const lockDocuments = async (trx: Database): Promise<void> => {
   await sql`lock table release_document in share row exclusive mode`.execute(trx);
 };
 
-export async function insertInstallerSignature(db: Database, targetsVersion: number, signature: Buffer): Promise<void> {
-  await db.insertInto('installerSignature').values({ targetsVersion, signature }).execute();
-  await db.deleteFrom('installerSignature').where('targetsVersion', '<', targetsVersion).execute();
+/** Of SHA256SUMS as made of the newest root and targets. */
+export async function replaceInstallerSignature(trx: Database, signature: Buffer): Promise<void> {
+  await trx.deleteFrom('installerSignature').execute();
+  await trx.insertInto('installerSignature').values({ signature }).execute();
 }
 
-export const newestInstallerSignature = async (db: Database): Promise<Buffer | undefined> =>
-  (await db.selectFrom('installerSignature').select('signature').orderBy('targetsVersion', 'desc').executeTakeFirst())
-    ?.signature;
+export const installerSignature = async (db: Database): Promise<Buffer | undefined> =>
+  (await db.selectFrom('installerSignature').select('signature').executeTakeFirst())?.signature;
 
 /** Public key that signs SHA256SUMS (SPKI, PEM); undefined while nothing was ever signed. */
 export async function installerKey(db: Database): Promise<string | undefined> {
@@ -58,6 +58,6 @@ export async function installerKey(db: Database): Promise<string | undefined> {
 
 /** SHA256SUMS as it is signed; undefined while nothing was ever signed. */
 export async function installerSums(db: Database): Promise<string | undefined> {
-  const targets = await newestDocument(db, 'targets');
-  return targets && installerList(targets.bytes);
+  const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+  return root && targets && installerList(root.bytes, targets.bytes);
 }

@@ -100,7 +100,7 @@ type ReleaseDocument = {
   bytes: Buffer;
   madeOn: Generated<Time>;
 };
-type InstallerSignature = { targetsVersion: number; signature: Buffer };
+type InstallerSignature = { signature: Buffer };
 type ReleaseChannel = { name: string; channel: string; version: string };
 type Blob = { orgId: string; sha256: string; sizeBytes: number; createdOn: Generated<Time> };
 type Audit = {

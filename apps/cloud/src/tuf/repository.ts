@@ -7,13 +7,7 @@ import type { SigningKey } from '@platform/releases/keys';
 import { renewed } from '@platform/releases/online';
 import { isProgram, type Target } from '@platform/releases/targets';
 import type { Database } from '../store/database.ts';
-import {
-  insertDocument,
-  insertInstallerSignature,
-  lockDocuments,
-  newestDocument,
-  newestInstallerSignature,
-} from '../store/release-metadata.ts';
+import { insertDocument, lockDocuments, newestDocument, replaceInstallerSignature } from '../store/release-metadata.ts';
 
 /** Signed documents from a publisher; empty bytes: that document stays as it is. */
 export type Submitted = { root: Uint8Array; targets: Uint8Array; installerSignature: Uint8Array };
@@ -42,25 +36,15 @@ export async function takeOver(trx: Database, submitted: Submitted, key: Signing
   if (!targets) throw new PlatformError('METADATA_REFUSED', { problem: 'there is no targets document yet' });
 
   if (hasRoot) checkRoot(root, before.root?.bytes, now);
-  if (hasTargets) {
-    checkTargets(root, targets, before.targets?.bytes, now);
-    checkInstallerList(root, targets, submitted.installerSignature);
-  } else {
-    // What is served already must still hold under the new root.
-    try {
-      readRoot(root).verifyDelegate('targets', readTargets(targets));
-      checkInstallerList(root, targets, (await newestInstallerSignature(trx)) ?? new Uint8Array());
-    } catch (error) {
-      const problem = 'the new root names other keys for the targets: sign the targets with them and send both';
-      throw new PlatformError('METADATA_REFUSED', { problem }, error);
-    }
-  }
+  if (hasTargets) checkTargets(root, targets, before.targets?.bytes, now);
+  else checkStillSigned(root, targets);
+  if (hasRoot || hasTargets) checkInstallerList(root, targets, submitted.installerSignature);
   if (hasRoot) await insertDocument(trx, 'root', { version: readRoot(root).signed.version, bytes: root });
   if (hasTargets) {
     const { version } = readTargets(targets).signed;
     await insertDocument(trx, 'targets', { version, bytes: targets });
-    await insertInstallerSignature(trx, version, Buffer.from(submitted.installerSignature));
   }
+  if (hasRoot || hasTargets) await replaceInstallerSignature(trx, Buffer.from(submitted.installerSignature));
   await renew(trx, key, now);
   const listed = targetsOf(targets);
   return {
@@ -68,6 +52,16 @@ export async function takeOver(trx: Database, submitted: Submitted, key: Signing
     programs: listed.flatMap(({ path, sha256, custom }) => (isProgram(custom) ? [{ ...custom, path, sha256 }] : [])),
     versions: { root: readRoot(root).signed.version, targets: readTargets(targets).signed.version },
   };
+}
+
+/** What is served already must hold under the new root, too. */
+function checkStillSigned(root: Uint8Array, targets: Uint8Array): void {
+  try {
+    readRoot(root).verifyDelegate('targets', readTargets(targets));
+  } catch (error) {
+    const problem = 'the new root names other keys for the targets: sign the targets with them and send both';
+    throw new PlatformError('METADATA_REFUSED', { problem }, error);
+  }
 }
 
 /** Signs snapshot and timestamp where that is due. @returns whether it was. */

@@ -8,9 +8,9 @@ create table release_document (
   primary key (role, version)
 );
 
--- Of SHA256SUMS as made of that version of the targets.
+-- One row: of SHA256SUMS as made of the newest root and targets.
 create table installer_signature (
-  targets_version integer primary key,
+  one boolean primary key default true check (one),
   signature bytea not null
 );
 

@@ -326,7 +326,7 @@ export type SubmitMetadataRequest = Message<"platform.release.v1.SubmitMetadataR
   targets: Uint8Array;
 
   /**
-   * Of SHA256SUMS, as made of these targets: ECDSA P-256, DER. Wanted with targets.
+   * Of SHA256SUMS, as made of the root and targets that hold from then on: ECDSA P-256, DER. Wanted with each of them.
    *
    * @generated from field: bytes installer_signature = 3;
    */
