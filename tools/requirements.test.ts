@@ -12,7 +12,6 @@ const root = path.resolve(import.meta.dirname, '..');
 const notReadYet = [
   'advanced_settings.disable_network_configuration',
   'advanced_settings.disable_system_configuration',
-  'advanced_settings.disable_log_deduplication',
   ...Object.keys(fieldTable.network_configuration).map((key) => `network_configuration.${key}`),
   ...Object.keys(fieldTable.additional_networks).map((key) => `additional_networks.${key}`),
   ...Object.keys(fieldTable.system_configuration).map((key) => `system_configuration.${key}`),

@@ -27,6 +27,8 @@ export interface AgentParts {
   /** Set to what the cloud says that the time is (ms since 1970), with each of its answers; left out: it is not heard. */
   heardTime?: Cell<number>;
   credentials: MachineCredentials;
+  /** What was found wrong before; left out: nothing. */
+  troubles?: Troubles;
   /** Handed to the machine server. */
   credentialsFile: string;
   root: string;
@@ -70,7 +72,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const restarts = new Cell(0);
   const mayStart = new Cell(false);
   const isReached = new Cell(false);
-  const troubles: Troubles = new Cell([]);
+  const troubles: Troubles = parts.troubles ?? new Cell([]);
 
   const sync = await openSync({
     device,

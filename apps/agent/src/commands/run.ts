@@ -4,12 +4,13 @@ import path from 'node:path';
 import { Cell, createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { serveControl } from '../control/serve.ts';
-import { readCredentials, readLayers } from '../options.ts';
+import { readLayers } from '../options.ts';
 import { linuxSystem } from '../install/system.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
 import { runAgent } from '../run-agent.ts';
+import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { childFetcher } from '../update/fetch-child.ts';
@@ -26,14 +27,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (given.version) return printVersion({}, io);
   const credentialsFile = path.resolve(given.config);
   const root = path.resolve(given.root);
-  const credentials = await readCredentials(credentialsFile);
   const layers = await readLayers(given);
   await makeFolders(root);
   await using lock = await lockFolder(path.join(root, 'state', 'agent.lock'));
 
   const sink = stderrSink(given.logFormat);
   const clock = systemClock;
-  const heardTime = new Cell(0);
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
   const { device, supervisor, stopped, ownMemory } = await thisMachine({
@@ -44,8 +43,23 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     log,
   });
   if (lock.takenOver) log.warn('an earlier agent ended without letting go of its folder', { root });
+  const stop = stopped ? AbortSignal.any([signals, stopped]) : signals;
+  const found = await awaitCredentials(
+    credentialsFile,
+    {
+      copy: path.join(root, 'state', 'credentials.last-good'),
+      tell: (text) => supervisor.tell(`READY=1\nSTATUS=${text}\nWATCHDOG=1`),
+      clock,
+      log,
+    },
+    stop,
+  );
+  if (!found) return exitCodes.done;
+  const { credentials } = found;
+  const troubles = new Cell(found.problem ? [found.problem] : []);
   const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
   const { appAddress } = credentials;
+  const heardTime = new Cell(0);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
     selfId === undefined
@@ -71,7 +85,8 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       }),
       heardTime,
       credentials,
-      credentialsFile,
+      credentialsFile: found.file,
+      troubles,
       root,
       layers,
       version,
@@ -85,7 +100,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       supervisor,
       ownMemory,
     },
-    stopped ? AbortSignal.any([signals, stopped]) : signals,
+    stop,
   );
   return exitCodes.done;
 }

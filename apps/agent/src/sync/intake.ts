@@ -22,6 +22,8 @@ export interface OwnLayers {
   commandLine: unknown;
   manufacturer: unknown;
   isFastStart: boolean;
+  /** Why the manufacturer's layer is missing, though it should not be. */
+  problem?: string;
 }
 
 /** What an answer of the cloud makes wanted on this machine. */
@@ -119,6 +121,15 @@ export class Intake {
   async loadCache(): Promise<void> {
     const { disk, wanted, layers, troubles, log } = this.#parts;
     this.#secrets = secretsIn(layers.commandLine, layers.manufacturer);
+    if (layers.problem !== undefined) {
+      log.error("the manufacturer's defaults are not used", { problem: layers.problem });
+      setTrouble(troubles, {
+        code: 'DEFAULTS_UNUSABLE',
+        severity: 'error',
+        message: `The manufacturer's defaults are not used: ${layers.problem}.`,
+        remedy: 'Correct or remove the file (--defaults names it), and restart the agent.',
+      });
+    }
     const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
     if (problem !== undefined) {
       const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
