@@ -2,6 +2,7 @@
 // tables. With --check it writes nothing and fails when a file differs from what would be written.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { agentDocs } from './gen/agent-docs.ts';
 import { agentFieldTable } from './gen/agent-fields.ts';
 import { apiDocs, descriptors } from './gen/api-docs.ts';
 import { configDocs } from './gen/config-docs.ts';
@@ -20,6 +21,7 @@ wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema()
 wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
 wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
 wanted.set('docs/generated/errors.md', errorDocs());
+wanted.set('docs/generated/agent.md', agentDocs(root));
 const protos = descriptors(root);
 for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${file}`, text);
 wanted.set('docs/generated/rpc.md', rpcDocs(protos));

@@ -58,7 +58,7 @@ function helpText(): string {
   ].join('\n');
 }
 
-const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'ControlRefusal', 'FolderLocked']);
+const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'ControlRefusal', 'NotForYou', 'FolderLocked']);
 
 /** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
 function complain(error: unknown, isJson: boolean): number {

@@ -3,6 +3,7 @@ import { appendFile, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/pro
 import path from 'node:path';
 import { test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
+import type { AgentStatus } from '@platform/contract/agent-status';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { commands } from '../src/commands/table.ts';
@@ -183,4 +184,59 @@ test('doctor: of a machine from source, and of one whose program was damaged', a
   assert.equal(ill.code, 1);
   assert.deepEqual([ill.of('platform-server')?.at, ill.of('management server')?.at], ['failed', 'failed']);
   assert.match(ill.of('platform-server')?.says ?? '', /is damaged/);
+});
+
+test('story: rollback, pin and clear, at a running agent and at a machine whose agent does not run', async () => {
+  await using folder = await tempFolder();
+  const cloud = new TestCloud(systemClock);
+  await using server = await listen(cloud);
+  const publish = (version: string): void => {
+    const bytes = Buffer.from(tinyServer(version));
+    cloud.serverRelease.set({ version, sha256: sha256Of(bytes), url: server.publish(`/${version}`, { bytes }) });
+  };
+  publish('1.0.0');
+  await using agent = await startAgent(folder, cloud, server.url);
+  const does = async (...args: string[]) => command([...args, '--root', agent.root]);
+  const runs = (version: string) => (s: AgentStatus) => s.server.at === 'running' && s.server.version === version;
+  await agent.until('1.0.0 runs', runs('1.0.0'));
+  const early = await does('rollback', 'server');
+  assert.deepEqual([early.code, early.stdout], [1, '']);
+  assert.match(early.stderr, /There is no earlier version of platform-server/);
+
+  publish('1.1.0');
+  await agent.until(
+    '1.1.0 is installed',
+    (s) =>
+      s.programs.server.installed === '1.1.0' ||
+      s.server.is_restart_needed ||
+      s.programs.server.last_update?.state === 'staged',
+  );
+  cloud.askForRestart();
+  await agent.until('1.1.0 runs', runs('1.1.0'));
+  const back = await does('rollback', 'server');
+  assert.equal(back.code, 0, back.stderr);
+  assert.match(back.stdout, /platform-server goes back to 1\.0\.0/);
+  const { why, pin } = await agent.until('1.0.0 runs again', (s) => runs('1.0.0')(s) && s.programs.server);
+  assert.equal(pin, '1.0.0');
+  assert.match(why, /1\.0\.0/);
+
+  const nothing = await does('clear', 'server');
+  assert.deepEqual([nothing.code, nothing.stdout], [5, 'No version of platform-server is quarantined.\n']);
+  assert.equal((await does('pin', 'server', '3.0.0')).code, 1);
+  assert.equal((await does('pin', 'server', '1.0.0')).code, 5);
+  const off = await does('pin', 'server', '--off', '--json');
+  assert.deepEqual([off.code, (JSON.parse(off.stdout) as { is_changed: boolean }).is_changed], [0, true]);
+  await agent.until('the pin is gone', (s) => s.programs.server.pin === '');
+
+  // Without an agent the disk itself is changed, and the next agent starts from there.
+  await agent.process.stop({ termMs: 20_000 });
+  const rest = await does('pin', 'server', '1.0.0');
+  assert.equal(rest.code, 0, rest.stderr);
+  assert.match(
+    rest.stdout,
+    /is pinned to 1\.0\.0 on this machine\. No agent runs now: it holds from the next start on\./,
+  );
+  await using next = await startAgent(folder, cloud, server.url);
+  await next.until('1.0.0 runs, pinned', (s) => runs('1.0.0')(s) && s.programs.server.pin === '1.0.0');
+  assert.equal((await does('update')).code, 0);
 });

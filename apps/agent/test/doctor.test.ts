@@ -46,7 +46,7 @@ const status: AgentStatus = {
   },
   programs: { agent: program, server: program },
   conditions: [],
-  logs: { is_waiting: false, dropped_lines: 0 },
+  logs: { waiting_lines: 0, dropped_lines: 0, spool_bytes: 0 },
 };
 const systemd = {
   isUnitThere: true,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentStatus } from '@platform/contract/agent-status';
 import { spawnGroup, systemClock, type ProcessGroup } from '@platform/kit/node';
@@ -74,7 +74,8 @@ export async function startAgent(
         }
         await systemClock.sleep(50);
       }
-      throw new Error(`${what} did not happen; last: ${JSON.stringify(last) ?? String(last)}`);
+      const log = (await readFile(folder.file('agent.log'), 'utf8')).slice(-3000);
+      throw new Error(`${what} did not happen; last: ${JSON.stringify(last) ?? String(last)}\n${log}`);
     },
     async [Symbol.asyncDispose]() {
       await agent.stop({ termMs: 20_000 });

@@ -55,8 +55,8 @@ export interface AgentStatus {
   programs: { agent: ProgramReport; server: ProgramReport };
   /** What an operator should know, worst first. */
   conditions: StatusCondition[];
-  /** Lines that wait to be sent to the management app. */
-  logs: { is_waiting: boolean; dropped_lines: number };
+  /** Lines that wait to be sent to the management app, those that had no room since the agent started, and the room they take. */
+  logs: { waiting_lines: number; dropped_lines: number; spool_bytes: number };
 }
 
 export interface ProgramReport {

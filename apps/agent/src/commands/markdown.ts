@@ -14,6 +14,7 @@ export function commandsMarkdown(commands: readonly Command[]): string {
     '| Command | |',
     '|---|---|',
     ...shown.map(({ name, summary }) => `| [\`${name}\`](#${name}) | ${escaped(summary)} |`),
+    ...shown.flatMap((command) => ['', `### ${command.name}`, '', command.about, ...optionRows(command.table)]),
     '',
     '## Exit codes',
     '',
@@ -22,7 +23,6 @@ export function commandsMarkdown(commands: readonly Command[]): string {
     ...Object.entries(exitCodes).map(
       ([name, code]) => `| ${code} | ${escaped(exitMeanings[name as keyof typeof exitCodes])} |`,
     ),
-    ...shown.flatMap((command) => ['', `### ${command.name}`, '', command.about, ...optionRows(command.table)]),
   ].join('\n');
 }
 

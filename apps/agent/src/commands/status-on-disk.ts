@@ -51,7 +51,7 @@ export async function statusOnDisk(
     },
     programs: { agent: nothingKnown, server: nothingKnown },
     conditions: [],
-    logs: { is_waiting: false, dropped_lines: 0 },
+    logs: { waiting_lines: 0, dropped_lines: 0, spool_bytes: 0 },
   };
   const known = { ...empty, ...last };
   const programs = {

@@ -26,7 +26,7 @@ export function statusText(status: AgentStatus, width = standardWidth): string {
     ],
     ['cloud', cloudWords()],
     ['config', configWords()],
-    ['logs', logs.is_waiting ? 'lines wait to be sent' : ''],
+    ['logs', logWords()],
   ];
   return [
     ...listed(rows, width),
@@ -45,6 +45,11 @@ export function statusText(status: AgentStatus, width = standardWidth): string {
       ...wrapped(remedy, width - 2).map((line) => `  ${line}`),
     ]),
   ].join('\n');
+
+  function logWords(): string {
+    const { waiting_lines: waiting, dropped_lines: dropped } = logs;
+    return joined(waiting > 0 && `${waiting} lines wait to be sent`, dropped > 0 && `${dropped} had no room`);
+  }
 
   function agentWords(): string {
     if (!status.is_running) return `not running${agent.version === '' ? '' : `; version ${agent.version}`}`;

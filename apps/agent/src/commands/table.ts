@@ -121,7 +121,7 @@ export const commands: readonly Command[] = [
     name: 'rollback',
     summary: 'Back to the previous version of agent or server, without a download',
     about:
-      'Makes the running agent go back to the version before this one, from its own disk, and keeps it there by a pin: `pin agent|server --off` takes it off again.',
+      'Goes back to the version before this one, from the disk of this machine, and keeps it there by a pin: `pin agent|server --off` takes it off again. Works also while no agent runs, for example because it does not start.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./operator.ts')).rollback,
   }),

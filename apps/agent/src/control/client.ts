@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises';
 import { request } from 'node:http';
 import path from 'node:path';
 import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
@@ -16,6 +17,17 @@ export class NobodyThere extends Error {
   }
 }
 
+/** The agent answers root alone. */
+export class NotForYou extends Error {
+  readonly code = 'NOT_ROOT';
+  readonly remedy = 'Run the same command with sudo.';
+  readonly exitCode = 4;
+  constructor(root: string, cause: unknown) {
+    super(`The agent of ${root} answers root alone.`, { cause });
+    this.name = 'NotForYou';
+  }
+}
+
 /** The agent's own refusal, word for word. */
 export class ControlRefusal extends Error {
   readonly code: string;
@@ -28,12 +40,16 @@ export class ControlRefusal extends Error {
   }
 }
 
-/** Talks to the agent of `root`. Each throws NobodyThere, ControlRefusal, or Error for an answer that cannot be read. */
+/** Talks to the agent of `root`. Each throws NobodyThere, NotForYou, ControlRefusal, or Error for an answer that cannot be read. */
 export function controlOf(root: string, clock: Clock) {
   const ask = async (method: string, what: string, body?: unknown): Promise<unknown> => {
+    const file = path.join(root, socketFile);
     const { status, text } = await within(answerMs, { what: `the agent's answer to ${what}`, clock }, (signal) =>
-      exchange(path.join(root, socketFile), method, what, body, signal),
-    ).catch((error: unknown) => {
+      exchange(file, method, what, body, signal),
+    ).catch(async (error: unknown) => {
+      // Not every runtime tells a closed door from an empty house.
+      const closed: unknown = await access(file, constants.W_OK).then(() => undefined, codeOf);
+      if (closed === 'EACCES' || codeOf(error) === 'EACCES') throw new NotForYou(root, error);
       throw isNobody(error) ? new NobodyThere(root, error) : error;
     });
     const answer = JSON.parse(text) as unknown;
@@ -46,10 +62,9 @@ export function controlOf(root: string, clock: Clock) {
   };
 }
 
+const codeOf = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '');
 const isNobody = (error: unknown): boolean =>
-  error instanceof Error &&
-  'code' in error &&
-  ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'FailedToOpenSocket'].includes(String(error.code));
+  ['ENOENT', 'ECONNREFUSED', 'ENOTSOCK', 'FailedToOpenSocket'].includes(codeOf(error));
 
 function exchange(
   socketPath: string,

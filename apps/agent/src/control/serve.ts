@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { AgentStatus } from '@platform/contract/agent-status';
 import { readRecord } from '../loops/server-record.ts';
 import type { Disk } from '../os/ports.ts';
+import type { Spool } from '../sync/spool.ts';
 import { listen } from './listen.ts';
 import type { Operator } from './operator.ts';
 import { statusOf, type Reach } from './status.ts';
@@ -38,9 +39,15 @@ export async function serveControl(
   await disk.write(lastStatusFile, new TextEncoder().encode(`${JSON.stringify(last)}\n`)).catch(() => {});
 }
 
+const logsOf = ({ counters }: Spool): AgentStatus['logs'] => ({
+  waiting_lines: counters.waitingLines,
+  dropped_lines: counters.droppedLines,
+  spool_bytes: counters.bytes,
+});
+
 /** Keeps what no other part of the agent keeps: since when things are so. */
 function statusKeeper(view: AgentView, clock: Clock) {
-  const { wanted, actual, isReached, self, root, appAddress, spool } = view;
+  const { wanted, actual, isReached, self, root, appAddress, spool, troubles } = view;
   const firstSeen = new Map<string, number>();
   let reach: Reach = { isReached: isReached.get(), sinceWall: clock.wall(), lastContactWall: undefined };
   let serverPid: number | null = null;
@@ -56,7 +63,8 @@ function statusKeeper(view: AgentView, clock: Clock) {
         actual: actual.get(),
         reach: reach.isReached ? { ...reach, lastContactWall: clock.wall() } : reach,
         serverPid,
-        logs: { is_waiting: !spool.isIdle, dropped_lines: 0 },
+        logs: logsOf(spool),
+        troubles: troubles.get(),
         conditionSince(key) {
           seen.add(key);
           const since = firstSeen.get(key) ?? clock.wall();

@@ -1,6 +1,6 @@
 import type { AgentStatus, ProgramReport, StatusCondition } from '@platform/contract/agent-status';
 import { versionOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
-import { conditions, isRestartNeeded } from '../sync/conditions.ts';
+import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
 import type { Bad, Trial } from '../update/trial-file.ts';
 
@@ -26,6 +26,8 @@ export interface StatusParts {
   reach: Reach;
   serverPid: number | null;
   logs: AgentStatus['logs'];
+  /** What is wrong beside what is wanted and what runs. */
+  troubles: readonly Condition[];
   /** When a condition was first seen (ms since 1970). */
   conditionSince: (key: string) => number;
   moment: Moment;
@@ -41,13 +43,15 @@ export function statusOf(parts: StatusParts): AgentStatus {
   const { self, wanted, actual, reach, moment } = parts;
   const { server } = actual;
   const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
-  const told = conditions(wanted, actual).map(({ code, severity, message, remedy, sinceWall }): StatusCondition => ({
-    code,
-    severity,
-    message,
-    remedy,
-    since: timeText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
-  }));
+  const told = [...conditions(wanted, actual), ...parts.troubles].map(
+    ({ code, severity, message, remedy, sinceWall }): StatusCondition => ({
+      code,
+      severity,
+      message,
+      remedy,
+      since: timeText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
+    }),
+  );
   return {
     at: timeText(moment.wall),
     is_running: true,

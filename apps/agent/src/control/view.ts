@@ -2,6 +2,7 @@ import type { Cell } from '@platform/kit';
 import type { Actual, Wanted } from '../state.ts';
 import type { Self } from '../sync/request.ts';
 import type { Spool } from '../sync/spool.ts';
+import type { Troubles } from '../sync/troubles.ts';
 import type { Operator } from './operator.ts';
 
 /** What the control socket shows and moves of a running agent. */
@@ -13,5 +14,6 @@ export interface AgentView {
   actual: Cell<Actual>;
   isReached: Cell<boolean>;
   spool: Spool;
+  troubles: Troubles;
   operator: Operator | undefined;
 }

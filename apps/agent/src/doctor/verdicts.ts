@@ -123,6 +123,9 @@ function agent({ status, systemd }: Findings): Verdict {
 function server({ status }: Findings): Verdict {
   if (!status) return note('machine server', 'Without an agent nothing is known of it.');
   const { at, version, url, last_exit: lastExit, is_restart_needed: isNeeded } = status.server;
+  if (status.programs.server.installed === '' && at === 'stopped') {
+    return note('machine server', 'No version is installed yet.');
+  }
   if (at === 'disabled') return note('machine server', 'It is disabled by the configuration.');
   if (at === 'running' && url !== '') {
     const newer = isNeeded ? ' A newer version is installed and used after a restart.' : '';
