@@ -12,6 +12,7 @@ const restartMs = 5_000;
 const lookMs = 500;
 const stopMs = 240_000;
 const startMs = 60_000;
+const goneMs = 15_000;
 
 export interface WindowsParts {
   root: string;
@@ -71,8 +72,14 @@ export async function uninstallOnWindows(
     await service.remove();
     done.push(`removed the service ${serviceName}`);
   }
-  await rm(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 }).catch(() => undefined);
-  const left = (await readdir(root).catch(() => [])).map((name) => path.join(root, name));
+  const look = async () => (await readdir(root).catch(() => [])).map((name) => path.join(root, name));
+  let left = await look();
+  // Windows keeps the file of a program for a moment after its end.
+  for (const end = clock.now() + goneMs; ; await clock.sleep(lookMs)) {
+    await rm(root, { recursive: true, force: true }).catch(() => undefined);
+    left = await look();
+    if (left.length === 0 || clock.now() >= end) break;
+  }
   if (left.length === 0) done.push(`removed ${root}`);
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });
