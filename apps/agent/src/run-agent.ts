@@ -15,6 +15,7 @@ import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
 import { nothingYet, type Actual, type Wanted } from './state.ts';
 import type { OwnLayers } from './sync/intake.ts';
+import { noAfterlife, type Afterlife } from './sync/last-run.ts';
 import { openSync } from './sync/open-sync.ts';
 import type { Self } from './sync/request.ts';
 import { checksum } from './sync/checksum.ts';
@@ -26,6 +27,8 @@ export interface AgentParts {
   transport: Transport;
   /** Set to what the cloud says that the time is (ms since 1970), with each of its answers; left out: it is not heard. */
   heardTime?: Cell<number>;
+  /** What is known of the agent before this one; left out: nothing. */
+  afterlife?: Afterlife;
   credentials: MachineCredentials;
   /** What was found wrong before; left out: nothing. */
   troubles?: Troubles;
@@ -78,6 +81,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     device,
     transport: parts.transport,
     heardTime: parts.heardTime ?? new Cell(0),
+    version: parts.version,
+    afterlife: parts.afterlife ?? noAfterlife,
     credentials,
     layers,
     wanted,

@@ -6,6 +6,7 @@ import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from '../options.ts';
 import { linuxSystem } from '../install/system.ts';
+import { lastWordsOf, machineBootId } from '../os/linux/journal.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
@@ -16,6 +17,7 @@ import { deviceFetch } from '../update/device-fetch.ts';
 import { childFetcher } from '../update/fetch-child.ts';
 import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
+import { agentUnit } from '../unit.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -87,6 +89,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       credentials,
       credentialsFile: found.file,
       troubles,
+      afterlife: { bootId: await machineBootId(), lastWords: () => lastWordsOf(agentUnit, process.env) },
       root,
       layers,
       version,

@@ -6,6 +6,7 @@ import { versionOf, type Actual, type Wanted } from '../state.ts';
 import { connectCloud, type Cloud } from './cloud.ts';
 import { Inlet } from './inlet.ts';
 import { Intake, type OwnLayers } from './intake.ts';
+import { beginRun, type Afterlife } from './last-run.ts';
 import { sendLines, storeLines } from './logs.ts';
 import { Mask } from './mask.ts';
 import { followOutput, type Output } from './output.ts';
@@ -22,6 +23,8 @@ export interface SyncParts {
   /** What the cloud says that the time is, ms since 1970; 0: nothing yet. */
   heardTime: Cell<number>;
   credentials: MachineCredentials;
+  version: string;
+  afterlife: Afterlife;
   layers: OwnLayers;
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
@@ -76,8 +79,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const { device, wanted, actual, restarts, isReached, troubles, layers, sink, random } = parts;
   const level = new Cell<Level>('info');
   const local = createLog({ name: 'agent.local', clock: parts.clock, level, sink });
-  const run = parts.newId();
-  const time = new DeviceTime({ disk: device.disk, clock: parts.clock, troubles, log: local, run });
+  const time = new DeviceTime({ disk: device.disk, clock: parts.clock, troubles, log: local, run: parts.newId() });
   await time.load();
   const clock: Clock = {
     now: () => parts.clock.now(),
@@ -102,6 +104,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   };
   follow();
   if (spool.problems.length > 0) tellDamage(spool.problems, troubles, log, clock);
+  const run = await beginRun(parts.version, { disk: device.disk, afterlife: parts.afterlife, clock, log });
   const cloud = connectCloud(parts.transport, parts.credentials, clock, isReached, troubles);
 
   const asking: Sync['asking'] = (self, signal) => {
@@ -162,6 +165,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     await spool.flush().catch(() => {});
     await spool.saveState().catch(() => {});
     await time.save();
+    await run.end();
   };
   return { log, local, spool, cloud, time, clock, asking, telling, drained, close };
 }
