@@ -171,6 +171,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   ];
   const isSupervising = new Cell(false);
   const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
+  signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
   lateLoops.push(
     loop('watchdog', watchdog({ ...watching, ownMemory: parts.ownMemory ?? (() => undefined), clock, log }, late)),
     loop('status', tellStatus(watching, late)),
@@ -200,7 +201,6 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
       signal,
     ),
   );
-  watching.supervisor.tell('STOPPING=1');
   await Promise.all(earlyLoops);
   log.info('platform agent ends', {
     because: errorText(early.reason),
