@@ -1,6 +1,6 @@
 // Plays kill points in a thread of its own: beside the others, and without the bookkeeping that the test runner does for
 // each promise.
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort as parent, workerData } from 'node:worker_threads';
 import { play, type Point } from './kill-points.ts';
 
 /** `problem` undefined: it ended as it must. */
@@ -9,6 +9,7 @@ export interface Played {
   problem: string | undefined;
 }
 
+const tell = parent?.postMessage.bind(parent) ?? (() => undefined);
 const points = workerData as readonly Point[];
 for (const point of points) {
   const played = await play(point).then(
@@ -18,7 +19,7 @@ for (const point of points) {
       problem: error instanceof Error ? error.message : String(error),
     }),
   );
-  parentPort?.postMessage(played);
+  tell(played);
 }
 
 function wordOf({ fault }: Point): string {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { LogLine } from '@platform/kit';
+import type { Operator } from '../src/control/operator.ts';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
@@ -44,6 +45,8 @@ export class Rig {
   readonly proven = new Set<string>();
   /** For the next power cut. */
   survivors: Survivors = { of: 'nothing' };
+  /** Of the agent that runs. */
+  operator: Operator | undefined;
   #powerLost: () => void = () => {};
   #stop = new AbortController();
   #service: Promise<void> | undefined;
@@ -236,6 +239,7 @@ export class Rig {
           version,
           selfId: id,
           sink: (line) => this.#tell(textOf(line)),
+          control: async (view) => void (this.operator = view.operator),
           random: () => 0.5,
           newId: randomUUID,
         },

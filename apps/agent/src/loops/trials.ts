@@ -83,8 +83,11 @@ export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence'
   return { since: server.since, duties: [{ what: 'it is not ready', isDone: server.url !== null }] };
 }
 
+const earlierMs = 1_000;
+
 export const serverLimits = (wanted: Wanted): TrialLimits => ({
-  withinMs: wanted.settings.startTimeoutMs,
+  // Before it is killed for it and started again: then nothing would be left to judge.
+  withinMs: wanted.settings.startTimeoutMs - earlierMs,
   steadyMs: serverSteadyMs,
 });
 
