@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
@@ -13,7 +13,8 @@ const lookMs = 500;
 const reapLooks = 50;
 const reapLookMs = 100;
 const programMs = 30_000;
-const environmentFile = 'state/server.env';
+/** In memory: it may hold passwords of proxies, and a full disk must not keep the machine server from starting. */
+const environmentFolder = '/run/platform';
 
 /** SIGTERM … by number; where several names share one, the usual. */
 const signalNames: Readonly<Record<number, string>> = Object.fromEntries(
@@ -127,7 +128,8 @@ export function systemdProcesses(of: {
     start: (command) =>
       inOrder(async () => {
         await clear();
-        const file = path.join(root, environmentFile);
+        await mkdir(environmentFolder, { recursive: true, mode: 0o700 });
+        const file = path.join(environmentFolder, `${unit}.env`);
         const env = { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value };
         await writeFile(file, environmentText(env), { mode: 0o600 });
         await chmod(file, 0o600);
