@@ -64,7 +64,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const reach = { lastAt: -Infinity };
   const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
   /** Whoever started this agent starts it again when it ends. */
-  const isRestarted = host.isSupervisedBySystemd;
+  const isRestarted = host.isSupervisedBySystemd || host.isKept === true;
 
   const make = (program: Program) => {
     const programLog = log.child(program === 'server' ? 'version' : 'self');

@@ -188,6 +188,8 @@ export interface Host {
   distro: string;
   tags: readonly string[];
   isSupervisedBySystemd: boolean;
+  /** A keeper starts the agent again when it ends. */
+  isKept?: boolean;
 }
 
 /** All that the agent touches of the machine it runs on. */

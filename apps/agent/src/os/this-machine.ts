@@ -38,5 +38,6 @@ export async function thisMachine(of: {
     process.platform === 'win32'
       ? windowsDevice({ root, clock })
       : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock });
+  if (keeper) device.host.isKept = true;
   return { device, supervisor, stopped: keeper?.stopped, ownMemory };
 }

@@ -66,6 +66,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   if (!want) return away;
   const mustFetch = want.is === 'release' && (id === null || !ids.has(id));
   const isBad = id !== null && isQuarantined(quarantined, id, clearance) !== undefined;
+  if (mustFetch && !have.mayActivate) return away; // it would only fill the disk
   if (mustFetch && !isBad) {
     const { version, url, sha256 } = want.release;
     return have.isHeldBack ? away : [...away, { do: 'download', version, url, sha256 }];
