@@ -1,4 +1,5 @@
 // A machine of the lab with an agent on it, installed by the one line that people are given.
+import { timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { OnlineState, ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
@@ -12,6 +13,12 @@ export const oneLine = (site: Site, partId: string): string => {
 
 export const isOnline = ({ onlineState, report }: Machine): boolean =>
   onlineState === OnlineState.ONLINE && report?.serverState === ServerState.RUNNING;
+
+/** And the server on this host has heard from it after this moment (ms since 1970): what it knew before does not count. */
+export const isOnlineSince =
+  (momentMs: number) =>
+  (machine: Machine): boolean =>
+    isOnline(machine) && machine.reportedOn !== undefined && timestampMs(machine.reportedOn) > momentMs;
 
 /** Creates a machine in the app, and installs. @throws Error with what the installer said */
 export async function installed(site: Site, on: LabMachine, name: string): Promise<NewMachine> {
@@ -54,8 +61,8 @@ export const mainPid = async (on: LabMachine, unit: string): Promise<number> =>
 export async function runningVersion(on: LabMachine, unit: 'platform-agent' | 'platform-server'): Promise<string> {
   const pid = await mainPid(on, unit);
   if (pid === 0) return '';
-  const file = await on.must(`readlink /proc/${pid}/exe`);
-  return /\/versions\/(.+)-[0-9a-f]{12}\//.exec(file)?.[1] ?? file;
+  const { stdout: file } = await on.exec(`readlink /proc/${pid}/exe`); // gone meanwhile: nothing
+  return /\/versions\/(.+)-[0-9a-f]{12}\//.exec(file)?.[1] ?? file.trim();
 }
 
 /** Seconds until the unit runs this version. */
@@ -76,7 +83,7 @@ export async function untilRuns(
 export const everything = (on: LabMachine): Promise<string> =>
   on.must(
     String.raw`cd /
-find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./var/log/journal -o -path ./var/lib/systemd -o -path ./var/cache -o -path ./var/lib/NetworkManager \) -prune -o -printf '%p %y %m\n' | sort
+find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./run -o -path ./tmp -o -path ./var/tmp -o -path ./var/log/journal -o -path ./var/lib/systemd -o -path ./var/cache -o -path ./var/lib/NetworkManager \) -prune -o -printf '%p %y %m\n' | sort
 find etc usr/local root -type f -exec sha256sum {} + | sort -k 2`,
     300,
   );

@@ -56,7 +56,7 @@ export async function startSite(): Promise<Site> {
     if (!found) throw new Error(`no machine ${partId}`);
     return found;
   };
-  await cli('release', 'keys', 'init', '--keys', keys.file('keys'));
+  await cli('release', 'keys', 'init', keys.file('keys'));
   return {
     cloud,
     port: Number(new URL(url).port),

@@ -1,8 +1,9 @@
 // The one line of the specification, on a machine with systemd, from a running management server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
-import { everything, isOnline, mainPid, oneLine, runningVersion, telling } from '../lab/installed.ts';
+import { everything, isOnline, isOnlineSince, mainPid, oneLine, runningVersion, telling } from '../lab/installed.ts';
 import { container } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
@@ -44,9 +45,10 @@ test('one line installs, a second time changes nothing, uninstall leaves nothing
 
     await t.test('a reboot', async () => {
       await machine.kill();
+      const killed = systemClock.wall();
       const { seconds } = await timed(async () => {
         await machine.up();
-        await site.until(partId, 'online again', 300, isOnline);
+        await site.until(partId, 'online again', 300, isOnlineSince(killed));
       });
       await keep('all processes killed, started again, until online', 'container', seconds);
     });

@@ -1,8 +1,9 @@
 // No network for a day, and a clock that is wrong: on a machine with a clock of its own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
-import { installed, isOnline, mainPid, telling, untilRuns } from '../lab/installed.ts';
+import { installed, isOnline, isOnlineSince, mainPid, telling, untilRuns } from '../lab/installed.ts';
 import { eventually, virtualMachine } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
@@ -32,8 +33,9 @@ test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, asy
       await site.until(partId, 'offline in the app', 300, ({ onlineState }) => onlineState === OnlineState.OFFLINE);
       const before = (await site.logs(partId)).filter((line) => line === 'platform agent started').length;
       const { seconds } = await timed(async () => {
+        const linked = systemClock.wall();
         await machine.link(true);
-        await site.until(partId, 'online again', 600, isOnline);
+        await site.until(partId, 'online again', 600, isOnlineSince(linked));
         await eventually('the lines of the three starts', 300, async () =>
           (await site.logs(partId)).filter((line) => line === 'platform agent started').length >= before + 3
             ? true
@@ -53,9 +55,10 @@ test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, asy
 
     await t.test('the clock goes to 1970 while it runs: online, and an update works', async () => {
       await machine.clock('86400');
+      const restarted = systemClock.wall();
       const { seconds } = await timed(async () => {
         await machine.must('systemctl restart platform-agent', 300);
-        await site.until(partId, 'online', 600, isOnline);
+        await site.until(partId, 'online', 600, isOnlineSince(restarted));
         await site.configure(partId, {
           version_control: { agent: '0.1.1' },
           advanced_settings: { agent_auto_restart: true },
@@ -69,9 +72,10 @@ test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, asy
 
     await t.test('a start with a clock in 1970', async () => {
       await machine.kill();
+      const killed = systemClock.wall();
       const { seconds } = await timed(async () => {
         await machine.up('1970-01-02T00:00:00');
-        await site.until(partId, 'online', 600, isOnline);
+        await site.until(partId, 'online', 600, isOnlineSince(killed));
       });
       await keep(
         'boot with a battery clock in 1970, until online',

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
-import { installed, isOnline, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
+import { installed, isOnlineSince, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
@@ -19,6 +20,13 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
   const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
   const agent = () => mainPid(machine, 'platform-agent');
   const server = () => mainPid(machine, 'platform-server');
+  /** The moment from which on the app's word counts. */
+  const since = { ms: 0 };
+  const happens = async (command: string) => {
+    since.ms = systemClock.wall();
+    await machine.must(command, 300);
+  };
+  const onlineAgain = () => site.until(partId, 'online again', 180, isOnlineSince(since.ms));
   const said = async (words: RegExp) => {
     await eventually(`the app has a line like ${String(words)}`, 120, async () =>
       (await site.logs(partId)).some((line) => words.test(line)) ? true : undefined,
@@ -34,9 +42,9 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
     await t.test('SIGKILL: the next agent adopts the machine server', async () => {
       const [was, kept] = [await agent(), await server()];
       const { seconds } = await timed(async () => {
-        await machine.must(`kill -9 ${was}`);
+        await happens(`kill -9 ${was}`);
         await anotherAgent(was);
-        await site.until(partId, 'online', 120, isOnline);
+        await onlineAgain();
       });
       assert.equal(await server(), kept);
       await said(/adopted/i);
@@ -51,9 +59,9 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
     await t.test('hanging: the watchdog ends it, the next one adopts the machine server', async () => {
       const [was, kept] = [await agent(), await server()];
       const { seconds } = await timed(async () => {
-        await machine.must(`kill -STOP ${was}`);
+        await happens(`kill -STOP ${was}`);
         await anotherAgent(was);
-        await site.until(partId, 'online', 120, isOnline);
+        await onlineAgain();
       });
       assert.equal(await server(), kept);
       await keep(
@@ -67,26 +75,26 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
     await t.test('the machine server killed: started again', async () => {
       const was = await server();
       const { seconds } = await timed(async () => {
-        await machine.must(`kill -9 ${was}`);
+        await happens(`kill -9 ${was}`);
         await eventually('another server', 120, async () => {
           const pid = await server().catch(() => 0);
           return pid !== 0 && pid !== was ? pid : undefined;
         });
-        await site.until(partId, 'online', 120, isOnline);
+        await onlineAgain();
       });
       await keep('machine server killed: until another one is ready', 'container', seconds);
     });
 
     await t.test('systemctl restart restarts both; stop stops both; start starts both', async () => {
       const were = [await agent(), await server()];
-      await machine.must('systemctl restart platform-agent', 300);
-      await site.until(partId, 'online', 120, isOnline);
+      await happens('systemctl restart platform-agent');
+      await onlineAgain();
       const are = [await agent(), await server()];
       assert.ok(are[0] !== were[0] && are[1] !== were[1], `${were.join()} → ${are.join()}`);
       const { seconds } = await timed(() => machine.must('systemctl stop platform-agent', 300));
       assert.deepEqual((await machine.exec('pgrep -f "/opt/[p]latform/.*platform-"')).stdout, '');
-      await machine.must('systemctl start platform-agent', 300);
-      await site.until(partId, 'online', 120, isOnline);
+      await happens('systemctl start platform-agent');
+      await onlineAgain();
       await keep('systemctl stop platform-agent, both are gone', 'container', seconds);
     });
 
@@ -108,8 +116,8 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
       assert.equal(await machine.must('ls /opt/platform/versions | wc -l'), '2');
       // Full to the last byte: agent and server go on, and start again.
       await machine.exec('cd /opt/platform && dd if=/dev/zero of=filler2 bs=4k status=none');
-      await machine.must('systemctl restart platform-agent', 300);
-      await site.until(partId, 'online with a full disk', 180, isOnline);
+      await happens('systemctl restart platform-agent');
+      await onlineAgain();
       await machine.must('rm /opt/platform/filler*');
       await machine.must('/opt/platform/bin/platform-agent update', 300);
       const seconds = await untilRuns(machine, 'platform-agent', '0.1.1', 300);

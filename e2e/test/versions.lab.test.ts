@@ -123,7 +123,7 @@ test('versions of agent and machine server', { timeout: 2_400_000 }, async (t) =
         await want(agent, server);
         const { report } = await reports(`${what} is refused`, (found) => {
           const program = server === '0.1.0' ? found.report?.agent : found.report?.server;
-          return program?.lastUpdate?.state === UpdateState.FAILED && program.lastUpdate.code === 'WRONG_PROGRAM';
+          return program?.lastUpdate?.state === UpdateState.FAILED && program.lastUpdate.code === 'PROGRAM_REFUSED';
         });
         const program = server === '0.1.0' ? report?.agent : report?.server;
         assert.notEqual(program?.lastUpdate?.reason, '', what);
