@@ -1,6 +1,6 @@
-// Everything that has to be built before the platform can start from a checkout: the web app, the release file of the
-// machine server, the agent in one file. Each is skipped while its sources are unchanged.
-// Prints one JSON line on stdout: {"web": folder, "server": {version, platform, file, sha256, size}, "agent": file}.
+// Everything that has to be built before the platform can start from a checkout: the web app, the release files of the
+// machine server and of the agent, and the agent for a Node. Each is skipped while its sources are unchanged.
+// Prints one JSON line on stdout: {"web": folder, "releases": [{name, version, platform, file, sha256, size}], "agent": file}.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -96,11 +96,14 @@ async function main(): Promise<void> {
   mkdirSync(dist, { recursive: true });
   const web = await buildWeb();
   const server = await release('platform-server', developmentVersion('machine-server'));
+  const program = await release('platform-agent', developmentVersion('agent'));
   const agent = await release('agent-bundle', developmentVersion('agent'));
-  for (const file of globSync('platform-server-*-dev.*', { cwd: dist })) {
-    if (!file.includes(String(server['version']))) rmSync(path.join(dist, file));
+  for (const { name, version } of [server, program]) {
+    for (const file of globSync(`${String(name)}-*-dev.*`, { cwd: dist })) {
+      if (!file.includes(String(version))) rmSync(path.join(dist, file));
+    }
   }
-  process.stdout.write(`${JSON.stringify({ web, server, agent })}\n`);
+  process.stdout.write(`${JSON.stringify({ web, releases: [server, program], agent })}\n`);
 }
 
 main().catch((error: unknown) => {

@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { checkout } from './folders.ts';
-import type { ServerRelease } from './story.ts';
+import type { ReleaseFile } from './story.ts';
 
 export interface Built {
   readonly web: string;
-  readonly server: ServerRelease;
+  /** Of the machine server and of the agent. */
+  readonly releases: readonly ReleaseFile[];
   readonly agent: string;
 }
 
@@ -27,8 +28,8 @@ export async function build(onNote: (note: string) => void): Promise<Built> {
   if (code !== 0) throw new Error(`The build failed:\n${lines.slice(-30).join('\n')}`);
   const built = JSON.parse(out.trim().split('\n').at(-1) ?? '') as {
     web: string;
-    server: ServerRelease;
+    releases: ReleaseFile[];
     agent: { file: string };
   };
-  return { web: built.web, server: built.server, agent: built.agent.file };
+  return { web: built.web, releases: built.releases, agent: built.agent.file };
 }

@@ -36,32 +36,37 @@ async function requireMachine(world: StoryWorld): Promise<Machine> {
 }
 
 /**
- * The machine server's release file, from this checkout, in the platform's own releases on channel stable, signed with
- * keys of this data folder alone.
+ * Machine server and agent of this checkout in the platform's own releases, on channel stable, signed with keys of this
+ * data folder alone. The agent is for machines that are set up with install.sh.
  */
 const release: Step = {
   name: 'release',
-  title: 'Machine server released',
+  title: 'Machine server and agent released',
   async run(world) {
-    const { name, version, platform, file, size, sha256 } = world.release;
-    const { client, keyFolder, clock } = world;
+    const { releases, client, keyFolder, clock } = world;
     await makeKeyFolder(keyFolder, 1);
     const keys = await readKeyFolders([keyFolder]);
-    const releases = await client.releaseClient.listReleases(name);
-    const there = releases.find((one) => one.version === version && one.platform === platform);
-    if (!there?.channels.includes('stable') || there.target === '') {
-      if (!there) await client.releaseClient.putBlob(await readFile(file));
+    const there = await client.releaseClient.listReleases('');
+    const programs = [];
+    for (const { name, version, platform, file, size, sha256 } of releases) {
+      const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
+      if (found?.channels.includes('stable') && found.target !== '') continue;
+      if (!found) await client.releaseClient.putBlob(await readFile(file));
       // A version never changes: what an earlier checkout published under this number is what gets signed.
-      const stored = there
-        ? { sizeBytes: Number(there.sizeBytes), sha256: Buffer.from(there.sha256).toString('hex') }
+      const stored = found
+        ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }
         : { sizeBytes: size, sha256 };
-      const program = { name, version, platform, ...stored, channels: ['stable', 'dev'] };
-      await submitSigned(client, keys, { programs: [program] }, { threshold: 1, now: clock.wall() });
-      world.record('release: published', { version });
+      programs.push({ name, version, platform, ...stored, channels: ['stable', 'dev'] });
+    }
+    if (programs.length > 0) {
+      await submitSigned(client, keys, { programs }, { threshold: 1, now: clock.wall() });
+      for (const { name, version } of programs) world.record('release: published', { name, version });
     }
     const renewed = await renewDocuments(client, keys, clock.wall(), { rootDays: 180, targetsDays: 45 });
     if (renewed.length > 0) world.record('release: signed anew', { documents: renewed.join(' ') });
-    return { note: `${name} ${version}, ${Math.round(size / 1e6)} MB`, facts: { server_version: version } };
+    const versionOf = (program: string): string => releases.find(({ name }) => name === program)?.version ?? '';
+    const note = releases.map(({ name, version, size }) => `${name} ${version}, ${Math.round(size / 1e6)} MB`);
+    return { note: note.join('; '), facts: { server_version: versionOf('platform-server') } };
   },
 };
 

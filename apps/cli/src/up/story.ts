@@ -18,8 +18,8 @@ export const sizes: Readonly<Record<'full' | 'small', StorySize>> = {
   small: { objects: 4, trainPerObject: 10, testPerObject: 5, recipe: 'probe', mustBeRight: 0.5 },
 };
 
-export interface ServerRelease {
-  readonly name: 'platform-server';
+export interface ReleaseFile {
+  readonly name: 'platform-server' | 'platform-agent';
   readonly version: string;
   readonly platform: string;
   readonly file: string;
@@ -36,7 +36,7 @@ export interface StoryWorld {
   readonly signal: AbortSignal;
   readonly size: StorySize;
   readonly seed: number;
-  readonly release: ServerRelease;
+  readonly releases: readonly ReleaseFile[];
   /** Of the keys that sign releases here; for development, they are as safe as the folder. */
   readonly keyFolder: string;
   readonly machineFolder: MachineFolder;

@@ -114,7 +114,7 @@ export async function up(options: UpOptions): Promise<number> {
         signal: stop,
         size: sizes[options.small ? 'small' : 'full'],
         seed: options.seed,
-        release: built.server,
+        releases: built.releases,
         keyFolder: releaseKeyFolder(options.dataDir),
         machineFolder,
         startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
