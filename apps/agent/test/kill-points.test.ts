@@ -5,18 +5,25 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { pointsOf, programs, type Point } from './kill-points.ts';
+import { mutations } from './kill-points-mutations.ts';
 import type { Played } from './kill-points-worker.ts';
 
 const workers = 2;
 /** Only every n-th point: to look at one thing quickly. */
 const share = Number(process.env['PLATFORM_KILL_POINTS_SHARE'] ?? 1);
 
+/** A machine that lost its power leaves promises behind that never end: their memory goes with the thread. */
+const atOnce = 60;
+
 async function playAll(points: readonly Point[]): Promise<Played[]> {
-  const worker = new Worker(new URL('kill-points-worker.ts', import.meta.url), { workerData: points });
   const played: Played[] = [];
-  worker.on('message', (message: Played) => played.push(message));
-  await once(worker, 'exit');
-  assert.equal(played.length, points.length);
+  for (let from = 0; from < points.length; from += atOnce) {
+    const workerData = points.slice(from, from + atOnce);
+    const worker = new Worker(new URL('kill-points-worker.ts', import.meta.url), { workerData });
+    worker.on('message', (message: Played) => played.push(message));
+    await once(worker, 'exit');
+    assert.equal(played.length, from + workerData.length);
+  }
   return played;
 }
 
@@ -33,4 +40,23 @@ test('kill points: whatever fails at whatever step, one whole version is in use 
     console.log(`${String(length).padStart(5)} ${outcome}`);
   }
   console.log(`${points.length} kill points`);
+});
+
+test('the test of the test: mistakes in the order, the flushes and the limits of the update code are found', async () => {
+  const names = mutations.map(({ name }) => name);
+  assert.ok(names.length >= 12);
+  const results = new Map<string, string | undefined>();
+  const parts = Array.from({ length: workers }, (_, part) => names.filter((_name, i) => i % workers === part));
+  await Promise.all(
+    parts.map(async (workerData) => {
+      const worker = new Worker(new URL('kill-points-mutations.ts', import.meta.url), { workerData });
+      worker.on('message', ({ name, found }: { name: string; found: string | undefined }) => results.set(name, found));
+      await once(worker, 'exit');
+    }),
+  );
+  assert.equal(results.size, names.length);
+  const missed = names.filter((name) => results.get(name) === undefined);
+  assert.deepEqual(missed, []);
+  for (const [name, found] of results) console.log(`found: ${name} — ${found?.slice(0, 160)}`);
+  console.log(`${names.length} mutations, ${names.length - missed.length} found`);
 });

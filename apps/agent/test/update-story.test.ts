@@ -248,8 +248,19 @@ test('offline: a version that an operator gives from a file proves itself withou
         rig.inUse('agent').endsWith(id.slice(-12)) && rig.machine.files.get('state/platform-agent.trial') === undefined,
       hour,
     );
-    assert.match(rig.inUse('agent'), new RegExp(`^customURL-${id.slice(-12)}$`));
+    assert.equal(rig.inUse('agent'), `customURL+${id}`);
     assert.match(rig.transcript.join('\n'), /the version has proved itself/);
+  }));
+
+test('the same bytes under another name are no update', () =>
+  runs(async (rig) => {
+    const pids = rig.machine.processes.running;
+    const url = 'https://releases/server/1.0.0';
+    rig.cloud.serverRelease.set({ version: 'customURL', url, wish: url, unsigned: true });
+    await passes(rig, hour);
+    const status = statusOf(rig, 'server')!;
+    assert.deepEqual([rig.machine.processes.running, status.runningVersion, status.trial], [pids, '1.0.0', undefined]);
+    assert.equal(status.why, `${url} is used, as asked for.`);
   }));
 
 test('three versions are kept, and never the ones that are needed', () =>

@@ -2,7 +2,7 @@ import { isInWindow } from '@platform/contract/maintenance-window';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Cell, type Clock, type Log, type Reconciler } from '@platform/kit';
 import { nextAttempt, whyOf } from '../plans/attempt.ts';
-import { plan, wantedId, type Goal, type Have, type Step } from '../plans/program-version.ts';
+import { plan, type Goal, type Have, type Step } from '../plans/program-version.ts';
 import {
   versionOf,
   type Actual,
@@ -135,7 +135,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   const download = async (release: Release, signal: AbortSignal): Promise<void> => {
     const { url, version, sha256 } = release;
     const before = attempts.get(program);
-    const known = wantedId(goal.get(), null) ?? '';
+    const known = sha256 === '' ? '' : store.idOf({ version, sha256 });
     const attempt = {
       id: known,
       version,

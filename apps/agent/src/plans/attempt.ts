@@ -1,7 +1,7 @@
 import { versionOf, type Failure, type UpdateAttempt } from '../state.ts';
 import { nameOf, type Program } from '../update/layout.ts';
 import { isQuarantined } from '../update/trial-file.ts';
-import { wantedId, type Goal, type Have } from './program-version.ts';
+import { customVersion, wantedId, type Goal, type Have } from './program-version.ts';
 
 type Seen = Pick<Have, 'linked' | 'running' | 'trial' | 'quarantined'>;
 
@@ -37,10 +37,11 @@ export function whyOf(
   const now = running ?? linked;
   const runs = now === null ? `No version of ${name} is installed.` : `${versionOf(now)} is used.`;
   if (!want) return now === null ? runs : `${runs} The management server names no version.`;
-  const id = wantedId(goal, have.known);
+  const id = wantedId(goal, have);
   const wanted = want.is === 'installed' ? versionOf(want.id) : want.release.version;
   const wish = goal.pin !== '' ? 'pinned on this machine' : want.is === 'release' ? want.release.wish : '';
-  const asked = `${wanted}${wish !== '' && wish !== wanted ? ` (${wish})` : ''}`;
+  const asked =
+    wanted === customVersion && wish !== '' ? wish : `${wanted}${wish !== '' && wish !== wanted ? ` (${wish})` : ''}`;
   const bad = id === null ? undefined : isQuarantined(quarantined, id, clearance);
   if (bad) {
     return `${runs} ${asked} is wanted but quarantined on this machine since ${dayOf(bad.since)} UTC: ${bad.reason}. Choose another version, or clear the quarantine.`;

@@ -1,5 +1,5 @@
 import { idOf, type Release } from '../state.ts';
-import { isQuarantined, type Bad, type Trial } from '../update/trial-file.ts';
+import { isQuarantined, isSameContent, type Bad, type Trial } from '../update/trial-file.ts';
 
 /** What is wanted of one program. Replaced whole. */
 export interface Goal {
@@ -45,11 +45,23 @@ export type Step =
 const keptVersions = 3;
 const keptBytes = 500 * 2 ** 20;
 
-/** Id of the wanted version; null: nothing is wanted, or its content is not known yet. */
-export function wantedId({ want }: Goal, known: string | null): string | null {
+/** The version that the management server names when an address is wanted; the build then says what it is. */
+export const customVersion = 'customURL';
+
+type Here = Pick<Have, 'versions' | 'linked' | 'running' | 'known'>;
+
+/**
+ * Id of the wanted version; null: nothing is wanted, or its content is not known yet. What is here with the same content
+ * under another name is taken for it, what is in use before anything else.
+ */
+export function wantedId({ want }: Goal, { versions, linked, running, known }: Here): string | null {
   if (!want) return null;
   if (want.is === 'installed') return want.id;
-  return want.release.sha256 === '' ? known : idOf(want.release.version, want.release.sha256);
+  const id = want.release.sha256 === '' ? known : idOf(want.release.version, want.release.sha256);
+  if (id === null) return null;
+  const here = [running, linked, id, ...versions.map((v) => v.id)];
+  const ids = new Set(versions.map((v) => v.id));
+  return here.find((v) => v !== null && ids.has(v) && isSameContent(v, id)) ?? id;
 }
 
 /** Spec, Versioning: a new version is downloaded at once and used at the next restart. */
@@ -57,7 +69,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   const { want, clearance } = goal;
   const { linked, running, quarantined } = have;
   const ids = new Set(have.versions.map(({ id }) => id));
-  const id = wantedId(goal, have.known);
+  const id = wantedId(goal, have);
   /** What failed must not go on running, whoever is busy with it. */
   const away: Step[] =
     running !== null && linked !== null && running !== linked && isQuarantined(quarantined, running, clearance)

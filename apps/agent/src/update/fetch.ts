@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
+import { customVersion } from '../plans/program-version.ts';
 import { Inspector, refusalOf } from './inspect.ts';
 import { nameOf, partFolder, programPath } from './layout.ts';
 import type { FetchTask, Fetched, Patches, Progress, Trust } from './ports.ts';
@@ -39,7 +40,9 @@ export async function fetchRelease(
   const byPatch = await patched(task, { sha256, sizeBytes }, names, parts, tell, signal);
   const got = byPatch ?? (await receive({ url, sha256, sizeBytes, part: names.whole }, parts, tell, signal));
   const { found, path, stamp } = got;
-  const about = { version, sha256: found.sha256, sizeBytes: found.sizeBytes, url, target };
+  // An address says nothing of a version; the build itself may.
+  const named = version === customVersion && found.note ? `${customVersion}+${found.note.version}` : version;
+  const about = { version: named, sha256: found.sha256, sizeBytes: found.sizeBytes, url, target };
   const refusal = refusalOf(found, program, task.platform);
   const answer = { sha256: found.sha256, sizeBytes: found.sizeBytes, isByDelta: byPatch !== undefined, stamp, refusal };
   if (refusal !== undefined) {

@@ -1,5 +1,5 @@
 import { Cell, type Log } from '@platform/kit';
-import type { Goal } from '../plans/program-version.ts';
+import { customVersion, type Goal } from '../plans/program-version.ts';
 import type { Disk } from '../os/ports.ts';
 import type { Wanted } from '../state.ts';
 import { readChecked, writeChecked } from '../sync/checked-file.ts';
@@ -37,7 +37,7 @@ export function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, i
   const common = { clearance: wanted.clearance, isUrgent, pin: pin?.wish ?? '', isFresh: wanted.isFresh };
   if (!pin) return { ...common, want: release && { is: 'release', release } };
   if (pin.id !== '') return { ...common, want: { is: 'installed', id: pin.id } };
-  const own = { url: pin.url, sha256: pin.sha256, version: 'customURL', wish: pin.wish };
+  const own = { url: pin.url, sha256: pin.sha256, version: customVersion, wish: pin.wish };
   return {
     ...common,
     want: { is: 'release', release: { ...own, sizeBytes: 0, target: '', isUnsigned: true, deltas: [] } },

@@ -21,6 +21,9 @@ export const mostStarts = 3;
 const idPattern = /^[A-Za-z0-9._+-]+-[0-9a-f]{12}$/;
 export const isId = (text: string | undefined): text is string => text !== undefined && idPattern.test(text);
 
+/** Whether two versions are the same bytes, whatever they are called. */
+export const isSameContent = (a: string, b: string): boolean => a.slice(-12) === b.slice(-12);
+
 const whole = (text: string | undefined): number => (/^\d{1,15}$/.test(text ?? '') ? Number(text) : 0);
 
 export const trialLine = ({ from, to, starts, clearance, since, needs }: Trial): string =>
@@ -66,7 +69,7 @@ export function readBadLines(text: string): Bad[] {
 
 /** The file with one more line, the oldest left out when there are too many, an earlier one of the same version too. */
 export const withBad = (text: string, bad: Bad): string =>
-  [...readBadLines(text).filter(({ id }) => id !== bad.id), bad].slice(-keptLines).map(badLine).join('');
+  [...readBadLines(text).filter(({ id }) => !isSameContent(id, bad.id)), bad].slice(-keptLines).map(badLine).join('');
 
 export const isQuarantined = (list: readonly Bad[], id: string, clearance: number): Bad | undefined =>
-  list.findLast((bad) => bad.id === id && bad.clearance >= clearance);
+  list.findLast((bad) => isSameContent(bad.id, id) && bad.clearance >= clearance);

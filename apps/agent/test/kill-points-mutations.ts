@@ -1,0 +1,204 @@
+// The test of the kill points: mistakes in the update code, made from outside by a disk that does not do all it is told.
+// Each has to be found by one of the scenarios below.
+import { parentPort as parent, workerData } from 'node:worker_threads';
+import type { FileSystem, WritableFile } from '../src/os/ports.ts';
+import { play, pointsOf, programs, type Point } from './kill-points.ts';
+import { Rig } from './rig.ts';
+
+interface Mutation {
+  name: string;
+  of: (files: FileSystem) => FileSystem;
+}
+
+const not = async (): Promise<void> => {};
+const openedBy =
+  (files: FileSystem, isMeant: (path: string) => boolean, change: (file: WritableFile) => WritableFile) =>
+  async (path: string, how: { mode: number; append?: boolean }): Promise<WritableFile> => {
+    const file = await files.openWrite(path, how);
+    return isMeant(path) ? change(file) : file;
+  };
+const unflushed = (files: FileSystem, isMeant: (path: string) => boolean): FileSystem => ({
+  ...files,
+  openWrite: openedBy(files, isMeant, (file) => ({ ...file, sync: not })),
+});
+const unlisted = (files: FileSystem, isMeant: (folder: string) => boolean): FileSystem => ({
+  ...files,
+  syncFolder: (path) => (isMeant(path) ? not() : files.syncFolder(path)),
+});
+/** What is written into the file of a trial is another count. */
+const counting = (files: FileSystem, count: (starts: number) => number): FileSystem => ({
+  ...files,
+  openWrite: openedBy(
+    files,
+    (path) => path.endsWith('.trial.tmp'),
+    (file) => ({
+      ...file,
+      write: (bytes) => {
+        const [from, to, starts, ...more] = new TextDecoder().decode(bytes).split(' ');
+        return file.write(new TextEncoder().encode([from, to, count(Number(starts)), ...more].join(' ')));
+      },
+    }),
+  ),
+});
+const without = (files: FileSystem, step: 'rename' | 'unlink', isMeant: (path: string) => boolean): FileSystem => ({
+  ...files,
+  rename: (from, to) => (step === 'rename' && isMeant(to) ? not() : files.rename(from, to)),
+  unlink: (path) => (step === 'unlink' && isMeant(path) ? not() : files.unlink(path)),
+});
+
+export const mutations: readonly Mutation[] = [
+  { name: 'the program is not flushed', of: (f) => unflushed(f, (path) => path.endsWith('.part')) },
+  { name: 'small files are not flushed', of: (f) => unflushed(f, (path) => path.endsWith('.tmp')) },
+  { name: 'the folder of a version is not flushed', of: (f) => unlisted(f, (path) => /^versions\/./.test(path)) },
+  { name: 'the folder of all versions is not flushed', of: (f) => unlisted(f, (path) => path === 'versions') },
+  { name: 'the switch is not flushed', of: (f) => unlisted(f, (path) => path === 'bin') },
+  { name: 'trial and count are not flushed', of: (f) => unlisted(f, (path) => path === 'state') },
+  {
+    name: 'the trial is written after the switch',
+    of: (f) => {
+      const late: { rename: (() => Promise<void>) | undefined } = { rename: undefined };
+      return {
+        ...f,
+        async rename(from, to) {
+          if (to.endsWith('.trial')) {
+            late.rename = () => f.rename(from, to);
+            return;
+          }
+          await f.rename(from, to);
+          if (!to.startsWith('bin/')) return;
+          const rename = late.rename;
+          late.rename = undefined;
+          await f.syncFolder('bin');
+          await rename?.();
+          await f.syncFolder('state');
+        },
+      };
+    },
+  },
+  {
+    name: 'small files are written in place',
+    of: (f) => ({
+      ...f,
+      openWrite: (path, how) => f.openWrite(path.replace(/\.tmp$/, ''), how),
+      rename: (from, to) => (from === `${to}.tmp` && !to.startsWith('bin/') ? not() : f.rename(from, to)),
+    }),
+  },
+  { name: 'starts are not counted', of: (f) => counting(f, () => 0) },
+  { name: 'one start more than allowed', of: (f) => counting(f, (starts) => Math.max(0, starts - 1)) },
+  { name: 'one start less than allowed', of: (f) => counting(f, (starts) => (starts > 0 ? starts + 1 : 0)) },
+  { name: 'what failed is not remembered', of: (f) => without(f, 'rename', (path) => path.endsWith('.bad')) },
+  { name: 'a trial never ends', of: (f) => without(f, 'unlink', (path) => path.endsWith('.trial')) },
+  { name: 'no trial is kept', of: (f) => without(f, 'rename', (path) => path.endsWith('.trial')) },
+  {
+    name: 'it is not switched back',
+    of: (f) => ({
+      ...f,
+      symlink: async (target, path) => {
+        const now = await f.readlink(path.replace(/\.tmp$/, ''));
+        return f.symlink(target.includes('/1.0.0-') ? (now ?? target) : target, path);
+      },
+    }),
+  },
+  {
+    name: 'the version before is removed at the switch',
+    of: (f) => ({
+      ...f,
+      async rename(from, to) {
+        const before = to.startsWith('bin/') ? await f.readlink(to) : undefined;
+        await f.rename(from, to);
+        if (before !== undefined && before !== (await f.readlink(to))) await f.unlink(before.replace('../', ''));
+      },
+    }),
+  },
+  {
+    name: 'the switch is made of two steps, and the link is gone between them',
+    of: (f) => ({
+      ...f,
+      async rename(from, to) {
+        if (to.startsWith('bin/')) {
+          await f.unlink(to);
+          await f.syncFolder('bin');
+          // A gate that finds no link puts the version before to use; here nothing is left of it, either.
+          for (const name of ['agent', 'server']) await f.unlink(`state/platform-${name}.trial`);
+        }
+        await f.rename(from, to);
+      },
+    }),
+  },
+];
+
+type Scenario = (prepare: (rig: Rig) => void) => Promise<unknown>;
+
+function world(): Rig {
+  const rig = new Rig();
+  for (const each of programs) {
+    const { id, use } = rig.publish(each, '1.0.0');
+    rig.install(each, id);
+    use();
+  }
+  return rig;
+}
+
+/** A version that crashes at each start: three starts, then the old one is back, for good. */
+const crashing =
+  (program: 'agent' | 'server', isPowerCut: boolean): Scenario =>
+  async (prepare) => {
+    const rig = world();
+    prepare(rig);
+    const { id, use } = rig.publish(program, '1.1.0', 'crash');
+    use();
+    let starts = 0;
+    rig.setFate(({ do: what, path }) => {
+      const isMeant = what === 'exec' && path.endsWith(`platform-${program}`) && rig.inUse(program) === id;
+      if (isMeant) starts++;
+      return isMeant && isPowerCut ? 'lostBefore' : 'ok';
+    });
+    rig.power();
+    await rig.until(() => false, 120);
+    const isSo = rig.isWell() && rig.inUse(program) !== id && rig.broken === undefined && starts === 3;
+    const { broken } = rig;
+    await rig.off();
+    if (!isSo)
+      throw new Error(
+        broken ?? `a version of ${program} that crashes: ${starts} starts, in use at last: ${rig.inUse(program)}`,
+      );
+  };
+
+/** What ends with an error, and says with which. */
+async function foundIn(mutation: Mutation, points: readonly Point[]): Promise<string | undefined> {
+  const prepare = (rig: Rig): void => {
+    const mutated = new WeakMap<FileSystem, FileSystem>();
+    rig.machine.wrap = (files) => {
+      const found = mutated.get(files) ?? mutation.of(files);
+      mutated.set(files, found);
+      return found;
+    };
+  };
+  const scenarios: Scenario[] = [
+    crashing('agent', false),
+    crashing('agent', true),
+    crashing('server', false),
+    ...points.map(
+      (point): Scenario =>
+        (before) =>
+          play(point, before),
+    ),
+  ];
+  for (const scenario of scenarios) {
+    try {
+      await scenario(prepare);
+    } catch (error) {
+      return (error instanceof Error ? error.message : String(error)).split('\n')[0];
+    }
+  }
+  return undefined;
+}
+
+if (parent) {
+  const all = (await Promise.all(programs.map(pointsOf))).flat();
+  const cuts = all.filter(({ on, what, fault }) => on === 'disk' && fault.is === 'cut' && !what.includes(' spool/'));
+  for (const name of workerData as readonly string[]) {
+    const mutation = mutations.find((each) => each.name === name)!;
+    parent.postMessage.call(parent, { name, found: await foundIn(mutation, cuts) });
+  }
+}
