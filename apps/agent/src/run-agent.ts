@@ -124,6 +124,10 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     }
   };
 
+  const leave = (how: Leave): void => {
+    ending.how = how;
+    handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
+  };
   const vitals = parts.vitals ?? new Cell(newborn);
   const { trust, patches, fetcher, selfId = null } = parts;
   const updates = await openUpdates({
@@ -138,10 +142,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     trust,
     patches,
     fetcher,
-    leave: (how) => {
-      ending.how = how;
-      handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
-    },
+    leave,
     clock,
     log,
     random,
@@ -156,6 +157,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     spool,
     troubles,
     operator: updates.operator,
+    handOver: () => leave('handover'),
   };
   const control = parts.control?.(view, { disk: device.disk, clock, log: log.child('control') }, late);
   const stdoutBegin = async () => (await readRecord(device.disk))?.from;

@@ -90,6 +90,8 @@ const server = (change: Partial<AgentStatus['server']>): Partial<Findings> => ({
 const cases: [name: string, change: Partial<Findings>, check: string, at: string, says: RegExp, remedy: RegExp][] = [
   ['not root', { isRoot: false }, 'account', 'warning', /Without root/, /sudo/],
   ['no credentials', { credentials: { at: 'none' } }, 'credentials', 'failed', /no credentials file/, /management app/],
+  ['credentials, not root', { credentials: { at: 'closed' }, isRoot: false }, 'credentials', 'note', /only root/, /^$/],
+  ['an agent, not root', { status: undefined, isRoot: false }, 'agent', 'note', /answers root alone/, /^$/],
   [
     'damaged credentials',
     { credentials: { at: 'unusable', problem: 'it is not a JSON object' } },

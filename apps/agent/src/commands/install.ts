@@ -153,7 +153,7 @@ export async function install(given: Given, io: Io): Promise<number> {
     );
     return end(exitCodes.done);
   }
-  const isExpected = steps.some(({ do: what }) => ['start', 'restart'].includes(what));
+  const isExpected = steps.some(({ do: what }) => ['start', 'restart', 'hand-over'].includes(what));
   const status = await awaitAgent({ root, version: candidate.version, isOnline }, clock);
   outcome.is_running = status?.agent.version === candidate.version;
   outcome.is_reached = outcome.is_running && status?.cloud.is_reached === true;

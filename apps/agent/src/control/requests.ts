@@ -17,6 +17,8 @@ export interface ControlReply {
 export interface Controlled {
   status(): AgentStatus;
   operator: Operator;
+  /** Answers first; false: nobody would start an agent again. */
+  handOver(): boolean;
 }
 
 type Route = (body: Record<string, unknown>, controlled: Controlled) => Promise<ControlReply>;
@@ -35,6 +37,12 @@ const routes: Readonly<Record<string, Route>> = {
     only(body, ['program', 'wish']),
     asked(operator.pin(programOf(body), wishOf(body)))
   ),
+  'POST /handover': async (body, { handOver }) => {
+    only(body, []);
+    const isDone = handOver();
+    const did = isDone ? 'This agent ends, the version in use takes over.' : 'Nobody would start an agent again.';
+    return { status: 200, body: { is_changed: isDone, did } };
+  },
   'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),
 };
 

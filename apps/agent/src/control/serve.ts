@@ -9,6 +9,9 @@ import type { Operator } from './operator.ts';
 import { statusOf, type Reach } from './status.ts';
 import type { AgentView } from './view.ts';
 
+/** Until an answer is on its way. */
+const answerMs = 200;
+
 export const lastStatusFile = 'state/status.json';
 
 const never = async (): Promise<never> => {
@@ -28,7 +31,13 @@ export async function serveControl(
   const keeper = statusKeeper(view, clock);
   const watching = Promise.all([keeper.watchReach(signal), keeper.watchServer(disk, signal)]);
   try {
-    await listen(view.root, { status: keeper.status, operator: view.operator ?? noOperator }, { clock, log }, signal);
+    const operator = view.operator ?? noOperator;
+    const handOver = (): boolean => {
+      if (!view.self.host.isSupervisedBySystemd) return false;
+      void clock.sleep(answerMs, signal).then(view.handOver);
+      return true;
+    };
+    await listen(view.root, { status: keeper.status, operator, handOver }, { clock, log }, signal);
   } catch (error) {
     log.warn('there is no control socket: status and the other commands cannot ask this agent', {
       error: errorText(error),

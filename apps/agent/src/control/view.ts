@@ -16,4 +16,6 @@ export interface AgentView {
   spool: Spool;
   troubles: Troubles;
   operator: Operator | undefined;
+  /** Ends this agent so that the version that bin/ leads to is started; the machine server goes on meanwhile. */
+  handOver: () => void;
 }

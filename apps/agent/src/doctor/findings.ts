@@ -6,7 +6,7 @@ export interface Findings {
   root: string;
   isRoot: boolean;
   credentialsFile: string;
-  credentials: FoundCredentials;
+  credentials: FoundCredentials | { at: 'closed' };
   /** Permission bits of the credentials file. */
   credentialsMode: number | undefined;
   systemd: SystemdFindings | undefined;

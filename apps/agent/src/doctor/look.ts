@@ -34,12 +34,14 @@ export async function examine(
 ): Promise<Findings> {
   const at = (...names: string[]) => path.join(root, ...names);
   const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
+  const mode = (await stat(credentialsFile).catch(() => undefined))?.mode;
+  const isClosed = credentialsText === undefined && mode !== undefined;
   return {
     root,
     isRoot: process.getuid?.() === 0,
     credentialsFile,
-    credentials: foundCredentials(credentialsText),
-    credentialsMode: (await stat(credentialsFile).catch(() => undefined))?.mode,
+    credentials: isClosed ? { at: 'closed' } : foundCredentials(credentialsText),
+    credentialsMode: mode,
     systemd: await systemdFindings(system),
     gate: await gateFindings(at(gatePath), system),
     programs: [await programFindings(root, 'agent'), await programFindings(root, 'server')],

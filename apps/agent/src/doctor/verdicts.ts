@@ -50,6 +50,7 @@ function account({ isRoot, root }: Findings): Verdict {
 
 function credentials({ credentials: found, credentialsFile: file, credentialsMode: mode }: Findings): Verdict {
   const copy = 'Copy the credentials of this machine from the management app, or see `platform-agent provision`.';
+  if (found.at === 'closed') return note('credentials', `${file} is there; only root may read it.`);
   if (found.at === 'none') return failed('credentials', `There is no credentials file ${file}.`, copy);
   if (found.at === 'unusable') return failed('credentials', `${file} cannot be used: ${found.problem}.`, copy);
   if (mode !== undefined && (mode & 0o077) !== 0) {
@@ -109,7 +110,8 @@ function versions({ status }: Findings): Verdict[] {
   ]);
 }
 
-function agent({ status, systemd }: Findings): Verdict {
+function agent({ status, systemd, isRoot }: Findings): Verdict {
+  if (!status && !isRoot) return note('agent', 'It answers root alone.');
   if (!status) {
     const remedy = systemd?.isUnitThere ? 'See: journalctl -u platform-agent -n 50' : 'Start it: platform-agent run';
     return failed('agent', 'No agent answers on its control socket.', remedy);

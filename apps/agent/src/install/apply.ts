@@ -3,6 +3,7 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
+import { controlOf } from '../control/client.ts';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { agentUnit } from '../unit.ts';
@@ -102,6 +103,14 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
     case 'start':
       await system.run('systemctl', 'reset-failed', agentUnit);
       return systemctl('start', '--no-block', agentUnit);
+    case 'hand-over':
+      // One that does not answer, or does not know how, is restarted; the machine server with it.
+      return controlOf(root, clock)
+        .post('/handover', {})
+        .then(
+          ({ is_changed: isDone }) => (isDone ? undefined : systemctl('restart', '--no-block', agentUnit)),
+          () => systemctl('restart', '--no-block', agentUnit),
+        );
     case 'restart':
       return systemctl('restart', '--no-block', agentUnit);
   }

@@ -33,6 +33,7 @@ export type Step =
   | { do: 'reload' }
   | { do: 'enable' }
   | { do: 'start' }
+  | { do: 'hand-over' }
   | { do: 'restart' };
 
 export interface Refusal {
@@ -149,7 +150,8 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   if (!unit.isEnabled) steps.push({ do: 'enable' });
   if (!wish.isStarted) return steps;
   if (!unit.isActive) steps.push({ do: 'start' });
-  else if (isNew || isUnitNew || areCredentialsNew) steps.push({ do: 'restart' });
+  else if (isUnitNew || areCredentialsNew) steps.push({ do: 'restart' });
+  else if (isNew) steps.push({ do: 'hand-over' });
   return steps;
 }
 
@@ -174,6 +176,8 @@ export function stepText(step: Step): string {
       return 'start platform-agent at every boot from now on';
     case 'start':
       return 'start platform-agent';
+    case 'hand-over':
+      return 'let the new version take over; the machine server goes on meanwhile';
     case 'restart':
       return 'restart platform-agent';
   }
