@@ -5,7 +5,7 @@ import { errorCodeOf } from '@platform/contract/errors';
 import type { Clock, TrustedTime } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
-import { readRoot, rolesOf } from '@platform/releases/documents';
+import { readRoot, readTargets, rolesOf, signTargets } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
 import type { Target } from '@platform/releases/targets';
 import { fileDisk } from '../src/os/file-disk.ts';
@@ -138,6 +138,21 @@ test('tuf_rollback', async () => {
   await w.forget();
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
   assert.match(w.log(), /trusting the release keys/);
+  // And when it lost the floor: the documents remember, the timestamp alone, too.
+  await using fresh = await world();
+  for (const change of ['a new list', 'a new timestamp'] as const) {
+    const before = fresh.repository.copy();
+    fresh.repository.now += 2 * hour;
+    if (change === 'a new list') fresh.repository.publish(next);
+    else fresh.repository.renew();
+    assert.equal(await fresh.outcome(next), 'trusted');
+    for (const name of ['floor.json', 'floor.json.last-good'])
+      await rm(fresh.folder.file('state', 'tuf', name), { force: true });
+    const after = fresh.repository.copy();
+    for (const [name, page] of before) fresh.repository.pages.set(name, page);
+    assert.equal(await fresh.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED', change);
+    for (const [name, page] of after) fresh.repository.pages.set(name, page);
+  }
 });
 
 test('tuf_freeze', async () => {
@@ -258,6 +273,30 @@ test('tuf_wrong_binary_for_the_platform', async () => {
   assert.equal(await w.outcome(here, { target: 'platform-agent/1.1.0/linux-amd64' }), 'RELEASE_UNTRUSTED');
 });
 
+test('a signed entry whose path and words disagree is used for neither', async () => {
+  await using w = await world();
+  const [here, arm] = [program('1.0.0'), program('1.0.0', 'linux/arm64')];
+  const [from, to] = [program('1.0.0'), program('1.1.0')];
+  const between = patch(from, to, 'patch');
+  const elsewhere = { from_sha256: `${from.sha256.slice(0, 12)}${'0'.repeat(52)}`, to_sha256: to.sha256 };
+  const strange = [
+    { ...here, custom: arm.custom },
+    { ...arm, custom: here.custom },
+    { ...between, custom: elsewhere },
+  ];
+  const { ring, targets } = w.repository;
+  const version = readTargets(targets).signed.version + 1;
+  w.repository.forgeOnline(2, signTargets({ version, targets: strange, now: start, keys: ring.targets }), [
+    w.repository.online,
+  ]);
+  assert.equal(await w.outcome(here), 'RELEASE_UNTRUSTED');
+  assert.equal(await w.outcome(here, { target: arm.path, sha256: arm.sha256 }), 'RELEASE_UNTRUSTED');
+  await assert.rejects(
+    w.machine().patch({ fromSha256: from.sha256, toSha256: to.sha256, sha256: between.sha256 }, none),
+    { code: 'RELEASE_UNTRUSTED' },
+  );
+});
+
 test('tuf_key_compromise_below_the_threshold', async () => {
   await using w = await world();
   const evil = program('6.6.6');
@@ -340,10 +379,13 @@ test('tuf_torn_local_metadata', async () => {
       for (const file of files) JSON.parse((await readFile(place(file), 'utf8')).replace(/^[0-9a-f]{8} /, ''));
     }
   }
-  // A root of others in its place is not taken, though it holds together.
+  // A root of others in its place is not taken, though it and all below it hold together.
   await rm(place('root.json'));
   const other = new Repository({ now: start });
-  w.repository.pages.set('2.root.json', other.root);
+  other.rotate((roles) => roles);
+  other.publish(next);
+  other.forgeOnline(9, other.targets, [other.online]);
+  for (const [name, page] of other.pages) w.repository.pages.set(name, page);
   assert.equal(await w.outcome(next), 'RELEASE_UNTRUSTED');
 });
 

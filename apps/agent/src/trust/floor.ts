@@ -42,11 +42,9 @@ export function parseFloor(value: unknown): Floor {
   };
 }
 
-/** What is below the floor, for people; undefined: nothing. */
+/** What is below the floor, for people; undefined: nothing. The root document is held against it before the others. */
 export function belowFloor(now: Floor, floor: Floor | undefined): string | undefined {
   if (!floor) return undefined;
-  if (now.root.version < floor.root.version)
-    return `root version ${now.root.version} is older than ${floor.root.version}, which was trusted before`;
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {
     if (now[role].keys === floor[role].keys && now[role].version < floor[role].version)
       return `${role} version ${now[role].version} is older than ${floor[role].version}, which was trusted before`;

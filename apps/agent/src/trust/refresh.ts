@@ -99,11 +99,7 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
     root: { version: store.root.signed.version, sha256: hashOf(rootBytes) },
     timestamp: { version: timestamp.signed.version, keys: keysOf(store.root, 'timestamp') },
     snapshot: { version: snapshot.signed.version, keys: keysOf(store.root, 'snapshot') },
-    // A new snapshot key lifts the rollback protection of the targets' version, too (specification 5.3.11).
-    targets: {
-      version: targets.signed.version,
-      keys: `${keysOf(store.root, 'targets')} ${keysOf(store.root, 'snapshot')}`,
-    },
+    targets: { version: targets.signed.version, keys: keysOf(store.root, 'targets') },
   };
   const problem = belowFloor(now, floor);
   if (problem !== undefined) throw new PlatformError('RELEASE_UNTRUSTED', { target: 'timestamp.json', problem });
