@@ -4,17 +4,19 @@ import { createClient } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { parseCredentials } from '@platform/contract/machine';
-import { errorText, within, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, within, type Clock, type Log } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { foundCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
+import { proxiesIn } from '../install/proxies.ts';
 import type { System } from '../install/system.ts';
 import { chunksOf } from '../os/file-disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { isRefused } from '../sync/cloud.ts';
 import { connectTransport } from '../sync/http.ts';
 import { linkProblemIn } from '../sync/link.ts';
-import { agentUnit } from '../unit.ts';
+import { agentUnit, unitEnvironmentFile } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
 import { Inspector } from '../update/inspect.ts';
 import { nameOf, gatePath, programPath, type Program } from '../update/layout.ts';
@@ -36,6 +38,8 @@ export async function examine(
   const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
   const mode = (await stat(credentialsFile).catch(() => undefined))?.mode;
   const isClosed = credentialsText === undefined && mode !== undefined;
+  const unitProxies = proxiesIn(await readFile(at(unitEnvironmentFile), 'utf8').catch(() => ''));
+  for (const [name, value] of Object.entries(unitProxies)) process.env[name] ??= value; // the agent's way is looked at
   return {
     root,
     isRoot: process.getuid?.() === 0,
@@ -50,7 +54,7 @@ export async function examine(
     status: await controlOf(root, clock)
       .status()
       .catch(() => undefined),
-    cloud: await cloudFindings(credentialsText ?? '', env, clock),
+    cloud: await cloudFindings(credentialsText ?? '', { ...unitProxies, ...env }, clock),
   };
 }
 
@@ -110,17 +114,18 @@ async function cloudFindings(
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) return undefined;
   const { appAddress: address, entity, type, payload } = parsed.value;
-  let heard: { date: number; at: number } | undefined;
+  const heard = new Cell<{ date: number; at: number } | undefined>(undefined);
   const began = clock.now();
-  const onDate = (date: number): void => void (heard = { date, at: clock.wall() });
-  const auth = createClient(AuthService, connectTransport(address, { clock, onDate }));
+  const onDate = (date: number): void => heard.set({ date, at: clock.wall() });
+  const validityOf = (url: string) => peerValidity(url, clock);
+  const auth = createClient(AuthService, connectTransport(address, { clock, onDate, validityOf }));
   const problem = await within(answerMs, { what: 'the answer', clock }, (signal) =>
     auth.authenticate({ entity, credentials: { type, payload } }, { signal }),
   ).then(
     () => undefined,
     (error: unknown) => problemOf(error, address),
   );
-  const seen = heard as { date: number; at: number } | undefined;
+  const seen = heard.get();
   return {
     address,
     proxy: proxyFor(address, env),
