@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
-import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, durationMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import {
   Code,
   ConnectError,
@@ -24,6 +24,8 @@ export interface StoredLine {
   logger: string;
   message: string;
   fields: Record<string, unknown>;
+  /** ms since 1970. */
+  timeMs: number;
 }
 
 /** A cloud in the small, with the rules that an agent meets: tokens, fingerprints, held answers, lines taken once. */
@@ -45,6 +47,7 @@ export class TestCloud {
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
   restartCheckMs = 1_000;
+  refusesLine: (message: string) => boolean = () => false;
   /** Every call fails while false. */
   isUp = true;
   /** Lines are stored, but the answer is lost: once for each. */
@@ -125,13 +128,15 @@ export class TestCloud {
       log: ({ logs }, context) => {
         enter('log', context);
         this.batches.push(logs.length);
+        if (logs.some((l) => this.refusesLine(l.message))) throw new ConnectError('a bad line', Code.InvalidArgument);
         const fresh = logs.filter(({ bootId, sequence }) => !this.#taken.has(`${bootId}/${sequence}`));
         for (const { bootId, sequence } of fresh) this.#taken.add(`${bootId}/${sequence}`);
-        const stored = fresh.map(({ level, loggerName, message, fields }) => ({
+        const stored = fresh.map(({ level, loggerName, message, fields, time }) => ({
           level,
           logger: loggerName,
           message,
           fields: Object.assign({}, ...fields) as Record<string, unknown>,
+          timeMs: time ? timestampMs(time) : 0,
         }));
         this.lines.update((lines) => [...lines, ...stored]);
         if (this.lostAnswers > 0) {

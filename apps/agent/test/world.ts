@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { LogLine } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
-import { runAgent, type Ending } from '../src/run-agent.ts';
+import { runAgent, type AgentParts, type Ending } from '../src/run-agent.ts';
 import type { OwnLayers } from '../src/sync/intake.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 
@@ -30,7 +30,7 @@ export class World {
     this.cloud.serverRelease.set({ version, url, sha256: sha256Of(saidOf) });
   }
 
-  start(layers: Partial<OwnLayers> = {}): RunningAgent {
+  start(layers: Partial<OwnLayers> = {}, also: Partial<AgentParts> = {}): RunningAgent {
     const { device, clock, kill } = this.machine.session();
     const stop = new AbortController();
     const life = { isKilled: false };
@@ -55,6 +55,7 @@ export class World {
         },
         random: () => 0.5,
         newId: randomUUID,
+        ...also,
       },
       stop.signal,
     );

@@ -2,7 +2,8 @@
 import { type Json, isObject } from './config-field.ts';
 import { readAgent, sectionNames, sectionOf } from './config-reading.ts';
 
-const shortest = 4; // shorter ones would tear holes into every text
+/** Shorter ones would tear holes into every text. */
+export const shortestSecret = 8;
 const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|auth)($|_)|apikey/i;
 
 /**
@@ -12,7 +13,7 @@ const looksSecret = /secret|passw|token|psk|credential|private|(^|_)(pw|pin|key|
 export function secretsIn(...agents: readonly unknown[]): readonly string[] {
   const found = new Set<string>();
   const add = (value: unknown): void => {
-    if (typeof value === 'string' && value.length >= shortest) found.add(value);
+    if (typeof value === 'string' && value.length >= shortestSecret) found.add(value);
   };
   for (const given of agents) {
     if (!isObject(given)) continue;

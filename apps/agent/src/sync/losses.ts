@@ -2,7 +2,7 @@ import { droppedLinesField } from '@platform/contract/log-marker';
 import type { LogLine } from '@platform/kit';
 
 /** Why lines were dropped, for people. */
-export type LossReason = 'no room' | 'the disk takes nothing' | 'too many at once' | 'refused';
+export type LossReason = 'no room' | 'the disk takes nothing' | 'too many at once' | 'damaged' | 'refused';
 
 interface Loss {
   lines: number;

@@ -1,4 +1,5 @@
 import type { Transport } from '@connectrpc/connect';
+import { shortestSecret } from '@platform/contract/config-secrets';
 import type { MachineCredentials } from '@platform/contract/machine';
 import { Cell, createLog, type Clock, type Level, type Log, type LogLine, type Sink } from '@platform/kit';
 import type { Device, Position } from '../os/ports.ts';
@@ -96,11 +97,12 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const log = createLog({ name: 'agent', clock, level, sink: enter });
   const intake = new Intake({ disk: device.disk, wanted, layers, troubles, log: log.child('config') });
   await intake.loadCache();
+  const ownSecrets = [parts.credentials.payload].filter((secret) => secret.length >= shortestSecret);
   const follow = (): void => {
     const { settings } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
     inlet.setFolding(!settings.isFoldingOff && !settings.debug);
-    mask.hide([parts.credentials.payload, ...intake.secrets]);
+    mask.hide([...ownSecrets, ...intake.secrets]);
   };
   follow();
   if (spool.problems.length > 0) tellDamage(spool.problems, troubles, log, clock);

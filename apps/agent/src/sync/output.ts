@@ -1,5 +1,5 @@
 import { changedOr, errorText, type Cell, type Clock, type Level, type Log } from '@platform/kit';
-import type { Device, Position } from '../os/ports.ts';
+import type { Device, FileWatch, Position } from '../os/ports.ts';
 import type { Inlet } from './inlet.ts';
 import type { Spool } from './spool.ts';
 
@@ -16,7 +16,7 @@ export interface Output {
   begin?: () => Promise<Position | undefined>;
 }
 
-const unsentLookMs = 10_000;
+const unsentLookMs = 2_000;
 const errorPauseMs = 30_000;
 const storedWithinMs = 10_000;
 /** Between two full reads: about a megabyte a second. */
@@ -50,7 +50,8 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       const began = wall();
       if (isSent?.get() === false) {
         await device.lines.empty(file, undefined, outputLimitBytes);
-        await changedOr(isSent, unsentLookMs, clock, signal);
+        await isSentOrGrows(isSent, watch, signal);
+        if (!isSent.get()) await changedOr(isSent, unsentLookMs, clock, signal); // looked at now and then is enough
         if (isSent.get()) position = later(await output.begin?.(), spool.cursor(source));
         continue;
       }
@@ -93,6 +94,13 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
 function later(begin: Position | undefined, read: Position | undefined): Position | undefined {
   if (!begin || !read) return begin ?? read;
   return read.file === begin.file && read.offset > begin.offset ? read : begin;
+}
+
+async function isSentOrGrows(isSent: Cell<boolean>, watch: FileWatch, signal: AbortSignal): Promise<void> {
+  const turn = new AbortController();
+  const over = AbortSignal.any([turn.signal, signal]);
+  await Promise.race([isSent.changed(over), watch.changed(over)]);
+  turn.abort();
 }
 
 async function soon(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {

@@ -5,7 +5,7 @@ import { retryAfterMs } from './link.ts';
 const firstSpanMs = 1_000;
 const longestSpanMs = 30_000;
 const shortestMs = 200;
-const lookAgainMs = 20_000;
+const lookAgainMs = 5 * 60_000;
 
 /**
  * How long to wait before a failed call is made again. A random share of a span, so that a fleet that lost its server

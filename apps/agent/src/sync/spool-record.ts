@@ -94,6 +94,8 @@ export interface SpoolState {
   acked: number;
   /** The highest number ever given. */
   last: number;
+  /** The highest number of a line that is known to be on disk; `cursors` holds for all up to it. */
+  stored: number;
   /** By source. */
   cursors: Readonly<Record<string, Position>>;
 }
@@ -101,7 +103,7 @@ export interface SpoolState {
 /** @throws Error when the value is no such state; members of a newer version are passed over */
 export function stateOf(value: unknown): SpoolState {
   if (!isObject(value)) throw new Error('it is no object');
-  const { bootId, acked, last, cursors } = value;
+  const { bootId, acked, last, stored, cursors } = value;
   if (typeof bootId !== 'string' || bootId === '' || bootId.includes('.')) throw new Error('"bootId" is missing');
   if (!Number.isSafeInteger(acked) || !Number.isSafeInteger(last))
     throw new Error('"acked" and "last" must be numbers');
@@ -113,6 +115,7 @@ export function stateOf(value: unknown): SpoolState {
     bootId,
     acked: acked as number,
     last: last as number,
+    stored: Number.isSafeInteger(stored) ? (stored as number) : (acked as number),
     cursors: Object.fromEntries(known) as SpoolState['cursors'],
   };
 }

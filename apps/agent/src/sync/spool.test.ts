@@ -237,15 +237,31 @@ for (const [name, bytes] of rubbish) {
   test(`a segment that is ${name}: left out, said, and the others are read`, async () => {
     const { spool, open, files } = await world(tiny);
     for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
-    const [first] = files.names().filter((n) => n.endsWith('.seg'));
-    files.put(first!, bytes);
+    const last = files.names().findLast((n) => n.endsWith('.seg'));
+    files.put(last!, bytes);
     const again = await open();
     await put(again, 'e');
-    const got = (await all(again)).map((m) => m.split(' ')[1]);
-    assert.deepEqual(got, ['b', 'c', 'd', 'e']);
+    assert.deepEqual(await all(again), ['1 a', '2 b', '3 c', '5 e']);
     assert.equal(again.problems.length, bytes.length > 0 ? 1 : 0);
   });
 }
+
+test('an old segment that was damaged is not read at the start; its lines are counted as lost when it is their turn', async () => {
+  const { spool, open, files } = await world(tiny);
+  for (const m of ['a', 'b', 'c', 'd', 'e']) await put(spool, m);
+  const segments = files.names().filter((n) => n.endsWith('.seg'));
+  files.put(segments[1]!, new Uint8Array([1, 2, 3]));
+  const again = await open();
+  assert.deepEqual(again.problems, []);
+  const got = await drain(again, 9);
+  await again.flush();
+  got.push(...(await drain(again, 9)));
+  assert.deepEqual(
+    got.map((r) => r.message),
+    ['a', 'c', 'd', 'e', 'log lines were dropped'],
+  );
+  assert.deepEqual([got.at(-1)?.fields['lines_dropped'], got.at(-1)?.fields['because']], [1, 'damaged']);
+});
 
 test('a segment, a state and a folder that cannot be read: the spool opens and says so', async () => {
   const { files, faults, spool } = await world(tiny);

@@ -21,8 +21,8 @@ interface Segment {
   readonly first: number;
   last: number;
   bytes: number;
-  /** How many lines of each level. */
-  lines: Record<Level, number>;
+  /** How many lines of each level; undefined: not read yet. */
+  lines: Record<Level, number> | undefined;
 }
 
 interface Pending {
@@ -108,11 +108,14 @@ export class Spool {
 
   /** For status: lines and bytes that the cloud has not taken, lines that were dropped in this run. */
   get counters(): { waitingLines: number; droppedLines: number; bytes: number } {
-    const open = this.#segments.filter((s) => s.last > this.#state.acked);
-    const stored = open.reduce((sum, s) => sum + linesOf(s), 0);
-    const sent = open[0] ? Math.max(0, this.#state.acked - open[0].first + 1) : 0;
+    const { acked } = this.#state;
+    const open = this.#segments.filter((s) => s.last > acked);
+    const stored = open.reduce(
+      (sum, s) => sum + Math.min(s.last - acked, s.lines ? countOf(s.lines) : s.last - s.first + 1),
+      0,
+    );
     return {
-      waitingLines: Math.max(0, stored - sent) + this.#pending.filter((p) => p.line).length,
+      waitingLines: stored + this.#pending.filter((p) => p.line).length,
       droppedLines: this.#losses.total,
       bytes: this.#segments.reduce((sum, s) => sum + s.bytes, 0),
     };
@@ -150,13 +153,17 @@ export class Spool {
   /** The oldest lines that the cloud has not taken, at most `max` lines of together `maxBytes`, but one at least. */
   next(max: number, maxBytes = Infinity): Promise<SpoolRecord[]> {
     return this.#oneAtATime(async () => {
+      const unreadable: Segment[] = [];
       for (const segment of this.#segments) {
         if (segment.last <= this.#state.acked) continue;
         const records = await this.#read(segment);
+        if (records.length === 0) unreadable.push(segment);
         const open = records.filter((r) => r.sequence > this.#state.acked).slice(0, max);
         let bytes = 0;
         const few = open.filter((r, i) => (bytes += sizeOf(r)) <= maxBytes || i === 0);
-        if (few.length > 0) return few;
+        if (few.length === 0) continue;
+        await this.#giveUp(unreadable, few[0]?.time ?? 0);
+        return few;
       }
       return [];
     });
@@ -181,6 +188,14 @@ export class Spool {
   giveUp(): void {
     for (const { stored } of this.#pending.splice(0)) stored();
     this.#pendingBytes = 0;
+  }
+
+  /** Segments in which nothing can be read; lines after them have been found. */
+  async #giveUp(segments: readonly Segment[], time: number): Promise<void> {
+    if (segments.length === 0) return;
+    for (const { first, last } of segments) this.#losses.add('damaged', last - first + 1, time, time);
+    await this.#remove(segments);
+    this.activity.update((n) => n + 1);
   }
 
   #enter(entry: Omit<Pending, 'stored' | 'bytes'>): Promise<void> {
@@ -214,15 +229,19 @@ export class Spool {
       line ? [{ ...line, ...(cursor && { cursor }), ...(unsure && { unsure }) }] : [],
     );
     const markers = this.#losses.take();
+    const before = this.#active;
     try {
       await this.#append([...lines, ...markers]);
     } catch (error) {
       this.#losses.putBack(markers);
       throw error;
     }
+    this.#change({ stored: Math.max(this.#state.stored, this.#active?.last ?? 0) });
     this.#takeCursors(batch.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
     this.#forget(batch);
     for (const { stored } of batch) stored();
+    // Once for each segment, so that a new start need not read what lies before.
+    if (this.#active && this.#active !== before) await this.#save().catch(() => {});
     await this.#keepLimit();
     if (lines.length + markers.length > 0) this.activity.update((n) => n + 1);
   }
@@ -253,7 +272,7 @@ export class Spool {
     }
     active.last = sequence;
     active.bytes += bytes.length;
-    for (const { level } of records) active.lines[level]++;
+    for (const { level } of records) if (active.lines) active.lines[level]++;
   }
 
   /** Cuts off what a failed write left: its lines have got new numbers by now, and must not be read again. */
@@ -286,10 +305,12 @@ export class Spool {
     const excess = () => this.#segments.reduce((sum, s) => sum + s.bytes, 0) - totalBytes;
     for (let now = excess(), before = Infinity; now > 0 && now < before; before = now, now = excess()) {
       const closed = this.#segments.filter((s) => s !== this.#active);
-      const level = levels.slice(0, -1).find((l) => closed.some((s) => s.lines[l] > 0));
-      const oldest = level ? closed.find((s) => s.lines[level] > 0) : closed[0];
+      for (const segment of closed) segment.lines ??= levelsOf(await this.#read(segment).catch(() => []));
+      const has = (s: Segment, level: Level): boolean => (s.lines?.[level] ?? 0) > 0;
+      const level = levels.slice(0, -1).find((l) => closed.some((s) => has(s, l)));
+      const oldest = level ? closed.find((s) => has(s, level)) : closed[0];
       if (!oldest) return;
-      const hasOthers = level !== undefined && linesOf(oldest) > oldest.lines[level];
+      const hasOthers = level !== undefined && levels.some((l) => l !== level && has(oldest, l));
       // Leaving lines out needs a little room itself; where there is none, all of the segment goes.
       if (!hasOthers || !(await this.#thin(oldest, level))) await this.#dropSegment(oldest);
     }
@@ -308,7 +329,7 @@ export class Spool {
     }
     this.#lost(records.filter((r) => r.level === level));
     segment.bytes = bytes.length;
-    segment.lines[level] = 0;
+    if (segment.lines) segment.lines[level] = 0;
     this.#head = undefined;
     return true;
   }
@@ -346,6 +367,7 @@ export class Spool {
     const bytes = await this.#disk.read(`${folder}/${segment.name}`);
     // Beyond `last` lies what a failed write left; those lines were given new numbers.
     const records = bytes ? decodeRecords(bytes).filter((r) => r.sequence <= segment.last) : [];
+    segment.lines ??= levelsOf(records);
     this.#head = { segment, bytes: segment.bytes, records };
     return records;
   }
@@ -386,30 +408,40 @@ async function find(disk: Disk, newId: () => string): Promise<Found> {
     return decoded && stateOf(decoded.value);
   });
   const cursors: Record<string, Position> = { ...state?.cursors };
-  const known = state?.last ?? 0; // of older lines the state says how far their sources were read
-  let last = known;
-  for (const name of ((await attempt(folder, () => disk.list(folder))) ?? []).filter((n) => n.endsWith('.seg'))) {
+  const known = state?.stored ?? 0; // of these lines the state says how far their sources were read
+  let last = state?.last ?? 0;
+  const names = ((await attempt(folder, () => disk.list(folder))) ?? []).filter((n) => n.endsWith('.seg'));
+  for (const [i, name] of names.entries()) {
     const bytes = await attempt(name, async () => (await disk.read(`${folder}/${name}`)) ?? new Uint8Array());
     if (!bytes) continue;
+    const [bootId = '', first = NaN] = [name.split('.')[0], Number(name.split('.')[1])];
+    const next = Number(names[i + 1]?.split('.')[1]);
+    if (bootId === state?.bootId && first > 0 && next > first && next <= known + 1 && bytes.length > 0) {
+      // All of it is older than the state: not read before it is needed, a full spool would delay the start.
+      segments.push({ name, first, last: next - 1, bytes: bytes.length, lines: undefined });
+      continue;
+    }
     const records = decodeRecords(bytes);
-    const bootId = name.split('.')[0] ?? '';
     if (records.length === 0 && bytes.length > 0) problems.push(`${name}: nothing in it can be read; removed`);
-    if (records.length > 0) state ??= { bootId, acked: 0, last: 0, cursors: {} };
+    if (records.length > 0) state ??= { bootId, acked: 0, last: 0, stored: 0, cursors: {} };
     if (records.length === 0 || bootId !== state?.bootId) {
       await attempt(name, () => disk.remove(`${folder}/${name}`));
       continue;
     }
-    const segment = newSegment(name, records[0]?.sequence ?? 0);
-    segment.last = records.at(-1)?.sequence ?? 0;
-    segment.bytes = bytes.length;
-    for (const { level, cursor, sequence } of records) {
-      segment.lines[level]++;
+    for (const { cursor, sequence } of records) {
       if (cursor && sequence > known) cursors[cursor.source] = { file: cursor.file, offset: cursor.offset };
     }
+    const segment: Segment = {
+      name,
+      first: records[0]?.sequence ?? 0,
+      last: records.at(-1)?.sequence ?? 0,
+      bytes: bytes.length,
+      lines: levelsOf(records),
+    };
     segments.push(segment);
     last = Math.max(last, segment.last);
   }
-  state ??= { bootId: newId(), acked: 0, last: 0, cursors: {} };
+  state ??= { bootId: newId(), acked: 0, last: 0, stored: 0, cursors: {} };
   return { segments, state: { ...state, last: Math.max(last, state.acked), cursors }, problems };
 }
 
@@ -418,9 +450,14 @@ const newSegment = (name: string, first: number): Segment => ({
   first,
   last: first - 1,
   bytes: 0,
-  lines: { debug: 0, info: 0, warn: 0, error: 0 },
+  lines: levelsOf([]),
 });
-const linesOf = ({ lines }: Segment): number => levels.reduce((sum, level) => sum + lines[level], 0);
+function levelsOf(records: readonly SpoolRecord[]): Record<Level, number> {
+  const lines = { debug: 0, info: 0, warn: 0, error: 0 };
+  for (const { level } of records) lines[level]++;
+  return lines;
+}
+const countOf = (lines: Record<Level, number>): number => levels.reduce((sum, level) => sum + lines[level], 0);
 /** About as many bytes as it takes on the disk and on the wire. */
 const sizeOf = ({ message, fields }: LogLine): number =>
   message.length +
