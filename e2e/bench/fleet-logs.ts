@@ -3,27 +3,13 @@ import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { LogRequestSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { AuthenticateRequestSchema, AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { fromBinary } from '@bufbuild/protobuf';
 import { systemClock } from '@platform/kit/node';
 import { cpuMs, type FleetLab, type FleetMember } from '../src/fleet-lab.ts';
 import { callBytes, WireLink } from '../src/wire-link.ts';
+import { tokenOf } from './fleet-agents.ts';
 
 const linesPerCall = 100;
 const logMethod = `${RobotService.typeName}/${RobotService.method.log.name}`;
-const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
-
-/** An access token for a machine. */
-export async function tokenOf(url: string, link: WireLink, { partId, secret }: FleetMember): Promise<string> {
-  const body = toBinary(
-    AuthenticateRequestSchema,
-    create(AuthenticateRequestSchema, { entity: partId, credentials: { type: 'robot-secret', payload: secret } }),
-  );
-  const { status, body: answer } = await link.ask(callBytes(url, authenticateMethod, body));
-  if (status !== 200) throw new Error(`Authenticate: ${status} ${answer.toString()}`);
-  return fromBinary(AuthenticateResponseSchema, answer).accessToken;
-}
 
 export interface LogFigures {
   machines: number;

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { create, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { create, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '@platform/contract/config-field';
 import { PlatformError } from '@platform/contract/errors';
 import { readAgent } from '@platform/contract/config-reading';
 import { toDeviceStructs } from '@platform/contract/device-structs';
+import type { Clock } from '@platform/kit';
 import {
   DeviceAgentConfigResponseSchema,
-  type DeviceAgentConfigResponse,
   PackageFormat,
   type UpdateInfo,
   UpdateInfoSchema,
@@ -16,35 +16,61 @@ import {
 import type { ReleaseBook } from './release-book.ts';
 import { fileName, type Product, type Program, releasePath, versionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';
-import { findConfig } from './store/configs.ts';
-import type { Database } from './store/database.ts';
-import { findPart } from './store/machines.ts';
+import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from './store/releases.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
 export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
 
+/** An answer as it goes over the wire, without check_interval, which is no part of the fingerprint. */
+export type Answer = { fingerprint: string; bytes: Uint8Array };
+
 /** Answers to config checks, kept until a change says otherwise. */
 export type AgentAnswers = {
-  /** Without check_interval, which is no part of the fingerprint. */
-  answer(ask: Ask): Promise<DeviceAgentConfigResponse>;
+  /** @throws PlatformError PART_NOT_FOUND */
+  answer(ask: Ask): Promise<Answer>;
   /** The fingerprint of the answer, when it is in memory. */
   known(ask: Ask): string | undefined;
-  /** The encoded answer "nothing has changed"; only while `known` names a fingerprint. */
-  notModified(ask: Ask, checkMs: number): Uint8Array;
-  /** Watches a part from now on: `changed` resolves when its answer may have changed. */
-  watch(partId: string): { changed: Promise<void>; close(): void };
+  /** Watches a part from now on: `wake` is called once or more often when its answer may have changed. @returns ends it. */
+  watch(partId: string, wake: () => void): () => void;
 };
 
-type Kept = { key: string; answer: DeviceAgentConfigResponse; same?: { checkMs: number; bytes: Uint8Array } };
-const keyOf = (ask: Ask): string => `${ask.product} ${ask.platform} ${ask.baseUrl}`;
+type Kept = Answer & { key: string };
 
-export function agentAnswers(db: Database, releases: ReleaseBook, changes: Changes): AgentAnswers {
+/** Woken at once when a release changes everybody's answer; the others follow, so that no stampede comes of it. */
+const wokenAtOnce = 250;
+const wakeEveryMs = 250;
+
+export function agentAnswers(of: {
+  sourceOf: (partId: string) => Promise<PartSource | undefined>;
+  releases: ReleaseBook;
+  changes: Changes;
+  clock: Clock;
+  stop: AbortSignal;
+}): AgentAnswers {
+  const { releases, changes, clock, stop } = of;
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
   const watching = new Map<string, Set<() => void>>();
   const epoch = { count: 0 };
-  const wake = (partId: string) => {
+  /** There are few: each is kept once. */
+  const keys = new Map<string, string>();
+  const keyOf = ({ product, platform, baseUrl }: Ask): string => {
+    const key = `${product} ${platform} ${baseUrl}`;
+    const shared = keys.get(key);
+    if (shared !== undefined) return shared;
+    if (keys.size > 1_000) keys.clear();
+    keys.set(key, key);
+    return key;
+  };
+  const wake = (partId: string): void => {
     for (const one of watching.get(partId) ?? []) one();
+  };
+  const wakeAll = async (): Promise<void> => {
+    const parts = [...watching.keys()];
+    for (let n = 0; n < parts.length; n++) {
+      if (n > 0 && n % wokenAtOnce === 0) await clock.sleep(wakeEveryMs, stop);
+      wake(parts[n] ?? '');
+    }
   };
   changes.subscribe((kind, key) => {
     if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'release') return;
@@ -54,79 +80,66 @@ export function agentAnswers(db: Database, releases: ReleaseBook, changes: Chang
       wake(key);
     } else {
       kept.clear();
-      for (const partId of watching.keys()) wake(partId);
+      void wakeAll();
     }
   });
   return {
     async answer(ask) {
       const key = keyOf(ask);
       const found = kept.get(ask.partId);
-      if (found?.key === key) return found.answer;
+      if (found?.key === key) return found;
       const before = epoch.count;
-      const answer = await build(db, releases, ask);
-      if (epoch.count === before) kept.set(ask.partId, { key, answer });
+      const source = await of.sourceOf(ask.partId);
+      // A part that was deleted must not be told that nothing is wanted of it.
+      if (!source) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
+      const answer = { ...(await build(source, releases, ask)), key };
+      if (epoch.count === before) kept.set(ask.partId, answer);
       return answer;
     },
     known(ask) {
       const found = kept.get(ask.partId);
-      return found?.key === keyOf(ask) ? found.answer.fingerprint : undefined;
+      return found?.key === keyOf(ask) ? found.fingerprint : undefined;
     },
-    notModified(ask, checkMs) {
-      const found = kept.get(ask.partId);
-      if (found?.same?.checkMs === checkMs) return found.same.bytes;
-      const bytes = notModifiedBytes(found?.answer.fingerprint ?? '', checkMs);
-      if (found) found.same = { checkMs, bytes };
-      return bytes;
-    },
-    watch(partId) {
+    watch(partId, woken) {
       const set = watching.get(partId) ?? new Set();
       watching.set(partId, set);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      set.add(resolve);
-      return {
-        changed: promise,
-        close() {
-          set.delete(resolve);
-          if (set.size === 0) watching.delete(partId);
-        },
+      set.add(woken);
+      return () => {
+        set.delete(woken);
+        if (set.size === 0 && watching.get(partId) === set) watching.delete(partId);
       };
     },
   };
 }
 
-/** Without the answer: only that it is the same. */
-const notModifiedBytes = (fingerprint: string, checkMs: number): Uint8Array =>
-  toBinary(
-    DeviceAgentConfigResponseSchema,
-    create(DeviceAgentConfigResponseSchema, { fingerprint, notModified: true, checkInterval: durationFromMs(checkMs) }),
-  );
+/** The whole answer with the interval to the next check. Fields of a message may stand one after the other. */
+export const wholeBytes = ({ bytes }: Answer, checkMs: number): Uint8Array =>
+  Buffer.concat([bytes, encoded({ checkInterval: durationFromMs(checkMs) })]);
 
-async function build(db: Database, releases: ReleaseBook, ask: Ask): Promise<DeviceAgentConfigResponse> {
-  const part = await findPart(db, ask.partId);
-  // A part that was deleted must not be told that nothing is wanted of it.
-  if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
-  const saved = await findConfig(db, ask.partId);
-  const config = saved?.config ?? {};
-  const agent = isObject(config['agent']) ? config['agent'] : {};
+/** Without the answer: only that it is the same. */
+export const sameBytes = (fingerprint: string, checkMs: number): Uint8Array =>
+  encoded({ fingerprint, notModified: true, checkInterval: durationFromMs(checkMs) });
+
+const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema>): Uint8Array =>
+  toBinary(DeviceAgentConfigResponseSchema, create(DeviceAgentConfigResponseSchema, answer));
+
+async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promise<Answer> {
+  const agent = isObject(source.agent) ? source.agent : {};
   const versions = readAgent(agent).agent['version_control'];
   const wishes = isObject(versions) ? versions : {};
-  const window = config['maintenance_window'];
   const agentUpdateInfo = await updateInfo(releases, ask, 'platform-agent', wishes['agent']);
   const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', wishes['platform-server']);
-  const answer = create(DeviceAgentConfigResponseSchema, {
+  const bytes = encoded({
     ...(agentUpdateInfo && { agentUpdateInfo }),
     ...(serverUpdateInfo && { serverUpdateInfo }),
     ...toDeviceStructs(agent, ask.product),
     agent: agent as JsonObject,
-    revision: BigInt(saved?.revision ?? 0),
-    ...(isObject(window) && { maintenanceWindow: window as JsonObject }),
-    quarantineClearance: BigInt(part.quarantineClearance),
+    revision: BigInt(source.revision),
+    ...(isObject(source.window) && { maintenanceWindow: source.window as JsonObject }),
+    quarantineClearance: BigInt(source.quarantineClearance),
   });
-  answer.fingerprint = createHash('sha256')
-    .update(toBinary(DeviceAgentConfigResponseSchema, answer))
-    .digest('base64url')
-    .slice(0, 22);
-  return answer;
+  const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
+  return { fingerprint, bytes: Buffer.concat([bytes, encoded({ fingerprint })]) };
 }
 
 /** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */

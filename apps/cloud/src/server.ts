@@ -10,6 +10,7 @@ import { identities } from './auth/identities.ts';
 import { type FirstRun, openSecrets } from './auth/secrets.ts';
 import { tokens } from './auth/tokens.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
+import { gathered } from './gathered.ts';
 import { httpListener } from './http/exchange.ts';
 import { httpRoutes } from './http/routes.ts';
 import { logWriter } from './log-writer.ts';
@@ -27,12 +28,14 @@ import { createFirstRun } from './store/first-run.ts';
 import { reapJobs } from './store/job-reaper.ts';
 import { migrate } from './store/migrate.ts';
 import { openNotifications } from './store/notifications.ts';
+import { readPartSources } from './store/part-sources.ts';
 import { latestVersion } from './store/registry.ts';
 import { insertSignInLink } from './store/sessions.ts';
 import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
 import { fastPath } from './wire/fast-path.ts';
+import { heldChecks } from './wire/held-checks.ts';
 import { rpcListener } from './wire/listener.ts';
 import { openPort } from './wire/mux.ts';
 
@@ -110,6 +113,7 @@ export async function startServer(
   const authentication = authenticator(db, known, signer, clock);
   const at = { url: '' };
   const releases = releaseBook(db, changes);
+  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
   const deps: Deps = {
     db,
     blobs,
@@ -123,9 +127,9 @@ export async function startServer(
     releaseKey,
     authenticator: authentication,
     presence: present,
-    answers: agentAnswers(db, releases, changes),
+    answers: agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal }),
     releases,
-    hosts: reportedHosts(db),
+    hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),
     // Packages of one's own are named `<organization>/<name>`.
     packageVersion: (orgId, name) =>
@@ -134,12 +138,14 @@ export async function startServer(
     listensAt: () => at.url,
     version,
   };
+  const { done: released, ...held } = heldChecks(clock, stop.signal);
+  started.defer(() => released);
   const tls = await readTls(options);
   const port = await openPort(
     rpcListener({
       routes: routes(deps),
       authenticator: authentication,
-      fast: fastPath(deps, known, signer),
+      fast: fastPath({ ...deps, held }, known, signer),
       pages: httpListener(
         httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
         authentication,

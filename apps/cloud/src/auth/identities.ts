@@ -3,6 +3,8 @@ import type { Caller, Grant } from '../rules/permissions.ts';
 import { findScriptKey } from '../store/attempts.ts';
 import type { Changes } from '../store/changes.ts';
 import { type Database, at } from '../store/database.ts';
+import { readPartIdentities } from '../store/part-sources.ts';
+import { gathered } from '../gathered.ts';
 import type { Clock } from '@platform/kit';
 
 /** A known identity with the hashes of its secrets; for a session none. */
@@ -22,6 +24,8 @@ const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f
 export function identities(db: Database, changes: Changes, clock: Clock): Identities {
   const cache = new LRUCache<string, Identity>({ max: 100_000 });
   const epoch = { count: 0 };
+  // After a start every machine comes at once.
+  const partOf = gathered((ids: readonly string[]) => readPartIdentities(db, ids));
   changes.subscribe((kind, key) => {
     epoch.count++;
     if (kind === undefined || kind === 'person') cache.clear();
@@ -77,25 +81,19 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
     async part(id) {
       if (!isUuid(id)) return undefined;
       return cached(`part ${id.toLowerCase()}`, async () => {
-        const part = await db
-          .selectFrom('part')
-          .innerJoin('machine', 'machine.id', 'part.machineId')
-          .select(['part.id', 'part.orgId', 'part.machineId', 'machine.name', 'machine.locationId'])
-          .where('part.id', '=', id)
-          .executeTakeFirst();
+        const part = await partOf(id.toLowerCase());
         if (!part) return undefined;
-        const secrets = await db.selectFrom('partSecret').select('secretHash').where('partId', '=', id).execute();
         return {
           caller: {
             kind: 'part',
             id: part.id,
-            name: part.name,
+            name: part.machineName,
             orgId: part.orgId,
             machineId: part.machineId,
             locationId: part.locationId,
             grants: [],
           },
-          proofs: new Map(secrets.map(({ secretHash }) => [proofOf(secretHash), secretHash])),
+          proofs: new Map(part.secretHashes.map((secretHash) => [proofOf(secretHash), secretHash])),
         };
       });
     },

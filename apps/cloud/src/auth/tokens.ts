@@ -1,5 +1,5 @@
 import { createSecretKey, randomUUID } from 'node:crypto';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { decodeJwt, errors, type JWTPayload, jwtVerify, SignJWT } from 'jose';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
@@ -20,6 +20,8 @@ export type Tokens = {
   read(token: string): Promise<Claims>;
   /** From memory alone. */
   known(token: string): Claims | undefined;
+  /** What a token says of itself, without a proof of it. */
+  claimed(token: string): Claims | undefined;
 };
 
 const audience = 'platform';
@@ -31,6 +33,13 @@ export function tokens(signingKey: Buffer, clock: Clock): Tokens {
   const seen = new LRUCache<string, Claims>({ max: 50_000 });
   return {
     known: (token) => seen.get(token),
+    claimed: (token) => {
+      try {
+        return claimsOf(decodeJwt(token));
+      } catch {
+        return undefined;
+      }
+    },
     issue: ({ subject, credentials, proof }) =>
       new SignJWT({ rpc_creds_type: credentials, proof })
         .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: keyId })
@@ -49,19 +58,19 @@ export function tokens(signingKey: Buffer, clock: Clock): Tokens {
           throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token is not of this server' }, error);
         },
       );
-      const credentials = payload['rpc_creds_type'];
-      const proof = payload['proof'];
-      if (
-        typeof payload.sub !== 'string' ||
-        typeof proof !== 'string' ||
-        (credentials !== 'api-key' && credentials !== 'robot-secret' && credentials !== 'attempt')
-      ) {
-        throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token has no subject' });
-      }
-      const claims: Claims = { subject: payload.sub, credentials, proof };
+      const claims = claimsOf(payload);
+      if (!claims) throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the token has no subject' });
       // What expires is looked at each time.
       if (payload.exp === undefined) seen.set(token, claims);
       return claims;
     },
   };
+}
+
+function claimsOf(payload: JWTPayload): Claims | undefined {
+  const { sub: subject, rpc_creds_type: credentials, proof } = payload;
+  if (typeof subject !== 'string' || typeof proof !== 'string') return undefined;
+  return credentials === 'api-key' || credentials === 'robot-secret' || credentials === 'attempt'
+    ? { subject, credentials, proof }
+    : undefined;
 }

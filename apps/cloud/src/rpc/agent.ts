@@ -1,12 +1,12 @@
-import { create } from '@bufbuild/protobuf';
-import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
+import { fromBinary } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import {
   AgentDeviceService,
   type DeviceAgentConfigRequest,
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import type { Ask } from '../agent-answers.ts';
+import { type Ask, sameBytes, wholeBytes } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
 import { baseUrlOf } from './base-url.ts';
@@ -34,33 +34,28 @@ export const agentRoutes =
         presence.touch(partId);
         await hosts.save(partId, request);
         const ask = askOf(request, partId, baseUrlOf(deps, context));
-        const isSame = (fingerprint: string): boolean =>
-          request.knownFingerprint !== '' && request.knownFingerprint === fingerprint;
         const waitMs = request.wait ? Math.min(durationMs(request.wait), longestWaitMs) : 0;
         const until = clock.now() + waitMs;
         for (;;) {
-          const watched = answers.watch(partId);
+          const woken = Promise.withResolvers<void>();
+          const unwatch = answers.watch(partId, woken.resolve);
           const done = new AbortController();
           try {
             const answer = await answers.answer(ask);
-            const checkInterval = durationFromMs(presence.checkMs());
+            const isSame = request.knownFingerprint !== '' && request.knownFingerprint === answer.fingerprint;
             const leftMs = until - clock.now();
-            if (!isSame(answer.fingerprint)) return { ...answer, checkInterval };
+            if (!isSame) return fromBinary(DeviceAgentConfigResponseSchema, wholeBytes(answer, presence.checkMs()));
             if (leftMs <= 0 || context.signal.aborted || deps.stop.aborted) {
               presence.touch(partId);
-              return create(DeviceAgentConfigResponseSchema, {
-                fingerprint: answer.fingerprint,
-                notModified: true,
-                checkInterval,
-              });
+              return fromBinary(DeviceAgentConfigResponseSchema, sameBytes(answer.fingerprint, presence.checkMs()));
             }
             await Promise.race([
-              watched.changed,
+              woken.promise,
               clock.sleep(leftMs, AbortSignal.any([done.signal, context.signal, deps.stop])),
             ]);
           } finally {
             done.abort();
-            watched.close();
+            unwatch();
           }
         }
       },

@@ -17,6 +17,6 @@ const longestMs = 60_000;
 /** Checks that one server is asked to answer per second at most, until the longest interval is reached. */
 const checksPerSecond = 200;
 
-/** How long a machine waits between two checks: the more machines there are, the longer. */
+/** How long a machine waits between two checks: the more machines there are, the longer. Whole ms. */
 export const checkInterval = (machines: number): number =>
-  Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000));
+  Math.round(Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000)));

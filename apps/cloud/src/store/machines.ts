@@ -220,21 +220,6 @@ export async function clearQuarantine(db: Database, partId: string): Promise<voi
   await recordChange(db, 'part', partId);
 }
 
-export async function saveReport(
-  db: Database,
-  partId: string,
-  report: { host?: JsonObject; report?: Uint8Array },
-): Promise<void> {
-  await db
-    .updateTable('part')
-    .set({
-      ...(report.host && { host: JSON.stringify(report.host) }),
-      ...(report.report && { report: Buffer.from(report.report), reportedOn: sql<number>`now()` }),
-    })
-    .where('id', '=', partId)
-    .execute();
-}
-
 /** Ids sorted, so that two writers never wait for each other in a circle. */
 export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, number>): Promise<void> {
   const rows = [...seen].toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -94,7 +94,17 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   for (const one of [http1, secure]) one?.emit('listening');
 
   const sockets = new Set<net.Socket>();
+  /** Since when they are open without a word. One timer for all: a thousand connections a second may come. */
+  const silent = new Map<net.Socket, number>();
+  const firstByteMs = options.firstByteMs ?? 10_000;
   const stop = new AbortController();
+  const closeSilent = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await clock.sleep(Math.min(1_000, firstByteMs / 4), stop.signal);
+      const limit = clock.now() - firstByteMs;
+      for (const [socket, since] of silent) if (since < limit) socket.destroy();
+    }
+  };
   const server = net.createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -102,13 +112,8 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       log.debug('a connection broke', { error: errorText(error) });
       socket.destroy();
     });
-    const heard = new AbortController();
-    const silent = async (): Promise<void> => {
-      await clock.sleep(options.firstByteMs ?? 10_000, AbortSignal.any([heard.signal, stop.signal]));
-      if (!heard.signal.aborted) socket.destroy();
-    };
-    void silent();
-    socket.once('close', () => heard.abort());
+    silent.set(socket, clock.now());
+    socket.once('close', () => silent.delete(socket));
     const sniff = () => {
       const head = socket.read() as Buffer | null;
       if (!head) return void socket.once('readable', sniff);
@@ -118,7 +123,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
         // What was put back makes the stream readable at once: wait for more than that.
         return waitForMore(socket, head.length, sniff);
       }
-      heard.abort();
+      silent.delete(socket);
       if (found !== 'tls' && !options.allowPlaintext && !isLoopback(socket.remoteAddress)) return void socket.destroy();
       const to = found === 'tls' ? secure : found === 'http2' ? h2c : http1;
       if (!to) return void socket.end(noTls);
@@ -151,6 +156,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     }
     throw error;
   });
+  void closeSilent();
   const { port } = server.address() as net.AddressInfo;
 
   return {

@@ -1,0 +1,137 @@
+// Many agents at once, each as a real one asks: a held check after the other, and after a failure again with growing pauses.
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  AgentDeviceService,
+  DeviceAgentConfigRequestSchema,
+  DeviceAgentConfigResponseSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import {
+  AuthenticateRequestSchema,
+  AuthenticateResponseSchema,
+  AuthService,
+} from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { systemClock } from '@platform/kit/node';
+import type { FleetMember } from '../src/fleet-lab.ts';
+import { callBytes, WireLink } from '../src/wire-link.ts';
+
+const configMethod = `${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
+const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
+const holdMs = 25_000;
+const firstPauseMs = 1_000;
+const longestPauseMs = 30_000;
+
+/** An access token for a machine. */
+export async function tokenOf(url: string, link: WireLink, { partId, secret }: FleetMember): Promise<string> {
+  const asked = create(AuthenticateRequestSchema, {
+    entity: partId,
+    credentials: { type: 'robot-secret', payload: secret },
+  });
+  const answer = await link.ask(callBytes(url, authenticateMethod, toBinary(AuthenticateRequestSchema, asked)));
+  if (answer.status !== 200) throw new Error(`Authenticate: ${answer.status} ${answer.body.toString()}`);
+  return fromBinary(AuthenticateResponseSchema, answer.body).accessToken;
+}
+
+/** What happened since the last look. */
+export interface FleetCounts {
+  answers: number;
+  /** Whole configurations among them. */
+  whole: number;
+  /** By what went wrong: a status, or the error of the connection. */
+  failures: Map<string, number>;
+  /** Milliseconds from a call that was not held to its answer. */
+  waits: number[];
+}
+
+interface Agent {
+  readonly member: FleetMember;
+  readonly link: WireLink;
+  token: string;
+  fingerprint: string;
+  /** Answered since the last look. */
+  isServed: boolean;
+}
+
+export class Fleet {
+  readonly #url: string;
+  readonly #agents: Agent[];
+  readonly #stop = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+  counts: FleetCounts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
+
+  constructor(url: string, members: readonly FleetMember[]) {
+    this.#url = url;
+    this.#agents = members.map((member) => ({
+      member,
+      link: new WireLink(url),
+      token: '',
+      fingerprint: '',
+      isServed: false,
+    }));
+  }
+
+  /** Signs all in and starts them, so many at once. */
+  async start(atOnce = 200): Promise<void> {
+    const waiting = [...this.#agents];
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (let agent = waiting.pop(); agent; agent = waiting.pop())
+          agent.token = await tokenOf(this.#url, agent.link, agent.member);
+      }),
+    );
+    this.#running = Promise.all(this.#agents.map((agent) => this.#run(agent)));
+  }
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    for (const { link } of this.#agents) link.close();
+    await this.#running;
+  }
+  /** From now on only answers that come count. */
+  forget(): void {
+    for (const agent of this.#agents) agent.isServed = false;
+    this.counts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
+  }
+  get served(): number {
+    return this.#agents.filter((agent) => agent.isServed).length;
+  }
+
+  async #run(agent: Agent): Promise<void> {
+    const { signal } = this.#stop;
+    let failures = 0;
+    let waitMs = 0;
+    while (!signal.aborted) {
+      const from = systemClock.now();
+      try {
+        const { status, body } = await agent.link.ask(this.#call(agent, waitMs));
+        if (status !== 200) throw new Error(`status ${status} ${body.toString("latin1").slice(0, 160)}`);
+        const answer = fromBinary(DeviceAgentConfigResponseSchema, body);
+        if (waitMs === 0) this.counts.waits.push(systemClock.now() - from);
+        this.counts.answers++;
+        if (!answer.notModified) this.counts.whole++;
+        agent.fingerprint = answer.fingerprint;
+        agent.isServed = true;
+        failures = 0;
+        waitMs = holdMs;
+      } catch (error) {
+        if (signal.aborted) return;
+        const what = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+        this.counts.failures.set(what, (this.counts.failures.get(what) ?? 0) + 1);
+        waitMs = 0;
+        const pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
+        await systemClock.sleep(pauseMs * (0.5 + Math.random()), signal);
+      }
+    }
+  }
+  #call({ member, token, fingerprint }: Agent, waitMs: number): Buffer {
+    const asked = create(DeviceAgentConfigRequestSchema, {
+      id: member.partId,
+      hostInfo: { platform: 'linux/amd64', distro: 'debian:12', tags: ['platform-agent'] },
+      versionInfo: { agentRunning: '1.0.0', agentInstalled: '1.0.0', serverRunning: '1.0.0', serverInstalled: '1.0.0' },
+      agentUptime: durationFromMs(60_000),
+      knownFingerprint: fingerprint,
+      wait: durationFromMs(waitMs),
+    });
+    const body = toBinary(DeviceAgentConfigRequestSchema, asked);
+    return callBytes(this.#url, configMethod, body, { authorization: `Bearer ${token}` });
+  }
+}
