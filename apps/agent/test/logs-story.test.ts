@@ -237,12 +237,15 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
   w.cloud.isUp = false;
   await w.clock.advance(10 * minute);
   first.kill();
-  const perDay = 6_000;
+  const perDay = 1_800;
   const total = 30 * perDay;
   for (let d = 0; d < 90; d += 3) {
     // Days pass while no agent runs; then one runs for a minute, and is gone again.
     await w.clock.advance(3 * day);
-    const lines = Array.from({ length: perDay }, (_, i) => `day ${d} line ${i} of a server that has much to tell`);
+    const lines = Array.from(
+      { length: perDay },
+      (_, i) => `day ${d} line ${i} ${'of a server that has much to tell '.repeat(10)}`,
+    );
     w.machine.files.append(stderrFile, bytes(`${lines.join('\n')}\n`));
     const agent = w.start();
     await w.clock.advance(minute);
@@ -254,7 +257,7 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
   await w.clock.advance(30 * minute);
   const arrived = of(w, 'platform-server.StdErr').length;
   const told = of(w, 'agent.logs');
-  assert.ok(arrived > 50_000, `${arrived} arrived`);
+  assert.ok(arrived > 30_000 && arrived < total, `${arrived} arrived`);
   assert.ok(arrived + dropped(told) >= total, `${arrived} + ${dropped(told)} of ${total}`);
   assert.ok(told.every((l) => typeof l.fields['from'] === 'string' && typeof l.fields['to'] === 'string'));
   assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');

@@ -40,16 +40,20 @@ export function encodeRecord(r: SpoolRecord): Uint8Array {
 
 /** All whole records of a segment; a line that a power cut tore, or that means nothing to this version, is left out. */
 export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
-  return decoder
-    .decode(bytes)
-    .split('\n')
-    .flatMap((line) => {
-      const json = line.slice(9);
-      if (json === '' || checksum(encoder.encode(json)) !== line.slice(0, 8)) return [];
-      const record = recordOf(json);
-      return record ? [record] : [];
-    });
+  const records: SpoolRecord[] = [];
+  for (let start = 0; start < bytes.length;) {
+    const found = bytes.indexOf(newLine, start);
+    const end = found < 0 ? bytes.length : found;
+    const json = bytes.subarray(start + checkLength, end);
+    const isWhole = json.length > 0 && decoder.decode(bytes.subarray(start, start + 8)) === checksum(json);
+    const record = isWhole ? recordOf(decoder.decode(json)) : undefined;
+    if (record) records.push(record);
+    start = end + 1;
+  }
+  return records;
 }
+const newLine = 0x0a;
+const checkLength = 9;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
