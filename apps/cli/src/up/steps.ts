@@ -8,10 +8,9 @@ import {
   TrainingStatusSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
-import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
 import { enumWord } from '../output.ts';
-import { renewDocuments, submitSigned } from '../releases/sign.ts';
 import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction } from './demo-plan.ts';
+import { publishReleases } from './releases.ts';
 import { type Step, type StoryWorld, until } from './story.ts';
 
 export const machineName = 'demo';
@@ -35,35 +34,12 @@ async function requireMachine(world: StoryWorld): Promise<Machine> {
   return machine;
 }
 
-/**
- * Machine server and agent of this checkout in the platform's own releases, on channel stable, signed with keys of this
- * data folder alone. The agent is for machines that are set up with install.sh.
- */
 const release: Step = {
   name: 'release',
   title: 'Machine server and agent released',
   async run(world) {
-    const { releases, client, keyFolder, clock } = world;
-    await makeKeyFolder(keyFolder, 1);
-    const keys = await readKeyFolders([keyFolder]);
-    const there = await client.releaseClient.listReleases('');
-    const programs = [];
-    for (const { name, version, platform, file, size, sha256 } of releases) {
-      const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
-      if (found?.channels.includes('stable') && found.target !== '') continue;
-      if (!found) await client.releaseClient.putBlob(await readFile(file));
-      // A version never changes: what an earlier checkout published under this number is what gets signed.
-      const stored = found
-        ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }
-        : { sizeBytes: size, sha256 };
-      programs.push({ name, version, platform, ...stored, channels: ['stable', 'dev'] });
-    }
-    if (programs.length > 0) {
-      await submitSigned(client, keys, { programs }, { threshold: 1, now: clock.wall() });
-      for (const { name, version } of programs) world.record('release: published', { name, version });
-    }
-    const renewed = await renewDocuments(client, keys, clock.wall(), { rootDays: 180, targetsDays: 45 });
-    if (renewed.length > 0) world.record('release: signed anew', { documents: renewed.join(' ') });
+    const { releases } = world;
+    await publishReleases(world);
     const versionOf = (program: string): string => releases.find(({ name }) => name === program)?.version ?? '';
     const note = releases.map(({ name, version, size }) => `${name} ${version}, ${Math.round(size / 1e6)} MB`);
     return { note: note.join('; '), facts: { server_version: versionOf('platform-server') } };

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { createPlatformClient } from '@platform/client';
+import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { type Clock, createLog, errorText } from '@platform/kit';
 import {
@@ -17,6 +17,7 @@ import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts
 import { checkout, type MachineFolder, prepareMachineFolder, releaseKeyFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
 import { createScreen } from './progress.ts';
+import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
 import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
 import { summary } from './summary.ts';
@@ -81,7 +82,10 @@ export async function up(options: UpOptions): Promise<number> {
     if (options.empty) {
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
       say(summary({ ...cloud, dataDir: options.dataDir }));
-      await ended(stop);
+      void publishReleases({ ...releaseWorld(), client: clientOf() }).catch((error: unknown) => {
+        if (!stop.aborted) say(`Machine server and agent could not be released: ${errorText(error)}`);
+      });
+      await ended(stop); // a publication under way is gone on with at the next start
       return 0;
     }
     say(`Platform at ${cloud.url}`);
@@ -101,25 +105,28 @@ export async function up(options: UpOptions): Promise<number> {
     if (!stop.aborted) await ended(stop);
     return 0;
 
-    async function tellStory(): Promise<StoryReport> {
-      const client = createPlatformClient({
+    function clientOf(): PlatformClient {
+      return createPlatformClient({
         baseUrl: cloud.url,
         credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key },
       });
+    }
+    function releaseWorld() {
+      const record = eventLog(path.join(options.dataDir, 'story.ndjson'), clock);
+      return { releases: built.releases, keyFolder: releaseKeyFolder(options.dataDir), clock, record };
+    }
+    async function tellStory(): Promise<StoryReport> {
       return runStory(storySteps, {
-        client,
+        ...releaseWorld(),
+        client: clientOf(),
         url: cloud.url,
         organizationId: cloud.org_id,
-        clock,
         signal: stop,
         size: sizes[options.small ? 'small' : 'full'],
         seed: options.seed,
-        releases: built.releases,
-        keyFolder: releaseKeyFolder(options.dataDir),
         machineFolder,
         startAgent: async () => void (await start(agentSpec(machineFolder), { isReadyAtOnce: true })),
         show: screen.show,
-        record: eventLog(path.join(options.dataDir, 'story.ndjson'), clock),
       });
     }
   } catch (error) {

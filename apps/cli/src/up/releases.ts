@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
+import { renewDocuments, submitSigned } from '../releases/sign.ts';
+import type { StoryWorld } from './story.ts';
+
+/**
+ * Puts machine server and agent of this checkout into the platform's own releases, on channel stable, signed with keys of
+ * this data folder alone. Does only what is missing. The agent is for machines that are set up with install.sh.
+ */
+export async function publishReleases({
+  releases,
+  client,
+  keyFolder,
+  clock,
+  record,
+}: Pick<StoryWorld, 'releases' | 'client' | 'keyFolder' | 'clock' | 'record'>): Promise<void> {
+  await makeKeyFolder(keyFolder, 1);
+  const keys = await readKeyFolders([keyFolder]);
+  const there = await client.releaseClient.listReleases('');
+  const programs = [];
+  for (const { name, version, platform, file, size, sha256 } of releases) {
+    const found = there.find((one) => one.name === name && one.version === version && one.platform === platform);
+    if (found?.channels.includes('stable') && found.target !== '') continue;
+    if (!found) await client.releaseClient.putBlob(await readFile(file));
+    // A version never changes: what an earlier checkout published under this number is what gets signed.
+    const stored = found
+      ? { sizeBytes: Number(found.sizeBytes), sha256: Buffer.from(found.sha256).toString('hex') }
+      : { sizeBytes: size, sha256 };
+    programs.push({ name, version, platform, ...stored, channels: ['stable', 'dev'] });
+  }
+  if (programs.length > 0) {
+    await submitSigned(client, keys, { programs }, { threshold: 1, now: clock.wall() });
+    for (const { name, version } of programs) record('release: published', { name, version });
+  }
+  const renewed = await renewDocuments(client, keys, clock.wall(), { rootDays: 180, targetsDays: 45 });
+  if (renewed.length > 0) record('release: signed anew', { documents: renewed.join(' ') });
+}
