@@ -22,7 +22,7 @@ export async function fetchDocument(
   const both = AbortSignal.any([signal, ended.signal]);
   const pace = { bytes: 0, isSlow: false };
   const watch = async (): Promise<void> => {
-    while (!ended.signal.aborted) {
+    while (!both.aborted) {
       const before = pace.bytes;
       await clock.sleep(windowMs, both);
       if (!both.aborted && pace.bytes - before < windowBytes) {

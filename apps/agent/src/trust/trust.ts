@@ -3,6 +3,9 @@ import type { Disk } from '../os/ports.ts';
 import type { Trust } from '../update/ports.ts';
 import type { ListedFile, RefreshParts, Trusted } from './refresh.ts';
 
+const folder = 'state/tuf';
+const rootFile = `${folder}/root.json`;
+
 /** By the documents of The Update Framework that the management server serves. Its code is loaded when it is first needed. */
 export function releaseTrust(parts: RefreshParts): Trust {
   const trusted = async (signal: AbortSignal): Promise<Trusted> => {
@@ -32,19 +35,29 @@ export function releaseTrust(parts: RefreshParts): Trust {
 }
 
 /**
- * Trusts this root document from now on, in place of the first one that the server shows.
+ * Trusts this root document from now on, in place of the first one that the server shows. One that follows from what is
+ * trusted already changes nothing; another one lets go of everything that was known by the old keys.
  *
  * @throws PlatformError RELEASE_UNTRUSTED when it is none.
  */
 export async function pinRoot(disk: Disk, bytes: Uint8Array): Promise<void> {
   const { TrustedMetadataStore } = await import('tuf-js/dist/store.js');
+  const read = (root: Uint8Array) => new TrustedMetadataStore(Buffer.from(root));
   try {
-    void new TrustedMetadataStore(Buffer.from(bytes));
+    void read(bytes);
   } catch (error) {
     const problem = `it is no root document: ${error instanceof Error ? error.message : String(error)}`;
     throw new PlatformError('RELEASE_UNTRUSTED', { target: 'root.json', problem }, error);
   }
-  await disk.write('state/tuf/root.json', bytes);
+  const own = await disk.read(rootFile).catch(() => undefined);
+  if (own && Buffer.from(own).equals(bytes)) return;
+  try {
+    if (own) return void read(own).updateRoot(Buffer.from(bytes));
+  } catch {
+    // of other keys, or more than one step away
+  }
+  for (const file of await disk.list(folder)) await disk.remove(`${folder}/${file}`);
+  await disk.write(rootFile, bytes);
 }
 
 function listed(trusted: Trusted, target: string): ListedFile {
