@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import type { ControlFailure } from '@platform/contract/agent-status';
 import { errorText } from '@platform/kit';
 import { systemClock, Usage } from '@platform/kit/node';
 import type { Command, Io } from './commands/command.ts';
@@ -7,12 +8,34 @@ import { commands } from './commands/table.ts';
 
 /** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
 export async function commandLine(argv: readonly string[], env: Io['env']): Promise<number> {
-  const io = processIo(env);
+  const stdout = writerTo(process.stdout);
+  const stderr = writerTo(process.stderr);
+  const io = processIo(env, stdout, stderr);
   try {
     return await choose(argv, io);
   } catch (error) {
-    return complain(error, argv.includes('--json'));
+    return complain(error, argv.includes('--json'), io);
+  } finally {
+    await Promise.all([stdout.flushed(), stderr.flushed()]);
   }
+}
+
+interface Writer {
+  write(text: string): void;
+  /** A pipe takes what its reader has room for; the end of the process would cut off the rest. */
+  flushed(): Promise<unknown>;
+}
+
+function writerTo(stream: NodeJS.WriteStream): Writer {
+  // A reader that has seen enough, such as head, or a journal that is gone, is no reason to fail.
+  stream.on('error', () => {});
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    write(text) {
+      last = new Promise((resolve) => stream.write(`${text}\n`, resolve));
+    },
+    flushed: () => last,
+  };
 }
 
 async function choose(argv: readonly string[], io: Io): Promise<number> {
@@ -61,31 +84,28 @@ function helpText(): string {
 const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'ControlRefusal', 'NotForYou', 'FolderLocked']);
 
 /** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
-function complain(error: unknown, isJson: boolean): number {
+function complain(error: unknown, isJson: boolean, io: Io): number {
   if (error instanceof Usage && error.exitCode === 0) {
-    process.stdout.write(`${error.message}\n`);
+    io.out(error.message);
     return exitCodes.done;
   }
   const { name, message, code, what: said, remedy, exitCode, stack } = error as Partial<Ended> & { what?: string };
   const isExpected = forPeople.has(name ?? '');
   const what = isExpected ? (said ?? message ?? '') : errorText(error);
   if (isJson) {
-    process.stderr.write(`${JSON.stringify({ error: { code: code ?? '', what, remedy: remedy ?? '' } })}\n`);
-  } else if (isExpected) {
-    process.stderr.write(`${[what, remedy].filter(Boolean).join(' ')}\n`);
-  } else {
-    process.stderr.write(`${stack ?? what}\n`);
-  }
+    const known = code ?? (error instanceof Usage ? 'USAGE' : '');
+    io.note(JSON.stringify({ error: { code: known, what, remedy: remedy ?? '' } } satisfies ControlFailure));
+  } else io.note(isExpected ? [what, remedy].filter(Boolean).join(' ') : (stack ?? what));
   if (name === 'FolderLocked') return exitCodes.notRunning;
   return exitCode ?? (isExpected ? exitCodes.failed : exitCodes.broken);
 }
 
-function processIo(env: Io['env']): Io {
+function processIo(env: Io['env'], stdout: Writer, stderr: Writer): Io {
   return {
     env,
     clock: systemClock,
-    out: (text) => void process.stdout.write(`${text}\n`),
-    note: (text) => void process.stderr.write(`${text}\n`),
+    out: (text) => stdout.write(text),
+    note: (text) => stderr.write(text),
     columns: process.stdout.isTTY ? process.stdout.columns : undefined,
     async ask(question) {
       if (!process.stdin.isTTY) return undefined;

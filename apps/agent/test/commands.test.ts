@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { appendFile, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
 import type { AgentStatus } from '@platform/contract/agent-status';
@@ -102,6 +104,32 @@ test('logs --server: the last whole lines, then new ones as they come, through a
   assert.deepEqual(await follower.exited, { code: 0, signal: null });
   assert.match((await command(['logs', '--stdout'])).stderr, /--stdout belongs to --server/);
 });
+
+for (const [name, runtime] of [
+  ['Node', process.execPath],
+  [
+    'Bun',
+    path.join(
+      import.meta.dirname,
+      `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
+    ),
+  ],
+] as const) {
+  test(`a slow reader gets all of a long output, by ${name}`, async () => {
+    await using folder = await tempFolder();
+    await mkdir(folder.file('log'));
+    const line = 'x'.repeat(90);
+    await writeFile(folder.file('log/platform-server.stderr.log'), `${line}\n`.repeat(9000));
+    const child = await spawnGroup({
+      command: runtime,
+      args: [mainFile, 'logs', '--server', '-n', '9000', '--root', folder.path],
+    });
+    await once(child.stdout!, 'readable'); // the pipe is full; the program has all its work behind it and wants to end
+    const told = await text(child.stdout!);
+    assert.equal(told.split('\n').length, 9001);
+    assert.deepEqual(await child.exited, { code: 0, signal: null });
+  });
+}
 
 test('diagnostics: everything a helper needs in one zip, and no secret in any of it', async () => {
   await using folder = await tempFolder();
@@ -238,5 +266,19 @@ test('story: rollback, pin and clear, at a running agent and at a machine whose 
   );
   await using next = await startAgent(folder, cloud, server.url);
   await next.until('1.0.0 runs, pinned', (s) => runs('1.0.0')(s) && s.programs.server.pin === '1.0.0');
-  assert.equal((await does('update')).code, 0);
+
+  // Wanted is 1.1.0, pinned is 1.0.0: nothing is to be had. Then a version that is new, and one that is damaged.
+  assert.equal((await does('pin', 'server', '--off')).code, 0);
+  await next.until(
+    '1.1.0 is staged',
+    (s) => s.programs.server.installed === '1.1.0' || s.programs.server.last_update?.state === 'staged',
+  );
+  const same = await does('update', '--json');
+  assert.equal(same.code, 5, same.stderr);
+  const bytes = Buffer.from(tinyServer('2.0.0'));
+  cloud.serverRelease.set({ version: '2.0.0', sha256: sha256Of('other'), url: server.publish('/2.0.0', { bytes }) });
+  await next.until('it fails', (s) => s.programs.server.last_update?.state === 'failed');
+  const bad = await does('update');
+  assert.equal(bad.code, 1, bad.stdout);
+  assert.match(bad.stdout, /^agent: .*\nserver: .*2\.0\.0/);
 });

@@ -13,8 +13,6 @@ type Given = { root: string; json: boolean; program?: string[] };
 /** In place of the agent when none runs. */
 type AtRest = (operator: OperatorAtRest) => Promise<Done>;
 
-export const update = (given: Given, io: Io): Promise<number> => ask(given, io, '/update', {});
-
 export function rollback(given: Given, io: Io): Promise<number> {
   const program = programOf(given.program);
   return ask(given, io, '/rollback', { program }, (operator) => operator.rollback(program));
@@ -42,20 +40,20 @@ function programOf(words: readonly string[] = []): ProgramName {
   return found;
 }
 
-async function ask(given: Given, io: Io, what: string, body: object, instead?: AtRest): Promise<number> {
+async function ask(given: Given, io: Io, what: string, body: object, instead: AtRest): Promise<number> {
   const root = path.resolve(given.root);
   const { did, is_changed } = await answered(root, io, what, body, instead);
   io.out(given.json ? JSON.stringify({ is_changed, did }) : did);
   return is_changed ? exitCodes.done : exitCodes.nothingToDo;
 }
 
-async function answered(root: string, io: Io, what: string, body: object, instead?: AtRest): Promise<ControlAnswer> {
+async function answered(root: string, io: Io, what: string, body: object, instead: AtRest): Promise<ControlAnswer> {
   const { clock } = io;
   try {
     return await controlOf(root, clock).post(what, body);
   } catch (error) {
     if (!(error instanceof NobodyThere)) throw error;
-    if (!instead || !(await isInstalled(root))) throw notRunning(root);
+    if (!(await isInstalled(root))) throw notRunning(root);
   }
   const log = createLog({ name: 'operator', clock, level: 'warn', sink: stderrSink('text') });
   const { atRest } = await import('../control/at-rest.ts');
@@ -69,7 +67,7 @@ const isInstalled = (root: string): Promise<boolean> =>
     () => false,
   );
 
-const notRunning = (root: string): Ended =>
+export const notRunning = (root: string): Ended =>
   new Ended(exitCodes.notRunning, {
     code: 'AGENT_NOT_RUNNING',
     what: `No agent runs for ${root}.`,

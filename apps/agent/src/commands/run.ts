@@ -10,6 +10,7 @@ import { lastWordsOf, machineBootId } from '../os/linux/journal.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
+import { useProxiesOf } from '../os/proxies.ts';
 import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
@@ -27,6 +28,7 @@ import { printVersion } from './version.ts';
 /** The agent, until a signal. */
 export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (given.version) return printVersion({}, io);
+  useProxiesOf(process.env);
   const credentialsFile = path.resolve(given.config);
   const root = path.resolve(given.root);
   const layers = await readLayers(given);

@@ -111,11 +111,22 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: 'update',
-    summary: 'Look for updates now',
+    summary: 'Look for updates now, and try again what failed',
     about:
-      'Makes the running agent ask the management server at once, and try again what failed. Ends with 5 when nothing is new.',
-    table: { root: placeOptions.root, ...jsonOption },
-    load: async () => (await import('./operator.ts')).update,
+      'Makes the running agent look at once, shows how downloads get on and says what came of it. A new version is used at the next restart, as the configuration says. Ends with 5 when there was nothing new, with 1 when a wanted version could not be had.',
+    table: {
+      root: placeOptions.root,
+      wait: {
+        type: 'number',
+        env: '',
+        min: 0,
+        max: 86_400,
+        default: 600,
+        description: 'Seconds to stay while something is downloaded.',
+      },
+      ...jsonOption,
+    },
+    load: async () => (await import('./update.ts')).update,
   }),
   command({
     name: 'rollback',

@@ -1,0 +1,77 @@
+import path from 'node:path';
+import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import { controlOf, NobodyThere } from '../control/client.ts';
+import { programNames } from '../control/operator.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { notRunning } from './operator.ts';
+import { sizeText } from './words.ts';
+
+const lookMs = 500;
+/** What an agent needs to begin with something. */
+const beginMs = 3_000;
+
+/** Looks for updates, and stays while they are fetched. */
+export async function update(given: { root: string; wait: number; json: boolean }, io: Io): Promise<number> {
+  const root = path.resolve(given.root);
+  const { clock } = io;
+  const control = controlOf(root, clock);
+  const away = (error: unknown): never => {
+    throw error instanceof NobodyThere ? notRunning(root) : error;
+  };
+  const before = await control.status().catch(away);
+  await control.post('/update', {}).catch(away);
+
+  const began = clock.now();
+  const told = new Map<string, string>();
+  let now = before;
+  while (clock.now() - began < given.wait * 1000) {
+    await clock.sleep(lookMs);
+    now = await control.status().catch(() => now); // an agent that is being replaced is away for a moment
+    for (const name of programNames) {
+      const words = progressWords(now.programs[name]);
+      if (words !== told.get(name) && words !== '') io.note(`${name}: ${words}`);
+      told.set(name, words);
+    }
+    const isIdle = programNames.every((name) => now.programs[name].last_update?.state !== 'downloading');
+    if (isIdle && clock.now() - began >= beginMs) break;
+  }
+  const isChanged = programNames.some((name) => isNews(before.programs[name], now.programs[name]));
+  const failed = programNames.some((name) => isMissing(now.programs[name]) && hasFailed(now.programs[name]));
+  const lines = programNames.map((name) => `${name}: ${summary(now.programs[name])}`);
+  if (!now.cloud.is_reached) lines.push('The management server is out of reach: this is what was known before.');
+  const document = { is_changed: isChanged, did: lines.join(' '), programs: now.programs } satisfies Result;
+  io.out(given.json ? JSON.stringify(document) : lines.join('\n'));
+  if (failed) return exitCodes.failed;
+  return isChanged ? exitCodes.done : exitCodes.nothingToDo;
+}
+
+interface Result {
+  is_changed: boolean;
+  did: string;
+  programs: AgentStatus['programs'];
+}
+
+const isMissing = ({ wanted, installed }: ProgramReport): boolean => wanted !== '' && wanted !== installed;
+const hasFailed = ({ last_update: last }: ProgramReport): boolean =>
+  last?.state === 'failed' || last?.state === 'reverted';
+const isNews = (before: ProgramReport, now: ProgramReport): boolean =>
+  before.installed !== now.installed ||
+  before.last_update?.version !== now.last_update?.version ||
+  before.last_update?.state !== now.last_update?.state;
+
+function progressWords({ last_update: last }: ProgramReport): string {
+  if (last?.state !== 'downloading') return '';
+  const of = last.size_bytes > 0 ? ` of ${sizeText(last.size_bytes)}` : '';
+  return `downloading ${last.version}, ${sizeText(last.downloaded_bytes)}${of}`;
+}
+
+function summary(program: ProgramReport): string {
+  const { installed, running, wanted, last_update: last, why } = program;
+  if (last?.state === 'downloading') return `${progressWords(program)}; it goes on.`;
+  if (isMissing(program) && last?.state === 'staged') return `${wanted} is ready and used at the next restart.`;
+  if (isMissing(program)) return why || `${wanted} is wanted, ${installed || 'nothing'} is installed.`;
+  if (installed !== '' && running !== '' && running !== installed) return `${installed} is used at the next restart.`;
+  if (installed === '') return 'no version is installed, and none is wanted.';
+  return `${installed} is used${wanted === '' ? '' : ', as wanted'}.`;
+}
