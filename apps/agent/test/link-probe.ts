@@ -2,10 +2,12 @@
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { peerValidity } from '../src/os/linux/peer-certificate.ts';
-import { connectCloud } from '../src/sync/cloud.ts';
+import { useProxiesOf } from '../src/os/proxies.ts';
+import { connectCloud, isRefused } from '../src/sync/cloud.ts';
 import { connectTransport } from '../src/sync/http.ts';
 import { linkProblemIn } from '../src/sync/link.ts';
 
+useProxiesOf(process.env);
 for (const appAddress of process.argv.slice(2)) {
   const transport = connectTransport(appAddress, {
     clock: systemClock,
@@ -15,7 +17,7 @@ for (const appAddress of process.argv.slice(2)) {
   const cloud = connectCloud(transport, credentials, systemClock, new Cell(false));
   const told = await cloud.deviceAgentConfig({ id: 'p' }, 0, new AbortController().signal).then(
     () => 'answered',
-    (error: unknown) => linkProblemIn(error)?.code ?? String(error),
+    (error: unknown) => (isRefused(error) ? 'CLOUD_REFUSES_MACHINE' : (linkProblemIn(error)?.code ?? String(error))),
   );
   process.stdout.write(`${told}\n`);
 }

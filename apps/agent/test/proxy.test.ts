@@ -1,0 +1,88 @@
+// The way by a proxy, in both runtimes: real sockets, real processes.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, request, type IncomingMessage } from 'node:http';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '@platform/kit/node';
+import { listen, TestCloud } from './test-cloud.ts';
+
+const bun = path.resolve(
+  import.meta.dirname,
+  `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
+);
+
+/** A proxy that leads every name to one port of this machine, and remembers what it was asked for. */
+async function proxyTo(port: number) {
+  const asked: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((incoming: IncomingMessage, answer) => {
+    asked.push(`${incoming.method} ${new URL(incoming.url ?? '').host}`);
+    const { method, headers, url } = incoming;
+    const onward = request({ port, method, headers, path: new URL(url ?? '').pathname }, (got) => {
+      answer.writeHead(got.statusCode ?? 502, got.headers);
+      got.pipe(answer);
+    });
+    incoming.pipe(onward);
+  });
+  server.on('connect', (incoming: IncomingMessage, socket: Socket) => {
+    asked.push(`CONNECT ${incoming.url} ${incoming.headers['proxy-authorization'] ?? ''}`.trim());
+    const onward = connect(port, '127.0.0.1', () => socket.write('HTTP/1.1 200 OK\r\n\r\n'));
+    socket.pipe(onward).pipe(socket);
+    for (const s of [socket, onward]) s.on('error', () => {});
+  });
+  server.on('connection', (socket) => sockets.add(socket));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+async function probe(program: string, env: Record<string, string>, ...urls: string[]): Promise<string[]> {
+  const args = [path.join(import.meta.dirname, 'link-probe.ts'), ...urls];
+  const child = spawn(program, program === bun ? args : ['--disable-warning=ExperimentalWarning', ...args], {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (part: Buffer) => (output += part.toString()));
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+  return output.trim().split('\n');
+}
+
+for (const [name, program] of [
+  ['node', process.execPath],
+  ['bun', bun],
+] as const) {
+  test(`${name}: the cloud is reached by the proxy of the environment, this machine never`, async () => {
+    const cloud = new TestCloud(systemClock);
+    await using server = await listen(cloud);
+    await using proxy = await proxyTo(Number(new URL(server.url).port));
+    const env = { HTTP_PROXY: `http://me:pw@${proxy.url}`, HTTPS_PROXY: `http://${proxy.url}` };
+    assert.deepEqual(await probe(program, env, 'http://cloud.invalid', server.url), [
+      'CLOUD_REFUSES_MACHINE',
+      'CLOUD_REFUSES_MACHINE',
+    ]);
+    assert.ok(proxy.asked.length > 0, 'it was asked');
+    assert.ok(
+      proxy.asked.every((line) => line.includes('cloud.invalid')),
+      proxy.asked.join(),
+    );
+    const excepted = { ...env, NO_PROXY: 'cloud.invalid' };
+    assert.deepEqual(await probe(program, excepted, 'http://cloud.invalid'), ['CLOUD_NAME_UNKNOWN']);
+    assert.deepEqual(await probe(program, { HTTP_PROXY: 'http://127.0.0.1:1' }, 'http://cloud.invalid'), [
+      'CLOUD_UNREACHABLE',
+    ]);
+    const tls = proxy.asked.length;
+    await probe(program, env, 'https://cloud.invalid');
+    assert.match(proxy.asked.slice(tls).join(), /^CONNECT cloud\.invalid:443/);
+  });
+}
