@@ -87,8 +87,8 @@ test('logs --server: the last whole lines, then new ones as they come, through a
   await using _ = { [Symbol.asyncDispose]: async () => void (await follower.stop({ termMs: 5_000 })) };
   let heard = '';
   follower.stdout?.on('data', (chunk: Buffer) => (heard += chunk.toString('utf8')));
-  const until = async (text: string) => {
-    while (!heard.includes(text)) await systemClock.sleep(20);
+  const until = async (words: string) => {
+    while (!heard.includes(words)) await systemClock.sleep(20);
   };
   await until('line 299');
   await appendFile(file, 'ne\nmore\n');
