@@ -430,6 +430,25 @@ test('the first root document: over https, from this machine, or by hand', async
   assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
   await pinRoot(w.disk, w.repository.root);
   assert.equal(await w.outcome(program('1.0.0')), 'trusted');
+  // Pinned again, and one that follows from it: what is known stays known, so nobody can lead back to old lists by it.
+  const old = w.repository.copy();
+  w.repository.publish(program('1.1.0'));
+  assert.equal(await w.outcome(program('1.1.0')), 'trusted');
+  const first = w.repository.root;
+  w.repository.rotate((roles) => roles);
+  for (const root of [first, w.repository.root]) {
+    await pinRoot(w.disk, root);
+    for (const [name, page] of old) w.repository.pages.set(name, page);
+    assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
+  }
+  // Another one begins anew.
+  const another = new Repository({ now: start });
+  another.publish(program('1.0.0'));
+  w.repository.pages.clear();
+  for (const [name, page] of another.pages) w.repository.pages.set(name, page);
+  assert.equal(await w.outcome(program('1.0.0')), 'RELEASE_UNTRUSTED');
+  await pinRoot(w.disk, another.root);
+  assert.equal(await w.outcome(program('1.0.0')), 'trusted');
 });
 
 test('a server without signed releases, that fails, or sends elsewhere: said so, and tried again later', async () => {

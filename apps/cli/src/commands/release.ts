@@ -31,7 +31,10 @@ export const releaseJson = (one: Release): Record<string, unknown> => ({
 
 const stateOf = (one: Release): string => (one.revokedOn ? 'revoked' : one.target === '' ? 'NOT SIGNED' : 'signed');
 
-/** More than one: the most that half of them can't make up. */
+/** What a build leaves beside a program, so that `dist/platform-agent-1.0.0-*` names the programs alone. */
+const besideProgram = /\.(json|sha256|stamp)$/;
+
+/** Half of them are not enough. */
 const majority = (keys: number): number => Math.floor(keys / 2) + 1;
 
 const keysOption = [
@@ -82,7 +85,7 @@ export function releaseCommands(program: Command, run: Run): void {
         const ring = await openKeys(flags);
         const programs = [];
         const patches: SignedPatch[] = [];
-        for (const file of files) {
+        for (const file of files.filter((name) => !besideProgram.test(name))) {
           const one = await readProgram(file);
           await checkIsNew(client, one);
           output.note(`Uploading ${one.name} ${one.version} for ${one.platform}, ${sizeText(one.bytes.length)}.`);
