@@ -25,8 +25,8 @@ export interface Site extends AsyncDisposable {
   /** Signs and publishes, and points the channels at it. */
   publish(build: Build, ...channels: ('stable' | 'dev')[]): Promise<void>;
   createMachine(name: string): Promise<NewMachine>;
-  /** Saves the `agent` object of a machine. */
-  configure(partId: string, agent: object): Promise<void>;
+  /** Saves the `agent` object of a machine, and what else stands beside it in the configuration. */
+  configure(partId: string, agent: object, beside?: object): Promise<void>;
   machine(partId: string): Promise<Machine>;
   /** Asks until the machine is as wanted; the error says how it was instead. */
   until(partId: string, what: string, seconds: number, isSo: (machine: Machine) => boolean): Promise<Machine>;
@@ -72,8 +72,8 @@ export async function startSite(): Promise<Site> {
       const created = await fleet.createMachine({ organizationId: org_id, name });
       return { partId: created.machine?.partId ?? '', credentialsJson: created.credentialsJson };
     },
-    configure: async (partId, agent) =>
-      void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent }) })),
+    configure: async (partId, agent, beside) =>
+      void (await fleet.saveConfig({ partId, configJson: JSON.stringify({ ...beside, agent }) })),
     async until(partId, what, seconds, isSo) {
       let last: Machine | undefined;
       try {
