@@ -1,36 +1,13 @@
-/** Writes the model files, and measures those very files on held-out pictures. */
-import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
+/** Measures the delivered files on held-out pictures. */
 import type { Clock } from '@platform/trainer-engine/clock';
 import type { OutputKind } from './network.ts';
 import { best } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 
-export interface Delivered {
-  file: string;
-  size_bytes: number;
-  sha256: string;
-}
 export interface ModelBytes {
   onnx: Uint8Array;
   tflite: Uint8Array | undefined;
-}
-/** The ONNX file comes first; it is always made, because it is what this computer measures. */
-export async function writeModels(
-  folder: string,
-  name: string,
-  { onnx, tflite }: ModelBytes,
-): Promise<{ onnx: Delivered; tflite: Delivered | undefined }> {
-  const write = async (file: string, bytes: Uint8Array): Promise<Delivered> => {
-    await writeFile(path.join(folder, file), bytes);
-    return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
-  };
-  return {
-    onnx: await write(`${name}.onnx`, onnx),
-    tflite: tflite && (await write(`${name}.tflite`, tflite)),
-  };
 }
 
 /** Probabilities and milliseconds of each picture, one at a time, as a machine asks for them. */

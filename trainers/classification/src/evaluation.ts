@@ -1,8 +1,8 @@
 /** What evaluation.json says. */
-import type { Evaluation, MultiLabelEvaluation, PictureReference } from '@platform/contract/evaluation';
+import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import { round } from '@platform/trainer-engine/progress';
-import { machine, versions } from '@platform/trainer-engine/versions';
-import type { Delivered } from './deliver.ts';
+import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
+import { headOf, referenceTo } from '@platform/trainer-engine/report';
 import type { Sample } from './intake.ts';
 import type { Learned, LearningPoint, Pupil, Stage } from './learn.ts';
 import type { Measured } from './measure.ts';
@@ -16,7 +16,7 @@ export interface Findings extends Pupil {
   learned: Learned;
   /** With any number of labels per picture. */
   thresholds: ReadonlyMap<Stage, readonly number[]> | undefined;
-  delivered: { onnx: Delivered; tflite: Delivered | undefined };
+  delivered: ModelsOnDisk;
   measured: Measured;
   advice: string[];
   /** From the start of the trainer. */
@@ -24,10 +24,10 @@ export interface Findings extends Pupil {
 }
 
 const shownWorst = 20;
-const shownSkipped = 100;
 
 export function evaluationOf(findings: Findings): ClassifierEvaluation {
-  const { measured, learned, prepared, thresholds } = findings;
+  const { measured, learned, prepared, thresholds, recipe, backbone } = findings;
+  const head = headOf({ ...findings, side: recipe.side, pretrained: backbone });
   const judged = measured.judged.get(learned.chosen) ?? [];
   if (thresholds) {
     const chosen = thresholds.get(learned.chosen) ?? [];
@@ -36,7 +36,7 @@ export function evaluationOf(findings: Findings): ClassifierEvaluation {
       return of ? multiScoreOf(of, thresholds.get(stage) ?? []) : null;
     };
     return {
-      ...headOf(findings),
+      ...head,
       task: 'multi_label_classification',
       ...multiScoreOf(judged, chosen),
       per_class: labelReports(judged, chosen, prepared.labels),
@@ -55,7 +55,7 @@ export function evaluationOf(findings: Findings): ClassifierEvaluation {
     return of ? scoreOf(of, prepared.labels) : null;
   };
   return {
-    ...headOf(findings),
+    ...head,
     task: 'single_label_classification',
     ...scoreOf(judged, prepared.labels),
     per_class: classReports(confusion, prepared.labels),
@@ -74,55 +74,6 @@ function courseOf({ epoch, stage, loss, validation, seconds }: LearningPoint) {
   return { epoch, stage, loss, validation_loss: validation?.loss ?? null, seconds };
 }
 
-type Head = Omit<
-  Evaluation,
-  'task' | 'per_class' | 'confusion' | 'probe' | 'fine_tuned' | 'curve' | 'worst' | keyof Score
->;
-type Score = ReturnType<typeof scoreOf>;
-
-function headOf({
-  training,
-  device,
-  recipe,
-  prepared,
-  learned,
-  delivered,
-  measured,
-  backbone,
-  ...rest
-}: Findings): Head {
-  const { labels, train, validation, test, skipped } = prepared;
-  const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
-  const tflite = delivered.tflite
-    ? [{ ...delivered.tflite, latency_ms: null, max_difference: measured.tfliteDifference ?? null }]
-    : [];
-  return {
-    format: 1,
-    labels: [...labels],
-    evaluated_on: test.length > 0 ? 'test' : 'validation',
-    count: measured.heldOut.length,
-    chosen: learned.chosen,
-    pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
-    skipped: skipped
-      .slice(0, shownSkipped)
-      .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
-    seed: training.job.seed,
-    side: recipe.side,
-    seconds: { total: round(rest.seconds), ...learned.seconds, evaluation: round(measured.seconds) },
-    model,
-    files: [model, ...tflite],
-    pretrained: { name: backbone.name, sha256: backbone.sha256 },
-    versions: versions(),
-    machine: machine(),
-    device: { name: device.name, reason: device.reason },
-    advice: rest.advice,
-  };
-}
-
-function referenceTo({ line: { image_path, file_name, sha256, binary_data_id } }: Sample): PictureReference {
-  return { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
-}
-
 /** Wrong predictions, the surest first. */
 function worstOf(
   heldOut: readonly Sample[],
@@ -136,7 +87,7 @@ function worstOf(
     const [label = -1] = sample.classes;
     if (predicted === label) continue;
     wrong.push({
-      ...referenceTo(sample),
+      ...referenceTo(sample.line),
       label: labels[label] ?? '',
       predicted: labels[predicted] ?? '',
       probability: round(probabilities[predicted] ?? 0, 4),
@@ -163,7 +114,7 @@ function worstSets(
     .toSorted((a, b) => b.differences - a.differences)
     .slice(0, shownWorst)
     .map(({ sample, predicted }) => ({
-      ...referenceTo(sample),
+      ...referenceTo(sample.line),
       labels: names(sample.classes),
       predicted: names(predicted),
     }));

@@ -2,6 +2,8 @@
 import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
+import { percent, table } from '@platform/trainer-engine/markdown';
+import { fileTable, trainingSection } from '@platform/trainer-engine/report';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -98,8 +100,6 @@ function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {
   return { micro_f1, macro_f1, exact_match, mean_average_precision };
 }
 
-const percent = (x: number): string => `${(100 * x).toFixed(1)} %`;
-
 /** One sentence: how good it is. */
 export function verdict(evaluation: ClassifierEvaluation): string {
   const { count, evaluated_on: on } = evaluation;
@@ -109,16 +109,6 @@ export function verdict(evaluation: ClassifierEvaluation): string {
   }
   const { micro_f1, exact_match } = evaluation;
   return `Micro F1 ${micro_f1.toFixed(3)} on ${pictures}; all labels are right on ${percent(exact_match)} of them.`;
-}
-
-function section(title: string, items: readonly string[]): string[] {
-  return items.length === 0 ? [] : ['', `## ${title}`, ...items.map((item) => `- ${item}`)];
-}
-const cell = (text: string): string => text.replaceAll('|', '\\|');
-const row = (cells: readonly (string | number)[]): string => `| ${cells.map((one) => cell(String(one))).join(' | ')} |`;
-
-function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string[] {
-  return [row(head), `|${'---|'.repeat(head.length)}`, ...rows.map(row)];
 }
 
 function classTable(evaluation: ClassifierEvaluation): string[] {
@@ -161,14 +151,9 @@ function confusionTable(evaluation: ClassifierEvaluation): string[] {
 
 export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation): string {
   const { dataset, training } = card;
+  const { train, validation, test, skipped } = dataset.pictures;
   const kind = card.task === 'single_label_classification' ? 'Single-label' : 'Multi-label';
   const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
-  const files = card.files.map(({ file, size_bytes, latency_ms, sha256 }) => [
-    file,
-    size_bytes,
-    latency_ms === null ? 'not measured' : `${latency_ms} ms`,
-    sha256,
-  ]);
   return [
     `# ${card.name} ${card.version}`,
     '',
@@ -183,22 +168,12 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     `- Input \`image\`: uint8 [${card.input.shape.join(', ')}], ${card.input.layout}.`,
     `- Output \`probability\`: float32 [${card.output.shape.join(', ')}], in the order of labels.txt; ${card.output.meaning}.`,
     '',
-    ...table(['file', 'bytes', 'one picture', 'sha256'], files),
-    '',
-    '## Training',
-    `![Loss and score by epoch](${training.curves})`,
-    '',
-    `- ${source}${dataset.pictures.train} training, ${dataset.pictures.validation} validation, ${dataset.pictures.test} test pictures, ${dataset.pictures.skipped} skipped.`,
-    `- Seed ${training.seed}; ${training.epochs_run} epochs after the probe; ${training.seconds.total} s on ${training.device.name}, ${training.machine.cores} cores (${training.machine.cpu}), ${training.machine.peak_rss_mib} MiB.`,
-    `- Pretrained weights sha256 ${card.pretrained.sha256}; ${Object.entries(training.versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(', ')}.`,
-    ...section('Limits', card.limits),
-    ...section('Advice', evaluation.advice),
-    ...section(
-      'Skipped pictures',
-      evaluation.skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
-    ),
+    ...fileTable(evaluation),
+    ...trainingSection(evaluation, {
+      epochs: training.epochs_run,
+      pictures: `${source}${train} training, ${validation} validation, ${test} test pictures, ${skipped} skipped.`,
+      limits: card.limits,
+    }),
     '',
   ].join('\n');
 }

@@ -1,10 +1,10 @@
 /** One training, from dataset.jsonl to the files of a model version. */
 import { chooseDevice } from '@platform/trainer-engine/device';
+import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
 import { Progress } from '@platform/trainer-engine/progress';
 import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
 import { advice } from './dataset.ts';
-import { writeModels } from './deliver.ts';
 import { evaluationOf } from './evaluation.ts';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import { learn } from './learn.ts';
@@ -12,9 +12,8 @@ import type { Learned, Pupil } from './learn.ts';
 import { measure, thresholdsByStage } from './measure.ts';
 import { trialStep } from './network.ts';
 import { prepare } from './prepare.ts';
-import type { Prepared } from './prepare.ts';
 import { wishOf } from './recipe.ts';
-import { writeReports } from './reports.ts';
+import { report } from './reports.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
 /** Throws a PlatformError where the dataset or the arguments are at fault. */
@@ -60,7 +59,7 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
   const classifier = classifierOf(backbone, weights, {
     side: recipe.side,
     output: learned.objective.output,
-    metadata: metadataOf(pupil, thresholds?.get(learned.chosen)),
+    metadata: metadataOf(job, prepared.labels, thresholds?.get(learned.chosen)),
   });
   const models = { onnx: onnxOf(classifier), tflite: job.framework === 'onnx' ? undefined : tfliteOf(classifier) };
   const delivered = await writeModels(outFolder, job.model_name, models);
@@ -74,22 +73,6 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
     advice: advice(prepared.labels, [...prepared.train, ...prepared.validation]),
     seconds: (clock.now() - started) / 1000,
   });
-  await writeReports(training, evaluation, recipe);
+  await report(training, evaluation, recipe);
   return evaluation;
-}
-
-/** What both model files say about themselves. */
-function metadataOf(
-  { training: { job }, recipe, prepared: { labels } }: Pick<Pupil, 'training' | 'recipe'> & { prepared: Prepared },
-  thresholds: readonly number[] | undefined,
-): Record<string, string> {
-  return {
-    labels: labels.join('\n'),
-    task: recipe.task,
-    created_by: 'platform',
-    model_version: job.model_version,
-    ...(thresholds === undefined ? {} : { thresholds: thresholds.join('\n') }),
-    ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
-    ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
-  };
 }

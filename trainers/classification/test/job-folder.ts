@@ -1,12 +1,10 @@
 /** A job folder with small pictures: a coloured shape on a noisy ground, three classes, the same by the same seed. */
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
-import type { DatasetLine, JobEvent, JobFile, JobKind, MadeFramework, Split } from '@platform/contract/job';
+import type { DatasetLine, JobKind, MadeFramework, Split } from '@platform/contract/job';
 import sharp from 'sharp';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
+import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import type { GivenPicture } from '../../engine/test/job-folder.ts';
 
 const shapes: Record<string, (fill: string) => string> = {
   circle: (fill) => `<circle cx="50" cy="50" r="30" fill="${fill}"/>`,
@@ -62,55 +60,28 @@ export interface Change {
 }
 
 export async function writeJob(folder: string, change: Change = {}): Promise<void> {
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
-  const { kind = 'single_label_classification' } = change;
-  const lines: DatasetLine[] = [];
-  for (const label of shapeLabels) {
-    for (const split of ['train', 'validation', 'test'] as const) {
-      for (let i = 0; i < (change.count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
-        const labels = labelsOf(kind, label, i);
-        const drawn = await draw(labels, seeded(label, split, i));
-        const jpeg = change.corrupt?.(lines.length, drawn) ?? drawn;
-        const sha256 = createHash('sha256').update(jpeg).digest('hex');
-        const line = { sha256, file_name: `${label}-${split}-${i}.jpg`, size_bytes: jpeg.byteLength, split };
-        const image_path = picturePath(line);
-        await writeFile(path.join(folder, image_path), jpeg);
-        lines.push({
-          ...line,
-          image_path,
-          classification_annotations: labels.map((annotation_label) => ({ annotation_label })),
-          bounding_box_annotations: [],
-          timestamp: '2026-01-01 00:00:00 +0000 UTC',
-          part_id: '',
-          component_name: '',
-        });
+  const { kind = 'single_label_classification', framework, count } = change;
+  const drawn = async function* (): AsyncGenerator<GivenPicture> {
+    let number = 0;
+    for (const label of shapeLabels) {
+      for (const split of ['train', 'validation', 'test'] as const) {
+        for (let i = 0; i < (count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
+          const labels = labelsOf(kind, label, i);
+          const jpeg = await draw(labels, seeded(label, split, i));
+          const bytes = change.corrupt?.(number++, jpeg) ?? jpeg;
+          yield { name: `${label}-${split}-${i}.jpg`, split, bytes, labels };
+        }
       }
     }
-  }
-  const wanted = change.lines?.(lines) ?? lines;
-  await writeFile(path.join(folder, jobFiles.dataset), wanted.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const job: JobFile = {
-    id: 'job-1',
-    attempt: 1,
-    org_id: 'org-1',
+  };
+  const job = {
     kind,
-    ...(change.framework === undefined ? {} : { framework: change.framework }),
+    ...(framework === undefined ? {} : { framework }),
     model_name: 'shapes',
-    model_version: 'v1',
     labels: change.labels ?? [],
     arguments: { side: '96', ...change.arguments },
     seed: 3,
     limits: { wall_seconds: 600, memory_mib: 2048, disk_mib: 1024 },
-    deadline: '2100-01-01T00:00:00Z',
-    command: [],
   };
-  await writeFile(path.join(folder, jobFiles.job), JSON.stringify(job));
-}
-
-export async function readEvents(folder: string): Promise<JobEvent[]> {
-  const text = await readFile(path.join(folder, jobFiles.events), 'utf8');
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => parseJobEvent(JSON.parse(line)));
+  await writeJobFolder(folder, job, drawn(), change.lines);
 }

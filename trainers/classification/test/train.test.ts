@@ -9,7 +9,8 @@ import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
 import { decode } from '@platform/trainer-engine/pictures';
-import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
+import { shapeLabels, writeJob } from './job-folder.ts';
+import { readEvents } from '../../engine/test/job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
 

@@ -3,12 +3,8 @@
  *   node compose.ts --set=detect-6|detect-5|own-6 --folder=FOLDER [--train=60] [--test=60] [--seed=1] [--argument=key=value …]
  * Exit code 3: the set's sources cannot be had here.
  */
-import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
-import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { jobFiles, picturePath } from '@platform/contract/job';
-import type { DatasetLine, JobFile } from '@platform/contract/job';
+import { writeJobFolder } from '../../engine/test/job-folder.ts';
 import { composeDetection, fiveKinds, sixOfOurs, sixStamps } from './sets.ts';
 import type { Material } from './sets.ts';
 
@@ -31,42 +27,17 @@ const sets: Readonly<Record<string, () => Promise<Material | undefined> | Materi
 };
 
 async function write(folder: string, material: Material): Promise<void> {
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
-  const lines: DatasetLine[] = [];
   const counts = { train: Number(flags.train), test: Number(flags.test) };
-  for await (const { name, split, jpeg, boxes } of composeDetection(material, counts, seed)) {
-    const sha256 = createHash('sha256').update(jpeg).digest('hex');
-    const line = { sha256, file_name: name, size_bytes: jpeg.byteLength, split };
-    const image_path = picturePath(line);
-    await writeFile(path.join(folder, image_path), jpeg);
-    lines.push({
-      ...line,
-      image_path,
-      classification_annotations: [],
-      bounding_box_annotations: boxes,
-      timestamp: '2026-01-01 00:00:00 +0000 UTC',
-      part_id: '',
-      component_name: '',
-    });
-  }
-  await writeFile(path.join(folder, jobFiles.dataset), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const job: JobFile = {
-    id: 'bench',
-    attempt: 1,
-    org_id: 'bench',
-    kind: 'object_detection',
+  const job = {
+    kind: 'object_detection' as const,
     model_name: 'detector',
-    model_version: 'bench',
-    labels: [],
     arguments: Object.fromEntries(
       flags.argument.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]),
     ),
     seed,
     limits: { wall_seconds: 3600, memory_mib: 4096, disk_mib: 8192 },
-    deadline: '2100-01-01T00:00:00Z',
-    command: [],
   };
-  await writeFile(path.join(folder, jobFiles.job), JSON.stringify(job));
+  await writeJobFolder(folder, job, composeDetection(material, counts, seed));
 }
 
 const material = await sets[flags.set]?.();

@@ -13,7 +13,7 @@ import { qtResources } from './qt-resources.ts';
 export interface BoxedPicture {
   name: string;
   split: Split;
-  jpeg: Buffer;
+  bytes: Buffer;
   boxes: BoxAnnotation[];
 }
 type Part = Exclude<Split, 'validation'>;
@@ -185,7 +185,7 @@ export async function* composeDetection(
           placed.push({ ...one, label: sprite.label });
         }
       }
-      const jpeg = await sharp(await backdrop(background, random), { raw: { width: side, height: side, channels: 3 } })
+      const bytes = await sharp(await backdrop(background, random), { raw: { width: side, height: side, channels: 3 } })
         .composite(placed.map(({ png, left, top }) => ({ input: png, left, top })))
         .jpeg({ quality: 90 })
         .toBuffer();
@@ -196,7 +196,7 @@ export async function* composeDetection(
         x_max_normalized: box[2] / side,
         y_max_normalized: box[3] / side,
       }));
-      yield { name: `${split}-${String(number).padStart(3, '0')}.jpg`, split, jpeg, boxes };
+      yield { name: `${split}-${String(number).padStart(3, '0')}.jpg`, split, bytes, boxes };
     }
   }
 }

@@ -1,7 +1,8 @@
 /** What evaluation.json says. */
 import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
 import { round } from '@platform/trainer-engine/progress';
-import { machine, versions } from '@platform/trainer-engine/versions';
+import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
+import { headOf, referenceTo } from '@platform/trainer-engine/report';
 import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, ranked } from './average-precision.ts';
 import type { Judged, Ranked } from './average-precision.ts';
 import { overlap } from './boxes.ts';
@@ -11,15 +12,10 @@ import type { Learned, Pupil } from './learn.ts';
 import type { Measured } from './measure.ts';
 import type { Sample } from './prepare.ts';
 
-export interface ModelOnDisk {
-  file: string;
-  size_bytes: number;
-  sha256: string;
-}
 export interface Findings extends Pupil {
   learned: Learned;
   thresholds: readonly number[];
-  delivered: { onnx: ModelOnDisk; tflite: ModelOnDisk | undefined };
+  delivered: ModelsOnDisk;
   measured: Measured;
   advice: string[];
   /** From the start of the trainer. */
@@ -27,7 +23,6 @@ export interface Findings extends Pupil {
 }
 
 const shownWorst = 20;
-const shownSkipped = 100;
 /** Of labels that no validation picture shows. */
 const usualThreshold = 0.3;
 /** Boxes count as found from this overlap on, except where it says otherwise. */
@@ -113,9 +108,7 @@ export function worstOf(
     }
     const missed = [...left].map((box) => boxIn(box, labels));
     if (missed.length + wrong.length === 0) continue;
-    const { image_path, file_name, sha256, binary_data_id } = line;
-    const reference = { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
-    mistakes.push({ ...reference, missed, wrong });
+    mistakes.push({ ...referenceTo(line), missed, wrong });
   }
   const count = ({ missed, wrong }: DetectionMistakes): number => missed.length + wrong.length;
   const surest = ({ wrong }: DetectionMistakes): number => wrong[0]?.score ?? 0;
@@ -123,26 +116,18 @@ export function worstOf(
 }
 
 export function evaluationOf(findings: Findings): DetectionEvaluation {
-  const { training, device, recipe, prepared, learned, delivered, measured, thresholds, detector } = findings;
-  const { labels, train, validation, test, skipped } = prepared;
+  const { recipe, prepared, learned, measured, thresholds, detector } = findings;
+  const { labels, train, validation, test } = prepared;
   const judged = measured.judged.get(learned.chosen) ?? [];
-  const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
-  const tflite = delivered.tflite
-    ? [{ ...delivered.tflite, latency_ms: null, max_difference: measured.tfliteDifference ?? null }]
-    : [];
   const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
     const of = measured.judged.get(stage);
     return of ? scoreOf(of, labels.length) : null;
   };
   return {
-    format: 1,
+    ...headOf({ ...findings, side: recipe.side, pretrained: detector }),
     task: 'object_detection',
-    labels: [...labels],
-    evaluated_on: test.length > 0 ? 'test' : 'validation',
-    count: measured.heldOut.length,
     ...scoreOf(judged, labels.length),
     per_class: labelReports(judged, thresholds, labels),
-    chosen: learned.chosen,
     probe: scoreAt('probe'),
     fine_tuned: scoreAt('fine-tune'),
     curve: learned.curve.map(({ epoch, stage, loss, validation: at, seconds }) => ({
@@ -155,19 +140,5 @@ export function evaluationOf(findings: Findings): DetectionEvaluation {
     })),
     worst: worstOf(measured.heldOut, judged, thresholds, labels),
     boxes: { train: countBoxes(train), validation: countBoxes(validation), test: countBoxes(test) },
-    pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
-    skipped: skipped
-      .slice(0, shownSkipped)
-      .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
-    seed: training.job.seed,
-    side: recipe.side,
-    seconds: { total: round(findings.seconds), ...learned.seconds, evaluation: round(measured.seconds) },
-    model,
-    files: [model, ...tflite],
-    pretrained: { name: detector.name, sha256: detector.sha256 },
-    versions: versions(),
-    machine: machine(),
-    device: { name: device.name, reason: device.reason },
-    advice: findings.advice,
   };
 }

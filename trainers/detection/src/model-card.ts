@@ -3,6 +3,7 @@ import type { DetectionEvaluation, DetectionScore } from '@platform/contract/eva
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
 import { percent, section, table } from '@platform/trainer-engine/markdown';
+import { fileTable, trainingSection } from '@platform/trainer-engine/report';
 import { boxCount } from './delivered.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -126,12 +127,6 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
       ['longer training', evaluation.fine_tuned],
     ] as const
   ).flatMap(([name, score]) => (score ? [[name, percent(score.map50), percent(score.map75), percent(score.map)]] : []));
-  const files = card.files.map(({ file, size_bytes, latency_ms, sha256 }) => [
-    file,
-    size_bytes,
-    latency_ms === null ? 'not measured' : `${latency_ms} ms`,
-    sha256,
-  ]);
   const worst = evaluation.worst.map(
     ({ file_name, image_path, missed, wrong }) =>
       `${file_name || image_path}: ${missed.length} missed${missed.length > 0 ? ` (${missed.map(({ label }) => label).join(', ')})` : ''}, ${wrong.length} wrong${wrong.length > 0 ? ` (${wrong.map(({ label, score }) => `${label} ${score.toFixed(2)}`).join(', ')})` : ''}`,
@@ -155,23 +150,13 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
       ({ name, type, shape, meaning }) => `- Output \`${name}\`: ${type} [${shape.join(', ')}], ${meaning}.`,
     ),
     '',
-    ...table(['file', 'bytes', 'one picture', 'sha256'], files),
-    '',
-    '## Training',
-    `![Loss and score by epoch](${training.curves})`,
-    '',
-    `- ${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test pictures with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
-    `- Seed ${training.seed}; ${training.epochs_run} epochs after the probe; ${training.seconds.total} s on ${training.device.name}, ${training.machine.cores} cores (${training.machine.cpu}), ${training.machine.peak_rss_mib} MiB.`,
-    `- Pretrained weights sha256 ${card.pretrained.sha256}; ${Object.entries(training.versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(', ')}.`,
-    ...section('Limits', card.limits),
-    ...section('Advice', evaluation.advice),
+    ...fileTable(evaluation),
+    ...trainingSection(evaluation, {
+      epochs: training.epochs_run,
+      pictures: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test pictures with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
+      limits: card.limits,
+    }),
     ...section('Pictures that went most wrong', worst),
-    ...section(
-      'Skipped pictures',
-      evaluation.skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
-    ),
     '',
   ].join('\n');
 }

@@ -1,21 +1,11 @@
-/** Writes the model files and what goes with them: labels, evaluation, the course of training, the model card. */
-import { createHash } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
-import path from 'node:path';
+/** Writes what goes with the model files: labels, evaluation, the course of training, the model card. */
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
-import { modelFiles } from '@platform/contract/job';
-import { curvesPicture } from '@platform/trainer-engine/curves';
+import { writeReports } from '@platform/trainer-engine/report';
 import type { Training } from '@platform/trainer-engine/training';
-import type { ModelOnDisk } from './evaluation.ts';
 import { modelCard, modelCardText } from './model-card.ts';
 import type { Recipe } from './recipe.ts';
 
-export async function writeModel(folder: string, file: string, bytes: Uint8Array): Promise<ModelOnDisk> {
-  await writeFile(path.join(folder, file), bytes);
-  return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
-}
-
-export async function writeReports(
+export async function report(
   { job, outFolder }: Training,
   evaluation: DetectionEvaluation,
   recipe: Recipe,
@@ -28,12 +18,5 @@ export async function writeReports(
     validationLoss,
     score,
   }));
-  const files = {
-    [modelFiles.labels]: `${evaluation.labels.join('\n')}\n`,
-    [modelFiles.evaluation]: `${JSON.stringify(evaluation, undefined, 2)}\n`,
-    [modelFiles.curves]: await curvesPicture(points, 'mAP50'),
-    [modelFiles.cardJson]: `${JSON.stringify(card, undefined, 2)}\n`,
-    [modelFiles.cardText]: modelCardText(card, evaluation),
-  };
-  for (const [name, content] of Object.entries(files)) await writeFile(path.join(outFolder, name), content);
+  await writeReports(outFolder, evaluation, { card, text: modelCardText(card, evaluation), points, score: 'mAP50' });
 }

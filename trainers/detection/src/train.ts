@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
+import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
 import {
   cellStride,
@@ -26,7 +27,7 @@ import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import { writeModel, writeReports } from './reports.ts';
+import { report } from './reports.ts';
 import { emptyTargets } from './targets.ts';
 
 /** Throws a PlatformError where the dataset or the arguments are at fault. */
@@ -116,7 +117,7 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
   const { labels } = prepared;
   const shape = shapeOf(pupil);
   const thresholds = thresholdsFrom(learned.validated, labels.length);
-  const metadata = metadataOf(pupil, thresholds);
+  const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
   const models = new Map<Stage, Uint8Array>();
   for (const [stage, weights] of learned.weights) {
@@ -124,10 +125,8 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
   }
   const chosen = wholeNetwork(detector, learned.weights.get(learned.chosen) ?? new Map(), shape);
   const tflite = job.framework === 'onnx' ? undefined : tfliteOf(chosen, ports);
-  const delivered = {
-    onnx: await writeModel(outFolder, `${job.model_name}.onnx`, models.get(learned.chosen) ?? new Uint8Array()),
-    tflite: tflite && (await writeModel(outFolder, `${job.model_name}.tflite`, tflite)),
-  };
+  const onnx = models.get(learned.chosen) ?? new Uint8Array();
+  const delivered = await writeModels(outFolder, job.model_name, { onnx, tflite });
   const measured = await measure(pupil, learned, { onnx: models, tflite });
   const evaluation = evaluationOf({
     ...pupil,
@@ -138,22 +137,6 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
     advice: advice(labels, [...prepared.train, ...prepared.validation]),
     seconds: (clock.now() - started) / 1000,
   });
-  await writeReports(training, evaluation, recipe, detector.license);
+  await report(training, evaluation, recipe, detector.license);
   return evaluation;
-}
-
-/** What the model files say about themselves. */
-function metadataOf(
-  { training: { job }, prepared: { labels } }: Pupil,
-  thresholds: readonly number[],
-): Record<string, string> {
-  return {
-    labels: labels.join('\n'),
-    task: 'object_detection',
-    created_by: 'platform',
-    model_version: job.model_version,
-    thresholds: thresholds.join('\n'),
-    ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
-    ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
-  };
 }

@@ -1,12 +1,10 @@
 /** A job folder with small pictures: coloured shapes on a noisy ground with their boxes, the same by the same seed. */
-import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
-import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
+import type { BoxAnnotation, DatasetLine, JobFile, Split } from '@platform/contract/job';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
+import { writeJobFolder } from '../../engine/test/job-folder.ts';
+import type { GivenPicture } from '../../engine/test/job-folder.ts';
 
 /** In a square of 100. */
 const shapes: Record<string, string> = {
@@ -61,51 +59,25 @@ export interface Change {
 }
 
 export async function writeJob(folder: string, change: Change = {}): Promise<void> {
-  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
-  const lines: DatasetLine[] = [];
-  for (const split of ['train', 'validation', 'test'] as const) {
-    for (let i = 0; i < (change.count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
-      const drawn = await draw(seeded('shapes', split, i));
-      const jpeg = change.corrupt?.(lines.length, drawn.jpeg) ?? drawn.jpeg;
-      const sha256 = createHash('sha256').update(jpeg).digest('hex');
-      const line = { sha256, file_name: `${split}-${i}.jpg`, size_bytes: jpeg.byteLength, split };
-      const image_path = picturePath(line);
-      await writeFile(path.join(folder, image_path), jpeg);
-      lines.push({
-        ...line,
-        image_path,
-        classification_annotations: [],
-        bounding_box_annotations: drawn.boxes,
-        timestamp: '2026-01-01 00:00:00 +0000 UTC',
-        part_id: '',
-        component_name: '',
-      });
+  const { count, framework } = change;
+  const drawn = async function* (): AsyncGenerator<GivenPicture> {
+    let number = 0;
+    for (const split of ['train', 'validation', 'test'] as const) {
+      for (let i = 0; i < (count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {
+        const { jpeg, boxes } = await draw(seeded('shapes', split, i));
+        const bytes = change.corrupt?.(number++, jpeg) ?? jpeg;
+        yield { name: `${split}-${i}.jpg`, split, bytes, boxes };
+      }
     }
-  }
-  const wanted = change.lines?.(lines) ?? lines;
-  await writeFile(path.join(folder, jobFiles.dataset), wanted.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  const job: JobFile = {
-    id: 'job-1',
-    attempt: 1,
-    org_id: 'org-1',
+  };
+  const job = {
     kind: change.kind ?? 'object_detection',
+    ...(framework === undefined ? {} : { framework }),
     model_name: 'shapes',
-    model_version: 'v1',
     labels: change.labels ?? [],
     arguments: { side: '96', ...change.arguments },
     seed: 3,
     limits: { wall_seconds: change.wallSeconds ?? 600, memory_mib: 2048, disk_mib: 1024 },
-    deadline: '2100-01-01T00:00:00Z',
-    ...(change.framework === undefined ? {} : { framework: change.framework }),
-    command: [],
   };
-  await writeFile(path.join(folder, jobFiles.job), JSON.stringify(job));
-}
-
-export async function readEvents(folder: string): Promise<JobEvent[]> {
-  const text = await readFile(path.join(folder, jobFiles.events), 'utf8');
-  return text
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => parseJobEvent(JSON.parse(line)));
+  await writeJobFolder(folder, job, drawn(), change.lines);
 }

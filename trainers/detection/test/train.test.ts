@@ -10,8 +10,9 @@ import { jobFiles, modelFiles } from '@platform/contract/job';
 import { decode } from '@platform/trainer-engine/pictures';
 import { readTflite } from '@platform/trainer-engine/tflite/reader';
 import * as ort from 'onnxruntime-node';
-import { readEvents, shapeLabels, writeJob } from './job-folder.ts';
+import { shapeLabels, writeJob } from './job-folder.ts';
 import type { Change } from './job-folder.ts';
+import { readEvents } from '../../engine/test/job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
 

@@ -1,0 +1,48 @@
+/** Model files on disk, and what they say about themselves. */
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { JobSpec } from '@platform/contract/job';
+
+export interface ModelOnDisk {
+  file: string;
+  size_bytes: number;
+  sha256: string;
+}
+/** The ONNX file is always made, because it is what this computer measures. */
+export interface ModelsOnDisk {
+  onnx: ModelOnDisk;
+  tflite: ModelOnDisk | undefined;
+}
+
+export async function writeModels(
+  folder: string,
+  name: string,
+  { onnx, tflite }: { onnx: Uint8Array; tflite: Uint8Array | undefined },
+): Promise<ModelsOnDisk> {
+  const write = async (file: string, bytes: Uint8Array): Promise<ModelOnDisk> => {
+    await writeFile(path.join(folder, file), bytes);
+    return { file, size_bytes: bytes.byteLength, sha256: createHash('sha256').update(bytes).digest('hex') };
+  };
+  return {
+    onnx: await write(`${name}.onnx`, onnx),
+    tflite: tflite && (await write(`${name}.tflite`, tflite)),
+  };
+}
+
+/** Text by name, as the files carry it. */
+export function metadataOf(
+  job: Pick<JobSpec, 'kind' | 'model_version' | 'dataset_id' | 'dataset_version_id'>,
+  labels: readonly string[],
+  thresholds: readonly number[] | undefined,
+): Record<string, string> {
+  return {
+    labels: labels.join('\n'),
+    task: job.kind,
+    created_by: 'platform',
+    model_version: job.model_version,
+    ...(thresholds === undefined ? {} : { thresholds: thresholds.join('\n') }),
+    ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
+    ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
+  };
+}

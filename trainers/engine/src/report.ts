@@ -1,0 +1,141 @@
+/** What evaluation.json and the model card say in the same way, whatever was trained. */
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Evaluation, PictureReference, Stage } from '@platform/contract/evaluation';
+import { modelFiles } from '@platform/contract/job';
+import type { DatasetLine } from '@platform/contract/job';
+import { curvesPicture } from './curves.ts';
+import type { CurvePicturePoint } from './curves.ts';
+import type { Device } from './device.ts';
+import type { Skipped } from './intake.ts';
+import { section, table } from './markdown.ts';
+import type { ModelsOnDisk } from './model-file.ts';
+import { round } from './progress.ts';
+import type { Training } from './training.ts';
+import { machine, versions } from './versions.ts';
+
+/** What the evaluations of all kinds have in common. */
+export type EvaluationHead = Omit<
+  Evaluation,
+  'task' | 'accuracy' | 'macro_f1' | 'per_class' | 'confusion' | 'probe' | 'fine_tuned' | 'curve' | 'worst'
+>;
+
+const shownSkipped = 100;
+
+/** What is known once a training is measured. */
+export interface Course {
+  training: Pick<Training, 'job'>;
+  device: Device;
+  side: number;
+  prepared: {
+    labels: readonly string[];
+    train: readonly unknown[];
+    validation: readonly unknown[];
+    test: readonly unknown[];
+    skipped: readonly Skipped[];
+  };
+  learned: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
+  delivered: ModelsOnDisk;
+  measured: {
+    heldOut: readonly unknown[];
+    medianMs: number;
+    maxDifference: number;
+    /** Undefined where there is no TensorFlow Lite file. */
+    tfliteDifference: number | undefined;
+    seconds: number;
+  };
+  pretrained: { name: string; sha256: string };
+  advice: string[];
+  /** From the start of the trainer. */
+  seconds: number;
+}
+
+export function headOf(course: Course): EvaluationHead {
+  const { training, device, side, prepared, learned, delivered, measured, pretrained } = course;
+  const { labels, train, validation, test, skipped } = prepared;
+  const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
+  const tflite = delivered.tflite
+    ? [{ ...delivered.tflite, latency_ms: null, max_difference: measured.tfliteDifference ?? null }]
+    : [];
+  return {
+    format: 1,
+    labels: [...labels],
+    evaluated_on: test.length > 0 ? 'test' : 'validation',
+    count: measured.heldOut.length,
+    chosen: learned.chosen,
+    pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
+    skipped: skipped
+      .slice(0, shownSkipped)
+      .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
+    seed: training.job.seed,
+    side,
+    seconds: { total: round(course.seconds), ...learned.seconds, evaluation: round(measured.seconds) },
+    model,
+    files: [model, ...tflite],
+    pretrained: { name: pretrained.name, sha256: pretrained.sha256 },
+    versions: versions(),
+    machine: machine(),
+    device: { name: device.name, reason: device.reason },
+    advice: course.advice,
+  };
+}
+
+export function referenceTo({ image_path, file_name, sha256, binary_data_id }: DatasetLine): PictureReference {
+  return { image_path, file_name, sha256, ...(binary_data_id === undefined ? {} : { binary_data_id }) };
+}
+
+/** Table of the model files for the model card. */
+export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {
+  const rows = files.map(({ file, size_bytes, latency_ms, sha256 }) => [
+    file,
+    size_bytes,
+    latency_ms === null ? 'not measured' : `${latency_ms} ms`,
+    sha256,
+  ]);
+  return table(['file', 'bytes', 'one picture', 'sha256'], rows);
+}
+
+/**
+ * Last part of a model card.
+ *
+ * @param epochs - those after the probe.
+ * @param pictures - a sentence: what was learned from and held out.
+ */
+export function trainingSection(
+  evaluation: EvaluationHead,
+  { epochs, pictures, limits }: { epochs: number; pictures: string; limits: readonly string[] },
+): string[] {
+  const { seed, seconds, device, machine: computer, pretrained, advice, skipped } = evaluation;
+  const made = Object.entries(evaluation.versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    '',
+    '## Training',
+    `![Loss and score by epoch](${modelFiles.curves})`,
+    '',
+    `- ${pictures}`,
+    `- Seed ${seed}; ${epochs} epochs after the probe; ${seconds.total} s on ${device.name}, ${computer.cores} cores (${computer.cpu}), ${computer.peak_rss_mib} MiB.`,
+    `- Pretrained weights sha256 ${pretrained.sha256}; ${made.join(', ')}.`,
+    ...section('Limits', limits),
+    ...section('Advice', advice),
+    ...section(
+      'Skipped pictures',
+      skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
+    ),
+  ];
+}
+
+/** Everything beside the model files. */
+export async function writeReports(
+  folder: string,
+  evaluation: EvaluationHead,
+  { card, text, points, score }: { card: unknown; text: string; points: readonly CurvePicturePoint[]; score: string },
+): Promise<void> {
+  const files = {
+    [modelFiles.labels]: `${evaluation.labels.join('\n')}\n`,
+    [modelFiles.evaluation]: `${JSON.stringify(evaluation, undefined, 2)}\n`,
+    [modelFiles.curves]: await curvesPicture(points, score),
+    [modelFiles.cardJson]: `${JSON.stringify(card, undefined, 2)}\n`,
+    [modelFiles.cardText]: text,
+  };
+  for (const [name, content] of Object.entries(files)) await writeFile(path.join(folder, name), content);
+}

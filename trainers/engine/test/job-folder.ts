@@ -1,0 +1,66 @@
+/** Writes and reads job folders as a runner does: for tests and benchmarks. */
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
+import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
+
+export interface GivenPicture {
+  name: string;
+  split: Split;
+  bytes: Uint8Array;
+  labels?: readonly string[];
+  boxes?: readonly BoxAnnotation[];
+}
+
+/**
+ * Writes job.json, dataset.jsonl and the pictures.
+ *
+ * @param job - what is not given here is made up.
+ * @param change - of the lines, once all pictures are there.
+ */
+export async function writeJobFolder(
+  folder: string,
+  job: Pick<JobFile, 'kind' | 'model_name' | 'arguments' | 'seed' | 'limits'> & Partial<JobFile>,
+  pictures: Iterable<GivenPicture> | AsyncIterable<GivenPicture>,
+  change: (lines: DatasetLine[]) => readonly DatasetLine[] = (lines) => lines,
+): Promise<void> {
+  await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
+  const lines: DatasetLine[] = [];
+  for await (const { name, split, bytes, labels = [], boxes = [] } of pictures) {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const line = { sha256, file_name: name, size_bytes: bytes.byteLength, split };
+    const image_path = picturePath(line);
+    await writeFile(path.join(folder, image_path), bytes);
+    lines.push({
+      ...line,
+      image_path,
+      classification_annotations: labels.map((annotation_label) => ({ annotation_label })),
+      bounding_box_annotations: [...boxes],
+      timestamp: '2026-01-01 00:00:00 +0000 UTC',
+      part_id: '',
+      component_name: '',
+    });
+  }
+  const text = change(lines).map((line) => `${JSON.stringify(line)}\n`);
+  await writeFile(path.join(folder, jobFiles.dataset), text.join(''));
+  const whole: JobFile = {
+    id: 'job-1',
+    attempt: 1,
+    org_id: 'org-1',
+    model_version: 'v1',
+    labels: [],
+    deadline: '2100-01-01T00:00:00Z',
+    command: [],
+    ...job,
+  };
+  await writeFile(path.join(folder, jobFiles.job), JSON.stringify(whole));
+}
+
+export async function readEvents(folder: string): Promise<JobEvent[]> {
+  const text = await readFile(path.join(folder, jobFiles.events), 'utf8');
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => parseJobEvent(JSON.parse(line)));
+}
