@@ -105,7 +105,8 @@ function headOn(
   const sum = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
   const whole = relu(tape, tape.add(sum, upsample(tape, conv(deep, 'around'), upFactor)));
   const inner = kept ? weighted(tape, whole, kept) : whole;
-  const residual = tape.add(conv(view(taps.boxView), 'edge'), conv(inner, 'correction'));
+  // Where the edges are hangs on no single channel: to leave some out would only blur it.
+  const residual = tape.add(conv(view(taps.boxView), 'edge'), conv(whole, 'correction'));
   return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '', neck };
 }
 

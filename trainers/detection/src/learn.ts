@@ -163,7 +163,13 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       await open(learning.model),
       learning,
       { ...shape, batch: recipe.batch },
-      { batch: recipe.batch, hidden: recipe.hidden, share: recipe.dropped, random: seeded('dropped', job.seed) },
+      {
+        batch: recipe.batch,
+        hidden: recipe.hidden,
+        share: recipe.dropped,
+        random: seeded('dropped', job.seed),
+        decay: recipe.decay,
+      },
     );
     const judge = new Judge(await open(judging.model), judging, { ...shape, batch: 1 });
     const lessons = validation.map(({ boxes }, slot): Lesson => ({ slot, boxes }));

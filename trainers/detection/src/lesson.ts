@@ -73,11 +73,12 @@ export class Learner {
   readonly #session: Session;
   readonly #graph: HeadGraph;
   readonly #desk: Desk;
-  readonly #adam = new Adam();
+  readonly #adam: Adam;
   /** Gradients and the loss go into memory that is kept. */
   readonly #results: Readonly<Record<string, FloatFeed>>;
   readonly #dropping: Dropping;
-  constructor(session: Session, graph: HeadGraph, grid: Grid, dropping: Dropping) {
+  constructor(session: Session, graph: HeadGraph, grid: Grid, { decay, ...dropping }: Dropping & { decay: number }) {
+    this.#adam = new Adam({ decay });
     this.#session = session;
     this.#graph = graph;
     this.#desk = new Desk(grid);

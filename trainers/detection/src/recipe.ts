@@ -17,8 +17,10 @@ export interface Recipe {
   warmUpSteps: number;
   /** Of the boxes' loss beside that of the heatmap. */
   overlapWeight: number;
-  /** Share of the inner channels that a step does without. */
+  /** Share of the inner channels that a step does without when it says what is there. */
   dropped: number;
+  /** Of the weights, times the learning rate: what few pictures say once is forgotten again. */
+  decay: number;
   /** Epochs without a better validation before training stops. */
   patience: number;
   /** Steps of the probe. */
@@ -39,6 +41,7 @@ const standard: Recipe = {
   warmUpSteps: 10,
   overlapWeight: 1,
   dropped: 0.3,
+  decay: 0.5,
   patience: 12,
   probeSteps: 60,
   views: 8,

@@ -149,6 +149,18 @@ test('Adam finds the minimum of a parabola', () => {
   assert.ok(Math.abs(values[0] ?? 9) < 0.01 && Math.abs((values[1] ?? 9) - 1) < 0.01, String(values));
 });
 
+test('weights decay by their rate and share, biases stay', () => {
+  const [weights, bias] = [new Float32Array(3).fill(2), new Float32Array(3).fill(2)];
+  const parameters = new Map([
+    ['w', { shape: [1, 3], values: weights }],
+    ['b', { shape: [3], values: bias }],
+  ]);
+  const adam = new Adam({ decay: 0.5 });
+  for (let t = 0; t < 2; t++) adam.step(parameters, () => new Float32Array(3), 0.2);
+  for (const value of weights) assert.ok(Math.abs(value - 2 * 0.9 ** 2) < 1e-6, String(value));
+  assert.deepEqual([...bias], [2, 2, 2]);
+});
+
 test('Adam is what its paper says, also where four values are not at hand', () => {
   const random = seeded('adam');
   const lengths = { a: 1, b: 7, c: 20_001 };
