@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { build, type Fault, type ProgramName } from '../lab/builds.ts';
-import { installed, isOnline, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
+import { installed, isOnline, mainPid, runningVersion, telling } from '../lab/installed.ts';
 import { container } from '../lab/machine.ts';
 import { keep, timed } from '../lab/results.ts';
 import { type Site, startSite } from '../lab/site.ts';
@@ -52,7 +52,6 @@ async function revert(site: Site, name: ProgramName, fault: Fault, version: stri
       );
       await site.fleet.restartPart({ partId });
     }
-    await untilRuns(machine, name, version, 180);
     const { seconds, value: found } = await timed(() =>
       site.until(
         partId,
