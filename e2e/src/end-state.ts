@@ -24,7 +24,7 @@ const queries: Readonly<Record<string, string>> = {
   keys: `select name from api_key order by 1`,
   machines: `select m.name, p.name as part, p.is_main, p.revision from machine m join part p on p.machine_id = m.id order by 1, 2`,
   configs: `select revision, jsonb_object_keys(config) as key from config_revision order by 1, 2`,
-  releases: `select name, version, platform, encode(sha256, 'hex') as sha256 from release order by 1, 2, 3`,
+  releases: `select name, version, platform, encode(sha256, 'hex') as sha256, target from release order by 1, 2, 3`,
   channels: `select name, channel, version from release_channel order by 1, 2`,
   pictures: `select file_name, sha256, size_bytes, tags from binary_data order by 1, 2`,
   members: `select d.name, b.file_name from dataset d join dataset_member m on m.dataset_id = d.id join binary_data b on b.id = m.binary_id order by 1, 2`,
@@ -39,7 +39,8 @@ const queries: Readonly<Record<string, string>> = {
 
 /** Every file that a row names. */
 const namedFiles = `select sha256 from binary_data union select manifest_sha256 from dataset_version
-  union select encode(sha256, 'hex') from release union select package_sha256 from registry_version
+  union select encode(sha256, 'hex') from release union select encode(sha256, 'hex') from release_patch
+  union select package_sha256 from registry_version
   union select f.value ->> 'sha256' from registry_version v, jsonb_array_elements(v.files) f`;
 
 /** The normalised state of a data folder whose database runs; also reads every file that a row names. */
