@@ -16,11 +16,8 @@ export interface UnitOf {
   credentialsFile: string;
 }
 
-/**
- * For the program's runtime. Without compiling at run time it is a third smaller, and no slower at what an agent does: that
- * is little, and never the same for long. No report of a crash leaves the machine by itself.
- */
-const runtimeEnvironment = 'BUN_JSC_useJIT=0 BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1';
+/** For the program's runtime: no report of a crash leaves the machine by itself. */
+const runtimeEnvironment = 'BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1';
 
 /** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */
 export const unitEnvironmentFile = 'state/environment';
