@@ -124,6 +124,24 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   assert.match(stdout, /1\.0\.0 .*revoked/);
 });
 
+test('two publishers at the same moment: both versions are there, signed', async () => {
+  await using w = await world();
+  await w.json('release', 'keys', 'init', w.folder.file('keys'), '--root-keys', '1');
+  const versions = ['1.0.0', '1.1.0', '1.2.0'];
+  await Promise.all(
+    versions.map(async (version) => {
+      await writeFile(w.folder.file(version), program(version));
+      await w.json('release', 'publish', w.folder.file(version), '--no-patches');
+    }),
+  );
+  const rows = (await w.json('release', 'list')) as unknown as Json[];
+  assert.deepEqual(rows.map((one) => `${String(one['version'])} ${String(one['signed'])}`).toSorted(), [
+    '1.0.0 true',
+    '1.1.0 true',
+    '1.2.0 true',
+  ]);
+});
+
 test('root keys change hands: one person, several persons, too few of them', async () => {
   await using w = await world();
   await w.json('release', 'keys', 'init', w.folder.file('keys'));

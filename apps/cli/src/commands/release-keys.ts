@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite, systemClock } from '@platform/kit/node';
-import { readRoot, rolesOf, type Roles } from '@platform/releases/documents';
+import { readRoot, readTargets, rolesOf, type Roles } from '@platform/releases/documents';
 import { makeKeyFile, makeKeyFolder } from '@platform/releases/key-folder';
 import { keyId, readPublicKey } from '@platform/releases/keys';
-import { draftRoot, signRootMore } from '@platform/releases/publication';
+import { type Current, draftRoot, signRootMore } from '@platform/releases/publication';
 import type { Command } from 'commander';
 import { keyFolders, openKeys, passphraseOf } from '../releases/keys.ts';
 import { currentOf, submitRoot } from '../releases/sign.ts';
@@ -75,20 +75,17 @@ export function releaseKeyCommands(release: Command, run: Run): void {
           const ids = new Set([...named(role), ...ring[role].map((key) => key.id)]);
           return [...ids].map((id) => ({ role, id, here: here.has(id), trusted: named(role).includes(id) }));
         });
-        output.json({
-          keys: all,
-          root_threshold: roles?.root.threshold,
-          root_version: roles && rootVersion(current.root),
-        });
+        const documents = roles && documentsOf(current);
+        output.json({ keys: all, root_threshold: roles?.root.threshold, documents });
         output.table(
           ['role', 'id', 'key is here', 'machines trust it'],
           all.map((one) => [one.role, one.id.slice(0, 16), one.here ? 'yes' : 'no', one.trusted ? 'yes' : 'no']),
         );
-        if (roles) {
-          output.text(
-            `\nRoot document ${rootVersion(current.root)}: ${roles.root.threshold} of ${roles.root.keys.length} root keys must sign.`,
-          );
-        }
+        if (!roles || !documents) return output.text('\nNothing was signed for this server yet.');
+        const { root, targets } = documents;
+        output.text(`
+Root document ${root.version}, valid until ${root.expires}: ${roles.root.threshold} of ${roles.root.keys.length} root keys must sign the next one.
+List of files ${targets.version}, valid until ${targets.expires}.`);
       }),
     );
 
@@ -154,6 +151,11 @@ export function releaseKeyCommands(release: Command, run: Run): void {
         output.text(`Root document ${rootVersion(root)} is in force. Machines follow it at their next update.`);
       }),
     );
+}
+
+function documentsOf({ root, targets }: Pick<Current, 'root' | 'targets'>) {
+  const words = ({ version, expires }: { version: number; expires: string }) => ({ version, expires });
+  return { root: words(readRoot(root).signed), targets: words(readTargets(targets).signed) };
 }
 
 const rootVersion = (root: Uint8Array): number => readRoot(root).signed.version;

@@ -1,4 +1,5 @@
 import type { PlatformClient } from '@platform/client';
+import { errorCodeOf } from '@platform/contract/errors';
 import type { Release } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { readRoot, readTargets, rolesOf } from '@platform/releases/documents';
 import type { KeyRing } from '@platform/releases/key-folder';
@@ -24,6 +25,7 @@ export type SignedProgram = ProgramWords & StoredFile & { readonly channels: rea
 export type SignedPatch = PatchWords & StoredFile;
 
 const dayMs = 86_400_000;
+const mostAttempts = 5;
 
 export async function currentOf(client: PlatformClient): Promise<Current> {
   const { root, targets, onlineKey } = await client.releaseClient.getMetadata();
@@ -40,10 +42,28 @@ export async function currentOf(client: PlatformClient): Promise<Current> {
 export async function submitSigned(
   client: PlatformClient,
   ring: KeyRing,
+  files: { programs: readonly SignedProgram[]; patches?: readonly SignedPatch[] },
+  how: { threshold: number; now: number },
+): Promise<Release[]> {
+  for (let attempt = 1; ; attempt++) {
+    const current = await currentOf(client);
+    try {
+      return await submitNextTo(current, client, ring, files, how);
+    } catch (error) {
+      // Somebody else published in the meantime: the same is signed next to that.
+      if (errorCodeOf(error) !== 'METADATA_REFUSED' || attempt === mostAttempts) throw error;
+      if (Buffer.from((await currentOf(client)).targets).equals(current.targets)) throw error;
+    }
+  }
+}
+
+async function submitNextTo(
+  current: Current,
+  client: PlatformClient,
+  ring: KeyRing,
   { programs, patches = [] }: { programs: readonly SignedProgram[]; patches?: readonly SignedPatch[] },
   { threshold, now }: { threshold: number; now: number },
 ): Promise<Release[]> {
-  const current = await currentOf(client);
   const root = current.root.length > 0 ? undefined : firstRoot(ring, threshold, current.onlineKey, now);
   const add: Target[] = [
     ...programs.map(({ name, version, platform, sizeBytes, sha256 }) =>

@@ -127,7 +127,9 @@ export const releaseRoutes =
             orgId: null,
             caller,
             action: 'sign releases',
-            subject: releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', '),
+            subject:
+              releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
+              `documents root ${taken.versions.root}, targets ${taken.versions.targets}`,
             details: { ...taken.versions, patches: patches.length },
           });
           return new Set([...known, ...releases.map(({ name }) => name)]);
