@@ -143,7 +143,7 @@ export interface Lines {
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
   /**
    * Empties a file that outgrew its reader: only when more than the limit lies after `from`. Its last part is kept as
-   * `<file>.1`. Answers with what was lost, undefined when nothing was.
+   * `<file>.1`. Answers with about how many lines were lost, undefined: none.
    */
   empty(
     file: string,

@@ -18,7 +18,9 @@ export interface Output {
 
 const unsentLookMs = 2_000;
 const errorPauseMs = 30_000;
-const storedWithinMs = 10_000;
+const storedWithinMs = 1_000;
+/** Reads of which the lines are on their way to the disk. */
+const mostUnstored = 8;
 /** Between two full reads: about a megabyte a second. */
 const spacingMs = 50;
 const fullReadBytes = 32 * 2 ** 10;
@@ -44,6 +46,7 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
   const budget = new Budget(clock.now());
   let position = isSent?.get() === true ? later(await output.begin?.(), spool.cursor(source)) : spool.cursor(source);
   let toldError = '';
+  const unstored: Promise<unknown>[] = [];
   const watch = device.lines.follow(file, clock);
   while (!signal.aborted) {
     try {
@@ -72,13 +75,18 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
         spool.lose('too many at once', lines.length - kept.length, began, wall());
         if (kept.length === 0) stored.push(spool.move(cursor));
       }
+      unstored.push(Promise.all(stored));
       // While the disk takes nothing, the lines wait in memory and the file is watched on.
-      await soon(Promise.all(stored), storedWithinMs, clock);
-      const isNews = more.lines.length > 0;
-      const read = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
-      position = isNews ? more.position : await device.lines.trim(file, more.position, outputLimitBytes);
-      if (!isNews) await watch.changed(signal);
-      else if (read >= fullReadBytes) await clock.sleep(spacingMs, signal);
+      while (unstored.length > mostUnstored) await soon(unstored.shift(), storedWithinMs, clock);
+      if (more.lines.length > 0) {
+        const read = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
+        position = more.position;
+        if (read >= fullReadBytes) await clock.sleep(spacingMs, signal);
+      } else {
+        const isStored = await soon(Promise.all(unstored.splice(0)), storedWithinMs, clock);
+        position = isStored ? await device.lines.trim(file, more.position, outputLimitBytes) : more.position;
+        await watch.changed(signal);
+      }
       toldError = '';
     } catch (error) {
       const text = errorText(error);
@@ -103,10 +111,15 @@ async function isSentOrGrows(isSent: Cell<boolean>, watch: FileWatch, signal: Ab
   turn.abort();
 }
 
-async function soon(work: Promise<unknown>, ms: number, clock: Clock): Promise<void> {
+/** True when the work was done within the time; it goes on in any case. */
+async function soon(work: Promise<unknown> | undefined, ms: number, clock: Clock): Promise<boolean> {
   const timer = new AbortController();
-  await Promise.race([work, clock.sleep(ms, timer.signal)]);
+  const isDone = await Promise.race([
+    Promise.resolve(work).then(() => true),
+    clock.sleep(ms, timer.signal).then(() => false),
+  ]);
   timer.abort();
+  return isDone;
 }
 
 const linesAtOnce = 5_000;

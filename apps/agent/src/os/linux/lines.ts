@@ -5,6 +5,7 @@ import { watchFile } from './file-watch.ts';
 
 const chunkBytes = 64 * 1024;
 const countBytes = 2 ** 20;
+const mostTurns = 20;
 const newLine = 0x0a;
 
 export function linuxLines(root: string): Lines {
@@ -55,17 +56,21 @@ export function linuxLines(root: string): Lines {
       return { file: id, offset: 0 };
     },
     async empty(file, from, limitBytes) {
-      const { id, size } = await look(file);
-      const seen = from && from.file === id && from.offset <= size ? from.offset : 0;
-      if (size - seen <= limitBytes) return undefined;
+      const { id, size: first } = await look(file);
+      const seen = from && from.file === id && from.offset <= first ? from.offset : 0;
+      if (first - seen <= limitBytes) return undefined;
       let lines = 0;
+      let size = seen;
       await using handle = await open(at(file), 'r');
       const chunk = Buffer.alloc(countBytes);
-      for (let offset = seen; offset < size;) {
-        const { bytesRead } = await handle.read(chunk, 0, chunk.length, offset);
-        if (bytesRead === 0) break;
-        for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
-        offset += bytesRead;
+      // What is written between the last look and the cut is lost uncounted: the look comes just before it.
+      for (let until = first, turns = 0; size < until && turns < mostTurns; until = (await look(file)).size, turns++) {
+        while (size < until) {
+          const { bytesRead } = await handle.read(chunk, 0, chunk.length, size);
+          if (bytesRead === 0) break;
+          for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
+          size += bytesRead;
+        }
       }
       const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
       await writeFile(`${at(file)}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
