@@ -92,7 +92,8 @@ export function systemdProcesses(of: {
   const clear = async (): Promise<void> => {
     if (!(await show()).isLoaded) return;
     await systemctl('kill', '--signal=KILL', unit).catch(() => undefined);
-    await systemctl('stop', unit).catch(() => undefined);
+    // Else this waits for the agent's own end, when systemd is ending it: the server's unit is ordered before the agent's.
+    await systemctl('stop', '--job-mode=ignore-dependencies', unit).catch(() => undefined);
     await systemctl('reset-failed', unit).catch(() => undefined);
   };
   /** Undefined: another process has come since, or systemd does not know. */
