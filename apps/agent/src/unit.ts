@@ -16,8 +16,19 @@ export interface UnitOf {
   credentialsFile: string;
 }
 
-/** For the program's runtime: no report of a crash leaves the machine by itself. */
-const runtimeEnvironment = 'BUN_ENABLE_CRASH_REPORTING=0 DO_NOT_TRACK=1';
+/**
+ * For the program's runtime. It interprets: an agent does little, and never the same for long, so that compiling at run time
+ * would cost a sixth of its memory and gain nothing. (Without any compiler at all there are no foreign functions, and without
+ * those no READY.) No report of a crash leaves the machine by itself.
+ */
+export const runtimeEnvironment: Readonly<Record<string, string>> = {
+  BUN_JSC_useBaselineJIT: '0',
+  BUN_JSC_useDFGJIT: '0',
+  BUN_JSC_useFTLJIT: '0',
+  BUN_ENABLE_CRASH_REPORTING: '0',
+  DO_NOT_TRACK: '1',
+};
+const environmentWords = Object.entries(runtimeEnvironment).map(([name, value]) => `${name}=${value}`);
 
 /** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */
 export const unitEnvironmentFile = 'state/environment';
@@ -38,7 +49,7 @@ NotifyAccess=main
 ExecStartPre=-/bin/sh ${word(`${root}/lib/gate`)} ${word(root)}
 ExecStart=${word(`${root}/bin/platform-agent`)} run --root ${word(root)} --config ${word(credentialsFile)}
 EnvironmentFile=-${specifiers(`${root}/${unitEnvironmentFile}`)}
-Environment=${runtimeEnvironment}
+Environment=${environmentWords.join(' ')}
 UnsetEnvironment=BUN_OPTIONS BUN_BE_BUN BUN_INSPECT NODE_OPTIONS LD_PRELOAD
 Restart=always
 RestartSec=5
