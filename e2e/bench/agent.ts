@@ -1,0 +1,267 @@
+/**
+ * The compiled agent against a real management server: file, start, idle, updates. The same agent on a Node runs beside it
+ * as the measure. Writes docs/measurements/agent.md.
+ *   node e2e/bench/agent.ts [--idle-minutes=10] [--starts=10] [--no-file] [--quick: not packed]
+ */
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { constants, zstdCompressSync } from 'node:zlib';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { build, type Build } from '../lab/builds.ts';
+import { type Site, startSite } from '../lab/site.ts';
+import {
+  type AgentProcess,
+  startAgentProcess,
+  unitEnvironment,
+  type Use,
+  useOf,
+  writeCredentials,
+} from '../src/agent-process.ts';
+import { type Meter, meter } from '../src/meter.ts';
+import { checkout } from '../src/up-process.ts';
+
+const { values: flags } = parseArgs({
+  options: {
+    'idle-minutes': { type: 'string', default: '10' },
+    starts: { type: 'string', default: '10' },
+    'no-file': { type: 'boolean', default: false },
+    quick: { type: 'boolean', default: false },
+  },
+});
+const idleMinutes = Number(flags['idle-minutes']);
+const starts = Number(flags.starts);
+const warmMinutes = Math.min(2, idleMinutes / 2);
+
+const table: { what: string; agent: string; node?: string; aim: string }[] = [];
+const say = (text: string): boolean => process.stderr.write(`${text}\n`);
+const row = (what: string, agent: string, aim: string, node?: string): void => {
+  table.push({ what, agent, aim, ...(node !== undefined && { node }) });
+  say(`${what}: ${agent}${node === undefined ? '' : ` (on Node: ${node})`}`);
+};
+const mb = (bytes: number): string => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 2 : 1)} MB`;
+const ms = (value: number): string => `${Math.round(value)} ms`;
+const middle = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+
+/** An agent installed below a folder of its own, its wire metered. */
+interface Stand extends AsyncDisposable {
+  readonly command: readonly string[];
+  readonly root: string;
+  readonly credentialsFile: string;
+  /** As its unit has it. */
+  readonly env: Record<string, string>;
+  readonly partId: string;
+  readonly wire: Meter;
+  start(): Promise<AgentProcess>;
+}
+
+async function stand(site: Site, name: string, command?: readonly string[]): Promise<Stand> {
+  const folder = await tempFolder();
+  const wire = await meter(site.cloud.ready.url);
+  const { partId, credentialsJson } = await site.createMachine(name);
+  const [root, credentialsFile] = [folder.file('platform'), folder.file('platform.json')];
+  await writeCredentials(credentialsFile, credentialsJson, wire.url);
+  mkdirSync(root);
+  const env: Record<string, string> = {};
+  const place = { command: command ?? [path.join(root, 'bin', 'platform-agent')], root, credentialsFile, env };
+  return {
+    ...place,
+    partId,
+    wire,
+    start: () => startAgentProcess(place),
+    async [Symbol.asyncDispose]() {
+      await wire[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Lays the compiled agent down as its installer does, systemd left alone. */
+async function install({ file }: Build, { root, credentialsFile, wire, env }: Stand): Promise<void> {
+  const folder = path.join(root, '..');
+  const units = path.join(folder, 'units');
+  mkdirSync(units);
+  const where = [
+    '--root',
+    root,
+    '--config',
+    credentialsFile,
+    '--url',
+    wire.url,
+    '--unit-folder',
+    units,
+    '--link-folder',
+    units,
+  ];
+  const group = await spawnGroup({
+    command: file,
+    args: ['install', ...where],
+    logFile: path.join(folder, 'install.log'),
+  });
+  const { code } = await group.exited;
+  if (code !== 0)
+    throw new Error(`install ended with ${code}:\n${readFileSync(path.join(folder, 'install.log'), 'utf8')}`);
+  Object.assign(env, unitEnvironment(readFileSync(path.join(units, 'platform-agent.service'), 'utf8')));
+}
+
+const serverRuns = (site: Site, { partId }: Stand, version: string) =>
+  site.until(partId, `server ${version} runs`, 120, (m) => m.report?.server?.runningVersion === version);
+
+async function measureStarts(subject: Stand): Promise<{ ready: number; check: number }> {
+  const ready: number[] = [];
+  const check: number[] = [];
+  for (let n = 0; n < starts; n++) {
+    const first = subject.wire.heard('DeviceAgentConfig');
+    await using agent = await subject.start();
+    ready.push((await agent.ready) - agent.startedAt);
+    check.push((await first) - agent.startedAt);
+  }
+  return { ready: middle(ready), check: middle(check) };
+}
+
+interface Idle extends Use {
+  wireBytes: number;
+  connections: number;
+}
+const lookAt = (agent: AgentProcess, { wire }: Stand): Idle => ({
+  ...useOf(agent.pid),
+  wireBytes: wire.bytes(),
+  connections: wire.connections(),
+});
+
+function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], seconds: number): void {
+  const rows: readonly [string, string, (before: Idle, after: Idle) => string][] = [
+    ['anonymous memory, idle', '14 MB, at most 20', (_, b) => `${b.anonymous.toFixed(1)} MiB`],
+    ['resident memory, idle', '56 MB, at most 64', (_, b) => `${b.resident.toFixed(1)} MiB`],
+    [
+      'processor, idle',
+      '0.05 % of a core, at most 0.5 %',
+      (a, b) => `${(((b.cpuSeconds - a.cpuSeconds) / seconds) * 100).toFixed(2)} % of a core`,
+    ],
+    ['sleeps of its threads, idle', '–', (a, b) => `${((b.sleeps - a.sleeps) / seconds).toFixed(1)} a second`],
+    [
+      'bytes on the wire, idle',
+      '1.5 MB a day, at most 3',
+      (a, b) => `${mb(((b.wireBytes - a.wireBytes) / seconds) * 86_400)} a day`,
+    ],
+    ['connections, idle', '–', (a, b) => `${(((b.connections - a.connections) / seconds) * 3600).toFixed(0)} an hour`],
+    [
+      'bytes to the disk, idle',
+      '2 MB a day, at most 5',
+      (a, b) => `${mb(((b.written - a.written) / seconds) * 86_400)} a day`,
+    ],
+  ];
+  for (const [what, aim, figure] of rows) row(what, figure(...agent), aim, figure(...node));
+}
+
+async function measureUpdate(
+  site: Site,
+  { partId, wire }: Stand,
+  program: 'agent' | 'server',
+  { version }: Build,
+  publish: () => Promise<void>,
+): Promise<{ seconds: number; bytes: number; byDelta: boolean }> {
+  await publish();
+  const [from, before] = [systemClock.now(), wire.bytes()];
+  await site.until(
+    partId,
+    `${program} ${version} is there`,
+    300,
+    ({ report }) => report?.[program]?.installedVersion === version,
+  );
+  const [seconds, bytes] = [(systemClock.now() - from) / 1000, wire.bytes() - before];
+  return { seconds, bytes, byDelta: bytes < 30e6 };
+}
+
+async function main(): Promise<void> {
+  say('building …');
+  const [agent, agentNext] = [await build('platform-agent', '0.9.0'), await build('platform-agent', '0.9.1')];
+  const [server, serverNext] = [await build('platform-server', '0.9.0'), await build('platform-server', '0.9.1')];
+  const onNode = JSON.parse(
+    spawnSync(process.execPath, [path.join(checkout, 'tools/release.ts'), 'agent-on-node'], { encoding: 'utf8' })
+      .stdout,
+  ) as { file: string };
+
+  const bytes = readFileSync(agent.file);
+  row('program file, linux amd64', mb(bytes.length), '114 MB, at most 120', mb(statSync(onNode.file).size));
+  if (!flags.quick) {
+    const packed = zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 19 } }).length;
+    row('… packed with zstd -19', mb(packed), '41 MB, at most 44');
+  }
+  const version = (file: string): number => {
+    const from = systemClock.now();
+    spawnSync(file, ['--version'], { env: {} });
+    return systemClock.now() - from;
+  };
+  const versions = (file: string): string => ms(middle(Array.from({ length: starts }, () => version(file))));
+  row('--version', versions(agent.file), '–', versions(onNode.file));
+
+  await using site = await startSite();
+  await site.publish(server, 'stable');
+  await site.publish(agent, 'stable');
+  await using ours = await stand(site, 'compiled');
+  await using other = await stand(site, 'on Node', [onNode.file]);
+  await install(agent, ours);
+  for (const { partId } of [ours, other])
+    await site.configure(partId, { version_control: { 'platform-agent': 'stable', 'platform-server': 'stable' } });
+  {
+    await using first = await ours.start();
+    await first.ready;
+    const full = await measureUpdate(site, ours, 'server', server, async () => {});
+    row('machine server installed anew: bytes, seconds', `${mb(full.bytes)}, ${full.seconds.toFixed(1)} s`, '–');
+    await serverRuns(site, ours, server.version);
+    await using second = await other.start();
+    await second.ready;
+    await serverRuns(site, other, server.version);
+  }
+
+  const [startOfOurs, startOfOther] = [await measureStarts(ours), await measureStarts(other)];
+  row('start → ready', ms(startOfOurs.ready), '90 ms, at most 200', ms(startOfOther.ready));
+  row('start → first configuration check', ms(startOfOurs.check), '+150 ms, at most +2 s', ms(startOfOther.check));
+
+  await using a = await ours.start();
+  await using b = await other.start();
+  await Promise.all([serverRuns(site, ours, server.version), serverRuns(site, other, server.version)]);
+  say(`idle: ${warmMinutes} minutes to come to rest, ${idleMinutes} minutes measured …`);
+  await systemClock.sleep(warmMinutes * 60_000);
+  const from = systemClock.now();
+  const before = [lookAt(a, ours), lookAt(b, other)] as const;
+  await systemClock.sleep(idleMinutes * 60_000);
+  const after = [lookAt(a, ours), lookAt(b, other)] as const;
+  idleRows([before[0], after[0]], [before[1], after[1]], (systemClock.now() - from) / 1000);
+  await b.stop();
+
+  const patched = await measureUpdate(site, ours, 'server', serverNext, () => site.publish(serverNext, 'stable'));
+  row(
+    'machine server, a new version by patch: bytes, seconds',
+    `${mb(patched.bytes)}, ${patched.seconds.toFixed(1)} s`,
+    '–',
+  );
+  const own = await measureUpdate(site, ours, 'agent', agentNext, () => site.publish(agentNext, 'stable'));
+  row('agent, a new version by patch: bytes', mb(own.bytes), '0.3 MB, at most 1');
+  row('agent, a new version by patch: told → staged', `${own.seconds.toFixed(1)} s`, '4 s, at most 60');
+
+  const load = readFileSync('/proc/loadavg', 'utf8').split(' ').slice(0, 3).join(' ');
+  const lines = [
+    '# The agent, measured',
+    '',
+    `Written by \`npm run bench:agent\` on ${new Date(systemClock.wall()).toISOString().slice(0, 10)}. ${os.cpus()[0]?.model ?? 'unknown processor'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}; load ${load} at the end, the management server and everything else on the same machine.`,
+    '',
+    `The compiled agent (Bun 1.4.5) and, as the measure of it, the same sources on the pinned Node ${process.version} in one file (the way out, never shipped) run side by side against one management server, each with a real machine server. Starts: the middle of ${starts}, from the start of the process until systemd would hear READY, and until the first bytes of a configuration check leave. Idle: ${idleMinutes} minutes after ${warmMinutes} of rest; bytes of the wire are those of HTTP (no TLS here, no TCP headers) and include the machine server's none. Times on a busy machine are upper bounds.`,
+    '',
+    '| | compiled | on Node | aim |',
+    '|---|---|---|---|',
+    ...table.map(({ what, agent: value, node, aim }) => `| ${what} | ${value} | ${node ?? ''} | ${aim} |`),
+    '',
+  ];
+  if (flags['no-file']) return void process.stdout.write(lines.join('\n'));
+  const file = path.join(checkout, 'docs', 'measurements', 'agent.md');
+  writeFileSync(file, lines.join('\n'));
+  say(`written: ${path.relative(checkout, file)}`);
+}
+
+await main();
