@@ -9,7 +9,7 @@ import type { AgentStatus } from '@platform/contract/agent-status';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { commands } from '../src/commands/table.ts';
-import { command, mainFile, startAgent } from './running-agent.ts';
+import { command, mainFile, runtimes, startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';
 
@@ -105,16 +105,7 @@ test('logs --server: the last whole lines, then new ones as they come, through a
   assert.match((await command(['logs', '--stdout'])).stderr, /--stdout belongs to --server/);
 });
 
-for (const [name, runtime] of [
-  ['Node', process.execPath],
-  [
-    'Bun',
-    path.join(
-      import.meta.dirname,
-      `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
-    ),
-  ],
-] as const) {
+for (const [name, runtime] of Object.entries(runtimes)) {
   test(`a slow reader gets all of a long output, by ${name}`, async () => {
     await using folder = await tempFolder();
     await mkdir(folder.file('log'));

@@ -7,8 +7,9 @@ import type { AgentStatus } from '@platform/contract/agent-status';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
-import { controlLimits, socketFile } from '../src/control/listen.ts';
-import { command, startAgent } from './running-agent.ts';
+import { controlLimits } from '../src/control/listen.ts';
+import { socketFile } from '../src/control/socket-file.ts';
+import { command, runtimes, startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';
 
@@ -79,84 +80,93 @@ test('story: status of a running agent, of a stopped one, of a dead one', async 
   assert.equal(last.programs.server.wanted, '1.0.0');
 });
 
-test('the control socket is for its owner alone and outlives whatever clients do', async () => {
-  await using folder = await tempFolder();
-  const cloud = new TestCloud(systemClock);
-  await using server = await listen(cloud);
-  await using agent = await startAgent(folder, cloud, server.url);
-  await agent.until('it answers', () => true);
-  const file = path.join(agent.root, socketFile);
-  const { mode } = await lstat(file);
-  assert.equal((mode & 0o777).toString(8), '600');
+for (const [name, runtime] of Object.entries(runtimes)) {
+  test(`the control socket is for its owner alone and outlives whatever clients do, by ${name}`, async () => {
+    await using folder = await tempFolder();
+    const cloud = new TestCloud(systemClock);
+    await using server = await listen(cloud);
+    await using agent = await startAgent(folder, cloud, server.url, { runtime });
+    await agent.until('it answers', () => true);
+    const file = path.join(agent.root, socketFile);
+    const { mode } = await lstat(file);
+    assert.equal((mode & 0o777).toString(8), '600');
 
-  const post = (what: string, body: string): string =>
-    `POST ${what} HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-  const refused: [name: string, said: string, status: number, code: string, what: RegExp][] = [
-    [
-      'an unknown path',
-      'GET /x HTTP/1.1\r\nhost: x\r\n\r\n',
-      400,
-      'INVALID_ARGUMENT',
-      /GET \/x.*there are GET \/status/,
-    ],
-    ['a wrong method', 'DELETE /status HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'INVALID_ARGUMENT', /DELETE \/status/],
-    ['no JSON', post('/rollback', '{'), 400, 'INVALID_ARGUMENT', /body .*must be JSON/],
-    ['JSON that is no object', post('/rollback', '[1]'), 400, 'INVALID_ARGUMENT', /one JSON object/],
-    ['no program', post('/rollback', '{}'), 400, 'INVALID_ARGUMENT', /program .*agent or server/],
-    ['another program', post('/clear', '{"program": "vi"}'), 400, 'INVALID_ARGUMENT', /agent or server/],
-    [
-      'an unknown member',
-      post('/clear', '{"programm": "agent"}'),
-      400,
-      'INVALID_ARGUMENT',
-      /programm .*there are program/,
-    ],
-    ['no wish', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /wish .*or null/],
-    ['a long wish', post('/pin', `{"program": "agent", "wish": "${'1'.repeat(501)}"}`), 400, 'INVALID_ARGUMENT', /500/],
-    ['a long body', post('/pin', ' '.repeat(5000)), 429, 'MESSAGE_TOO_LARGE', /4096 bytes/],
-  ];
-  for (const [name, said, status, code, what] of refused) {
-    const heard = await talk(file, said);
-    assert.match(heard, new RegExp(`^HTTP/1.1 ${status} `), name);
-    const { error } = JSON.parse(heard.slice(heard.indexOf('\r\n\r\n'))) as {
-      error: { code: string; what: string; remedy: string };
-    };
-    assert.equal(error.code, code, name);
-    assert.match(error.what, what, name);
-    assert.notEqual(error.remedy, '', name);
-  }
-  for (const garbage of [
-    Buffer.alloc(100_000, 0xff),
-    'GET /status',
-    '\r\n\r\n\r\n',
-    `GET /${'x'.repeat(9000)} HTTP/1.1\r\n\r\n`,
-  ]) {
-    const socket = connect(file);
-    socket.on('error', () => {});
-    socket.end(garbage);
-    await new Promise((resolve) => socket.once('close', resolve));
-  }
+    const post = (what: string, body: string): string =>
+      `POST ${what} HTTP/1.1\r\nhost: x\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+    const asked: [what: string, said: string, status: number, code: string, what: RegExp][] = [
+      [
+        'an unknown path',
+        'GET /x HTTP/1.1\r\nhost: x\r\n\r\n',
+        400,
+        'INVALID_ARGUMENT',
+        /GET \/x.*there are GET \/status/,
+      ],
+      ['a wrong method', 'DELETE /status HTTP/1.1\r\nhost: x\r\n\r\n', 400, 'INVALID_ARGUMENT', /DELETE \/status/],
+      ['no JSON', post('/rollback', '{'), 400, 'INVALID_ARGUMENT', /body .*must be JSON/],
+      ['JSON that is no object', post('/rollback', '[1]'), 400, 'INVALID_ARGUMENT', /one JSON object/],
+      ['no program', post('/rollback', '{}'), 400, 'INVALID_ARGUMENT', /program .*agent or server/],
+      ['another program', post('/clear', '{"program": "vi"}'), 400, 'INVALID_ARGUMENT', /agent or server/],
+      [
+        'an unknown member',
+        post('/clear', '{"programm": "agent"}'),
+        400,
+        'INVALID_ARGUMENT',
+        /programm .*there are program/,
+      ],
+      ['no wish', post('/pin', '{"program": "agent"}'), 400, 'INVALID_ARGUMENT', /wish .*or null/],
+      [
+        'a long wish',
+        post('/pin', `{"program": "agent", "wish": "${'1'.repeat(501)}"}`),
+        400,
+        'INVALID_ARGUMENT',
+        /500/,
+      ],
+      ['a long body', post('/pin', ' '.repeat(5000)), 429, 'MESSAGE_TOO_LARGE', /4096 bytes/],
+    ];
+    for (const [means, said, status, code, what] of asked) {
+      const heard = await talk(file, said);
+      assert.match(heard, new RegExp(`^HTTP/1.1 ${status} `), means);
+      const { error } = JSON.parse(heard.slice(heard.indexOf('\r\n\r\n'))) as {
+        error: { code: string; what: string; remedy: string };
+      };
+      assert.equal(error.code, code, means);
+      assert.match(error.what, what, means);
+      assert.notEqual(error.remedy, '', means);
+    }
+    for (const garbage of [
+      Buffer.alloc(100_000, 0xff),
+      'GET /status',
+      '\r\n\r\n\r\n',
+      `GET /${'x'.repeat(9000)} HTTP/1.1\r\n\r\n`,
+    ]) {
+      const socket = connect(file);
+      socket.on('error', () => {});
+      socket.resume();
+      socket.end(garbage);
+      await new Promise((resolve) => socket.once('close', resolve));
+    }
 
-  // Ten thousand that never say a word: a few are kept for a while, the others are hung up on at once.
-  const hold: Socket[] = [];
-  let hungUp = 0;
-  for (let i = 0; i < 10_000; i++) {
-    const socket = connect(file);
-    socket.on('error', () => {});
-    socket.on('close', () => hungUp++);
-    hold.push(socket);
-    if (i % 200 === 199) while (hungUp < i + 1 - controlLimits.connections) await systemClock.sleep(5);
-  }
-  assert.ok(hungUp >= 10_000 - controlLimits.connections);
-  for (const socket of hold) socket.destroy();
-  await agent.until('it answers again', () => true);
+    // Ten thousand that never say a word: a few are kept for a while, the others are hung up on at once.
+    const hold: Socket[] = [];
+    let hungUp = 0;
+    for (let i = 0; i < 10_000; i++) {
+      const socket = connect(file);
+      socket.on('error', () => {});
+      socket.on('close', () => hungUp++);
+      hold.push(socket);
+      if (i % 200 === 199) while (hungUp < i + 1 - controlLimits.connections) await systemClock.sleep(5);
+    }
+    assert.ok(hungUp >= 10_000 - controlLimits.connections);
+    for (const socket of hold) socket.destroy();
+    await agent.until('it answers again', () => true);
 
-  // One that says half of its request is hung up on after a while, by the agent.
-  const began = systemClock.now();
-  assert.equal(await talk(file, 'POST /pin HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{'), '');
-  assert.ok(systemClock.now() - began < 3 * controlLimits.connectionMs);
-  assert.equal((await controlOf(agent.root, systemClock).status()).agent.pid, agent.process.pid);
-});
+    // One that says half of its request is hung up on after a while, by the agent.
+    const began = systemClock.now();
+    assert.equal(await talk(file, 'POST /pin HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\n{'), '');
+    assert.ok(systemClock.now() - began < 3 * controlLimits.connectionMs);
+    assert.equal((await controlOf(agent.root, systemClock).status()).agent.pid, agent.process.pid);
+  });
+}
 
 const wrong: [args: string[], code: number, words: RegExp][] = [
   [['rollback'], 2, /^Say which program: agent or server\.\n$/],

@@ -7,6 +7,14 @@ import type { TempFolder } from '@platform/kit/testing';
 import { controlOf } from '../src/control/client.ts';
 import type { TestCloud } from './test-cloud.ts';
 
+export const runtimes = {
+  Node: process.execPath,
+  Bun: path.join(
+    import.meta.dirname,
+    `../../../node_modules/@oven/bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}/bin/bun`,
+  ),
+} as const;
+
 export const mainFile = path.join(import.meta.dirname, '../src/main.ts');
 
 export interface Ran {
@@ -41,7 +49,11 @@ export async function startAgent(
   folder: TempFolder,
   cloud: TestCloud,
   url: string,
-  { program, env }: { program?: string; env?: Record<string, string> } = {},
+  {
+    program,
+    runtime = process.execPath,
+    env,
+  }: { program?: string; runtime?: string; env?: Record<string, string> } = {},
 ): Promise<RunningAgent> {
   const root = folder.file('agent');
   const credentialsFile = folder.file('platform.json');
@@ -50,7 +62,7 @@ export async function startAgent(
     JSON.stringify({ cloud: { app_address: url, id: cloud.partId, secret: cloud.secret } }),
   );
   const agent = await spawnGroup({
-    command: program ?? process.execPath,
+    command: program ?? runtime,
     args: [...(program === undefined ? [mainFile] : []), 'run', '--config', credentialsFile, '--root', root],
     ...(env && { env }),
     logFile: folder.file('agent.log'),

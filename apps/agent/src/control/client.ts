@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
 import { within } from '@platform/kit';
-import { socketFile } from './listen.ts';
+import { socketFile } from './socket-file.ts';
 
 const answerMs = 6_000;
 const answerLimitBytes = 4 * 2 ** 20;

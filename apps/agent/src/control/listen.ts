@@ -1,16 +1,15 @@
 import { chmod, mkdir, rename, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
-import { httpStatusOf, PlatformError } from '@platform/contract/errors';
+import { PlatformError } from '@platform/contract/errors';
 import type { ControlFailure } from '@platform/contract/agent-status';
-import { errorText, within, type Clock, type Log } from '@platform/kit';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { readRequest, replyText, type HttpRequest } from './http-text.ts';
 import { answer, type Controlled } from './requests.ts';
-
-export const socketFile = 'state/control.sock';
+import { socketFile } from './socket-file.ts';
 
 /** Whoever talks is a person or a script on this machine: short questions, short answers, few at a time. */
-export const controlLimits = { connections: 16, bodyBytes: 4096, connectionMs: 5_000 } as const;
+export const controlLimits = { connections: 16, connectionMs: 5_000 } as const;
 
 /**
  * Answers on ROOT/state/control.sock, for root alone, until `signal`. Whatever a client does costs at most one of a few
@@ -23,21 +22,18 @@ export async function listen(
   signal: AbortSignal,
 ): Promise<void> {
   const open = new Set<Socket>();
-  const server = createServer({ maxHeaderSize: 4096, keepAlive: false }, (request, reply) => {
-    void converse(request, reply, controlled, { clock, log });
-  });
-  server.on('connection', (socket: Socket) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => {}); // a client that goes away in the middle is no event
     if (open.size >= controlLimits.connections) return void socket.destroy();
     open.add(socket);
-    const done = new AbortController();
+    const closed = new AbortController();
     socket.once('close', () => {
       open.delete(socket);
-      done.abort();
+      closed.abort();
     });
-    void clock.sleep(controlLimits.connectionMs, done.signal).then(() => socket.destroy());
+    void clock.sleep(controlLimits.connectionMs, closed.signal).then(() => socket.destroy());
+    converse(socket, controlled, log);
   });
-  server.on('clientError', (_error, socket) => socket.destroy());
 
   // Bound inside a folder of our own: at no moment may others connect. The rename takes the place of a dead agent's socket.
   const file = path.join(root, socketFile);
@@ -66,51 +62,42 @@ export async function listen(
   }
 }
 
-async function converse(
-  request: IncomingMessage,
-  reply: ServerResponse,
-  controlled: Controlled,
-  { clock, log }: { clock: Clock; log: Log },
-): Promise<void> {
-  const send = (status: number, body: unknown): void => {
-    if (reply.destroyed) return;
-    const text = `${JSON.stringify(body)}\n`;
-    const headers = {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
-      connection: 'close',
-    };
-    reply.writeHead(status, headers).end(text);
+/** Takes one request and gives one answer. */
+function converse(socket: Socket, controlled: Controlled, log: Log): void {
+  let heard = Buffer.alloc(0);
+  const reply = (text: string): void => {
+    socket.off('data', hear).off('end', giveUp);
+    socket.end(text);
+    socket.resume(); // what else comes is thrown away
   };
-  try {
-    const body = await bodyOf(request);
-    const parts = { method: request.method ?? '', path: (request.url ?? '').split('?')[0] ?? '', body };
-    const { status, body: result } = await within(
-      controlLimits.connectionMs - 1_000,
-      { what: 'the answer', clock },
-      async () => answer(parts, controlled),
-    );
-    send(status, result);
-  } catch (error) {
+  const refuse = (error: unknown): void => {
     const known = error instanceof PlatformError ? error : new PlatformError('INTERNAL', {}, error);
     if (known !== error) log.warn('a request on the control socket failed', { error: errorText(error) });
     const { code, what, remedy } = known;
-    send(httpStatusOf(code), { error: { code, what, remedy } } satisfies ControlFailure);
-  }
+    reply(replyText(code, { error: { code, what, remedy } } satisfies ControlFailure));
+  };
+  const giveUp = (): void => void socket.destroy(); // nothing more comes, and it was no request
+  const hear = (chunk: Buffer): void => {
+    heard = Buffer.concat([heard, chunk]);
+    try {
+      const request = readRequest(heard);
+      if (!request) return;
+      socket.off('data', hear).off('end', giveUp);
+      answered(request, controlled).then((body) => reply(replyText(undefined, body)), refuse);
+    } catch (error) {
+      refuse(error);
+    }
+  };
+  socket.on('data', hear).on('end', giveUp);
 }
 
-async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  const limit = controlLimits.bodyBytes;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: limit });
-    chunks.push(chunk);
-  }
-  if (size === 0) return undefined;
+async function answered({ method, path: what, body }: HttpRequest, controlled: Controlled): Promise<unknown> {
+  return answer({ method, path: what, body: body === '' ? undefined : parsed(body) }, controlled);
+}
+
+function parsed(body: string): unknown {
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as unknown;
+    return JSON.parse(body) as unknown;
   } catch {
     throw new PlatformError('INVALID_ARGUMENT', { field: 'body', limit: 'it must be JSON' });
   }

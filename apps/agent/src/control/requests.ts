@@ -9,10 +9,7 @@ export interface ControlRequest {
   /** Parsed JSON; undefined: none was sent. */
   body: unknown;
 }
-export interface ControlReply {
-  status: number;
-  body: AgentStatus | ControlAnswer | { is_healthy: boolean };
-}
+export type ControlReply = AgentStatus | ControlAnswer | { is_healthy: boolean };
 
 export interface Controlled {
   status(): AgentStatus;
@@ -25,12 +22,12 @@ type Route = (body: Record<string, unknown>, controlled: Controlled) => Promise<
 
 const asked = async (work: Promise<Done>): Promise<ControlReply> => {
   const { isChanged, did } = await work;
-  return { status: 200, body: { is_changed: isChanged, did } };
+  return { is_changed: isChanged, did };
 };
 
 const routes: Readonly<Record<string, Route>> = {
-  'GET /status': async (_, { status }) => ({ status: 200, body: status() }),
-  'GET /health': async () => ({ status: 200, body: { is_healthy: true } }),
+  'GET /status': async (_, { status }) => status(),
+  'GET /health': async () => ({ is_healthy: true }),
   'POST /update': (body, { operator }) => (only(body, []), asked(operator.checkNow())),
   'POST /rollback': (body, { operator }) => (only(body, ['program']), asked(operator.rollback(programOf(body)))),
   'POST /pin': (body, { operator }) => (
@@ -41,7 +38,7 @@ const routes: Readonly<Record<string, Route>> = {
     only(body, []);
     const isDone = handOver();
     const did = isDone ? 'This agent ends, the version in use takes over.' : 'Nobody would start an agent again.';
-    return { status: 200, body: { is_changed: isDone, did } };
+    return { is_changed: isDone, did };
   },
   'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),
 };

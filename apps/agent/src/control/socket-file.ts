@@ -1,0 +1,2 @@
+/** Below the root. */
+export const socketFile = 'state/control.sock';
