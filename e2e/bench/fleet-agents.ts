@@ -18,8 +18,7 @@ import { callBytes, WireLink } from '../src/wire-link.ts';
 const configMethod = `${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
 const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 const holdMs = 25_000;
-const firstPauseMs = 1_000;
-const longestPauseMs = 30_000;
+const shortestPauseMs = 200;
 
 /** An access token for a machine. */
 export async function tokenOf(url: string, link: WireLink, { partId, secret }: FleetMember): Promise<string> {
@@ -57,6 +56,8 @@ export class Fleet {
   readonly #agents: Agent[];
   readonly #stop = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
+  /** After a failure each comes back within this time, at a moment of its own. */
+  comeBackWithinMs = 30_000;
   counts: FleetCounts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
 
   constructor(url: string, members: readonly FleetMember[]) {
@@ -97,28 +98,25 @@ export class Fleet {
 
   async #run(agent: Agent): Promise<void> {
     const { signal } = this.#stop;
-    let failures = 0;
     let waitMs = 0;
     while (!signal.aborted) {
       const from = systemClock.now();
       try {
         const { status, body } = await agent.link.ask(this.#call(agent, waitMs));
-        if (status !== 200) throw new Error(`status ${status} ${body.toString("latin1").slice(0, 160)}`);
+        if (status !== 200) throw new Error(`status ${status} ${body.toString('latin1').slice(0, 60)}`);
         const answer = fromBinary(DeviceAgentConfigResponseSchema, body);
         if (waitMs === 0) this.counts.waits.push(systemClock.now() - from);
         this.counts.answers++;
         if (!answer.notModified) this.counts.whole++;
         agent.fingerprint = answer.fingerprint;
         agent.isServed = true;
-        failures = 0;
         waitMs = holdMs;
       } catch (error) {
         if (signal.aborted) return;
         const what = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
         this.counts.failures.set(what, (this.counts.failures.get(what) ?? 0) + 1);
         waitMs = 0;
-        const pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
-        await systemClock.sleep(pauseMs * (0.5 + Math.random()), signal);
+        await systemClock.sleep(Math.max(shortestPauseMs, Math.random() * this.comeBackWithinMs), signal);
       }
     }
   }

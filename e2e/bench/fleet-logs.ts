@@ -44,7 +44,7 @@ export async function measureLogs(
   );
   const waits: number[] = [];
   let repeated = 0;
-  const [server, database] = [cpuMs([lab.pid]), cpuMs(lab.databasePids)];
+  const [server, database] = [cpuMs([lab.pid]), lab.databaseCpuMs];
   const started = systemClock.now();
   await Promise.all(
     senders.map(async ({ link, calls }) => {
@@ -64,7 +64,7 @@ export async function measureLogs(
   );
   const seconds = (systemClock.now() - started) / 1000;
   const lines = members.length * callsEach * linesPerCall;
-  const [serverMs, databaseMs] = [cpuMs([lab.pid]) - server, cpuMs(lab.databasePids) - database];
+  const [serverMs, databaseMs] = [cpuMs([lab.pid]) - server, lab.databaseCpuMs - database];
   const [found] = await lab.sql<{ rows: string; distinct: string }>(
     `select count(*) as rows, count(distinct (part_id, sequence)) as distinct from part_log where boot_id = $1`,
     [bootId],

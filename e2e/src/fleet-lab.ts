@@ -40,10 +40,10 @@ export class FleetLab implements AsyncDisposable {
   get pid(): number {
     return this.#running?.group.pid ?? 0;
   }
-  /** Of the database with all that works for it. */
-  get databasePids(): number[] {
+  /** User and system time of the database, with its processes that have ended, ms. */
+  get databaseCpuMs(): number {
     const { pid = 0 } = postmasterOf(this.folder.path) ?? {};
-    return pid > 0 ? [pid, ...childrenOf(pid)] : [];
+    return pid > 0 ? cpuMs([pid, ...childrenOf(pid)]) + endedChildrenMs(pid) : 0;
   }
 
   async start(): Promise<void> {
@@ -146,6 +146,12 @@ const cpuOf = (pid: number): number =>
     (sum, task) => sum + Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
     0,
   );
+/** Of children that have ended; counted in hundredths of a second. */
+function endedChildrenMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[13]) + Number(fields[14])) * 10;
+}
 /** MiB in memory now. */
 export const rssMib = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
