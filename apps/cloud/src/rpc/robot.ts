@@ -9,13 +9,14 @@ import { callerOf } from '../auth/caller.ts';
 import { partAddress } from '../rules/addresses.ts';
 import { robotConfigOf } from '../rules/robot-config.ts';
 import { findConfig } from '../store/configs.ts';
-import { takeRestart } from '../store/machines.ts';
+import { gathered } from '../gathered.ts';
+import { restartInterval } from '../rules/online.ts';
+import { takeRestarts } from '../store/machines.ts';
 import { baseUrlOf } from './base-url.ts';
 import { newLogRow } from './log-entries.ts';
 import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
-const restartCheckMs = 2_000;
 const linesPerCall = 1_000;
 
 export const robotRoutes =
@@ -24,6 +25,7 @@ export const robotRoutes =
     const { db, presence, logs, changes, clock } = deps;
     /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
+    const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
     const epoch = { count: 0 };
     changes.subscribe((kind, key) => {
       if (kind !== undefined && kind !== 'part') return;
@@ -70,10 +72,14 @@ export const robotRoutes =
       async needsRestart({ id }, context) {
         const part = await ownPartId(db, callerOf(context), id);
         presence.touch(part);
-        const answer = { id, mustRestart: false, restartCheckInterval: durationFromMs(restartCheckMs) };
+        const answer = {
+          id,
+          mustRestart: false,
+          restartCheckInterval: durationFromMs(restartInterval(presence.checkMs())),
+        };
         if (unwanted.has(part)) return answer;
         const before = epoch.count;
-        const mustRestart = await takeRestart(db, part);
+        const mustRestart = await takeRestart(part);
         if (!mustRestart && epoch.count === before) unwanted.set(part, true);
         return { ...answer, mustRestart };
       },

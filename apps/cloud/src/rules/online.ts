@@ -20,3 +20,6 @@ const checksPerSecond = 200;
 /** How long a machine waits between two checks: the more machines there are, the longer. Whole ms. */
 export const checkInterval = (machines: number): number =>
   Math.round(Math.min(longestMs, Math.max(shortestMs, (machines / checksPerSecond) * 1000)));
+
+/** How long a machine waits before it asks again whether a person wants a restart, ms: two seconds until there are many of them. */
+export const restartInterval = (checkMs: number): number => Math.round(checkMs * 0.4);

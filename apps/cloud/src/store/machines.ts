@@ -196,15 +196,18 @@ export async function requestRestart(db: Database, partId: string): Promise<void
   await recordChange(db, 'part', partId);
 }
 
-/** True once for each request. */
-export async function takeRestart(db: Database, partId: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** In the order of the ids: true once for each request. */
+export async function takeRestarts(db: Database, partIds: readonly string[]): Promise<boolean[]> {
+  const taken = await db
     .updateTable('part')
     .set({ restartRequestedOn: null })
-    .where('id', '=', partId)
+    .where('id', '=', sql<string>`any(${partIds}::uuid[])`)
     .where('restartRequestedOn', 'is not', null)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+    .returning('id')
+    .execute();
+  const ids = new Set(taken.map(({ id }) => id));
+  // Who asks twice at once is told once.
+  return partIds.map((id) => ids.delete(id));
 }
 
 /** What the machine quarantined until now may be tried again. */

@@ -51,12 +51,21 @@ function shortened(error: PlatformError): PlatformError {
 /** Out of range, malformed, or a character that no text may have. */
 const isBadValue = (error: unknown): boolean => /^22(003|007|008|021|P02|P05)$/.test(sqlState(error) ?? '');
 
+/** Machines add a random span of their own, so that they do not come back all at once. */
+export const retrySeconds = '2';
+
 export function toConnectError(error: PlatformError): ConnectError {
-  const code = connectCode[errorTable[error.code].rpc] as Code;
-  return new ConnectError(error.message, code, undefined, [
-    { desc: ErrorInfoSchema, value: errorInfoOf(error) },
-    ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
-  ]);
+  const { rpc } = errorTable[error.code];
+  const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS';
+  return new ConnectError(
+    error.message,
+    connectCode[rpc] as Code,
+    isBusy ? { 'retry-after': retrySeconds } : undefined,
+    [
+      { desc: ErrorInfoSchema, value: errorInfoOf(error) },
+      ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
+    ],
+  );
 }
 
 /** The library has words of its own for what it cannot read or does not know: the same with a row of the table. */

@@ -28,6 +28,8 @@ type FastDeps = Pick<Deps, 'answers' | 'presence' | 'hosts' | 'publicUrl' | 'lis
 export const hotPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
 /** A check without a report; what is longer has something to tell. */
 const longestBody = 2_048;
+/** Looked up at once at most: what takes longer than machines wait for an answer would be asked again before it is there. */
+const mostCold = 10_000;
 const prefix = 'Bearer ';
 /** Cache-Status (RFC 9211) tells what came from memory alone. */
 const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platform; hit'];
@@ -49,6 +51,7 @@ export function fastPath(
   const { answers, presence, hosts, clock, held } = deps;
   /** The interval is the same for all, and grows slowly. */
   const same = { fingerprint: '', checkMs: 0, bytes: new Uint8Array() };
+  const cold = { count: 0 };
 
   /** The part that a machine's own token names, from memory. */
   const knownPart = (authorization: string): string | undefined => {
@@ -96,7 +99,7 @@ export function fastPath(
     send(
       response,
       codeToHttpStatus(found.code),
-      { 'content-type': 'application/json', 'content-length': body.length },
+      { ...Object.fromEntries(found.metadata), 'content-type': 'application/json', 'content-length': body.length },
       body,
     );
   };
@@ -137,7 +140,10 @@ export function fastPath(
     { ask, asked }: { ask: Ask; asked: DeviceAgentConfigRequest },
     authorization: string,
   ): Promise<void> => {
+    cold.count++;
     try {
+      if (cold.count > mostCold)
+        throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostCold} machines are being looked up` });
       const caller = await deps.authenticator.bearer(authorization);
       if (caller.id !== ask.partId) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
       presence.touch(ask.partId);
@@ -150,6 +156,8 @@ export function fastPath(
       else answerSame(response, ask.partId, answer.fingerprint, fromDatabase);
     } catch (error) {
       fail(response, error);
+    } finally {
+      cold.count--;
     }
   };
 
