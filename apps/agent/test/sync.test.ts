@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
+import { decodeChecked, encodeChecked } from '../src/sync/checked-file.ts';
 import { connectCloud, isRefused } from '../src/sync/cloud.ts';
+import type { Troubles } from '../src/sync/troubles.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';
 
@@ -39,6 +41,139 @@ test('news arrives at once, not at the next poll', async () => {
   w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
   await w.clock.advance(10);
   assert.match(w.told('agent.config'), /configuration received/);
+  await end(w, agent);
+});
+
+test('a restart that is asked for comes at once, however seldom the cloud wants to be asked for it', async () => {
+  const w = new World();
+  w.cloud.restartCheckMs = 60 * minute;
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(10 * minute);
+  assert.ok((w.cloud.calls.get('needsRestart') ?? 0) <= 2, `${w.cloud.calls.get('needsRestart')} times`);
+  w.told();
+  w.cloud.askForRestart();
+  await w.clock.advance(5_000);
+  assert.match(w.told('agent.restart', 'agent.server'), /a restart of the machine server was asked for[^]*was started/);
+  await end(w, agent);
+});
+
+test('while nothing happens nothing is written to the disk', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(5 * minute);
+  const changes: string[] = [];
+  w.machine.fate = ({ do: what, path }) => (changes.push(`${what} ${path}`), 'ok');
+  await w.clock.advance(60 * minute);
+  assert.deepEqual(changes, []);
+  w.machine.fate = () => 'ok';
+  await end(w, agent);
+});
+
+test('of a fleet that lost its cloud, each comes back at a moment of its own', async () => {
+  const moments: number[] = [];
+  for (const share of [0.02, 0.3, 0.6, 0.98]) {
+    const w = new World();
+    const agent = w.start({}, { random: () => share });
+    await w.clock.advance(10_000);
+    w.cloud.isUp = false;
+    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // ends what is held
+    await w.clock.advance(100);
+    w.cloud.isUp = true;
+    const before = w.clock.now();
+    const polls = w.cloud.calls.get('poll') ?? 0;
+    while ((w.cloud.calls.get('poll') ?? 0) === polls) await w.clock.advance(100);
+    moments.push(Math.round((w.clock.now() - before) / 1_000));
+    await end(w, agent);
+  }
+  assert.deepEqual(moments, [1, 9, 18, 29]);
+});
+
+test('what is wrong with the way to the cloud is a condition of this machine until the cloud answers', async () => {
+  const w = new World();
+  w.cloud.isUp = false;
+  const troubles: Troubles = new Cell([]);
+  const agent = w.start({}, { troubles });
+  await w.clock.advance(minute);
+  const [trouble, ...more] = troubles.get();
+  assert.equal(trouble?.code, 'CLOUD_UNREACHABLE');
+  assert.match(trouble?.remedy ?? '', /Check the network/);
+  assert.deepEqual(more, []);
+  w.cloud.isUp = true;
+  await w.clock.advance(minute);
+  assert.deepEqual(troubles.get(), []);
+  Object.assign(w.cloud, { secret: 'another' });
+  w.cloud.forgetTokens();
+  await w.clock.advance(minute);
+  assert.deepEqual(
+    troubles.get().map((t) => t.code),
+    ['CLOUD_REFUSES_MACHINE'],
+  );
+  await end(w, agent);
+});
+
+const damages: readonly [string, (bytes: Uint8Array) => Uint8Array | undefined, RegExp | undefined][] = [
+  ['empty', () => new Uint8Array(), /CONFIG_CACHE_DAMAGED/],
+  ['truncated', (b) => b.subarray(0, b.length / 2), /CONFIG_CACHE_DAMAGED/],
+  ['garbage', () => Buffer.from('{"answer": "AAAA"'), /CONFIG_CACHE_DAMAGED/],
+  ['of another shape', () => encodeChecked({ answer: 7 }), /CONFIG_CACHE_DAMAGED/],
+  ['an answer that cannot be read', () => encodeChecked({ answer: '/////w==' }), /CONFIG_CACHE_DAMAGED/],
+  ['of a newer agent', (b) => encodeChecked({ ...(decodeChecked(b)?.value as object), more: 1 }), undefined],
+];
+for (const [name, damage, told] of damages) {
+  test(`a configuration cache that is ${name}: offline, the last good one is used and the server runs`, async () => {
+    const w = new World();
+    w.publish('1.0.0', good('1.0.0'));
+    const first = w.start();
+    await w.clock.advance(5_000);
+    w.cloud.agentConfig.set({ advanced_settings: { debug: true } }); // so that there is a last good one
+    await w.clock.advance(5_000);
+    await end(w, first);
+    w.cloud.isUp = false;
+    const file = 'state/config.json';
+    const changed = damage(w.machine.files.get(file)!.bytes);
+    if (changed) w.machine.files.put(file, changed);
+    const troubles: Troubles = new Cell([]);
+    const agent = w.start({}, { troubles });
+    await w.clock.advance(minute);
+    const codes = troubles
+      .get()
+      .map((t) => t.code)
+      .join();
+    if (told) assert.match(codes, told);
+    else assert.doesNotMatch(codes, /DAMAGED/);
+    assert.match(w.told('agent.server'), /the machine server is ready/);
+    w.cloud.isUp = true;
+    await w.clock.advance(minute);
+    assert.deepEqual(troubles.get(), []);
+    await end(w, agent);
+  });
+}
+
+test('a cache without a last good one, offline: the defaults hold, and it is said', async () => {
+  const w = new World();
+  w.machine.files.put('state/config.json', Buffer.from('rubbish'));
+  w.cloud.isUp = false;
+  const troubles: Troubles = new Cell([]);
+  const agent = w.start({}, { troubles });
+  await w.clock.advance(minute);
+  assert.match(
+    troubles
+      .get()
+      .map((t) => t.message)
+      .join(),
+    /the defaults are used until/,
+  );
+  await end(w, agent);
+});
+
+test('a defaults file that cannot be used is reported', async () => {
+  const w = new World();
+  const agent = w.start({ problem: '/etc/platform-defaults.json is not valid JSON' });
+  await w.clock.advance(minute);
+  const told = w.cloud.report.get()?.conditions.find((c) => c.code === 'DEFAULTS_UNUSABLE');
+  assert.match(told?.message ?? '', /not valid JSON/);
   await end(w, agent);
 });
 

@@ -43,6 +43,7 @@ export class TestCloud {
   readonly #clock: Clock;
   #tokens = new Set<string>();
   #mustRestart = false;
+  readonly #restartsAsked = new Cell(0);
   /** Calls by name; and the sizes of the batches of lines. */
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
@@ -59,6 +60,7 @@ export class TestCloud {
 
   askForRestart(): void {
     this.#mustRestart = true;
+    this.#restartsAsked.update((n) => n + 1);
   }
 
   forgetTokens(): void {
@@ -97,6 +99,7 @@ export class TestCloud {
             this.serverRelease.changed(over),
             this.agentRelease.changed(over),
             this.clearance.changed(over),
+            this.#restartsAsked.changed(over), // woken without news
             this.#clock.sleep(waitMs, over),
           ]);
           turn.abort();

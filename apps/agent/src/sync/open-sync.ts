@@ -110,13 +110,14 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const cloud = connectCloud(parts.transport, parts.credentials, clock, isReached, troubles);
 
   const asking: Sync['asking'] = (self, signal) => {
+    const nudges = new Cell(0);
     const request = () => requestOf(self, actual.get(), clock.now());
     return [
       { name: 'settings', work: eachChange(wanted, follow, signal) },
-      { name: 'poll', work: poll({ cloud, intake, request, isReached, clock, log: local, random }, signal) },
+      { name: 'poll', work: poll({ cloud, intake, request, isReached, nudges, clock, log: local, random }, signal) },
       {
         name: 'restart',
-        work: pollRestart({ cloud, restarts, isReached, clock, log: log.child('restart'), random }, signal),
+        work: pollRestart({ cloud, restarts, isReached, nudges, clock, log: log.child('restart'), random }, signal),
       },
       { name: 'connection', work: tellConnection(isReached, { troubles, clock, log }, signal) },
     ];

@@ -1,6 +1,5 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
-import type { Cell, Clock, Log } from '@platform/kit';
-import { errorText } from '@platform/kit';
+import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Intake } from './intake.ts';
 import { linkCodes } from './link.ts';
@@ -10,6 +9,7 @@ import type { Troubles } from './troubles.ts';
 
 const holdMs = 25_000;
 const standardPauseMs = 5_000;
+const earlyMs = 2_000;
 
 /** ±5 %, so that machines that started together drift apart. */
 const jittered = (ms: number, random: () => number): number => ms * (0.95 + 0.1 * random());
@@ -21,6 +21,7 @@ export async function poll(
     intake,
     request,
     isReached,
+    nudges,
     clock,
     log,
     random,
@@ -29,6 +30,7 @@ export async function poll(
     intake: Intake;
     request: () => RequestParts;
     isReached: Cell<boolean>;
+    nudges: Cell<number>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -50,9 +52,12 @@ export async function poll(
       );
       const isNews = await intake.accept(answer);
       failures = 0;
+      const heldMs = clock.now() - began;
+      // Woken without news: something else of this machine has changed over there.
+      if (answer.notModified && waitMs > 0 && heldMs < waitMs - earlyMs) nudges.update((n) => n + 1);
       const asked = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
       // News, or an answer that was held back: ask again at once. Else this cloud does not hold answers back.
-      const isHeld = (isNews && answer.fingerprint !== '') || (waitMs > 0 && clock.now() - began >= waitMs / 2);
+      const isHeld = (isNews && answer.fingerprint !== '') || (waitMs > 0 && heldMs >= waitMs / 2);
       pause = isHeld || waitMs === 0 ? 0 : jittered(Math.max(asked, standardPauseMs), random);
       waitMs = holdMs;
     } catch (error) {
@@ -106,12 +111,16 @@ async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSi
   turn.abort();
 }
 
-/** Asks whether a person wants the machine server restarted; the cloud says it once. */
+/**
+ * Asks whether a person wants the machine server restarted; the cloud says it once. A cloud that wakes held checks can ask
+ * for long pauses: each of `nudges` makes it ask at once.
+ */
 export async function pollRestart(
   {
     cloud,
     restarts,
     isReached,
+    nudges,
     clock,
     log,
     random,
@@ -119,6 +128,7 @@ export async function pollRestart(
     cloud: Cloud;
     restarts: Cell<number>;
     isReached: Cell<boolean>;
+    nudges: Cell<number>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -127,6 +137,7 @@ export async function pollRestart(
 ): Promise<void> {
   let failures = 0;
   while (!signal.aborted) {
+    const seen = nudges.get();
     try {
       const answer = await cloud.needsRestart(signal);
       failures = 0;
@@ -135,7 +146,8 @@ export async function pollRestart(
         restarts.update((n) => n + 1);
       }
       const asked = answer.restartCheckInterval && durationMs(answer.restartCheckInterval);
-      await clock.sleep(jittered(Math.max(1_000, asked ?? standardPauseMs), random), signal);
+      const pause = jittered(Math.max(1_000, asked ?? standardPauseMs), random);
+      if (nudges.get() === seen) await changedOr(nudges, pause, clock, signal);
     } catch (error) {
       if (signal.aborted) return;
       log.debug('the cloud did not say whether a restart is wanted', { error: errorText(error) });
