@@ -153,23 +153,25 @@ export async function install(given: Given, io: Io): Promise<number> {
     );
     return end(exitCodes.done);
   }
-  const isExpected = steps.some(({ do: what }) => ['start', 'restart', 'hand-over'].includes(what));
-  const status = await awaitAgent({ root, version: candidate.version, isOnline }, clock);
-  outcome.is_running = status?.agent.version === candidate.version;
-  outcome.is_reached = outcome.is_running && status?.cloud.is_reached === true;
-  if (!outcome.is_running) {
+  const { status, isRunning, isReached, problem } = await awaitAgent(
+    { root, version: candidate.version, isOnline },
+    { system: linuxSystem, clock },
+  );
+  outcome.is_running = isRunning;
+  outcome.is_reached = isReached;
+  if (!isRunning) {
     const tail = await linuxSystem.run('journalctl', '--no-pager', '--lines=15', '--output=cat', `--unit=${agentUnit}`);
     end(exitCodes.failed);
     throw new Ended(exitCodes.failed, {
       code: 'AGENT_NOT_RUNNING',
-      what: status
-        ? `Version ${candidate.version} did not start; ${status.agent.version} runs.`
-        : `platform-agent ${candidate.version} does not answer. Its last lines:\n${tail.text}\n`,
+      what: `Version ${candidate.version} did not start: ${problem}.${status ? '' : ` Its last lines:\n${tail.text}\n`}`,
       remedy: `See: journalctl -u ${agentUnit}`,
     });
   }
-  if (!isExpected && steps.length === 0) tell('Everything is so already.');
-  tell(words(candidate.version, appAddress, outcome.is_reached, isOnline));
+  if (steps.length === 0) tell('Everything is so already.');
+  tell(words(candidate.version, appAddress, isReached, isOnline));
+  const trial = status?.programs.agent.trial;
+  if (trial) tell(`It has ten minutes to prove itself; else ${trial.previous} is back by itself.`);
   return end(exitCodes.done);
 }
 

@@ -2,7 +2,7 @@ import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import { atomicWrite } from '@platform/kit/node';
+import { atomicWrite, lockFolder } from '@platform/kit/node';
 import { controlOf } from '../control/client.ts';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
@@ -42,14 +42,16 @@ export class StepFailed extends Error {
 
 /**
  * Takes the steps in their order: everything is laid down beside what is in use, then switched. What is written outside of
- * the root is noted there first, with what it replaces. @throws StepFailed
+ * the root is noted there first, with what it replaces. @throws StepFailed; FolderLocked while another installation is under way
  */
 export async function applySteps(steps: readonly Step[], parts: ApplyParts): Promise<void> {
   const { root, credentialsFile, unitFile } = parts;
+  if (steps.length === 0) return;
+  await mkdir(path.join(root, 'state'), { recursive: true, mode: 0o755 });
+  await using _lock = await lockFolder(path.join(root, 'state', 'install.lock'));
   let changes: Changes = (await readChanges(root)) ?? { format: 1, credentialsFile, unitFile, paths: [] };
   for (const step of steps) {
     try {
-      await mkdir(path.join(root, 'state'), { recursive: true, mode: 0o755 });
       const outside = outsideFile(step, parts);
       if (outside !== undefined) changes = await recordBefore(root, { ...changes, credentialsFile, unitFile }, outside);
       await apply(step, parts);
@@ -94,6 +96,9 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
       return atomicWrite(step.file, step.text, { mode: step.mode });
     case 'link':
       return placeLink(step.file, step.target);
+    case 'forgive':
+      await store.clearQuarantine();
+      return;
     case 'use':
       return store.activate(step.id, { clearance: 0, needs: parts.isOnline ? 'cloud' : 'local' });
     case 'reload':

@@ -13,6 +13,10 @@ export interface Facts {
   candidate: Candidate;
   /** Versions stored below the root. */
   stored: readonly string[];
+  /** Why this version is not used here any more; undefined: it may be. */
+  quarantine: string | undefined;
+  /** An agent of this root that systemd did not start; undefined: none. */
+  strayPid: number | undefined;
   /** Version in use. */
   installed: string | null;
   credentials: FoundCredentials;

@@ -1,6 +1,7 @@
 import { lstat, readdir, readFile, readlink, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { Log, Clock } from '@platform/kit';
+import { controlOf } from '../control/client.ts';
 import { chunksOf } from '../os/file-disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { linuxHost } from '../os/linux/host.ts';
@@ -43,6 +44,7 @@ export async function lookAround(
     () => true,
     () => false,
   );
+  const candidate = await candidateOf(places.binary, platform);
   const systemctl = async (...args: string[]) => (await system.run('systemctl', ...args)).text.split('\n')[0] ?? '';
   return {
     isRoot: process.getuid?.() === 0,
@@ -51,8 +53,10 @@ export async function lookAround(
     isSystemdRunning,
     freeBytes: await freeBytesOf(places.root),
     others: await othersIn(places, async (unit) => (await systemctl('is-active', unit)) === 'active'),
-    candidate: await candidateOf(places.binary, platform),
+    candidate,
     stored: (await store.list()).map(({ id }) => id),
+    quarantine: (await store.bad()).findLast(({ id }) => id === candidate.id)?.reason,
+    strayPid: await strayPid(places.root, clock),
     installed: await store.linked(),
     credentials: foundCredentials(credentials?.is === 'file' ? credentials.text : undefined),
     files,
@@ -63,6 +67,14 @@ export async function lookAround(
       needsReload: isSystemdRunning && (await systemctl('show', '-P', 'NeedDaemonReload', agentUnit)) === 'yes',
     },
   };
+}
+
+async function strayPid(root: string, clock: Clock): Promise<number | undefined> {
+  const { agent } =
+    (await controlOf(root, clock)
+      .status()
+      .catch(() => undefined)) ?? {};
+  return agent && !agent.is_supervised_by_systemd ? (agent.pid ?? undefined) : undefined;
 }
 
 async function fileAt(file: string): Promise<FoundFile | undefined> {

@@ -28,6 +28,7 @@ export type Step =
   | { do: 'make-folders'; root: string }
   | { do: 'write'; what: string; file: string; text: string; mode: number; keepsOld: boolean }
   | { do: 'stage'; id: string }
+  | { do: 'forgive'; id: string }
   | { do: 'use'; id: string; before: string | null }
   | { do: 'link'; file: string; target: string }
   | { do: 'reload' }
@@ -80,6 +81,20 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
       'PROGRAM_UNUSABLE',
       `${facts.candidate.file} cannot be installed as platform-agent: ${facts.candidate.refusal}.`,
       'Download platform-agent for this machine, and run its own install command.',
+    );
+  }
+  if (facts.quarantine !== undefined && !wish.isForced) {
+    refuse(
+      'QUARANTINED',
+      `Version ${facts.candidate.version} failed on this machine: ${facts.quarantine}.`,
+      'Install another version, or use --force to try this one again.',
+    );
+  }
+  if (facts.strayPid !== undefined && wish.usesSystemd) {
+    refuse(
+      'AGENT_RUNNING',
+      `An agent that systemd does not know of runs for ${wish.root}, process ${facts.strayPid}.`,
+      'Stop it first: two agents cannot share a folder.',
     );
   }
   if (!wish.isReplacing) {
@@ -143,6 +158,7 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   if (link?.is !== 'link' || link.target !== wish.linkTarget) {
     steps.push({ do: 'link', file: wish.linkFile, target: wish.linkTarget });
   }
+  if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
   if (isNew) steps.push({ do: 'use', id: candidate.id, before: facts.installed });
   if (!wish.usesSystemd) return steps;
   const areCredentialsNew = steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
@@ -166,6 +182,8 @@ export function stepText(step: Step): string {
       return `write ${step.what} to ${step.file}`;
     case 'stage':
       return `store version ${step.id}`;
+    case 'forgive':
+      return `forget that version ${step.id} failed here`;
     case 'use':
       return step.before === null ? `use version ${step.id}` : `use version ${step.id} in place of ${step.before}`;
     case 'link':

@@ -1,30 +1,58 @@
 import type { AgentStatus } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
+import { agentUnit } from '../unit.ts';
+import type { System } from './system.ts';
 
 const lookMs = 500;
+const unitLookMs = 5_000;
+/** After so many it ends again and again. */
+const mostRestarts = 3;
 export const waitLimits = { runsMs: 90_000, reachedMs: 30_000 } as const;
 
+export interface Awaited {
+  /** The last that an agent of this root said; undefined: nothing. */
+  status: AgentStatus | undefined;
+  isRunning: boolean;
+  isReached: boolean;
+  /** Why it is no use to wait any longer; empty: nothing is wrong. */
+  problem: string;
+}
+
 /**
- * Waits until the agent of this version answers for the root and, if `isOnline`, until it has reached the management server.
- * Answers with its last status; undefined: it never answered. Never throws.
+ * Waits until the agent of this version answers for the root and, if `isOnline`, until it has reached the management server;
+ * or until it is clear that it will not. Never throws.
  */
 export async function awaitAgent(
   { root, version, isOnline }: { root: string; version: string; isOnline: boolean },
-  clock: Clock,
-): Promise<AgentStatus | undefined> {
+  { system, clock }: { system: System; clock: Clock },
+): Promise<Awaited> {
   const control = controlOf(root, clock);
   const runsBy = clock.now() + waitLimits.runsMs;
+  const restartsAtFirst = await restartsOf(system);
   let reachedBy = Number.POSITIVE_INFINITY;
-  let last: AgentStatus | undefined;
+  let unitLookAt = clock.now() + unitLookMs;
+  let last: Awaited = { status: undefined, isRunning: false, isReached: false, problem: '' };
   while (clock.now() < Math.min(runsBy, reachedBy)) {
     const status = await control.status().catch(() => undefined);
-    last = status ?? last;
-    if (status?.agent.version === version) {
-      if (!isOnline || status.cloud.is_reached) return status;
-      reachedBy = Math.min(reachedBy, clock.now() + waitLimits.reachedMs);
+    if (status) {
+      const isRunning = status.agent.version === version;
+      last = { status, isRunning, isReached: isRunning && status.cloud.is_reached, problem: '' };
+      if (isRunning && (!isOnline || last.isReached)) return last;
+      if (isRunning) reachedBy = Math.min(reachedBy, clock.now() + waitLimits.reachedMs);
+      const bad = status.programs.agent.quarantined.find((one) => one.version === version);
+      if (!isRunning && bad) return { ...last, problem: `${bad.reason}; ${status.agent.version} is back` };
+    }
+    if (clock.now() >= unitLookAt) {
+      unitLookAt = clock.now() + unitLookMs;
+      const restarts = (await restartsOf(system)) - restartsAtFirst;
+      // With a version to go back to, the gate goes back; without one, it would go on like this.
+      if (!status && !last.status && restarts >= mostRestarts) return { ...last, problem: 'it ends again and again' };
     }
     await clock.sleep(lookMs);
   }
-  return last;
+  return last.isRunning ? last : { ...last, problem: `it does not answer after ${waitLimits.runsMs / 1000} s` };
 }
+
+const restartsOf = async (system: System): Promise<number> =>
+  Number((await system.run('systemctl', 'show', '--property=NRestarts', '--value', agentUnit)).text) || 0;
