@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { pointsOf, programs, type Point } from './kill-points.ts';
-import { mutations } from './kill-points-mutations.ts';
 import type { Played } from './kill-points-worker.ts';
 
 const workers = 2;
@@ -28,7 +27,7 @@ async function playAll(points: readonly Point[]): Promise<Played[]> {
 }
 
 test('kill points: whatever fails at whatever step, one whole version is in use and the next update works', async () => {
-  const all = (await Promise.all(programs.map(pointsOf))).flat();
+  const all = (await Promise.all(programs.map((program) => pointsOf(program)))).flat();
   assert.ok(all.length >= 300, `${all.length} points`);
   const points = all.filter((_, i) => i % share === 0);
   const parts = Array.from({ length: workers }, (_, part) => points.filter((_point, i) => i % workers === part));
@@ -40,23 +39,4 @@ test('kill points: whatever fails at whatever step, one whole version is in use 
     console.log(`${String(length).padStart(5)} ${outcome}`);
   }
   console.log(`${points.length} kill points`);
-});
-
-test('the test of the test: mistakes in the order, the flushes and the limits of the update code are found', async () => {
-  const names = mutations.map(({ name }) => name);
-  assert.ok(names.length >= 12);
-  const results = new Map<string, string | undefined>();
-  const parts = Array.from({ length: workers }, (_, part) => names.filter((_name, i) => i % workers === part));
-  await Promise.all(
-    parts.map(async (workerData) => {
-      const worker = new Worker(new URL('kill-points-mutations.ts', import.meta.url), { workerData });
-      worker.on('message', ({ name, found }: { name: string; found: string | undefined }) => results.set(name, found));
-      await once(worker, 'exit');
-    }),
-  );
-  assert.equal(results.size, names.length);
-  const missed = names.filter((name) => results.get(name) === undefined);
-  assert.deepEqual(missed, []);
-  for (const [name, found] of results) console.log(`found: ${name} — ${found?.slice(0, 160)}`);
-  console.log(`${names.length} mutations, ${names.length - missed.length} found`);
 });

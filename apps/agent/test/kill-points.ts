@@ -40,8 +40,9 @@ const survivorsOf = (name: 'nothing' | 'names' | 'some' | 'all', seed: number): 
   name === 'some' ? { of: 'some', random: seededRandom(seed) } : { of: name };
 
 /** The steps of an update that nothing disturbs. */
-async function steps(program: Program): Promise<{ disk: Step[]; web: string[] }> {
+async function steps(program: Program, prepare: (rig: Rig) => void): Promise<{ disk: Step[]; web: string[] }> {
   const { rig, next } = world(program);
+  prepare(rig);
   const seen: { disk: Step[]; web: string[] } = { disk: [], web: [] };
   rig.setFate((step) => {
     seen.disk.push(step);
@@ -61,8 +62,8 @@ async function steps(program: Program): Promise<{ disk: Step[]; web: string[] }>
 const makes = new Set<Step['do']>(['mkdir', 'create', 'write', 'rename', 'symlink']);
 
 /** What may happen at each of them. Log lines are written at many more steps: of these a part of the faults is enough. */
-export async function pointsOf(program: Program): Promise<Point[]> {
-  const { disk, web } = await steps(program);
+export async function pointsOf(program: Program, prepare: (rig: Rig) => void = () => {}): Promise<Point[]> {
+  const { disk, web } = await steps(program, prepare);
   const points: Point[] = [];
   disk.forEach((step, i) => {
     const add = (fault: Point['fault']) =>

@@ -97,9 +97,7 @@ export class Rig {
     let n = 0;
     this.machine.fate = (step) => {
       if (step.do === 'exec') this.#checkStart(step.path);
-      // Whoever ends a trial has decided: the version in use is the one to use.
-      const ended = step.do === 'unlink' ? /platform-(agent|server)\.trial$/.exec(step.path)?.[1] : undefined;
-      if (ended === 'agent' || ended === 'server') this.proven.add(this.inUse(ended));
+      if (step.do === 'unlink') this.#checkProof(step.path);
       const what = fate(step, ++n);
       if (what !== 'ok') this.cloud.report.set(undefined); // what was told before does not count any more
       if (typeof what === 'string' && what !== 'ok') this.#powerLost();
@@ -158,6 +156,15 @@ export class Rig {
     const end = this.clock.now() + minutes * 60_000;
     while (!isSo() && this.broken === undefined && this.clock.now() < end) await this.clock.advance(stepMs);
     return isSo();
+  }
+
+  /** A trial that ends after the version before was written down as the previous one: the version in use was confirmed. */
+  #checkProof(path: string): void {
+    const name = /^state\/(platform-(?:agent|server))\.trial$/.exec(path)?.[1];
+    if (name === undefined) return;
+    const text = (file: string) => new TextDecoder().decode(this.machine.files.get(file)?.bytes);
+    const [from, to = ''] = text(path).split(' ');
+    if (from === text(`state/${name}.previous`).trim()) this.proven.add(to);
   }
 
   /** Nothing that has not proved itself starts without its start being counted. */

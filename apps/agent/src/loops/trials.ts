@@ -50,12 +50,11 @@ export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promis
             });
           }
           await parts.ended(verdict.at);
-          continue;
         } catch (error) {
           if (signal.aborted) return;
           log.warn('the end of a trial was not written', { error });
-          until = clock.now() + retryMs;
         }
+        until = clock.now() + retryMs;
       }
     } else {
       done = undefined;

@@ -53,11 +53,13 @@ export class SimDevice {
       isSupervisedBySystemd: this.isSupervisedBySystemd,
     };
     const files = this.#mortalFiles(life);
+    const [processes, lines] = [this.#processes(), simLines(this.files)];
     const device: Device = {
-      processes: mortal(this.#processes(), life),
+      // What answers at once has to answer a killed agent, too.
+      processes: { ...mortal(processes, life), adopt: (id) => (life.isKilled ? undefined : processes.adopt(id)) },
       files,
       disk: fileDisk(files),
-      lines: mortal(simLines(this.files), life),
+      lines: { ...mortal(lines, life), follow: lines.follow },
       web: mortal(simWeb(this.releases, clock), life),
       probe: mortal({ restartStatus: async () => this.status }, life),
       host,
