@@ -7,6 +7,7 @@ import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 const file = 'state/time.json';
 /** No agent of this source ran before. */
 const sourceWall = Date.UTC(2026, 10, 1);
+const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
 const tellSkewMs = 2 * 60_000;
 
@@ -22,7 +23,6 @@ export class DeviceTime {
   #floorAt: number;
   /** The cloud said `wall` at `at` of the monotonic clock. */
   #heard: { wall: number; at: number } | undefined;
-  #savedAt = -Infinity;
 
   constructor(parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log; run: string }) {
     this.#parts = parts;
@@ -95,15 +95,15 @@ export class DeviceTime {
   /** Stores the time now and then, so that a later start without a clock begins no earlier. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
+    await clock.sleep(firstSaveMs, signal);
     while (!signal.aborted) {
-      await clock.sleep(Math.max(0, this.#savedAt + saveEveryMs - clock.now()) || saveEveryMs, signal);
       await this.save();
+      await clock.sleep(saveEveryMs, signal);
     }
   }
 
   async save(): Promise<void> {
-    const { disk, clock } = this.#parts;
-    this.#savedAt = clock.now();
+    const { disk } = this.#parts;
     if (!this.isKnown) return;
     // A failure costs a worse estimate after a start without a clock: no reason to disturb anybody.
     await writeChecked(disk, file, { last_seen: Math.floor(this.wall()) }).catch(() => {});
