@@ -21,6 +21,8 @@ export class SimProcesses {
   readonly #clock: Clock;
   readonly #files: SimFiles;
   readonly #all = new Map<number, SimProcess>();
+  /** As systemd does. */
+  remembersEnds = false;
   /** Processes that nobody of ours started. */
   strangers: (Stranger & { program: string; port: number })[] = [];
   #lastPid = 100;
@@ -48,7 +50,10 @@ export class SimProcesses {
   /** As seen by one agent: the parent of what it starts. */
   port(): Processes {
     return {
-      ended: async () => undefined,
+      ended: async ({ pid, startTime }) => {
+        const p = this.#all.get(pid);
+        return this.remembersEnds && p?.id.startTime === startTime ? p.exit : undefined;
+      },
       isReplaced: async ({ pid }, program) => {
         const p = this.#all.get(pid);
         const script = this.#script(program);

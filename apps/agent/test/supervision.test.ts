@@ -1,0 +1,138 @@
+// What becomes of the machine server when things around it go wrong; each a story on a simulated machine.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { idOf } from '../src/state.ts';
+import { sha256Of } from './test-cloud.ts';
+import { good, minute, World } from './world.ts';
+
+const serverOf = async (w: World): Promise<number> => {
+  const [first] = await w.machine.session().device.processes.find();
+  return first?.pid ?? 0;
+};
+const conditionsOf = (w: World) => new Map(w.cloud.report.get()?.conditions.map((c) => [c.code, c.message]));
+
+test('the agent itself fails: it ends, the server goes on, the next agent adopts it', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start({}, { ownMemory: () => 500 * 2 ** 20 });
+  const end = agent.done.then(
+    () => 'ended well',
+    (error: Error) => error.message,
+  );
+  await w.clock.advance(minute);
+  const pid = await serverOf(w);
+  assert.ok(w.machine.processes.isAlive(pid));
+  await w.clock.advance(12 * minute);
+  assert.equal(await end, 'the agent uses 500 MiB of memory and is started anew');
+  assert.ok(w.machine.processes.isAlive(pid));
+  w.told();
+  const next = w.start();
+  await w.clock.advance(5_000);
+  assert.match(w.told('agent.server'), /adopted the machine server of an earlier agent/);
+  assert.equal(await serverOf(w), pid);
+  next.stop();
+  await w.clock.advance(minute);
+  await next.done;
+  assert.equal(w.machine.processes.isAlive(pid), false);
+});
+
+test('systemd hears that the agent is ready only when the server is looked after, what it does, and that it stops', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const heard: string[] = [];
+  const supervisor = { watchdogMs: 60_000, tell: (text: string) => void heard.push(text) };
+  const agent = w.start({}, { supervisor });
+  await w.clock.advance(minute);
+  agent.stop();
+  await w.clock.advance(minute);
+  await agent.done;
+  const told = heard.filter((text) => text !== 'WATCHDOG=1');
+  assert.deepEqual(told.toSorted().slice(0, 1), ['READY=1']);
+  assert.deepEqual(
+    told.filter((text) => text !== 'READY=1'),
+    [
+      'STATUS=machine server stopped',
+      'STATUS=machine server starting',
+      'STATUS=machine server starting 1.0.0',
+      'STATUS=machine server running 1.0.0',
+      'STOPPING=1',
+      'STATUS=machine server stopping 1.0.0',
+      'STATUS=machine server stopping',
+      'STATUS=machine server stopped',
+    ],
+  );
+  assert.ok(heard.filter((text) => text === 'WATCHDOG=1').length >= 2);
+});
+
+test('a port that somebody else has is named with its owner, as soon as the server says so', async () => {
+  const w = new World();
+  w.publish('1.0.0', '#!/bin/sh\necho listen tcp 0.0.0.0:8080: bind: address already in use >&2\nexit 1\n');
+  w.machine.processes.strangers = [{ pid: 812, command: 'nginx: master process', program: 'nginx', port: 8080 }];
+  const agent = w.start();
+  await w.clock.advance(2 * minute);
+  const conditions = conditionsOf(w);
+  assert.equal(conditions.get('SERVER_OBSTACLE'), 'Port 8080 is used by process 812 (nginx: master process).');
+  assert.match(
+    conditions.get('SERVER_CRASHES') ?? '',
+    /times in a row; last: exit 1, after "listen tcp 0\.0\.0\.0:8080/,
+  );
+  // It goes, and so does the trouble.
+  w.machine.processes.strangers = [];
+  w.publish('1.0.1', good('1.0.1'));
+  await w.clock.advance(10 * minute);
+  assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.1');
+  assert.deepEqual([...conditionsOf(w).keys()], []);
+  agent.kill();
+});
+
+test("somebody else's machine server is told and left alone", async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  w.machine.processes.strangers = [
+    { pid: 77, command: '/home/ann/platform-server', program: 'platform-server', port: 1 },
+  ];
+  const agent = w.start();
+  await w.clock.advance(minute);
+  assert.match(w.told('agent.server'), /a machine server of somebody else is running/);
+  assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
+  agent.kill();
+});
+
+test('a server that replaced its own file is shown as in need of a restart, which uses the new file', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(minute);
+  assert.deepEqual([...conditionsOf(w).keys()], []);
+  const note = 'PLATFORM-PROGRAM:{"name":"platform-server","version":"1.0.1","platform":"linux/amd64"}';
+  const id = idOf('1.0.0', sha256Of(good('1.0.0')).toString('hex'));
+  w.machine.files.put(`versions/${id}/platform-server`, Buffer.from(`${good('1.0.1')}${note}\n`));
+  await w.clock.advance(minute);
+  assert.ok(conditionsOf(w).has('RESTART_NEEDED'));
+  const before = await serverOf(w);
+  w.cloud.askForRestart();
+  await w.clock.advance(minute);
+  assert.notEqual(await serverOf(w), before);
+  assert.match(w.told('agent.version', 'agent.server'), /the machine server has replaced its own file 1\.0\.1/);
+  assert.equal(conditionsOf(w).has('RESTART_NEEDED'), false);
+  agent.kill();
+});
+
+test('a server that ended while no agent ran: the next agent says how, and starts it', async () => {
+  const w = new World();
+  w.machine.processes.remembersEnds = true;
+  w.publish('1.0.0', good('1.0.0'));
+  const first = w.start();
+  await w.clock.advance(minute);
+  first.kill();
+  const pid = await serverOf(w);
+  const [id] = await w.machine.session().device.processes.find();
+  w.machine.session().device.processes.adopt(id!)?.signal('KILL');
+  w.told();
+  const next = w.start();
+  await w.clock.advance(minute);
+  assert.match(w.told('agent.server'), /the machine server ended while no agent ran signal SIGKILL/);
+  assert.equal(w.cloud.report.get()?.server?.runningVersion, '1.0.0');
+  assert.notEqual(await serverOf(w), pid);
+  next.kill();
+});
