@@ -42,7 +42,7 @@ test('layers: the command line sets only what was given; a defaults file that ca
     assert.match(read.problem ?? '', problem);
     assert.equal(read.manufacturer, undefined);
   }
-  await writeFile(defaults, '{"network_configuration": {"manufacturer": "acme"}}');
+  await writeFile(defaults, '// of the image\n{"network_configuration": {"manufacturer": "acme"},}');
   assert.deepEqual((await layers('--defaults', defaults)).manufacturer, {
     network_configuration: { manufacturer: 'acme' },
   });

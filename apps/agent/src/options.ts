@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
+import { parseJsonText } from '@platform/contract/json-text';
 import { errorText } from '@platform/kit';
-import { readJson } from '@platform/kit/node';
 import { runOptions, type AgentOptions } from './commands/run-options.ts';
 import type { OwnLayers } from './sync/intake.ts';
 
@@ -8,11 +9,12 @@ export async function readLayers({ debug, wait, fastStart, defaults }: AgentOpti
   let manufacturer: unknown;
   let problem: string | undefined;
   try {
-    manufacturer = await readJson(defaults);
+    const text = await readFile(defaults, 'utf8').catch(orMissing);
+    manufacturer = text === undefined ? undefined : parseJsonText(text);
     if (manufacturer === undefined && defaults !== runOptions.defaults.default) problem = `${defaults} does not exist`;
     else if (manufacturer !== undefined && !isObject(manufacturer)) problem = `${defaults} holds no JSON object`;
   } catch (error) {
-    problem = errorText(error);
+    problem = error instanceof SyntaxError ? `${defaults} is not valid JSON` : errorText(error);
   }
   const set = { ...(debug && { debug }), ...(wait && { wait_for_update_check: true }) };
   return {
@@ -23,4 +25,8 @@ export async function readLayers({ debug, wait, fastStart, defaults }: AgentOpti
   };
 }
 
+const orMissing = (error: unknown): undefined => {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+};
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

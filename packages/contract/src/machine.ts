@@ -3,6 +3,7 @@
  * status and exit codes. A custom build that keeps to this file is supervised like `platform-server` itself;
  * docs/machine-server.md says the same in prose. No library is needed to read or write any of it.
  */
+import { parseJsonText } from './json-text.ts';
 
 /** Environment that the agent sets for the server it starts. */
 export const machineEnvironment = {
@@ -173,11 +174,14 @@ export function parseVersionLine(output: string): ProgramVersion | undefined {
   return isText(version) && isText(binaryName) ? { version, binaryName } : undefined;
 }
 
-/** Reads the credentials file of a machine: `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}}}`. */
+/**
+ * Reads the credentials file of a machine: `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}}}`.
+ * Comments are allowed.
+ */
 export function parseCredentials(text: string): Parsed<MachineCredentials> {
   const remedy = 'copy the credentials of this machine from the management app (or `platform machine credentials`)';
   const bad = (problem: string): Parsed<MachineCredentials> => ({ ok: false, problem, remedy });
-  const json = record(parseJson(text));
+  const json = record(parsed(() => parseJsonText(text)));
   if (json === undefined) return bad('it is not a JSON object');
   const cloud = record(json['cloud']);
   if (cloud === undefined) return bad('it has no object "cloud"');
@@ -197,13 +201,15 @@ export function parseCredentials(text: string): Parsed<MachineCredentials> {
   return bad('it needs "cloud.secret" or both "cloud.api_key.id" and "cloud.api_key.key"');
 }
 
-function parseJson(text: string): unknown {
+function parsed(parse: () => unknown): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parse();
   } catch {
     return undefined;
   }
 }
+
+const parseJson = (text: string): unknown => parsed(() => JSON.parse(text));
 
 function record(value: unknown): Record<string, unknown> | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
