@@ -20,8 +20,9 @@ export interface About {
 }
 
 interface Kept extends About {
-  /** Of the file when its hash was known to be right. */
+  /** Both of the file when its hash was known to be right; see FileEntry. */
   mark: string;
+  file: string;
 }
 
 export interface Installed {
@@ -100,6 +101,7 @@ export function programStore(
         url: String(kept.url ?? ''),
         target: String(kept.target ?? ''),
         mark: kept.mark,
+        file: String(kept.file ?? ''),
       };
     } catch {
       return undefined;
@@ -119,12 +121,14 @@ export function programStore(
     const entry = await files.stat(fileOf(id));
     if (entry?.kind !== 'file') return false;
     if (sound.get(id) === entry.mark) return true;
-    if (!mustHash && (await readAbout(id))?.mark === entry.mark) return true;
+    const about = await readAbout(id);
+    if (!mustHash && about?.mark === entry.mark) return true;
     const want = (await textOf(files, `versions/${id}/sha256`)).trim();
     const inspector = new Inspector();
     for await (const chunk of chunksOf(files, fileOf(id))) inspector.update(chunk);
     const { sha256: got, note } = inspector.finish();
-    if (got !== want && program === 'server' && note?.name === nameOf(program)) {
+    const isNewer = note?.name === nameOf(program) && note.version !== (await readAbout(id))?.version;
+    if (got !== want && program === 'server' && isNewer) {
       // Specification, Versioning 4. Its note is the last that a file has, so this one was written to its end.
       log.warn('the machine server has replaced its own file', { id, version: note.version, sha256: got });
     } else if (got !== want) {
@@ -176,9 +180,9 @@ export function programStore(
         const file = await files.openWrite(part, { mode: 0o755, append: true });
         await file.sync();
         await file.close();
-        const mark = (await files.stat(part))?.mark ?? '';
+        const { mark = '', file: self = '' } = (await files.stat(part)) ?? {};
         await replaceFile(files, `versions/${id}/sha256`, encoder.encode(`${about.sha256}\n`), { mode: 0o644 });
-        await replaceFile(files, aboutOf(id), encoder.encode(`${JSON.stringify({ ...about, mark })}\n`), {
+        await replaceFile(files, aboutOf(id), encoder.encode(`${JSON.stringify({ ...about, mark, file: self })}\n`), {
           mode: 0o644,
         });
         await files.rename(part, fileOf(id));
