@@ -57,7 +57,10 @@ async function sim(): Promise<Fixture> {
       machine.releases.files.set(`https://sim/${name}`, bytes);
       return `https://sim/${name}`;
     },
-    damage: async (file) => machine.files.put(file, machine.files.get(file)!.bytes.slice(0, -1)),
+    damage: async (name) => {
+      const file = machine.files.get(name)!;
+      file.bytes = file.bytes.slice(0, -1);
+    },
     setFree: (bytes) => void (machine.files.capacityBytes = machine.files.usedBytes() + bytes),
     tick: () => clock.advance(1_100),
     [Symbol.asyncDispose]: async () => {},

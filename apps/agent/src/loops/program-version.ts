@@ -105,6 +105,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       trial,
       quarantined: bad,
       known: release?.sha256 === '' ? await sources.known(release.url, signal) : null,
+      leftovers: await store.leftovers(),
       isHeldBack: held !== undefined && clock.now() < held.until,
       mayActivate: parts.mayActivate,
       mayRestart:
@@ -218,6 +219,8 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
         return parts.restart(step.to);
       case 'remove':
         return store.remove(step.id);
+      case 'forget':
+        return store.forget(step.part);
     }
   };
 

@@ -61,6 +61,8 @@ export interface FileEntry {
   sizeBytes: number;
   /** Another one whenever the file is another or was written to. */
   mark: string;
+  /** Another one when the file was replaced by another of its name; the same when it was only written to. */
+  file: string;
   /** Last write, ms since 1970. */
   changedWall: number;
 }

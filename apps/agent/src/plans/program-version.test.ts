@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { idOf, versionOf, type Release, type UpdateAttempt } from '../state.ts';
 import type { Bad, Trial } from '../update/trial-file.ts';
 import { nextAttempt, whyOf } from './attempt.ts';
-import { plan, type Goal, type Have } from './program-version.ts';
+import { plan, type Goal, type Have, type Step } from './program-version.ts';
 
 const hash = (letter: string) => letter.repeat(64);
 const release = (version: string, letter = 'a', more: Partial<Release> = {}): Release => ({
@@ -42,6 +42,7 @@ const have = (more: Partial<Have>): Have => ({
   trial: undefined,
   quarantined: [],
   known: null,
+  leftovers: [],
   isHeldBack: false,
   mayActivate: true,
   mayRestart: false,
@@ -148,17 +149,27 @@ const rows: [name: string, goal: Goal, have: Have, steps: string][] = [
     `remove ${b}`,
   ],
   [
+    'what is left of downloads goes, once nothing is to be fetched',
+    goal(release('1.0.0')),
+    have({ versions: sized(a), linked: a, leftovers: ['agent-1.part'] }),
+    'forget agent-1.part',
+  ],
+  ['and stays while something is', goal(b11), have({ leftovers: ['agent-1.part'], isHeldBack: true }), ''],
+  [
     'of large ones fewer are kept',
     goal(release('1.0.0')),
     have({ versions: [b, c, a].map((id) => ({ id, sizeBytes: 200 * 2 ** 20 })), linked: a, previous: c }),
     `remove ${b}`,
   ],
 ];
+const wordOf = (s: Step): string => {
+  if (s.do === 'download') return `download ${s.version}`;
+  if (s.do === 'restart') return `restart ${s.from} ${s.to}`;
+  return `${s.do} ${s.do === 'forget' ? s.part : s.id}`;
+};
 for (const [name, wanted, world, steps] of rows) {
   test(`plan: ${name}`, () => {
-    const shown = plan(wanted, world).map((s) =>
-      [s.do, ...(s.do === 'download' ? [s.version] : s.do === 'restart' ? [s.from, s.to] : [s.id])].join(' '),
-    );
+    const shown = plan(wanted, world).map((s) => wordOf(s));
     assert.equal(shown.join(', '), steps);
   });
 }

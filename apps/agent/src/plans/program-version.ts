@@ -28,6 +28,8 @@ export interface Have {
   quarantined: readonly Bad[];
   /** For a release without hash: the version that its URL led to, while its source is unchanged. */
   known: string | null;
+  /** Names of unfinished downloads. */
+  leftovers: readonly string[];
   /** A download failed a short while ago. */
   isHeldBack: boolean;
   /** What starts this program starts the version that is linked. */
@@ -40,7 +42,8 @@ export type Step =
   | { do: 'download'; version: string; url: string; sha256: string }
   | { do: 'activate'; id: string }
   | { do: 'restart'; from: string; to: string }
-  | { do: 'remove'; id: string };
+  | { do: 'remove'; id: string }
+  | { do: 'forget'; part: string };
 
 const keptVersions = 3;
 const keptBytes = 500 * 2 ** 20;
@@ -86,7 +89,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   if (id === null || isBad || !ids.has(id)) return away;
   if (linked !== id) return have.mayActivate ? [{ do: 'activate', id }] : [];
   if (running !== null && running !== id && have.mayRestart) return [{ do: 'restart', from: running, to: id }];
-  return spare(have, id);
+  return [...spare(have, id), ...have.leftovers.map((part): Step => ({ do: 'forget', part }))];
 }
 
 /** Old versions, oldest first, of which nothing is needed any more. */

@@ -70,6 +70,7 @@ export function linuxFileSystem(root: string): FileSystem {
         kind: s.isSymbolicLink() ? 'link' : s.isDirectory() ? 'folder' : 'file',
         sizeBytes: s.size,
         mark: `${s.size}/${s.mtimeMs}/${s.ino}`,
+        file: String(s.ino),
         changedWall: s.mtimeMs,
       };
     },

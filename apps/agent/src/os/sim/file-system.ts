@@ -126,6 +126,7 @@ export function simFileSystem(files: SimFiles, fate: (step: Step) => Fate = () =
       return {
         kind: node.kind,
         sizeBytes: node.kind === 'file' ? node.bytes.length : 0,
+        file: node.kind === 'file' ? node.id : node.kind,
         mark: node.kind === 'file' ? `${node.bytes.length}/${node.changedWall}/${node.id}` : node.kind,
         changedWall: node.kind === 'file' ? node.changedWall : 0,
       };
