@@ -6,12 +6,12 @@ import type { System } from './system.ts';
 
 const lookMs = 500;
 const unitLookMs = 5_000;
-/** After so many it ends again and again. */
-const mostRestarts = 3;
+/** One for the start, three on trial, one for the way back: whoever is not there after the next is not coming. */
+const mostRestarts = 6;
 export const waitLimits = { runsMs: 90_000, reachedMs: 30_000 } as const;
 
 export interface Awaited {
-  /** The last that an agent of this root said; undefined: nothing. */
+  /** What an agent of this root says; undefined: none answers. */
   status: AgentStatus | undefined;
   isRunning: boolean;
   isReached: boolean;
@@ -35,6 +35,7 @@ export async function awaitAgent(
   let last: Awaited = { status: undefined, isRunning: false, isReached: false, problem: '' };
   while (clock.now() < Math.min(runsBy, reachedBy)) {
     const status = await control.status().catch(() => undefined);
+    last = { status, isRunning: false, isReached: false, problem: '' };
     if (status) {
       const isRunning = status.agent.version === version;
       last = { status, isRunning, isReached: isRunning && status.cloud.is_reached, problem: '' };
@@ -46,8 +47,7 @@ export async function awaitAgent(
     if (clock.now() >= unitLookAt) {
       unitLookAt = clock.now() + unitLookMs;
       const restarts = (await restartsOf(system)) - restartsAtFirst;
-      // With a version to go back to, the gate goes back; without one, it would go on like this.
-      if (!status && !last.status && restarts >= mostRestarts) return { ...last, problem: 'it ends again and again' };
+      if (!status && restarts >= mostRestarts) return { ...last, problem: 'it ends again and again' };
     }
     await clock.sleep(lookMs);
   }
