@@ -2,23 +2,39 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { systemClock } from '@platform/kit/node';
 
-/** A pass-through before a server that counts what goes over the wire. */
+/** What one program, known by a call that only it makes, has sent and received. */
+export interface Tally {
+  /** Without the headers of TCP and IP. */
+  bytes: number;
+  connections: number;
+  /** Calls by path. */
+  calls: ReadonlyMap<string, number>;
+}
+
+/** A pass-through before a server, for programs that speak HTTP/1.1 in the clear. */
 export interface Meter extends AsyncDisposable {
   readonly url: string;
-  /** Bytes in both directions so far, without the headers of TCP and IP. */
-  bytes(): number;
-  connections(): number;
+  /** Of the connections on which no path of `others` was ever called, so far. */
+  tally(others: readonly string[]): Tally;
   /** Instant (systemClock) at which a caller first said `text`, from now on. */
   heard(text: string): Promise<number>;
 }
 
+interface Connection {
+  bytes: number;
+  readonly calls: Map<string, number>;
+}
+
+const requestLine = /\b(?:GET|HEAD|POST) (\/[^ ]*) HTTP\/1\.1\r\n/g;
+
 export async function meter(target: string): Promise<Meter> {
   const { hostname, port } = new URL(target);
-  const count = { bytes: 0, connections: 0 };
+  const connections: Connection[] = [];
   const sockets = new Set<Socket>();
   const waiting = new Map<string, (at: number) => void>();
   const server = createServer((caller) => {
-    count.connections++;
+    const connection: Connection = { bytes: 0, calls: new Map() };
+    connections.push(connection);
     const callee = connect(Number(port), hostname);
     for (const [from, to] of [
       [caller, callee],
@@ -26,9 +42,11 @@ export async function meter(target: string): Promise<Meter> {
     ] as const) {
       sockets.add(from);
       from.on('data', (bytes: Buffer) => {
-        count.bytes += bytes.length;
-        if (from !== caller || waiting.size === 0) return;
+        connection.bytes += bytes.length;
+        if (from !== caller) return;
         for (const [text, tell] of waiting) if (bytes.includes(text)) tell(systemClock.now());
+        for (const [, path = ''] of bytes.toString('latin1').matchAll(requestLine))
+          connection.calls.set(path, (connection.calls.get(path) ?? 0) + 1);
       });
       from.pipe(to);
       from.on('error', () => to.destroy());
@@ -39,8 +57,12 @@ export async function meter(target: string): Promise<Meter> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    bytes: () => count.bytes,
-    connections: () => count.connections,
+    tally(others) {
+      const own = connections.filter(({ calls }) => !others.some((path) => calls.has(path)));
+      const calls = new Map<string, number>();
+      for (const [path, count] of own.flatMap((c) => [...c.calls])) calls.set(path, (calls.get(path) ?? 0) + count);
+      return { bytes: own.reduce((sum, { bytes }) => sum + bytes, 0), connections: own.length, calls };
+    },
     heard: (text) =>
       new Promise((resolve) => {
         waiting.set(text, (at) => {
