@@ -54,7 +54,12 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'packages/kit/src/testing': ['packages/kit/src', 'node:'],
   'packages/kit/src/web': ['packages/kit/src'],
   'apps/agent/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
-  'apps/agent/src/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
+  'apps/agent/src/plans': [
+    '@platform/contract',
+    '@platform/kit',
+    'apps/agent/src/state.ts',
+    'apps/agent/src/update/trial-file.ts',
+  ],
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],

@@ -128,7 +128,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       isUnsigned: about !== undefined && about.target === '',
       pin: goal.get().pin,
       failure,
-      why: whyOf(program, goal.get(), have, failure, next),
+      why: whyOf(nameOf(program), goal.get(), have, failure, next),
     });
     return have;
   };

@@ -1,5 +1,4 @@
 import { versionOf, type Failure, type UpdateAttempt } from '../state.ts';
-import { nameOf, type Program } from '../update/layout.ts';
 import { isQuarantined } from '../update/trial-file.ts';
 import { customVersion, wantedId, type Goal, type Have } from './program-version.ts';
 
@@ -23,9 +22,9 @@ export function nextAttempt(
 
 const dayOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
 
-/** Why this version runs and no other: one or two sentences for people. */
+/** Why this version of the program `name` runs and no other: one or two sentences for people. */
 export function whyOf(
-  program: Program,
+  name: string,
   goal: Goal,
   have: Have,
   failure: Failure | undefined,
@@ -33,7 +32,6 @@ export function whyOf(
 ): string {
   const { want, clearance } = goal;
   const { linked, running, trial, quarantined } = have;
-  const name = nameOf(program);
   const now = running ?? linked;
   const runs = now === null ? `No version of ${name} is installed.` : `${versionOf(now)} is used.`;
   if (!want) return now === null ? runs : `${runs} The management server names no version.`;

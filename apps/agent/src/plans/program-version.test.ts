@@ -264,5 +264,5 @@ const whys: [goal: Goal, have: Have, why: string][] = [
   ],
 ];
 for (const [wanted, world, why] of whys) {
-  test(`why: ${why}`, () => assert.equal(whyOf('server', wanted, world, undefined, undefined), why));
+  test(`why: ${why}`, () => assert.equal(whyOf('platform-server', wanted, world, undefined, undefined), why));
 }
