@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
-import { createLog, type Secret } from '@platform/kit';
+import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
 import { stderrSink, Usage } from '@platform/kit/node';
 import { applySteps, StepFailed } from '../install/apply.ts';
 import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
-import { lookAround, type Places } from '../install/look.ts';
-import { refusalsOf, stepsOf, stepText, type InstallWish, type Refusal } from '../install/plan.ts';
-import { proxiesOf } from '../install/proxies.ts';
+import type { Facts } from '../install/facts.ts';
+import { lookAround } from '../install/look.ts';
+import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts';
 import { linuxSystem } from '../install/system.ts';
 import { awaitAgent } from '../install/wait.ts';
-import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
-import { gateText } from '../update/gate.ts';
-import { gatePath } from '../update/layout.ts';
+import { wishOf } from '../install/wish.ts';
+import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { agentUnit } from '../unit.ts';
+import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
@@ -35,9 +35,6 @@ interface Given {
   json: boolean;
 }
 
-const adminUnits = '/etc/systemd/system';
-const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
-
 /** What happened, for --json. */
 interface Outcome {
   is_changed: boolean;
@@ -54,35 +51,8 @@ export async function install(given: Given, io: Io): Promise<number> {
   }
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
-  const root = path.resolve(given.root);
-  const credentialsFile = path.resolve(given.config);
-  const unitFile = path.join(path.resolve(given.unitFolder ?? adminUnits), agentUnit);
-  const at = (name: string) => path.join(root, name);
-  const wish: InstallWish = {
-    root,
-    credentialsFile,
-    credentials: undefined,
-    unitFile,
-    unitText: unitText({ root, credentialsFile }),
-    gateFile: at(gatePath),
-    gateText,
-    environmentFile: at(unitEnvironmentFile),
-    environmentText: proxiesOf(io.env),
-    linkFile: path.join(path.resolve(given.linkFolder), 'platform-agent'),
-    linkTarget: at('bin/platform-agent'),
-    isStarted: !given.noStart,
-    usesSystemd: given.unitFolder === undefined,
-    isForced: given.force,
-    isReplacing: given.replace,
-  };
-  const places: Places = {
-    root,
-    credentialsFile,
-    unitFile,
-    unitFolders: given.unitFolder === undefined ? unitFolders : [path.resolve(given.unitFolder)],
-    files: [credentialsFile, unitFile, wish.gateFile, wish.environmentFile, wish.linkFile],
-    binary: path.resolve(given.binary ?? process.execPath),
-  };
+  const { wish, places } = wishOf(given, io.env);
+  const { root, credentialsFile } = wish;
   const facts = await lookAround(places, { system: linuxSystem, clock, log });
   const outcome: Outcome = {
     is_changed: false,
@@ -135,7 +105,18 @@ export async function install(given: Given, io: Io): Promise<number> {
   };
   const isOnline = !given.offline;
   const { candidate } = facts;
-  const parts = { root, credentialsFile, unitFile, candidate, target, isOnline, system: linuxSystem, clock, log, said };
+  const parts = {
+    root,
+    credentialsFile,
+    unitFile: wish.unitFile,
+    candidate,
+    target,
+    isOnline,
+    system: linuxSystem,
+    clock,
+    log,
+    said,
+  };
   await applySteps(steps, parts).catch((error: unknown) => {
     if (!(error instanceof StepFailed)) throw error;
     throw new Ended(exitCodes.failed, {
@@ -153,26 +134,49 @@ export async function install(given: Given, io: Io): Promise<number> {
     );
     return end(exitCodes.done);
   }
-  const { status, isRunning, isReached, problem } = await awaitAgent(
+  const isSoAlready = steps.length === 0;
+  const code = started({ facts, root, appAddress, isOnline, isSoAlready }, outcome, tell, { clock, log });
+  return end(
+    await code.catch((error: unknown) => {
+      end(exitCodes.failed); // what was done is told, too
+      throw error;
+    }),
+  );
+}
+
+/** Waits for what was started, and says what came of it. @throws Ended when it does not run */
+async function started(
+  of: { facts: Facts; root: string; appAddress: string; isOnline: boolean; isSoAlready: boolean },
+  outcome: Outcome,
+  tell: (text: string) => void,
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<number> {
+  const { root, appAddress, isOnline, facts } = of;
+  const { candidate } = facts;
+  const { status, isRunning, isReached, isCrashing, problem } = await awaitAgent(
     { root, version: candidate.version, isOnline },
     { system: linuxSystem, clock },
   );
   outcome.is_running = isRunning;
   outcome.is_reached = isReached;
   if (!isRunning) {
+    // Without a version to go back to, the gate cannot find out: nobody shall come back to this one by mistake.
+    if (facts.installed === null && isCrashing) {
+      const store = programStore(linuxFileSystem(root), 'agent', { clock, log });
+      await store.quarantine(candidate.id, 'it did not start when it was installed', 0);
+    }
     const tail = await linuxSystem.run('journalctl', '--no-pager', '--lines=15', '--output=cat', `--unit=${agentUnit}`);
-    end(exitCodes.failed);
     throw new Ended(exitCodes.failed, {
       code: 'AGENT_NOT_RUNNING',
       what: `Version ${candidate.version} did not start: ${problem}.${status ? '' : ` Its last lines:\n${tail.text}\n`}`,
       remedy: `See: journalctl -u ${agentUnit}`,
     });
   }
-  if (steps.length === 0) tell('Everything is so already.');
+  if (of.isSoAlready) tell('Everything is so already.');
   tell(words(candidate.version, appAddress, isReached, isOnline));
   const trial = status?.programs.agent.trial;
   if (trial) tell(`It has ten minutes to prove itself; else ${trial.previous} is back by itself.`);
-  return end(exitCodes.done);
+  return exitCodes.done;
 }
 
 const words = (version: string, address: string, isReached: boolean, isOnline: boolean): string =>

@@ -15,6 +15,8 @@ export interface Awaited {
   status: AgentStatus | undefined;
   isRunning: boolean;
   isReached: boolean;
+  /** It was started again and again, and never answered. */
+  isCrashing: boolean;
   /** Why it is no use to wait any longer; empty: nothing is wrong. */
   problem: string;
 }
@@ -32,13 +34,13 @@ export async function awaitAgent(
   const restartsAtFirst = await restartsOf(system);
   let reachedBy = Number.POSITIVE_INFINITY;
   let unitLookAt = clock.now() + unitLookMs;
-  let last: Awaited = { status: undefined, isRunning: false, isReached: false, problem: '' };
+  let last: Awaited = { status: undefined, isRunning: false, isReached: false, isCrashing: false, problem: '' };
   while (clock.now() < Math.min(runsBy, reachedBy)) {
     const status = await control.status().catch(() => undefined);
-    last = { status, isRunning: false, isReached: false, problem: '' };
+    last = { status, isRunning: false, isReached: false, isCrashing: false, problem: '' };
     if (status) {
       const isRunning = status.agent.version === version;
-      last = { status, isRunning, isReached: isRunning && status.cloud.is_reached, problem: '' };
+      last = { status, isRunning, isReached: isRunning && status.cloud.is_reached, isCrashing: false, problem: '' };
       if (isRunning && (!isOnline || last.isReached)) return last;
       if (isRunning) reachedBy = Math.min(reachedBy, clock.now() + waitLimits.reachedMs);
       const bad = status.programs.agent.quarantined.find((one) => one.version === version);
@@ -47,7 +49,7 @@ export async function awaitAgent(
     if (clock.now() >= unitLookAt) {
       unitLookAt = clock.now() + unitLookMs;
       const restarts = (await restartsOf(system)) - restartsAtFirst;
-      if (!status && restarts >= mostRestarts) return { ...last, problem: 'it ends again and again' };
+      if (!status && restarts >= mostRestarts) return { ...last, isCrashing: true, problem: 'it ends again and again' };
     }
     await clock.sleep(lookMs);
   }

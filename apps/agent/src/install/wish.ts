@@ -1,0 +1,56 @@
+import path from 'node:path';
+import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
+import { gateText } from '../update/gate.ts';
+import { gatePath } from '../update/layout.ts';
+import type { Places } from './look.ts';
+import type { InstallWish } from './plan.ts';
+import { proxiesOf } from './proxies.ts';
+
+const adminUnits = '/etc/systemd/system';
+const unitFolders = ['/usr/lib/systemd/system', '/lib/systemd/system', '/usr/local/lib/systemd/system', adminUnits];
+
+/** What the words of the command mean on this machine, before anything is known of it. */
+export function wishOf(
+  given: {
+    root: string;
+    config: string;
+    unitFolder: string | undefined;
+    linkFolder: string;
+    binary: string | undefined;
+    noStart: boolean;
+    force: boolean;
+    replace: boolean;
+  },
+  env: Readonly<Record<string, string | undefined>>,
+): { wish: InstallWish; places: Places } {
+  const root = path.resolve(given.root);
+  const credentialsFile = path.resolve(given.config);
+  const unitFile = path.join(path.resolve(given.unitFolder ?? adminUnits), agentUnit);
+  const at = (name: string) => path.join(root, name);
+  const wish: InstallWish = {
+    root,
+    credentialsFile,
+    credentials: undefined,
+    unitFile,
+    unitText: unitText({ root, credentialsFile }),
+    gateFile: at(gatePath),
+    gateText,
+    environmentFile: at(unitEnvironmentFile),
+    environmentText: proxiesOf(env),
+    linkFile: path.join(path.resolve(given.linkFolder), 'platform-agent'),
+    linkTarget: at('bin/platform-agent'),
+    isStarted: !given.noStart,
+    usesSystemd: given.unitFolder === undefined,
+    isForced: given.force,
+    isReplacing: given.replace,
+  };
+  const places: Places = {
+    root,
+    credentialsFile,
+    unitFile,
+    unitFolders: given.unitFolder === undefined ? unitFolders : [path.resolve(given.unitFolder)],
+    files: [credentialsFile, unitFile, wish.gateFile, wish.environmentFile, wish.linkFile],
+    binary: path.resolve(given.binary ?? process.execPath),
+  };
+  return { wish, places };
+}
