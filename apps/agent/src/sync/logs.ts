@@ -29,7 +29,10 @@ export async function storeLines(
     let pauseMs = spacingMs;
     try {
       await spool.flush();
-      if (failures > 0) clearTrouble(troubles, 'LOGS_NOT_STORED');
+      if (failures > 0) {
+        await spool.saveState(true); // lines may have been sent without being stored: it is the disk that has to answer
+        clearTrouble(troubles, 'LOGS_NOT_STORED');
+      }
       failures = 0;
     } catch (error) {
       pauseMs = Math.min(firstPauseMs * 2 ** failures++, longestPauseMs);
@@ -44,7 +47,7 @@ export async function storeLines(
       });
     }
     await clock.sleep(pauseMs, signal);
-    if (spool.isIdle && spool.activity.get() === seen) await spool.activity.changed(signal);
+    if (failures === 0 && spool.isIdle && spool.activity.get() === seen) await spool.activity.changed(signal);
   }
   await spool.flush().catch(() => {});
   spool.giveUp();
@@ -72,21 +75,28 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
     isSaved = true;
     await spool.saveState().catch(() => {});
   };
+  /** The next lines, and how to forget them when they were taken. */
+  const next = async () => {
+    // What was taken from memory is older than what is stored since.
+    const stored = spool.hasLoose ? [] : await spool.next(most, batchBytes);
+    if (stored.length > 0) return { bootId: spool.bootId, records: stored, ack: (n: number) => spool.ack(n) };
+    return { ...spool.nextLoose(most), ack: async (n: number) => spool.ackLoose(n) };
+  };
   while (!signal.aborted) {
     const seen = spool.activity.get();
-    const batch = await spool.next(most, batchBytes).catch((error: unknown) => {
+    const batch = await next().catch((error: unknown) => {
       local.warn('stored log lines cannot be read', { error: errorText(error) });
-      return [];
+      return undefined;
     });
-    const [first, last] = [batch[0], batch.at(-1)];
-    if (!first || !last) {
+    const [first, last] = [batch?.records[0], batch?.records.at(-1)];
+    if (!batch || !first || !last) {
       if (spool.activity.get() !== seen) continue;
       await changedOr(spool.activity, isSaved ? Infinity : saveMs, clock, signal);
       if (!isSaved && spool.activity.get() === seen) await save();
       continue;
     }
     try {
-      const logs = batch.map((r) => entryOf(time.corrected(r), host, spool.bootId));
+      const logs = batch.records.map((r) => entryOf(time.corrected(r), host, batch.bootId));
       await cloud.log({ id: cloud.partId, logs }, signal);
       failures = 0;
       most = Math.min(most * 2, batchLines);
@@ -98,14 +108,14 @@ export async function sendLines(spool: Spool, parts: SendParts, signal: AbortSig
         await backOff({ failures: ++failures, error, isReached, clock, random }, signal);
         continue;
       }
-      if (batch.length > 1) {
-        most = Math.ceil(batch.length / 2); // one of them is at fault: the others need not suffer
+      if (batch.records.length > 1) {
+        most = Math.ceil(batch.records.length / 2); // one of them is at fault: the others need not suffer
         continue;
       }
       local.error('the cloud refuses a log line; it is given up', { error: errorText(error), logger: first.logger });
       spool.lose('refused', 1, first.time, last.time);
     }
-    await spool.ack(last.sequence);
+    await batch.ack(last.sequence);
     isSaved = false;
     if (clock.now() - saved >= saveMs) await save();
   }

@@ -313,6 +313,36 @@ test('while the disk takes nothing, memory is bounded in lines and bytes, and ea
   assert.equal(told, droppedLines);
 });
 
+test('while the disk takes nothing, lines can be sent from memory; each is stored or sent so, never both', async () => {
+  const { spool, open, faults } = await world();
+  await put(spool, 'a');
+  faults.isFull = true;
+  void spool.append(line('b'), at(7));
+  for (let i = 0; i < 3; i++) {
+    assert.equal(spool.nextLoose(9).records.length, 0, 'not at once');
+    await assert.rejects(spool.flush());
+  }
+  const loose = spool.nextLoose(9);
+  assert.deepEqual(
+    loose.records.map((r) => [r.sequence, r.message]),
+    [[1, 'b']],
+  );
+  assert.notEqual(loose.bootId, spool.bootId);
+  void spool.append(line('c'));
+  assert.equal(spool.nextLoose(9).records.length, 1, 'the same again until it is acknowledged');
+  assert.deepEqual([spool.hasLoose, spool.counters.waitingLines], [true, 3]);
+  faults.isFull = false;
+  await spool.flush();
+  spool.ackLoose(1);
+  assert.deepEqual([spool.hasLoose, spool.nextLoose(9).records.length], [false, 0]);
+  assert.deepEqual(spool.cursor('x'), read(7));
+  await spool.saveState();
+  assert.deepEqual(
+    (await all(await open())).map((m) => m.split(' ')[1]),
+    ['a', 'c'],
+  );
+});
+
 test('a batch is bounded in bytes, but never empty', async () => {
   const { spool } = await world();
   await put(spool, 'x'.repeat(5_000), 'a', 'b', 'y'.repeat(900));

@@ -1,29 +1,29 @@
-import { Cell, errorText, levels, type Level, type LogLine } from '@platform/kit';
+import { Cell, levels, type Level, type LogLine } from '@platform/kit';
 import type { Disk, Position } from '../os/ports.ts';
-import { decodeChecked, encodeChecked } from './checked-file.ts';
+import { encodeChecked } from './checked-file.ts';
 import { Losses, type LossReason } from './losses.ts';
+import {
+  countOf,
+  findSegments,
+  levelsOf,
+  newSegment,
+  spoolFolder,
+  spoolStateFile,
+  type Found,
+  type Segment,
+} from './spool-segments.ts';
 import {
   decodeRecords,
   encodeRecord,
-  stateOf,
   type Cursor,
   type SpoolRecord,
   type SpoolState,
   type UnsureTime,
 } from './spool-record.ts';
 
-const folder = 'spool';
-const stateFile = `${folder}/state`;
+/** Writes in a row that failed: then lines are sent without being stored. */
+const failuresUntilLoose = 3;
 const writeBytes = 256 * 2 ** 10;
-
-interface Segment {
-  readonly name: string;
-  readonly first: number;
-  last: number;
-  bytes: number;
-  /** How many lines of each level; undefined: not read yet. */
-  lines: Record<Level, number> | undefined;
-}
 
 interface Pending {
   /** Absent: only the cursor moves. */
@@ -31,6 +31,8 @@ interface Pending {
   cursor?: Cursor;
   unsure?: UnsureTime;
   bytes: number;
+  /** The disk did not take it once. */
+  isTried?: boolean;
   stored: () => void;
 }
 
@@ -67,6 +69,11 @@ export class Spool {
   #isSaved = true;
   #pending: Pending[] = [];
   #pendingBytes = 0;
+  /** Were sent, or are about to be, without being stored: never stored any more, else they could arrive twice. */
+  #loose: { record: SpoolRecord; entry: Pending }[] = [];
+  readonly #looseId: string;
+  #lastLoose = 0;
+  #failures = 0;
   readonly #losses = new Losses();
   #head: { segment: Segment; bytes: number; records: SpoolRecord[] } | undefined;
   #work: Promise<unknown> = Promise.resolve();
@@ -75,7 +82,8 @@ export class Spool {
   /** What was found damaged when it was opened, for people. */
   readonly problems: readonly string[];
 
-  private constructor(disk: Disk, limits: SpoolLimits, found: Found) {
+  private constructor(disk: Disk, limits: SpoolLimits, found: Found, looseId: string) {
+    this.#looseId = looseId;
     this.#disk = disk;
     this.#limits = limits;
     this.#segments = found.segments;
@@ -89,7 +97,7 @@ export class Spool {
    * @param newId - a random id, used when there is no spool yet.
    */
   static async open(disk: Disk, limits: SpoolLimits, newId: () => string): Promise<Spool> {
-    return new Spool(disk, limits, await find(disk, newId));
+    return new Spool(disk, limits, await findSegments(disk, newId), newId());
   }
 
   get bootId(): string {
@@ -115,7 +123,7 @@ export class Spool {
       0,
     );
     return {
-      waitingLines: stored + this.#pending.filter((p) => p.line).length,
+      waitingLines: stored + this.#loose.length + this.#pending.filter((p) => p.line).length,
       droppedLines: this.#losses.total,
       bytes: this.#segments.reduce((sum, s) => sum + s.bytes, 0),
     };
@@ -144,8 +152,16 @@ export class Spool {
   /** Stores what waits. @throws when the disk does not take it; the lines go on waiting. */
   flush(): Promise<void> {
     return this.#oneAtATime(async () => {
-      for (let rounds = Math.ceil(this.#pendingBytes / writeBytes) + 1; rounds > 0 && !this.isIdle; rounds--) {
-        await this.#store();
+      if (this.isIdle) return;
+      try {
+        for (let rounds = Math.ceil(this.#pendingBytes / writeBytes) + 1; rounds > 0 && !this.isIdle; rounds--) {
+          await this.#store();
+        }
+        this.#failures = 0;
+      } catch (error) {
+        this.#failures++;
+        this.activity.update((n) => n + 1);
+        throw error;
       }
     });
   }
@@ -179,14 +195,51 @@ export class Spool {
     });
   }
 
-  /** Writes down how far the cloud has come; without it more is sent again after the next start. */
-  saveState(): Promise<void> {
-    return this.#oneAtATime(() => this.#save());
+  /** Lines are under way that are not stored. */
+  get hasLoose(): boolean {
+    return this.#loose.length > 0;
+  }
+
+  /**
+   * While the disk takes nothing: the oldest lines that wait in memory, under an id of their own, because their numbers
+   * are not kept. They are lost if this agent ends before `ackLoose`.
+   */
+  nextLoose(max: number): { bootId: string; records: readonly SpoolRecord[] } {
+    if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
+      // Each line is offered to the disk first: else nobody would notice that it takes lines again.
+      const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, max);
+      this.#forget(taken);
+      this.#loose = taken.flatMap((entry) =>
+        entry.line ? [{ record: { ...entry.line, sequence: ++this.#lastLoose }, entry }] : [],
+      );
+    }
+    return { bootId: this.#looseId, records: this.#loose.map(({ record }) => record).slice(0, max) };
+  }
+
+  ackLoose(sequence: number): void {
+    const taken = this.#loose.filter(({ record }) => record.sequence <= sequence).map(({ entry }) => entry);
+    this.#loose = this.#loose.filter(({ record }) => record.sequence > sequence);
+    this.#takeCursors(taken.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
+    for (const { stored } of taken) stored();
+  }
+
+  /**
+   * Writes down how far the cloud has come; without it more is sent again after the next start.
+   *
+   * @param always - also when it is written down already.
+   * @throws when the disk does not take it.
+   */
+  saveState(always = false): Promise<void> {
+    return this.#oneAtATime(() => {
+      if (always) this.#isSaved = false;
+      return this.#save();
+    });
   }
 
   /** Nothing more will be stored: nobody has to wait. */
   giveUp(): void {
     for (const { stored } of this.#pending.splice(0)) stored();
+    for (const { entry } of this.#loose.splice(0)) entry.stored();
     this.#pendingBytes = 0;
   }
 
@@ -234,6 +287,7 @@ export class Spool {
       await this.#append([...lines, ...markers]);
     } catch (error) {
       this.#losses.putBack(markers);
+      for (const entry of batch) entry.isTried = true;
       throw error;
     }
     this.#change({ stored: Math.max(this.#state.stored, this.#active?.last ?? 0) });
@@ -258,14 +312,14 @@ export class Spool {
     const active = open ?? newSegment(`${this.bootId}.${String(first).padStart(12, '0')}.seg`, first);
     if (open) {
       try {
-        await this.#disk.append(`${folder}/${active.name}`, bytes);
+        await this.#disk.append(`${spoolFolder}/${active.name}`, bytes);
       } catch (error) {
         this.#active = undefined; // its end may be torn; what lies before stays readable
         this.#torn = open;
         throw error;
       }
     } else {
-      await this.#disk.write(`${folder}/${active.name}`, bytes); // whole or not at all, whatever had this name
+      await this.#disk.write(`${spoolFolder}/${active.name}`, bytes); // whole or not at all, whatever had this name
       this.#segments.push(active);
       this.#active = active;
       await this.#mend();
@@ -281,7 +335,7 @@ export class Spool {
     if (!torn || !this.#segments.includes(torn)) return;
     try {
       const records = await this.#read(torn);
-      await this.#disk.write(`${folder}/${torn.name}`, joined(records.map(encodeRecord)));
+      await this.#disk.write(`${spoolFolder}/${torn.name}`, joined(records.map(encodeRecord)));
       this.#torn = undefined;
     } catch {
       // at the next segment again
@@ -323,7 +377,7 @@ export class Spool {
     const bytes = joined(kept.map(encodeRecord));
     try {
       await this.#save(); // one of them may have held the newest cursor
-      await this.#disk.write(`${folder}/${segment.name}`, bytes);
+      await this.#disk.write(`${spoolFolder}/${segment.name}`, bytes);
     } catch {
       return false;
     }
@@ -350,7 +404,7 @@ export class Spool {
       () => false,
     );
     const gone = segments.filter((s) => isSaved || s !== this.#segments.at(-1));
-    for (const { name } of gone) await this.#disk.remove(`${folder}/${name}`).catch(() => {});
+    for (const { name } of gone) await this.#disk.remove(`${spoolFolder}/${name}`).catch(() => {});
     this.#segments = this.#segments.filter((s) => !gone.includes(s));
     this.#head = undefined;
   }
@@ -358,13 +412,13 @@ export class Spool {
   async #save(): Promise<void> {
     if (this.#isSaved) return;
     const state = this.#state;
-    await this.#disk.write(stateFile, encodeChecked(state));
+    await this.#disk.write(spoolStateFile, encodeChecked(state));
     if (this.#state === state) this.#isSaved = true;
   }
 
   async #read(segment: Segment): Promise<SpoolRecord[]> {
     if (this.#head?.segment === segment && this.#head.bytes === segment.bytes) return this.#head.records;
-    const bytes = await this.#disk.read(`${folder}/${segment.name}`);
+    const bytes = await this.#disk.read(`${spoolFolder}/${segment.name}`);
     // Beyond `last` lies what a failed write left; those lines were given new numbers.
     const records = bytes ? decodeRecords(bytes).filter((r) => r.sequence <= segment.last) : [];
     segment.lines ??= levelsOf(records);
@@ -384,80 +438,6 @@ export class Spool {
   }
 }
 
-interface Found {
-  segments: Segment[];
-  state: SpoolState;
-  problems: string[];
-}
-
-async function find(disk: Disk, newId: () => string): Promise<Found> {
-  const segments: Segment[] = [];
-  const problems: string[] = [];
-  const attempt = async <T>(what: string, work: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      return await work();
-    } catch (error) {
-      problems.push(`${what}: ${errorText(error)}`);
-      return undefined;
-    }
-  };
-  const stored = await attempt(stateFile, () => disk.read(stateFile));
-  let state = await attempt(stateFile, async () => {
-    const decoded = decodeChecked(stored);
-    if (stored && !decoded) throw new Error('it is damaged; made anew from the lines');
-    return decoded && stateOf(decoded.value);
-  });
-  const cursors: Record<string, Position> = { ...state?.cursors };
-  const known = state?.stored ?? 0; // of these lines the state says how far their sources were read
-  let last = state?.last ?? 0;
-  const names = ((await attempt(folder, () => disk.list(folder))) ?? []).filter((n) => n.endsWith('.seg'));
-  for (const [i, name] of names.entries()) {
-    const bytes = await attempt(name, async () => (await disk.read(`${folder}/${name}`)) ?? new Uint8Array());
-    if (!bytes) continue;
-    const [bootId = '', first = NaN] = [name.split('.')[0], Number(name.split('.')[1])];
-    const next = Number(names[i + 1]?.split('.')[1]);
-    if (bootId === state?.bootId && first > 0 && next > first && next <= known + 1 && bytes.length > 0) {
-      // All of it is older than the state: not read before it is needed, a full spool would delay the start.
-      segments.push({ name, first, last: next - 1, bytes: bytes.length, lines: undefined });
-      continue;
-    }
-    const records = decodeRecords(bytes);
-    if (records.length === 0 && bytes.length > 0) problems.push(`${name}: nothing in it can be read; removed`);
-    if (records.length > 0) state ??= { bootId, acked: 0, last: 0, stored: 0, cursors: {} };
-    if (records.length === 0 || bootId !== state?.bootId) {
-      await attempt(name, () => disk.remove(`${folder}/${name}`));
-      continue;
-    }
-    for (const { cursor, sequence } of records) {
-      if (cursor && sequence > known) cursors[cursor.source] = { file: cursor.file, offset: cursor.offset };
-    }
-    const segment: Segment = {
-      name,
-      first: records[0]?.sequence ?? 0,
-      last: records.at(-1)?.sequence ?? 0,
-      bytes: bytes.length,
-      lines: levelsOf(records),
-    };
-    segments.push(segment);
-    last = Math.max(last, segment.last);
-  }
-  state ??= { bootId: newId(), acked: 0, last: 0, stored: 0, cursors: {} };
-  return { segments, state: { ...state, last: Math.max(last, state.acked), cursors }, problems };
-}
-
-const newSegment = (name: string, first: number): Segment => ({
-  name,
-  first,
-  last: first - 1,
-  bytes: 0,
-  lines: levelsOf([]),
-});
-function levelsOf(records: readonly SpoolRecord[]): Record<Level, number> {
-  const lines = { debug: 0, info: 0, warn: 0, error: 0 };
-  for (const { level } of records) lines[level]++;
-  return lines;
-}
-const countOf = (lines: Record<Level, number>): number => levels.reduce((sum, level) => sum + lines[level], 0);
 /** About as many bytes as it takes on the disk and on the wire. */
 const sizeOf = ({ message, fields }: LogLine): number =>
   message.length +

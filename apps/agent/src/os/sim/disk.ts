@@ -69,7 +69,18 @@ export function simLines(files: SimFiles): Lines {
         position: { file: file.id, offset: offset + new TextEncoder().encode(text.slice(0, end)).length },
       };
     },
-    follow: (name) => ({ changed: (signal) => files.changed(name, signal), close: () => {} }),
+    follow(name) {
+      const mark = () => `${files.get(name)?.id} ${files.get(name)?.bytes.length}`;
+      const seen = { mark: mark() };
+      return {
+        async changed(signal) {
+          // What was written since the last time is told at once, as the real one does.
+          if (mark() === seen.mark) await files.changed(name, signal);
+          seen.mark = mark();
+        },
+        close: () => {},
+      };
+    },
     async trim(name, read, limitBytes) {
       const file = files.get(name);
       if (!file || file.id !== read.file || file.bytes.length <= limitBytes || read.offset < file.bytes.length)
