@@ -21,7 +21,7 @@ test('a fleet that lost its server comes back spread over half a minute', () => 
   const random = seededRandom(5);
   const perSecond = Array.from({ length: 30 }, () => 0);
   for (let i = 0; i < 3_000; i++) perSecond[Math.floor(pauseMs({ failures: 1, wasReached: true, random }) / 1000)]!++;
-  assert.ok(Math.max(...perSecond) < 150, `${perSecond.join(' ')}`);
+  assert.ok(Math.max(...perSecond) < 150, perSecond.join(' '));
 });
 
 test('Retry-After: seconds, a date, nonsense, and never more than an hour', () => {

@@ -46,7 +46,8 @@ export async function findSegments(disk: Disk, newId: () => string): Promise<Fou
   for (const [i, name] of names.entries()) {
     const bytes = await attempt(name, async () => (await disk.read(`${spoolFolder}/${name}`)) ?? new Uint8Array());
     if (!bytes) continue;
-    const [bootId = '', first = NaN] = [name.split('.')[0], Number(name.split('.')[1])];
+    const [bootId = '', number] = name.split('.');
+    const first = Number(number);
     const next = Number(names[i + 1]?.split('.')[1]);
     if (bootId === state?.bootId && first > 0 && next > first && next <= known + 1 && bytes.length > 0) {
       // All of it is older than the state: not read before it is needed, a full spool would delay the start.
