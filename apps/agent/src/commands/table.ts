@@ -170,7 +170,7 @@ export const commands: readonly Command[] = [
     about: 'Not for people: the service manager of Windows starts this.',
     table: placeOptions,
     isHidden: true,
-    load: async () => (await import('./service.ts')).service,
+    load: async () => (await import('./windows-keeper.ts')).keepOnWindows,
   }),
   command({
     name: 'fetch',

@@ -15,7 +15,7 @@ import { exitCodes } from './exit-codes.ts';
 const lastWordMs = 500;
 
 /** What the service manager of Windows starts: keeps the agent running, and versions that fail out. */
-export async function service(given: { config: string; root: string }, _io: Io): Promise<number> {
+export async function keepOnWindows(given: { config: string; root: string }, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const manager = await startedService(serviceName);
   const clock = systemClock;
