@@ -34,6 +34,7 @@ import { insertSignInLink } from './store/sessions.ts';
 import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
+import { configChecks } from './wire/config-checks.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { heldChecks } from './wire/held-checks.ts';
 import { rpcListener } from './wire/listener.ts';
@@ -140,12 +141,13 @@ export async function startServer(
   };
   const { done: released, ...held } = heldChecks(clock, stop.signal);
   started.defer(() => released);
+  const checks = configChecks({ ...deps, identities: known, tokens: signer, held });
   const tls = await readTls(options);
   const port = await openPort(
     rpcListener({
       routes: routes(deps),
       authenticator: authentication,
-      fast: fastPath({ ...deps, held }, known, signer),
+      fast: fastPath(checks),
       pages: httpListener(
         httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
         authentication,
@@ -153,7 +155,15 @@ export async function startServer(
       ),
       log,
     }),
-    { host: options.host, port: options.port, allowPlaintext: options.allowPlaintext, clock, log, ...(tls && { tls }) },
+    {
+      host: options.host,
+      port: options.port,
+      allowPlaintext: options.allowPlaintext,
+      checks,
+      clock,
+      log,
+      ...(tls && { tls }),
+    },
   );
   at.url = `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port.port}`;
   started.defer(async () => {

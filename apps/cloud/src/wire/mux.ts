@@ -3,6 +3,8 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
+import type { CheckRequest, Reply } from './config-checks.ts';
+import { plainChecks } from './plain-checks.ts';
 
 /** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */
 export type Request = http.IncomingMessage;
@@ -20,6 +22,8 @@ export type PortOptions = {
   maxConnections?: number;
   /** A connection that says nothing for so long is closed. */
   firstByteMs?: number;
+  /** Answers config checks that come without TLS by itself. */
+  checks?: (request: CheckRequest, reply: Reply) => boolean;
   clock: Clock;
   log: Log;
 };
@@ -105,6 +109,19 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       for (const [socket, since] of silent) if (since < limit) socket.destroy();
     }
   };
+  const mayBePlain = (socket: net.Socket): boolean => options.allowPlaintext || isLoopback(socket.remoteAddress);
+  const plain =
+    options.checks &&
+    plainChecks({
+      take: options.checks,
+      other(socket, bytes) {
+        socket.unshift(bytes);
+        http1.emit('connection', socket);
+      },
+      clock,
+      keepAliveMs,
+      stop: stop.signal,
+    });
   const server = net.createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
@@ -118,13 +135,21 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       const head = socket.read() as Buffer | null;
       if (!head) return void socket.once('readable', sniff);
       const found = speaks(head);
+      if (found === 'http1' && plain && mayBePlain(socket)) {
+        const read = plain.take(socket, head);
+        if (read === 'check') return void silent.delete(socket);
+        if (read === 'more') {
+          socket.unshift(head);
+          return waitForMore(socket, head.length, sniff);
+        }
+      }
       socket.unshift(head);
       if (found === 'unknown yet') {
         // What was put back makes the stream readable at once: wait for more than that.
         return waitForMore(socket, head.length, sniff);
       }
       silent.delete(socket);
-      if (found !== 'tls' && !options.allowPlaintext && !isLoopback(socket.remoteAddress)) return void socket.destroy();
+      if (found !== 'tls' && !mayBePlain(socket)) return void socket.destroy();
       const to = found === 'tls' ? secure : found === 'http2' ? h2c : http1;
       if (!to) return void socket.end(noTls);
       to.emit('connection', socket);

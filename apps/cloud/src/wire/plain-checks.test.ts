@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { hotPath } from './config-checks.ts';
+import { readPlainCheck } from './plain-checks.ts';
+
+const usual = [
+  'host: platform.example:8080',
+  'content-type: application/proto',
+  'Authorization: Bearer a.b.c',
+  'content-length: 3',
+];
+const request = (headers: readonly string[], body = 'abc', first = `POST ${hotPath} HTTP/1.1`): Buffer =>
+  Buffer.from(`${[first, ...headers].join('\r\n')}\r\n\r\n${body}`, 'latin1');
+
+test('a whole check is read, and at any cut more is waited for', () => {
+  const whole = request([...usual, 'user-agent: x', 'connection: keep-alive']);
+  const read = readPlainCheck(whole);
+  assert.ok(read.is === 'check');
+  assert.deepEqual(
+    { ...read.request, body: Buffer.from(read.request.body).toString() },
+    { authorization: 'Bearer a.b.c', host: 'platform.example:8080', isSecure: false, body: 'abc' },
+  );
+  for (let cut = 0; cut < whole.length; cut++)
+    assert.equal(readPlainCheck(whole.subarray(0, cut)).is, 'more', `${cut}`);
+});
+
+const others: [name: string, bytes: Buffer][] = [
+  ['another path', request(usual, 'abc', 'POST /x HTTP/1.1')],
+  ['another method', request(usual, 'abc', `GET ${hotPath} HTTP/1.1`)],
+  ['an older HTTP', request(usual, 'abc', `POST ${hotPath} HTTP/1.0`)],
+  ['something behind it', request(usual, 'abcd')],
+  ['another form of body', request([...usual, 'transfer-encoding: chunked'])],
+  ['compressed', request([...usual, 'content-encoding: gzip'])],
+  ['waits to be told to go on', request([...usual, 'expect: 100-continue'])],
+  ['a page of another site', request([...usual, 'origin: https://evil.example'])],
+  ['a session', request([...usual, 'cookie: platform_session=x'])],
+  ['closes afterwards', request([...usual, 'connection: close'])],
+  ['a header twice', request([...usual, 'Content-Length: 4'])],
+  ['a length with a sign', request([...usual.slice(0, 3), 'content-length: +3'])],
+  ['a length of two numbers', request([...usual.slice(0, 3), 'content-length: 3, 3'])],
+  ['no length', request(usual.slice(0, 3))],
+  ['a length of nothing', request([...usual.slice(0, 3), 'content-length: 0'], '')],
+  ['longer than a check', request([...usual.slice(0, 3), 'content-length: 2049'])],
+  ['JSON', request([usual[0] ?? '', 'content-type: application/json', ...usual.slice(2)])],
+  ['no token', request([...usual.slice(0, 2), usual[3] ?? ''])],
+  ['no host', request(usual.slice(1))],
+  ['a folded header', request([...usual, 'x: 1', ' 2'])],
+  ['a blank before the colon', request([...usual, 'x : 1'])],
+  ['a control character', request([...usual, 'x: a\u0001b'])],
+  ['a line that ends with LF alone', request([...usual, 'x: 1\ny: 2'])],
+  ['a head without end', Buffer.from(`POST ${hotPath} HTTP/1.1\r\nx: ${'a'.repeat(5_000)}`)],
+];
+for (const [name, bytes] of others)
+  test(`not read as a check: ${name}`, () => assert.equal(readPlainCheck(bytes).is, 'other'));

@@ -1,0 +1,167 @@
+import type net from 'node:net';
+import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { Clock } from '@platform/kit';
+import { type CheckRequest, hotPath, longestCheck, type Reply } from './config-checks.ts';
+
+/** What the first bytes of a connection are for config checks. */
+export type PlainRead = { is: 'check'; request: CheckRequest } | { is: 'more' } | { is: 'other' };
+
+const start = Buffer.from(`POST ${hotPath} HTTP/1.1\r\n`);
+const longestHead = 4_096;
+/** With one of these a request means more than a plain question. */
+const unusual = new Set([
+  'transfer-encoding',
+  'content-encoding',
+  'expect',
+  'upgrade',
+  'origin',
+  'cookie',
+  'trailer',
+  'te',
+]);
+const name = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+/**
+ * Reads a config check in its usual form: one whole HTTP/1.1 request, nothing before and nothing behind it. Whatever is not exactly
+ * that is `other`, for the HTTP server to judge.
+ */
+export function readPlainCheck(bytes: Buffer): PlainRead {
+  const begun = bytes.subarray(0, start.length);
+  if (!start.subarray(0, begun.length).equals(begun)) return { is: 'other' };
+  const end = bytes.indexOf('\r\n\r\n', start.length - 2);
+  if (end < 0) return bytes.length > longestHead ? { is: 'other' } : { is: 'more' };
+  const headers = headersOf(bytes.toString('latin1', start.length, end));
+  const length = headers?.get('content-length') ?? '';
+  if (!headers || !/^[1-9]\d{0,3}$/.test(length) || Number(length) > longestCheck) return { is: 'other' };
+  const authorization = headers.get('authorization');
+  const host = headers.get('host');
+  if (!authorization || host === undefined || headers.get('content-type') !== 'application/proto')
+    return { is: 'other' };
+  const connection = headers.get('connection')?.toLowerCase() ?? 'keep-alive';
+  if (connection !== 'keep-alive' || [...unusual].some((one) => headers.has(one))) return { is: 'other' };
+  const whole = end + 4 + Number(length);
+  if (bytes.length < whole) return { is: 'more' };
+  if (bytes.length > whole) return { is: 'other' };
+  return { is: 'check', request: { authorization, host, isSecure: false, body: bytes.subarray(end + 4) } };
+}
+
+/** Undefined: not in its usual form, or one of them twice. */
+function headersOf(text: string): Map<string, string> | undefined {
+  const headers = new Map<string, string>();
+  for (const line of text === '' ? [] : text.split('\r\n')) {
+    const colon = line.indexOf(':');
+    const key = line.slice(0, Math.max(colon, 0)).toLowerCase();
+    if (!name.test(key) || headers.has(key)) return undefined;
+    const value = line.slice(colon + 1).trim();
+    // oxlint-disable-next-line no-control-regex -- control characters are what must not be there
+    if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) return undefined;
+    headers.set(key, value);
+  }
+  return headers;
+}
+
+/** Connections that have said nothing but config checks so far. */
+export type PlainChecks = {
+  /** Takes over a connection by its first bytes. `more`: there are too few of them to tell. */
+  take(socket: net.Socket, bytes: Buffer): PlainRead['is'];
+};
+
+const statusTexts: Readonly<Record<number, string>> = { 200: 'OK', 401: 'Unauthorized', 404: 'Not Found' };
+
+/**
+ * Thousands of connections that wait most of the time, without what the HTTP server keeps for each: that takes more memory than all
+ * that we know of a machine. As soon as a connection says anything else, it is handed to the HTTP server for good.
+ */
+export function plainChecks(of: {
+  take: (request: CheckRequest, reply: Reply) => boolean;
+  /** For what is no config check; `bytes` come first. */
+  other: (socket: net.Socket, bytes: Buffer) => void;
+  clock: Clock;
+  /** A connection that rests so long is closed. */
+  keepAliveMs: number;
+  stop: AbortSignal;
+}): PlainChecks {
+  const { clock, stop } = of;
+  /** Since when they rest between two checks. */
+  const resting = new Map<net.Socket, number>();
+  const now = { second: 0, date: '' };
+  const dateText = (): string => {
+    const second = Math.floor(clock.wall() / 1000);
+    if (second !== now.second)
+      Object.assign(now, { second, date: timestampDate(timestampFromMs(second * 1000)).toUTCString() });
+    return now.date;
+  };
+  const closeResting = async (): Promise<void> => {
+    while (!stop.aborted) {
+      await clock.sleep(Math.min(5_000, of.keepAliveMs), stop);
+      const limit = clock.now() - of.keepAliveMs;
+      for (const [socket, since] of resting) if (stop.aborted || since < limit) socket.destroy();
+    }
+  };
+  void closeResting();
+
+  const answer = (socket: net.Socket, bytes: Buffer): PlainRead['is'] => {
+    const read = readPlainCheck(bytes);
+    if (read.is !== 'check') return read.is;
+    const turn = { isOver: false, ended: [] as (() => void)[], early: undefined as Buffer | undefined };
+    const end = (): void => {
+      turn.isOver = true;
+      socket.off('close', end);
+      socket.off('readable', early);
+      for (const then of turn.ended.splice(0)) then();
+    };
+    /** The next request before there is an answer, or the end of the other side. */
+    const early = (): void => {
+      const more = socket.read() as Buffer | null;
+      if (more) {
+        turn.early = more;
+        socket.off('readable', early);
+      } else if (!socket.readable) {
+        socket.destroy();
+      }
+    };
+    const reply: Reply = {
+      get isGone() {
+        return turn.isOver;
+      },
+      send(status, headers, body) {
+        end();
+        const lines = [`HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}`];
+        for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
+        lines.push(`date: ${dateText()}`, `content-length: ${body.length}`);
+        lines.push(`connection: ${stop.aborted ? 'close' : 'keep-alive'}`, '', '');
+        socket.write(Buffer.concat([Buffer.from(lines.join('\r\n'), 'latin1'), body]));
+        if (stop.aborted) socket.end();
+        else if (turn.early) go(socket, turn.early);
+        else rest(socket);
+      },
+      onEnd: (then) => void turn.ended.push(then),
+    };
+    if (!of.take(read.request, reply)) return 'other';
+    if (!turn.isOver) {
+      socket.once('close', end);
+      socket.on('readable', early);
+    }
+    return 'check';
+  };
+  const go = (socket: net.Socket, bytes: Buffer): void => {
+    const found = answer(socket, bytes);
+    if (found === 'more') rest(socket, bytes);
+    else if (found === 'other') of.other(socket, bytes);
+  };
+  /** Until the next check, or what else comes. */
+  const rest = (socket: net.Socket, before?: Buffer): void => {
+    resting.set(socket, clock.now());
+    const forget = (): void => void resting.delete(socket);
+    socket.once('close', forget);
+    socket.once('readable', () => {
+      socket.off('close', forget);
+      forget();
+      const more = socket.read() as Buffer | null;
+      // The other side has ended.
+      if (!more) return void socket.destroy();
+      go(socket, before ? Buffer.concat([before, more]) : more);
+    });
+  };
+  return { take: answer };
+}

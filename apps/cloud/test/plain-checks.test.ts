@@ -1,0 +1,163 @@
+// One connection of a machine, byte by byte: checks, and whatever else it may say in between.
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import test from 'node:test';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import {
+  DeviceAgentConfigRequestSchema,
+  DeviceAgentConfigResponseSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { hotPath } from '../src/wire/config-checks.ts';
+import { type TestServer, testServer } from './server.ts';
+
+type Answer = { status: number; headers: Map<string, string>; body: Buffer };
+
+/** A connection that reads whole answers. */
+async function dial(url: string) {
+  const { hostname, port } = new URL(url);
+  const socket = net.connect({ host: hostname, port: Number(port) });
+  const chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  let got = Buffer.alloc(0);
+  const more = async (): Promise<boolean> => {
+    const { value, done } = await chunks.next();
+    if (!done) got = Buffer.concat([got, value]);
+    return !done;
+  };
+  return {
+    say: (bytes: Uint8Array) => new Promise<void>((resolve) => socket.write(bytes, () => resolve())),
+    close: () => socket.destroy(),
+    async answer(): Promise<Answer> {
+      while (!got.includes('\r\n\r\n')) assert.ok(await more(), 'the connection was closed');
+      const end = got.indexOf('\r\n\r\n');
+      const [first = '', ...lines] = got.toString('latin1', 0, end).split('\r\n');
+      const headers = new Map(
+        lines.map((line) => line.split(': ') as [string, string]).map(([k, v]) => [k.toLowerCase(), v]),
+      );
+      const length = Number(headers.get('content-length'));
+      while (got.length < end + 4 + length) assert.ok(await more(), 'the answer was cut');
+      const body = got.subarray(end + 4, end + 4 + length);
+      got = got.subarray(end + 4 + length);
+      return { status: Number(first.split(' ')[1]), headers, body };
+    },
+    /** Nothing comes any more. */
+    async ended(): Promise<void> {
+      while (await more().catch(() => false));
+    },
+  };
+}
+
+function checkBytes(
+  on: TestServer,
+  token: string,
+  ask: MessageInitShape<typeof DeviceAgentConfigRequestSchema>,
+): Buffer {
+  const body = toBinary(DeviceAgentConfigRequestSchema, create(DeviceAgentConfigRequestSchema, ask));
+  const head = [
+    `POST ${hotPath} HTTP/1.1`,
+    `host: ${new URL(on.url).host}`,
+    'content-type: application/proto',
+    `authorization: Bearer ${token}`,
+    `content-length: ${body.length}`,
+  ];
+  return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]);
+}
+const read = ({ body }: Answer) => fromBinary(DeviceAgentConfigResponseSchema, body);
+
+test('a connection of checks: whole, in pieces, several at once, and with another call in between', async () => {
+  await using on = await testServer();
+  const { partId, part, machineId } = await on.machine('m');
+  const token = await on.token(part);
+  const fleet = await on.client(FleetService);
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const wire = await dial(on.url);
+
+  const check = (fingerprint = '', waitMs = 0) =>
+    checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint, wait: durationFromMs(waitMs) });
+  await wire.say(check());
+  const first = await wire.answer();
+  assert.deepEqual([first.status, first.headers.get('content-type')], [200, 'application/proto']);
+  assert.match(first.headers.get('date') ?? '', /GMT$/, 'machines set their clocks by it');
+  const { fingerprint } = read(first);
+  assert.notEqual(fingerprint, '');
+
+  for (const byte of check(fingerprint)) await wire.say(Buffer.from([byte]));
+  assert.equal(read(await wire.answer()).notModified, true);
+
+  // The next one before the answer, which waits for a change.
+  await wire.say(Buffer.concat([check(fingerprint, 20_000)]));
+  await wire.say(check(fingerprint));
+  await fleet.saveConfig({ partId, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
+  const changed = read(await wire.answer());
+  assert.equal(changed.revision, 1n);
+  assert.equal(read(await wire.answer()).fingerprint, changed.fingerprint);
+
+  // From another call on it is a connection like any other.
+  await wire.say(Buffer.from(`GET /livez HTTP/1.1\r\nhost: ${new URL(on.url).host}\r\n\r\n`));
+  assert.equal((await wire.answer()).status, 200);
+  await wire.say(check(changed.fingerprint));
+  assert.equal(read(await wire.answer()).notModified, true);
+  await wire.say(Buffer.from('BREW / HTCPCP/1.0\r\n\r\n'));
+  await wire.ended();
+  assert.equal((await fleet.getMachine({ id: machineId })).machine?.onlineState, OnlineState.ONLINE);
+});
+
+test('who may not ask is told so in the same form, and who leaves is forgotten', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const other = await on.machine('other');
+  const token = await on.token(part);
+  const fleet = await on.client(FleetService);
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const refusals: [token: string, id: string, status: number, code: string][] = [
+    ['x.y.z', partId, 401, 'unauthenticated'],
+    [token, other.partId, 404, 'not_found'],
+    [`${token.slice(0, -6)}aaaaaa`, partId, 401, 'unauthenticated'],
+  ];
+  for (const [with_, id, status, code] of refusals) {
+    const wire = await dial(on.url);
+    await wire.say(checkBytes(on, with_, { id, hostInfo, knownFingerprint: 'x' }));
+    const answer = await wire.answer();
+    assert.deepEqual([answer.status, (JSON.parse(answer.body.toString()) as { code: string }).code], [status, code]);
+    wire.close();
+  }
+  const wire = await dial(on.url);
+  await wire.say(checkBytes(on, token, { id: partId, hostInfo }));
+  const { fingerprint } = read(await wire.answer());
+  await wire.say(
+    checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint, wait: durationFromMs(20_000) }),
+  );
+  wire.close();
+  // A secret that is deleted ends its token on the next check, also where all was in memory.
+  const again = await dial(on.url);
+  await again.say(checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint }));
+  assert.equal(read(await again.answer()).notModified, true);
+  const { machine } = await fleet.getMachine({ id: partId });
+  await fleet.deleteMachine({ id: machine?.id ?? '' });
+  await again.say(checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint }));
+  assert.equal((await again.answer()).status, 401);
+  again.close();
+});
+
+test('stopping answers what is held and ends every connection', async () => {
+  const on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const token = await on.token(part);
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const [held, resting] = [await dial(on.url), await dial(on.url)];
+  await resting.say(checkBytes(on, token, { id: partId, hostInfo }));
+  const { fingerprint } = read(await resting.answer());
+  await held.say(
+    checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint, wait: durationFromMs(20_000) }),
+  );
+  // It is held as soon as another connection gets an answer that was asked for later.
+  const probe = await dial(on.url);
+  await probe.say(checkBytes(on, token, { id: partId, hostInfo, knownFingerprint: fingerprint }));
+  await probe.answer();
+  const closed = on[Symbol.asyncDispose]();
+  const answer = await held.answer();
+  assert.deepEqual([read(answer).notModified, answer.headers.get('connection')], [true, 'close']);
+  await Promise.all([held.ended(), resting.ended(), probe.ended()]);
+  await closed;
+});
