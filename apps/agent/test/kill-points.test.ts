@@ -10,6 +10,8 @@ import type { Played } from './kill-points-worker.ts';
 const workers = 2;
 /** Only every n-th point: to look at one thing quickly. */
 const share = Number(process.env['PLATFORM_KILL_POINTS_SHARE'] ?? 1);
+/** Only those that this pattern finds, for example "agent .*ENOSPC". */
+const only = new RegExp(process.env['PLATFORM_KILL_POINTS_ONLY'] ?? '');
 
 /** A machine that lost its power leaves promises behind that never end: their memory goes with the thread. */
 const atOnce = 60;
@@ -29,7 +31,8 @@ async function playAll(points: readonly Point[]): Promise<Played[]> {
 test('kill points: whatever fails at whatever step, one whole version is in use and the next update works', async () => {
   const all = (await Promise.all(programs.map((program) => pointsOf(program)))).flat();
   assert.ok(all.length >= 300, `${all.length} points`);
-  const points = all.filter((_, i) => i % share === 0);
+  const meant = all.filter(({ program, what, fault }) => only.test(`${program} ${what} ${JSON.stringify(fault)}`));
+  const points = meant.filter((_, i) => i % share === 0);
   const parts = Array.from({ length: workers }, (_, part) => points.filter((_point, i) => i % workers === part));
   const played = (await Promise.all(parts.map(playAll))).flat();
   const problems = played.flatMap(({ problem }) => problem ?? []);

@@ -59,7 +59,8 @@ async function steps(program: Program, prepare: (rig: Rig) => void): Promise<{ d
   return seen;
 }
 
-const makes = new Set<Step['do']>(['mkdir', 'create', 'write', 'rename', 'symlink']);
+/** What needs space on the disk; to put one name in the place of another does not. */
+const makes = new Set<Step['do']>(['mkdir', 'create', 'write', 'symlink']);
 
 /** What may happen at each of them. Log lines are written at many more steps: of these a part of the faults is enough. */
 export async function pointsOf(program: Program, prepare: (rig: Rig) => void = () => {}): Promise<Point[]> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { gateText } from '../src/update/gate.ts';
 import type { Program } from '../src/update/layout.ts';
 import { Rig, type Behaviour } from './rig.ts';
 
@@ -250,6 +251,17 @@ test('offline: a version that an operator gives from a file proves itself withou
     );
     assert.equal(rig.inUse('agent'), `customURL+${id}`);
     assert.match(rig.transcript.join('\n'), /the version has proved itself/);
+  }));
+
+test('the gate is renewed by an agent that has proved itself, not by one on trial', () =>
+  runs(async (rig) => {
+    const text = () => new TextDecoder().decode(rig.machine.files.get('lib/gate')?.bytes);
+    rig.machine.files.put('lib/gate', Buffer.from('an older one'), 0o755);
+    rig.publish('agent', '1.1.0').use();
+    await rig.until(() => rig.cloud.report.get()?.agent?.runningVersion === '1.1.0', 5, 1_000);
+    assert.deepEqual([statusOf(rig, 'agent')?.trial?.version, text()], ['1.1.0', 'an older one']);
+    await rig.until(() => rig.isWell(), hour);
+    assert.equal(text(), gateText);
   }));
 
 test('the same bytes under another name are no update', () =>

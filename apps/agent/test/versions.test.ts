@@ -124,6 +124,30 @@ for (const [kind, make] of [
     Buffer,
   ];
 
+  on('a version that failed here is never the way back', async (f) => {
+    const store = storeOn(f);
+    const { id: a } = await download(f, { bytes: one });
+    await store.activate(a, yes); // the first one: there is nothing to go back to
+    await store.quarantine(a, 'it did not start', 0);
+    const { id: b } = await download(f, { bytes: two, version: '1.1.0' });
+    await store.activate(b, yes);
+    assert.equal((await store.trial())?.from, a, 'better than nothing');
+
+    // Whatever comes next is tried from the one that runs.
+    const { id: c } = await download(f, { bytes: three, version: '1.2.0' });
+    await store.activate(c, yes);
+    assert.deepEqual([(await store.trial())?.from, (await store.trial())?.to], [b, c]);
+    await store.revert('it crashed');
+    assert.equal(await store.linked(), b);
+
+    // The failed one itself, once more: on trial, too.
+    await store.activate(c, yes);
+    await store.activate(a, yes);
+    assert.deepEqual([await store.linked(), (await store.trial())?.from], [a, b]);
+    await store.revert('it did not start');
+    assert.equal(await store.linked(), b);
+  });
+
   on('fetched, put to use, tried, proven, taken back, removed', async (f) => {
     const store = storeOn(f);
     assert.deepEqual([await store.list(), await store.linked(), await store.previous()], [[], null, null]);

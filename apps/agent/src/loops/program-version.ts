@@ -49,8 +49,10 @@ export interface ProgramVersionParts {
 
 /** A reconciler, and what others have to tell it. */
 export interface ProgramVersion extends Reconciler<Goal, Have, Step> {
-  /** What failed may be tried again at once. */
-  forgetFailures(): void;
+  /** A download failed and waits for its next try. */
+  isHeld(): boolean;
+  /** What failed may be tried again at once; `reached`: unless the server said when. */
+  forgetFailures(because: 'asked' | 'reached'): void;
   /** Publishes what is; after a change that this one did not make itself. */
   refresh(): Promise<void>;
 }
@@ -242,8 +244,9 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       }
       if (isOfFresh) publish({ isChecked: true });
     },
-    forgetFailures: () => {
-      held = undefined;
+    isHeld: () => held !== undefined,
+    forgetFailures: (because) => {
+      if (because === 'asked' || held?.isAsked !== true) held = undefined;
     },
     refresh: async () => void (await observe(new AbortController().signal)),
   };

@@ -1,21 +1,25 @@
 import { Cell, converge, type Clock, type Log } from '@platform/kit';
-import type { Operator } from '../control/operator.ts';
+import { programNames, type Operator } from '../control/operator.ts';
+import { replaceFile } from '../os/file-disk.ts';
 import type { Device } from '../os/ports.ts';
 import type { Goal } from '../plans/program-version.ts';
 import type { Actual, Wanted } from '../state.ts';
 import { Attempts } from '../update/attempts.ts';
 import { fetchRelease } from '../update/fetch.ts';
-import type { Program } from '../update/layout.ts';
+import { gateText } from '../update/gate.ts';
+import { gatePath, type Program } from '../update/layout.ts';
 import { operatorOf } from '../update/operator.ts';
 import { followGoal, noGoal, readPins, setGoal, type Pins } from '../update/pins.ts';
 import type { Fetcher, Patches, Trust } from '../update/ports.ts';
 import { sourcesOn } from '../update/sources.ts';
 import { programStore } from '../update/store.ts';
+import { textOf } from '../update/switch.ts';
 import { programVersion, type ProgramVersion } from './program-version.ts';
 import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
 import type { Vitals } from './watchdog.ts';
 
 const hourMs = 3_600_000;
+const spreadMs = 20_000;
 
 export interface UpdatesParts {
   device: Device;
@@ -98,9 +102,9 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     return { program, store, goal, version, log: programLog };
   };
   const programs = { agent: make('agent'), server: make('server') };
-  const again = (program: Program): void => {
+  const again = (program: Program, because: 'asked' | 'reached' = 'asked'): void => {
     const { version, goal } = programs[program];
-    version.forgetFailures();
+    version.forgetFailures(because);
     setGoal(program, { wanted, pins, urgent, goal });
     goal.set({ ...goal.get() }); // another value: it is looked again
   };
@@ -121,11 +125,29 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
 
     loops(signal) {
       const followReach = async (): Promise<void> => {
+        let was = isReached.get();
         while (!signal.aborted) {
-          await isReached.changed(signal);
-          if (!isReached.get()) reach.lastAt = clock.now();
-          else for (const program of ['agent', 'server'] as const) again(program); // what could not be fetched may be now
+          if (isReached.get() === was) await isReached.changed(signal);
+          if (isReached.get() === was) continue;
+          was = isReached.get();
+          if (!was) {
+            reach.lastAt = clock.now();
+            continue;
+          }
+          // What could not be fetched may be now; not by all machines of a server at once.
+          const failed = programNames.filter((program) => programs[program].version.isHeld());
+          if (failed.length === 0) continue;
+          await clock.sleep(parts.random() * spreadMs, signal);
+          for (const program of failed) again(program, 'reached');
         }
+      };
+      /** The guard of the agent's start is as new as the agent, once that has proved itself. */
+      const renewGate = async (): Promise<void> => {
+        if (selfId === null || (await agent.store.trial())) return;
+        if ((await files.stat(gatePath)) === undefined || (await textOf(files, gatePath)) === gateText) return;
+        await replaceFile(files, gatePath, new TextEncoder().encode(gateText), { mode: 0o755 }).catch(
+          (error: unknown) => log.warn('the gate was not renewed', { error }),
+        );
       };
       /** What the server does decides what may be done with it. */
       const followServer = async (): Promise<void> => {
@@ -143,6 +165,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
         async (how: 'proven' | 'failed'): Promise<void> => {
           await of.version.refresh();
           again(of.program);
+          await renewGate();
           if (of.program === 'agent' && how === 'failed' && isRestarted) parts.leave('reverted');
         };
       const common = { actual, clock };
@@ -189,6 +212,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           ),
         },
         { name: 'reach', work: followReach() },
+        { name: 'gate', work: renewGate() },
         { name: 'server state', work: followServer() },
       ];
       return work;

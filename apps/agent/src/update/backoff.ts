@@ -4,6 +4,8 @@ export interface Held {
   failures: number;
   /** ms of the monotonic clock. */
   until: number;
+  /** The server asked for it: a network that is back changes nothing. */
+  isAsked: boolean;
 }
 
 const firstMs = 60_000;
@@ -19,5 +21,5 @@ export function heldAfter(
 ): Held {
   const failures = before?.key === key ? before.failures + 1 : 1;
   const span = Math.min(firstMs * 2 ** (failures - 1), longestMs) * (0.8 + 0.4 * random());
-  return { key, failures, until: now + Math.max(span, retryAfterMs) };
+  return { key, failures, until: now + Math.max(span, retryAfterMs), isAsked: retryAfterMs > 0 };
 }

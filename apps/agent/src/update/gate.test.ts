@@ -17,6 +17,7 @@ interface Before {
   versions: string[];
   /** Target of bin/platform-agent. */
   link?: string;
+  back?: string;
   trial?: string;
   bad?: string;
   previous?: string;
@@ -48,6 +49,17 @@ const rows: [name: string, before: Before, after: After][] = [
     { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n` },
     { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
   ],
+  [
+    'no more starts, and the way back lies ready',
+    { versions: [a, b], link: b, back: a, trial: `${a} ${b} 3 4 7 cloud\n` },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+  ],
+  [
+    'no more starts, and a way back to another',
+    { versions: [a, b, c], link: b, back: c, trial: `${a} ${b} 3 4 7 cloud\n` },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+  ],
+  ['a way back that is left over', { versions: [a, b], link: b, back: a }, { link: b }],
   [
     'no more starts, and another bad one',
     { versions: [a, b], link: b, trial: `${a} ${b} 9 0 7 local\n`, bad: `${c} 0 5 it hangs\n${b} 0 6 earlier\n` },
@@ -95,6 +107,7 @@ async function world(before: Before) {
   if (before.link !== undefined) {
     await symlink(before.link.startsWith('/') ? before.link : to(before.link), folder.file('bin/platform-agent'));
   }
+  if (before.back !== undefined) await symlink(to(before.back), folder.file('bin/platform-agent.back'));
   for (const what of ['trial', 'bad', 'previous'] as const) {
     if (before[what] !== undefined) await writeFile(folder.file(`state/platform-agent.${what}`), before[what]);
   }

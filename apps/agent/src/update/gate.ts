@@ -1,6 +1,6 @@
 import type { FileSystem } from '../os/ports.ts';
 import { nameOf, statePath, type Program } from './layout.ts';
-import { addBad, endTrial, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
+import { addBad, endTrial, goBack, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
 import { isId, mostStarts } from './trial-file.ts';
 
 export const trialReason = `it did not prove itself in ${mostStarts} starts`;
@@ -43,13 +43,13 @@ export async function gate(files: FileSystem, program: Program, nowSeconds: numb
       await writeTrial(files, program, { ...trial, to: linked, starts: starts + 1 });
       return 'trial';
     } catch {
-      await point(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
+      await goBack(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
       return 'reverted';
     }
   }
   const bad = { id: linked, clearance: trial.clearance, since: nowSeconds, reason: trialReason };
   await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
-  await point(files, program, trial.from);
+  await goBack(files, program, trial.from);
   await endTrial(files, program);
   return 'reverted';
 }
@@ -82,7 +82,14 @@ point() {
   rm -f bin/${p}.tmp
   ln -s "../versions/$1/${p}" bin/${p}.tmp && mv -f bin/${p}.tmp bin/${p} && flush bin
 }
-end_trial() { rm -f state/${p}.trial && flush state; }
+go_back() {
+  if [ "$(readlink bin/${p}.back 2>/dev/null)" = "../versions/$1/${p}" ]; then
+    mv -f bin/${p}.back bin/${p} && flush bin
+  else
+    point "$1"
+  fi
+}
+end_trial() { rm -f state/${p}.trial && flush state; rm -f bin/${p}.back; }
 clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
 
 from= to= starts= clearance= since= needs=
@@ -112,7 +119,7 @@ if [ "$starts" -lt ${mostStarts} ]; then
   if echo "$from $linked $((starts + 1)) \${clearance:-0} \${since:-0} \${needs:-local}" | save state/${p}.trial; then
     echo "<5>start $((starts + 1)) of version $linked on trial"
   else
-    point "$from"
+    go_back "$from"
     echo "<3>the starts of version $linked cannot be counted: back to $from"
   fi
   exit 0
@@ -120,7 +127,7 @@ fi
 { grep -v "^$linked " state/${p}.bad 2>/dev/null
   echo "$linked \${clearance:-0} $(date +%s) ${trialReason}"
 } | save state/${p}.bad
-point "$from" && end_trial
+go_back "$from" && end_trial
 echo "<3>version $linked did not prove itself in ${mostStarts} starts: back to $from"
 exit 0
 `)(nameOf('agent'));

@@ -7,6 +7,7 @@ import type { ProgramName } from '../control/operator.ts';
  *   versions/<id>/sha256         of that file; written before the program appears
  *   versions/<id>/about.json     where it came from
  *   bin/<file>                   link to the version in use, only ever replaced by rename
+ *   bin/<file>.back              on trial: link to the version before, ready to be put in its place
  *   state/<file>.previous        id of the version that proved itself before the one in use
  *   state/<file>.trial           while the version in use has not proved itself
  *   state/<file>.bad             versions that failed here, one a line

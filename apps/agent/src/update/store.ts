@@ -6,7 +6,19 @@ import { idOf } from '../state.ts';
 import { gate, type GateOutcome } from './gate.ts';
 import { Inspector } from './inspect.ts';
 import { nameOf, partFolder, programPath, statePath, type Program } from './layout.ts';
-import { addBad, endTrial, linkedId, point, readBad, readTrial, textOf, writePrevious, writeTrial } from './switch.ts';
+import {
+  addBad,
+  endTrial,
+  goBack,
+  layBack,
+  linkedId,
+  point,
+  readBad,
+  readTrial,
+  textOf,
+  writePrevious,
+  writeTrial,
+} from './switch.ts';
 import { isId, type Bad, type Trial } from './trial-file.ts';
 
 /** What is kept of where a version came from. */
@@ -200,10 +212,14 @@ export function programStore(
         await makeFolder(files, 'bin');
         await makeFolder(files, 'state');
         const open = await trial();
-        const from = open ? open.from : now; // a version that has not proved itself is nothing to go back to
+        const bad = await readBad(files, program);
+        // A version that has not proved itself is nothing to go back to; one that has failed even less.
+        const hasFailed = (id: string) => bad.some((one) => one.id === id);
+        const from = open && !hasFailed(open.from) ? open.from : now;
         // Before the switch: no moment in which a new version could start untried.
         if (from !== null && from !== to) {
           await writeTrial(files, program, { from, to, starts: 0, clearance, since: seconds(), needs });
+          await layBack(files, program, from);
         }
         await point(files, program, to);
         if (from === to) await endTrial(files, program);
@@ -237,7 +253,7 @@ export function programStore(
         if (!open) return;
         // First remembered, then switched: a cut in between repeats it.
         await addBad(files, program, { id: open.to, clearance: open.clearance, since: seconds(), reason });
-        await point(files, program, open.from);
+        await goBack(files, program, open.from);
         await endTrial(files, program);
       }),
 

@@ -27,6 +27,21 @@ export async function point(files: FileSystem, program: Program, id: string): Pr
   await files.syncFolder('bin');
 }
 
+const backPath = (program: Program): string => `${linkPath(program)}.back`;
+
+/** Lays the link ready that `goBack` needs: then going back needs no space on the disk. */
+export async function layBack(files: FileSystem, program: Program, id: string): Promise<void> {
+  await files.unlink(backPath(program));
+  await files.symlink(linkTarget(program, id), backPath(program));
+  await files.syncFolder('bin');
+}
+
+export async function goBack(files: FileSystem, program: Program, id: string): Promise<void> {
+  if ((await files.readlink(backPath(program))) !== linkTarget(program, id)) return point(files, program, id);
+  await files.rename(backPath(program), linkPath(program));
+  await files.syncFolder('bin');
+}
+
 export const readTrial = async (files: FileSystem, program: Program): Promise<Trial | undefined> =>
   readTrialLine(await textOf(files, statePath(program, 'trial')));
 
@@ -36,6 +51,7 @@ export const writeTrial = (files: FileSystem, program: Program, trial: Trial): P
 export async function endTrial(files: FileSystem, program: Program): Promise<void> {
   await files.unlink(statePath(program, 'trial'));
   await files.syncFolder('state');
+  await files.unlink(backPath(program)).catch(() => {}); // one that stays is replaced by the next trial
 }
 
 export const readBad = async (files: FileSystem, program: Program): Promise<Bad[]> =>
