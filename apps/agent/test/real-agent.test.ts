@@ -55,7 +55,9 @@ test('story: installed, ready, adopted after the agent was killed, restarted, st
     const bytes = Buffer.from(tinyServer(version));
     const sha256 = sha256Of(bytes);
     if (corrupt) bytes[bytes.length - 3]! ^= 1;
-    cloud.serverRelease.set({ version, sha256, url: server.publish(`/${version}`, { bytes }) });
+    // A source that failed is left alone for a while: the right file lies elsewhere.
+    const place = corrupt ? `/${version}-corrupt` : `/${version}`;
+    cloud.serverRelease.set({ version, sha256, url: server.publish(place, { bytes }) });
   };
   const isRunning =
     (version: string) =>

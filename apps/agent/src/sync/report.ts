@@ -8,7 +8,7 @@ import { reportOf, requestOf, type Self } from './request.ts';
 import type { Troubles } from './troubles.ts';
 
 const gatherMs = 300;
-const repeatMs = 60_000;
+const repeatMs = 5 * 60_000;
 const lastWordMs = 3_000;
 
 /** Sends what is to the cloud: at each change, and now and then for the uptimes. */
