@@ -96,6 +96,21 @@ test('the same sources give the same bytes in another folder', () => {
   }
 });
 
+test('a program made to crash does so with its stack alone, not with its source', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'platform-faults-'));
+  try {
+    for (const name of Object.keys(programs)) {
+      const { made, stderr } = release(name, '--test-fault', 'crash', '--out', folder);
+      const ended = spawnSync(made[0]?.file ?? '', [], { encoding: 'utf8', env: {} });
+      assert.equal(ended.status, 70, stderr);
+      assert.match(ended.stderr, /^Error: this program was made to crash\n( +at .{0,200}\n)+$/);
+      assert.equal(spawnSync(made[0]?.file ?? '', ['--version'], { env: {} }).status, 0);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test('what cannot be built is refused with what could be', () => {
   const cases: readonly [string[], RegExp][] = [
     [[], /is no kind of build. Known: platform-agent, platform-server, agent-bundle, agent-on-node/],

@@ -246,7 +246,7 @@ async function main(): Promise<void> {
   const before = [lookAt(a, ours), lookAt(b, other)] as const;
   await systemClock.sleep(idleMinutes * 60_000);
   const after = [lookAt(a, ours), lookAt(b, other)] as const;
-  for (const [path, count] of ours.wire.tally([]).calls) say(`  ${count} × ${path}`);
+  for (const [call, count] of ours.wire.tally([]).calls) say(`  ${count} × ${call}`);
   idleRows([before[0], after[0]], [before[1], after[1]], (systemClock.now() - from) / 1000);
   await b.stop();
 

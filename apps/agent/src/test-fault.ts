@@ -6,10 +6,7 @@ declare const PLATFORM_TEST_FAULT: 'crash' | 'hang' | 'mute' | undefined;
 /** Does nothing in any release. */
 export async function applyTestFault(): Promise<void> {
   if (typeof PLATFORM_TEST_FAULT !== 'string') return;
-  if (PLATFORM_TEST_FAULT === 'crash') {
-    process.stderr.write('this program was made to crash\n');
-    process.exit(1);
-  }
+  if (PLATFORM_TEST_FAULT === 'crash') throw new Error('this program was made to crash');
   if (PLATFORM_TEST_FAULT === 'hang') {
     createServer().listen(0, '127.0.0.1'); // lives, and does nothing
     await new Promise(() => {});

@@ -1,10 +1,19 @@
 import wasm from 'onnxruntime-web/ort-wasm-simd-threaded.wasm' with { type: 'file' };
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { machineExit } from '@platform/contract/machine';
 import { main } from './program.ts';
 import { applyTestFault } from './test-fault.ts';
 
 // Entry of the one-file program: the WebAssembly file travels inside and is read from there.
+// A crash is told by its stack alone: the runtime's own report would print the whole minified source.
+const crash = (error: unknown): never => {
+  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+  process.exit(machineExit.failed);
+};
+process.on('uncaughtException', crash);
+process.on('unhandledRejection', crash);
+
 if (!process.argv.includes('--version')) await applyTestFault();
 const startedAs = process.argv0.includes('/') ? path.resolve(process.argv0) : process.execPath;
 process.exitCode = await main({ wasm: () => readFile(wasm), programFile: startedAs });
