@@ -71,6 +71,19 @@ for (const [name, wall] of [
   });
 }
 
+test('times that are sent are whole milliseconds, though the monotonic clock has fractions', async () => {
+  const { time, clock } = await world(0);
+  await clock.advance(0.123);
+  const early = record(time);
+  await clock.advance(1_000.456);
+  const late = record(time);
+  time.heard(real);
+  await clock.advance(7.891);
+  for (const ms of [early.time, late.time, time.wall(), time.corrected(early).time, time.corrected(late).time]) {
+    assert.ok(Number.isInteger(ms), `${ms}`);
+  }
+});
+
 test('lines of an earlier run without a clock keep their estimate, and a mark', async () => {
   const { time, open } = await world(0);
   const early = record(time);

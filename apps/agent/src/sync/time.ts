@@ -38,14 +38,14 @@ export class DeviceTime {
     this.#floorAt = clock.now();
   }
 
-  /** ms since 1970, as well as it is known. */
+  /** Whole ms since 1970, as well as it is known. */
   wall(): number {
     const { clock } = this.#parts;
     const now = clock.now();
     const system = clock.wall();
     if (this.#isPlausible(system)) return system;
-    if (this.#heard) return this.#heard.wall + (now - this.#heard.at);
-    return this.#floor + (now - this.#floorAt);
+    if (this.#heard) return Math.round(this.#heard.wall + (now - this.#heard.at));
+    return Math.round(this.#floor + (now - this.#floorAt));
   }
 
   /** For lines that are written now: undefined when their time is good. */
@@ -82,7 +82,7 @@ export class DeviceTime {
     const { unsure } = record;
     if (!unsure) return record;
     if (unsure.run === this.#run && this.isKnown) {
-      return { ...record, time: this.wall() - (this.#parts.clock.now() - unsure.at) };
+      return { ...record, time: Math.round(this.wall() - (this.#parts.clock.now() - unsure.at)) };
     }
     return { ...record, fields: { ...record.fields, time_is: 'estimated' } };
   }
