@@ -140,7 +140,10 @@ export async function startServer(
     version,
   };
   const { done: released, ...held } = heldChecks(clock, stop.signal);
-  started.defer(() => released);
+  started.defer(() => {
+    stop.abort();
+    return released;
+  });
   const checks = configChecks({ ...deps, identities: known, tokens: signer, held });
   const tls = await readTls(options);
   const port = await openPort(

@@ -163,6 +163,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     server.once('error', reject);
     server.listen({ host: options.host, port: options.port, backlog: 4096 }, resolve);
   }).catch((error: unknown) => {
+    stop.abort();
     const code = (error as { code?: string }).code;
     if (code === 'EADDRINUSE') throw new PlatformError('PORT_IN_USE', { port: options.port }, error);
     if (code === 'EACCES') {
