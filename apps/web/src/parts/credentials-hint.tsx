@@ -6,14 +6,18 @@ export const CredentialsHint = ({ credentials }: { credentials: string }) => (
     <ol className="steps">
       <li className="stack-tight">
         <p>
-          Save this as <code>machine.json</code> on the machine. Whoever has it can act as the machine: keep it to its
-          owner (mode 600).
+          Save this on the machine as <code>/etc/platform.json</code>. Whoever has it can act as the machine: keep it to
+          its owner (mode 600).
         </p>
         <CodeBlock text={credentials} label="credentials" />
       </li>
       <li className="stack-tight">
-        <p>Start the agent with it, in a checkout on the machine:</p>
-        <Command text="node tools/setup.mjs apps/agent/src/main.ts --config machine.json --root .machine" />
+        <p>Install the agent there (Linux with systemd):</p>
+        <Command text={`curl -fsSL ${window.location.origin}/install.sh | sudo sh`} />
+        <details>
+          <summary className="small">Without systemd, from a checkout</summary>
+          <Command text="node tools/setup.mjs apps/agent/src/main.ts --config machine.json --root .machine" />
+        </details>
       </li>
       <li className="soft">
         The machine shows as online here within seconds. The agent installs and starts the machine server by itself.
