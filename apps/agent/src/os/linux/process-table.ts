@@ -19,6 +19,9 @@ export async function commandOf(pid: number): Promise<string> {
   return line.replaceAll('\0', ' ').trim().slice(0, 200) || (await programOf(pid));
 }
 
+/** Of its process ids; processes of a container have another. Empty: it is another user's. */
+export const namespaceOf = (pid: number): Promise<string> => readlink(`/proc/${pid}/ns/pid`).catch(() => '');
+
 const listening = '0A';
 
 /** Who listens on a TCP port, of whatever address. */

@@ -4,7 +4,7 @@ import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
-import { commandOf, listenerOf, pids, programOf } from './process-table.ts';
+import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
 import { programFiles } from './program-files.ts';
 
 const adoptedLookMs = 500;
@@ -59,8 +59,10 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
     isReplaced: programFiles(root),
     async strangers(program) {
       const found = [];
+      const here = await namespaceOf(process.pid);
       for (const pid of await pids()) {
         if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;
+        if ((await namespaceOf(pid)) !== here) continue; // in a container: another machine, in a way
         found.push({ pid, command: await commandOf(pid) });
       }
       return found;
