@@ -143,7 +143,7 @@ const plans: [name: string, facts: Facts, wish: Partial<InstallWish>, steps: str
     'a version that failed here, by force',
     { ...installed, candidate: candidate(two), stored: [one, two], quarantine: 'it crashed' },
     { isForced: true },
-    [`forgive ${two}`, `use ${two} before ${one}`, 'hand-over'],
+    [`use ${two} before ${one}`, `forgive ${two}`, 'hand-over'],
   ],
   ['a stopped agent', { ...installed, unit: { ...installed.unit, isActive: false } }, {}, ['start']],
   ['one that is not started at boot', { ...installed, unit: { ...installed.unit, isEnabled: false } }, {}, ['enable']],

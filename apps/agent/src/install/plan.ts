@@ -158,8 +158,9 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   if (link?.is !== 'link' || link.target !== wish.linkTarget) {
     steps.push({ do: 'link', file: wish.linkFile, target: wish.linkTarget });
   }
-  if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
   if (isNew) steps.push({ do: 'use', id: candidate.id, before: facts.installed });
+  // After its use: what is known to have failed is put to use with a way back.
+  if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
   if (!wish.usesSystemd) return steps;
   const areCredentialsNew = steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
   if (facts.isSystemdRunning && (isUnitNew || unit.needsReload)) steps.push({ do: 'reload' });
