@@ -93,9 +93,9 @@ export const mutations: readonly Mutation[] = [
     name: 'it is not switched back',
     of: (f) => ({
       ...f,
-      symlink: async (target, path) => {
-        const now = await f.readlink(path.replace(/\.tmp$/, ''));
-        return f.symlink(target.includes('/1.0.0-') ? (now ?? target) : target, path);
+      async rename(from, to) {
+        const target = to.startsWith('bin/') ? await f.readlink(from) : undefined;
+        return target?.includes('/1.0.0-') ? f.unlink(from) : f.rename(from, to);
       },
     }),
   },
