@@ -46,10 +46,13 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
       };
       return running({ pid: id.pid, startTime: id.startTime }, gone());
     },
+    // Containers have agents of their own, perhaps below the same root: what runs in them is not of this machine.
     async find() {
       const found: (ProcessId & { ticks: number })[] = [];
+      const here = await namespaceOf(process.pid);
       for (const pid of await pids()) {
         if (pid === process.pid || !(await isMarked(pid, mark)) || !(await leadsGroup(pid))) continue;
+        if ((await namespaceOf(pid)) !== here) continue;
         const startTime = processStartTime(pid);
         if (startTime !== undefined) found.push({ pid, startTime, ticks: Number(startTime.split('/')[1]) });
       }
@@ -62,7 +65,7 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
       const here = await namespaceOf(process.pid);
       for (const pid of await pids()) {
         if ((await programOf(pid)) !== program || (await isMarked(pid, mark))) continue;
-        if ((await namespaceOf(pid)) !== here) continue; // in a container: another machine, in a way
+        if ((await namespaceOf(pid)) !== here) continue;
         found.push({ pid, command: await commandOf(pid) });
       }
       return found;
