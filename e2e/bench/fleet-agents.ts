@@ -11,11 +11,13 @@ import {
   AuthenticateResponseSchema,
   AuthService,
 } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { NeedsRestartRequestSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { systemClock } from '@platform/kit/node';
 import type { FleetMember } from '../src/fleet-lab.ts';
 import { callBytes, WireLink } from '../src/wire-link.ts';
 
 const configMethod = `${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
+const restartMethod = `${RobotService.typeName}/${RobotService.method.needsRestart.name}`;
 const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
 const holdMs = 25_000;
 const shortestPauseMs = 200;
@@ -45,6 +47,8 @@ export interface FleetCounts {
 interface Agent {
   readonly member: FleetMember;
   readonly link: WireLink;
+  /** For everything but checks. */
+  readonly other: WireLink;
   token: string;
   fingerprint: string;
   /** Answered since the last look. */
@@ -65,6 +69,7 @@ export class Fleet {
     this.#agents = members.map((member) => ({
       member,
       link: new WireLink(url),
+      other: new WireLink(url),
       token: '',
       fingerprint: '',
       isServed: false,
@@ -85,7 +90,29 @@ export class Fleet {
   async stop(): Promise<void> {
     this.#stop.abort();
     for (const { link } of this.#agents) link.close();
+    this.closeOthers();
     await this.#running;
+  }
+  /** Each asks once whether a person wants a restart, over a connection beside that of its checks. */
+  async askForRestarts(atOnce = 200): Promise<void> {
+    const waiting = [...this.#agents];
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (let agent = waiting.pop(); agent; agent = waiting.pop()) {
+          const body = toBinary(
+            NeedsRestartRequestSchema,
+            create(NeedsRestartRequestSchema, { id: agent.member.partId }),
+          );
+          const { status } = await agent.other.ask(
+            callBytes(this.#url, restartMethod, body, { authorization: `Bearer ${agent.token}` }),
+          );
+          if (status !== 200) throw new Error(`NeedsRestart: ${status}`);
+        }
+      }),
+    );
+  }
+  closeOthers(): void {
+    for (const { other } of this.#agents) other.close();
   }
   /** From now on only answers that come count. */
   forget(): void {

@@ -85,6 +85,14 @@ async function connected(lab: FleetLab): Promise<Fleet> {
     `${Math.round(before)} → ${Math.round(rssMib(lab.pid))} MiB: ${each.toFixed(1)} KiB per agent`,
     '≤ 25 KiB',
   );
+  const alone = rssMib(lab.pid);
+  await fleet.askForRestarts();
+  await systemClock.sleep(5_000);
+  row(
+    '… with a second connection each, as for logs and reports',
+    `${(((rssMib(lab.pid) - alone) * 1024) / agents).toFixed(1)} KiB more per agent while it is open`,
+  );
+  fleet.closeOthers();
   return fleet;
 }
 

@@ -20,11 +20,11 @@ export const isOnlineSince =
   (machine: Machine): boolean =>
     isOnline(machine) && machine.reportedOn !== undefined && timestampMs(machine.reportedOn) > momentMs;
 
-/** Creates a machine in the app, and installs. @throws Error with what the installer said */
-export async function installed(site: Site, on: LabMachine, name: string): Promise<NewMachine> {
-  const made = await site.createMachine(name);
+/** Installs on a machine that the app knows, or is told of. @throws Error with what the installer said */
+export async function installed(site: Site, on: LabMachine, as: string | NewMachine): Promise<NewMachine> {
+  const made = typeof as === 'string' ? await site.createMachine(as) : as;
   await on.must(oneLine(site, made.partId), 600);
-  await site.until(made.partId, `${name} is online and its server runs`, 300, isOnline);
+  await site.until(made.partId, 'online, and its server runs', 300, isOnline);
   return made;
 }
 

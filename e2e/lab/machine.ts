@@ -31,6 +31,15 @@ export interface LabMachine extends AsyncDisposable {
   link(isIn: boolean): Promise<void>;
 }
 
+/** A container whose /opt/platform lies on a disk that forgets what was not flushed: a power cut in a second. */
+export interface CuttableContainer extends LabMachine {
+  /** The power fails now. Of what was not flushed nothing survives, or every second block by the seed. @returns what was lost */
+  cut(keepSeed?: string): Promise<string>;
+  /** Keeps the disk, its agent stopped; `load` brings it back, as after a start. */
+  save(): Promise<void>;
+  load(): Promise<void>;
+}
+
 export interface VirtualMachine extends LabMachine {
   /** Pulls the plug after so many seconds; unflushed blocks survive or not, drawn by the seed (absent: none survives). */
   cut(afterSeconds: number, keepSeed?: string): Promise<void>;
@@ -46,8 +55,8 @@ export interface VirtualMachine extends LabMachine {
 
 const lab = import.meta.dirname;
 
-async function run(command: string, args: readonly string[]): Promise<Said> {
-  const group = await spawnGroup({ command, args });
+async function run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Said> {
+  const group = await spawnGroup({ command, args, ...(env && { env }) });
   const [stdout, stderr, { code }] = await Promise.all([
     group.stdout ? text(group.stdout) : '',
     group.stderr ? text(group.stderr) : '',
@@ -57,8 +66,8 @@ async function run(command: string, args: readonly string[]): Promise<Said> {
 }
 
 /** @throws Error with what the program said */
-async function must(command: string, args: readonly string[]): Promise<string> {
-  const { code, stdout, stderr } = await run(command, args);
+async function must(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string> {
+  const { code, stdout, stderr } = await run(command, args, env);
   if (code !== 0)
     throw new Error(`${path.basename(command)} ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
   return stdout.trimEnd();
@@ -73,10 +82,55 @@ const mustIn = async (name: string, command: string, said: Said): Promise<string
 const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
 
 /** A fresh container whose `app.platform.test:80` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and build-image.sh. */
-export async function container(serverPort: number): Promise<LabMachine> {
+export const container = (serverPort: number): Promise<LabMachine> => startContainer(serverPort, undefined);
+
+/** The same, with a disk of its own below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
+export async function cuttableContainer(serverPort: number): Promise<CuttableContainer> {
+  const folder = await tempFolder();
+  const disk = (...args: string[]) =>
+    must('bash', [path.join(lab, 'volatile-disk.sh'), args[0] ?? '', folder.path, ...args.slice(1)]);
+  await disk('on');
+  const machine = await startContainer(serverPort, `${folder.file('mnt')}:/opt/platform`);
+  const cut = async (keepSeed?: string): Promise<string> => {
+    const lost = await disk('cut', ...(keepSeed === undefined ? [] : [keepSeed]));
+    await machine.kill();
+    await disk('off');
+    return lost;
+  };
+  const up = async (): Promise<void> => {
+    await disk('on');
+    await machine.up();
+  };
+  const [now, saved] = [folder.file('disk.qcow2'), folder.file('saved.img')];
+  return {
+    ...machine,
+    cut,
+    up,
+    async save() {
+      await machine.must('systemctl stop platform-agent && sync', 300);
+      await machine.kill();
+      await disk('off'); // with its power on: all is written
+      await must('cp', ['--sparse=always', now, saved]);
+      await up();
+    },
+    async load() {
+      await cut();
+      await must('cp', ['--sparse=always', saved, now]);
+      await up();
+    },
+    async [Symbol.asyncDispose]() {
+      await machine[Symbol.asyncDispose]();
+      await disk('off');
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function startContainer(serverPort: number, bind: string | undefined): Promise<LabMachine> {
   const name = newName('ct');
   const script = path.join(lab, 'ct.sh');
-  const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)]);
+  const env = { ...process.env, ...(bind !== undefined && { LAB_BIND: bind }) };
+  const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)], env);
   await ct('up');
   let door = await openDoor(name, serverPort);
   const exec = async (command: string, timeoutSeconds = 120): Promise<Said> =>

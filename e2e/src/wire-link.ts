@@ -58,7 +58,8 @@ export class WireLink {
     this.#got = empty;
     socket.on('data', (chunk) => this.#take(chunk));
     const lost = (error?: Error): void => {
-      if (this.#socket === socket) this.#socket = undefined;
+      if (this.#socket !== socket) return;
+      this.#socket = undefined;
       const waiting = this.#waiting;
       this.#waiting = undefined;
       waiting?.reject(error ?? new Error('the connection was closed'));
@@ -80,6 +81,7 @@ export class WireLink {
       body: Buffer.from(this.#got.subarray(end + 4, end + 4 + length)),
     };
     this.#got = empty;
+    if (head.includes('\nconnection: close')) this.close();
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.resolve(answer);

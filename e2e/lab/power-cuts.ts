@@ -1,0 +1,143 @@
+// The plug is pulled while both programs are being updated, at moments drawn by a seed, on a disk that loses what was not
+// flushed. Whatever the moment: a whole version of each, and online again.
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { systemClock } from '@platform/kit/node';
+import { seededRandom } from '@platform/kit/testing';
+import { type Build, build } from './builds.ts';
+import { installed, isOnline, isOnlineSince, runningVersion, telling } from './installed.ts';
+import type { LabMachine } from './machine.ts';
+import { keep, timed } from './results.ts';
+import { type Site, startSite } from './site.ts';
+
+export interface Plug {
+  machine: LabMachine;
+  where: 'container' | 'vm';
+  /** After so many seconds; torn: of what was not flushed half survives, drawn by this. */
+  cut(afterSeconds: number, torn: string | undefined): Promise<void>;
+  /** Keeps the machine as it is, its agent stopped; `load` brings that back and leaves it running. */
+  save(): Promise<void>;
+  load(): Promise<void>;
+}
+
+const both = (version: string): string => `agent ${version}, server ${version}`;
+
+/** A server with the versions 0.1.0 (stable) and 0.1.1 of both programs. */
+async function siteOfTwo(): Promise<{ site: Site; published: Build[] }> {
+  const site = await startSite();
+  const names = ['platform-agent', 'platform-server'] as const;
+  const olds = [await build(names[0], '0.1.0'), await build(names[1], '0.1.0')];
+  const news = [await build(names[0], '0.1.1'), await build(names[1], '0.1.1')];
+  for (const one of olds) await site.publish(one, 'stable');
+  for (const one of news) await site.publish(one);
+  return { site, published: [...olds, ...news] };
+}
+
+export async function cutsDuringUpdate(
+  t: TestContext,
+  { cuts, seed }: { cuts: number; seed: number },
+  plugAt: (serverPort: number) => Promise<Plug>,
+): Promise<void> {
+  const random = seededRandom(seed);
+  const { site, published } = await siteOfTwo();
+  await using _site = site;
+  const { machine, where, ...plug } = await plugAt(site.port);
+  await using _machine = machine;
+  const made = await site.createMachine('barn');
+  const { partId } = made;
+  const want = (version: string) =>
+    site.configure(
+      partId,
+      { version_control: { agent: version, 'platform-server': version } },
+      // Open at all times: both may be restarted at once.
+      { maintenance_window: { from: '00:00', to: '23:59' } },
+    );
+  await telling(machine, async () => {
+    await installed(site, machine, made);
+    await want('0.1.0');
+    await site.until(partId, 'settled', 120, isOnline);
+    await plug.save();
+  });
+
+  /** Back to 0.1.0, running and content. */
+  const reset = async (): Promise<void> => {
+    await want('0.1.0');
+    await plug.load();
+    const loaded = systemClock.wall();
+    await site.until(
+      partId,
+      'back at 0.1.0',
+      600,
+      (found) => isOnlineSince(loaded)(found) && found.report?.agent?.runningVersion === '0.1.0',
+    );
+  };
+  const updated = () =>
+    site.until(
+      partId,
+      'both updated',
+      900,
+      (found) =>
+        isOnline(found) &&
+        found.report?.agent?.runningVersion === '0.1.1' &&
+        found.report.server?.runningVersion === '0.1.1',
+    );
+
+  // How long the whole of it takes, so that the moments lie in it.
+  const whole = await telling(machine, async () => {
+    await reset();
+    await want('0.1.1');
+    return (await timed(updated)).seconds;
+  });
+  await keep('update of both, saved until both run and are online', where, whole);
+
+  const outcomes = new Map<string, number>();
+  const back: number[] = [];
+  const state = { isDone: true };
+  /** After every cut, so that a run that is stopped has not been for nothing. */
+  const tell = async (times: number): Promise<void> => {
+    const histogram = [...outcomes].toSorted((a, b) => b[1] - a[1]).map(([what, count]) => `${count} × ${what}`);
+    const slowest = Math.max(...back).toFixed(0);
+    const note = `${times} cuts at moments in 0…${(whole * 1.1).toFixed(1)} s, seed ${seed}: always whole versions, always online again; what ran then: ${histogram.join('; ')}; the time is the mean from power to online, the longest ${slowest} s`;
+    await keep('power cuts during the update of both', where, back.reduce((a, b) => a + b, 0) / back.length, note);
+  };
+  for (let cut = 1; cut <= cuts; cut++) {
+    const at = random() * whole * 1.1;
+    const torn = random() < 0.5 ? String(Math.floor(random() * 1e6)) : undefined;
+    await t.test(`cut ${cut} at ${at.toFixed(1)} s${torn === undefined ? '' : `, torn by ${torn}`}`, () =>
+      telling(machine, async () => {
+        // Else the update that the last cut broke off goes on, and meets the next one.
+        if (state.isDone) {
+          await reset();
+          await want('0.1.1');
+        }
+        await plug.cut(at, torn);
+        const cutAt = systemClock.wall();
+        const { seconds } = await timed(async () => {
+          await machine.up();
+          await site.until(partId, 'online again', 600, isOnlineSince(cutAt));
+        });
+        back.push(seconds);
+        const found = await whatRuns(machine, published);
+        outcomes.set(found, (outcomes.get(found) ?? 0) + 1);
+        state.isDone = found === both('0.1.1');
+        if (cut === cuts && !state.isDone) await updated();
+        await tell(cut);
+      }),
+    );
+  }
+}
+
+/** "agent 0.1.0, server 0.1.1", after checking that both are, byte for byte, what was published. */
+async function whatRuns(machine: LabMachine, published: readonly Build[]): Promise<string> {
+  const words: string[] = [];
+  for (const unit of ['platform-agent', 'platform-server'] as const) {
+    const version = await runningVersion(machine, unit);
+    const exe = `/proc/$(systemctl show -P MainPID ${unit})/exe`;
+    // What runs is what the link leads to, and that is what was published.
+    const sha256 = await machine.must(`[ /opt/platform/bin/${unit} -ef ${exe} ] && sha256sum < ${exe} | cut -c 1-64`);
+    const one = published.find((found) => found.name === unit && found.version === version);
+    assert.equal(sha256, one?.sha256, `${unit} ${version} is not what was published`);
+    words.push(`${unit.replace('platform-', '')} ${version}`);
+  }
+  return words.join(', ');
+}
