@@ -88,7 +88,7 @@ test('without systemd: started again after a kill, back from a version that cras
   await until(folder, 'the server was never touched', (s) => s.server.pid === serverPid && s.server.at === 'running');
 
   const startTime = processStartTime(back) ?? '';
-  keeper.signal('SIGTERM');
+  process.kill(keeper.pid, 'SIGTERM'); // the keeper alone, as the end of a container does
   assert.deepEqual(await keeper.exited, { code: 0, signal: null }, await readFile(folder.file('keeper.log'), 'utf8'));
   assert.equal(isAlive({ pid: back, startTime }), false);
   const log = await readFile(folder.file('keeper.log'), 'utf8');
