@@ -31,8 +31,13 @@ export type AgentAnswers = {
   answer(ask: Ask): Promise<Answer>;
   /** The fingerprint of the answer, when it is in memory. */
   known(ask: Ask): string | undefined;
-  /** Watches a part from now on: `wake` is called once or more often when its answer may have changed. @returns ends it. */
-  watch(partId: string, wake: () => void): () => void;
+  /**
+   * Watches a part from now on: `wake` is called once or more often when its answer may have changed, or when a restart is
+   * wanted of it, which no answer says. @returns ends it.
+   */
+  watch(partId: string, wake: (isRestart: boolean) => void): () => void;
+  /** A check of this part is held: it hears at once of what changes. */
+  isWatched(partId: string): boolean;
 };
 
 type Kept = Answer & { key: string };
@@ -50,7 +55,7 @@ export function agentAnswers(of: {
 }): AgentAnswers {
   const { releases, changes, clock, stop } = of;
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
-  const watching = new Map<string, Set<() => void>>();
+  const watching = new Map<string, Set<(isRestart: boolean) => void>>();
   const epoch = { count: 0 };
   /** There are few: each is kept once. */
   const keys = new Map<string, string>();
@@ -62,22 +67,23 @@ export function agentAnswers(of: {
     keys.set(key, key);
     return key;
   };
-  const wake = (partId: string): void => {
-    for (const one of watching.get(partId) ?? []) one();
+  const wake = (partId: string, isRestart: boolean): void => {
+    for (const one of watching.get(partId) ?? []) one(isRestart);
   };
   const wakeAll = async (): Promise<void> => {
     const parts = [...watching.keys()];
     for (let n = 0; n < parts.length; n++) {
       if (n > 0 && n % wokenAtOnce === 0) await clock.sleep(wakeEveryMs, stop);
-      wake(parts[n] ?? '');
+      wake(parts[n] ?? '', false);
     }
   };
   changes.subscribe((kind, key) => {
+    if (kind === 'restart' && key !== undefined) return wake(key, true);
     if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'release') return;
     epoch.count++;
     if (kind !== 'release' && key !== undefined) {
       kept.delete(key);
-      wake(key);
+      wake(key, false);
     } else {
       kept.clear();
       void wakeAll();
@@ -100,6 +106,7 @@ export function agentAnswers(of: {
       const found = kept.get(ask.partId);
       return found?.key === keyOf(ask) ? found.fingerprint : undefined;
     },
+    isWatched: (partId) => watching.has(partId),
     watch(partId, woken) {
       const set = watching.get(partId) ?? new Set();
       watching.set(partId, set);

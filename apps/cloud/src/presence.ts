@@ -22,6 +22,8 @@ export function presence(of: {
   clock: Clock;
   log: Log;
   stop: AbortSignal;
+  /** It waits for an answer right now. */
+  isWaiting: (partId: string) => boolean;
 }): Presence & { done: Promise<void> } {
   const seen = new Map<string, number>();
   const fresh = new Map<string, number>();
@@ -48,7 +50,7 @@ export function presence(of: {
       seen.set(partId, now);
       fresh.set(partId, now);
     },
-    lastSeen: (partId, stored) => seen.get(partId) ?? stored ?? undefined,
+    lastSeen: (partId, stored) => (of.isWaiting(partId) ? of.clock.wall() : (seen.get(partId) ?? stored ?? undefined)),
     online: (partId, stored) => onlineState(self.lastSeen(partId, stored), of.clock.wall(), self.checkMs()),
     checkMs: () => checkInterval(seen.size),
     flush,

@@ -100,7 +100,16 @@ export async function startServer(
 
   const stop = new AbortController();
   const { done: followed, ...changes } = followChanges({ db, notifications, clock, log, stop: stop.signal });
-  const { done: flushed, ...present } = presence({ db, clock, log, stop: stop.signal });
+  const releases = releaseBook(db, changes);
+  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
+  const answers = agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal });
+  const { done: flushed, ...present } = presence({
+    db,
+    clock,
+    log,
+    stop: stop.signal,
+    isWaiting: answers.isWatched,
+  });
   const steady = steadyTime(clock);
   const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
   const fresh = keepFresh({ db, key: releaseKey, clock, log: log.child('releases') }, stop.signal);
@@ -113,8 +122,6 @@ export async function startServer(
   const signer = tokens(secrets.signingKey, clock);
   const authentication = authenticator(db, known, signer, clock);
   const at = { url: '' };
-  const releases = releaseBook(db, changes);
-  const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
   const deps: Deps = {
     db,
     blobs,
@@ -128,7 +135,7 @@ export async function startServer(
     releaseKey,
     authenticator: authentication,
     presence: present,
-    answers: agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal }),
+    answers,
     releases,
     hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import test from 'node:test';
 import { create } from '@bufbuild/protobuf';
-import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, durationMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ConnectError } from '@connectrpc/connect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
@@ -111,6 +111,26 @@ test('a held check is answered the moment the configuration changes, and after i
     wait: durationFromMs(30),
   });
   assert.equal(quiet.notModified, true);
+});
+
+test('a held check is answered when a restart is wanted; who holds one is online and need not ask for restarts', async () => {
+  await using on = await testServer();
+  const fleet = await on.client(FleetService);
+  const { partId, machineId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const robot = await on.client(RobotService, part);
+  const { fingerprint } = await agent.deviceAgentConfig({ id: partId });
+  const askMs = async () => durationMs((await robot.needsRestart({ id: partId })).restartCheckInterval!);
+  assert.equal(await askMs(), 2_000);
+  const isDone = { held: false };
+  const held = agent
+    .deviceAgentConfig({ id: partId, knownFingerprint: fingerprint, wait: durationFromMs(20_000) })
+    .finally(() => (isDone.held = true));
+  while ((await askMs()) !== 60_000) assert.equal(isDone.held, false);
+  assert.equal((await fleet.getMachine({ id: machineId })).machine?.onlineState, OnlineState.ONLINE);
+  await fleet.restartPart({ partId });
+  assert.equal((await held).notModified, true);
+  assert.equal((await robot.needsRestart({ id: partId })).mustRestart, true);
 });
 
 test('configurations: immutable revisions, byte for byte; a bad one is refused whole; a stale one conflicts', async () => {

@@ -35,24 +35,26 @@ export const agentRoutes =
         await hosts.save(partId, request);
         const ask = askOf(request, partId, baseUrlOf(deps, context));
         const waitMs = request.wait ? Math.min(durationMs(request.wait), longestWaitMs) : 0;
-        const until = clock.now() + waitMs;
+        const until = { ms: clock.now() + waitMs };
         for (;;) {
-          const woken = Promise.withResolvers<void>();
+          const woken = Promise.withResolvers<boolean>();
           const unwatch = answers.watch(partId, woken.resolve);
           const done = new AbortController();
           try {
             const answer = await answers.answer(ask);
             const isSame = request.knownFingerprint !== '' && request.knownFingerprint === answer.fingerprint;
-            const leftMs = until - clock.now();
+            const leftMs = until.ms - clock.now();
             if (!isSame) return fromBinary(DeviceAgentConfigResponseSchema, wholeBytes(answer, presence.checkMs()));
             if (leftMs <= 0 || context.signal.aborted || deps.stop.aborted) {
               presence.touch(partId);
               return fromBinary(DeviceAgentConfigResponseSchema, sameBytes(answer.fingerprint, presence.checkMs()));
             }
-            await Promise.race([
+            const isRestart = await Promise.race([
               woken.promise,
-              clock.sleep(leftMs, AbortSignal.any([done.signal, context.signal, deps.stop])),
+              clock.sleep(leftMs, AbortSignal.any([done.signal, context.signal, deps.stop])).then(() => false),
             ]);
+            // Answered before its time and without news: the agent asks whether a restart is wanted.
+            if (isRestart) until.ms = clock.now();
           } finally {
             done.abort();
             unwatch();

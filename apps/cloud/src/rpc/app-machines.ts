@@ -258,7 +258,7 @@ export const machineCalls = (deps: Deps) => {
         await requestRestart(trx, part.id);
         await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
       });
-      changes.tell('part', part.id);
+      changes.tell('restart', part.id);
       return {};
     },
     async createRobotPartSecret({ partId }, context) {

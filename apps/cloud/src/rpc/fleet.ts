@@ -162,7 +162,7 @@ export const fleetRoutes =
           await requestRestart(trx, part.id);
           await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
         });
-        changes.tell('part', part.id);
+        changes.tell('restart', part.id);
         return {};
       },
     });

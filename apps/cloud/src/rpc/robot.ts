@@ -18,17 +18,18 @@ import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
 const linesPerCall = 1_000;
+const wokenRestartMs = 60_000;
 
 export const robotRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, presence, logs, changes, clock } = deps;
+    const { db, presence, answers, logs, changes, clock } = deps;
     /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
     const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
     const epoch = { count: 0 };
     changes.subscribe((kind, key) => {
-      if (kind !== undefined && kind !== 'part') return;
+      if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;
       epoch.count++;
       if (key === undefined) unwanted.clear();
       else unwanted.delete(key);
@@ -75,7 +76,10 @@ export const robotRoutes =
         const answer = {
           id,
           mustRestart: false,
-          restartCheckInterval: durationFromMs(restartInterval(presence.checkMs())),
+          // A machine with a held check is woken when a restart is wanted; it need not ask all the time.
+          restartCheckInterval: durationFromMs(
+            answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
+          ),
         };
         if (unwanted.has(part)) return answer;
         const before = epoch.count;

@@ -193,7 +193,7 @@ export async function requestRestart(db: Database, partId: string): Promise<void
     .set({ restartRequestedOn: sql<number>`now()` })
     .where('id', '=', partId)
     .execute();
-  await recordChange(db, 'part', partId);
+  await recordChange(db, 'restart', partId);
 }
 
 /** In the order of the ids: true once for each request. */

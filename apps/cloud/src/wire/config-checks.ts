@@ -103,13 +103,14 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   /** Waits for a change or the end of its time; then the answer may be a whole one. */
   const answerLater = (reply: Reply, ask: Ask, fingerprint: string, waitMs: number): void => {
     presence.touch(ask.partId);
+    /** @param isOver - the answer goes out now, changed or not; before its time it says that a restart is wanted. */
     const release = (isOver: boolean): void => {
       unwatch();
       held.drop(check);
       if (!reply.isGone) void answerNow(isOver);
     };
     const check: HeldCheck = { due: clock.now() + waitMs, release: () => release(true) };
-    const state = { unwatch: answers.watch(ask.partId, () => release(false)) };
+    const state = { unwatch: answers.watch(ask.partId, release) };
     const unwatch = (): void => state.unwatch();
     const answerNow = async (isOver: boolean): Promise<void> => {
       if (isOver && answers.known(ask) === fingerprint) return answerSame(reply, ask.partId, fingerprint);
@@ -118,14 +119,15 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
         if (reply.isGone) return;
         if (answer.fingerprint !== fingerprint) return answerWhole(reply, ask.partId, answer);
         if (isOver) return answerSame(reply, ask.partId, fingerprint);
-        // Something else of it changed.
-        state.unwatch = answers.watch(ask.partId, () => release(false));
+        // Something changed that is nothing to it.
+        state.unwatch = answers.watch(ask.partId, release);
         held.hold(check);
       } catch (error) {
         fail(reply, error);
       }
     };
     reply.onEnd(() => {
+      presence.touch(ask.partId); // it was there until now
       unwatch();
       held.drop(check);
     });
