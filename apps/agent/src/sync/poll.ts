@@ -7,7 +7,7 @@ import { askedPauseMs, backOff, pauseMs } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { Troubles } from './troubles.ts';
 
-const holdMs = 25_000;
+const holdMs = 50_000; // below the minute after which proxies give up
 const standardPauseMs = 5_000;
 const earlyMs = 2_000;
 

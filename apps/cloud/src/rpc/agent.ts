@@ -14,7 +14,7 @@ import { ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
 /** A held check: short enough that a machine that went away is noticed. */
-export const longestWaitMs = 25_000;
+export const longestWaitMs = 50_000;
 
 export const askOf = (request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask => ({
   partId,
