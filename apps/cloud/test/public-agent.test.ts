@@ -70,7 +70,7 @@ function dial(url: string) {
       );
       const bytes = Buffer.concat(chunks);
       assert.equal(bytes.readUInt32BE(1), bytes.length - 5);
-      return fromBinary(output, bytes.subarray(5)) as MessageShape<O>;
+      return fromBinary(output, bytes.subarray(5));
     },
   };
 }

@@ -59,7 +59,7 @@ export function toConnectError(error: PlatformError): ConnectError {
   const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS';
   return new ConnectError(
     error.message,
-    connectCode[rpc] as Code,
+    connectCode[rpc],
     isBusy ? { 'retry-after': retrySeconds } : undefined,
     [
       { desc: ErrorInfoSchema, value: errorInfoOf(error) },
