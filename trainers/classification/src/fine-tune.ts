@@ -21,8 +21,6 @@ export interface FineTuneTask {
   tape: Tape;
   classes: number;
   output: OutputKind;
-  /** Pictures per run of the graph; a step of the recipe's batch takes as many runs as it needs. */
-  rows: number;
   /** Number of training pictures. */
   pictures: number;
   /** Draws an augmented view of training picture `i`. @returns what it is to teach. */
@@ -85,27 +83,7 @@ class Average {
   }
 }
 
-/** Mean gradients of a step that takes several runs. */
-class Mean {
-  readonly #values: Map<string, Float32Array>;
-  readonly #runs: number;
-  constructor(tape: Tape, runs: number) {
-    this.#runs = runs;
-    this.#values = copyOf(tape);
-  }
-  take(run: number, gradientOf: (name: string) => Float32Array): void {
-    for (const [name, values] of this.#values) {
-      const gradient = gradientOf(name);
-      if (run === 0) values.fill(0);
-      for (let i = 0; i < values.length; i++) values[i] = (values[i] ?? 0) + (gradient[i] ?? 0) / this.#runs;
-    }
-  }
-  of(name: string): Float32Array {
-    return this.#values.get(name) ?? new Float32Array();
-  }
-}
-
-/** Where the results of a run go, over and over. */
+/** Where the results of a step go, over and over. */
 function gradientsOf(tape: Tape): Record<string, FloatFeed> {
   const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
   for (const [name, { values, shape }] of tape.parameters) {
@@ -120,26 +98,23 @@ function gradientsOf(tape: Tape): Record<string, FloatFeed> {
  * later ones, with their small steps, are the better ones by nature.
  */
 export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefined> {
-  const { recipe, session, tape, classes, rows, pictures, random, signal } = task;
+  const { recipe, session, tape, classes, pictures, random, signal } = task;
   const { batch, side, epochs } = recipe;
-  const runs = Math.ceil(batch / rows);
-  const stepsPerEpoch = Math.ceil(pictures / (runs * rows));
+  const stepsPerEpoch = Math.ceil(pictures / batch);
   const steps = stepsPerEpoch * epochs;
   const adam = new Adam();
   const average = recipe.averaging > 0 ? new Average(tape, recipe.averaging) : undefined;
   const columns = weightColumns(task.output, classes);
-  const image = new Float32Array(rows * side * side * 3);
-  const targets = new Float32Array(rows * classes);
-  const weights = new Float32Array(rows * columns);
+  const image = new Float32Array(batch * side * side * 3);
+  const targets = new Float32Array(batch * classes);
+  const weights = new Float32Array(batch * columns);
   const feeds = {
     ...parameterFeeds(tape.parameters),
-    image: { data: image, dims: [rows, side, side, 3] },
-    targets: { data: targets, dims: [rows, classes] },
-    weights: { data: weights, dims: [rows, columns] },
+    image: { data: image, dims: [batch, side, side, 3] },
+    targets: { data: targets, dims: [batch, classes] },
+    weights: { data: weights, dims: [batch, columns] },
   };
   const gradients = gradientsOf(tape);
-  const gradientOf = (name: string): Float32Array => gradients[`d_${name}`]?.data ?? new Float32Array();
-  const mean = runs > 1 ? new Mean(tape, runs) : undefined;
   let found: FineTuned | undefined;
   let best: Validation | undefined;
   let walking: Map<string, Float32Array> | undefined;
@@ -147,22 +122,19 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
     const order = shuffled([...Array(pictures).keys()], random);
     let lossSum = 0;
     for (let step = 0; step < stepsPerEpoch; step++) {
-      for (let run = 0; run < runs; run++) {
-        signal.throwIfAborted();
-        for (let row = 0; row < rows; row++) {
-          // The last step of an epoch is filled up from its start.
-          const picture = order[((step * runs + run) * rows + row) % order.length] ?? 0;
-          const lesson = task.draw(picture, image, row * side * side * 3);
-          targets.set(lesson.target, row * classes);
-          weights.set(lesson.weights, row * columns);
-        }
-        const results = await session.run(feeds, gradients);
-        mean?.take(run, gradientOf);
-        lossSum += (results('loss')[0] ?? 0) / runs;
+      signal.throwIfAborted();
+      for (let row = 0; row < batch; row++) {
+        // The last step of an epoch is filled up from its start.
+        const picture = order[(step * batch + row) % order.length] ?? 0;
+        const lesson = task.draw(picture, image, row * side * side * 3);
+        targets.set(lesson.target, row * classes);
+        weights.set(lesson.weights, row * columns);
       }
+      const results = await session.run(feeds, gradients);
       const at = (epoch - 1) * stepsPerEpoch + step;
-      adam.step(tape.parameters, (name) => mean?.of(name) ?? gradientOf(name), learningRate(recipe, at, steps));
+      adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate(recipe, at, steps));
       average?.follow(tape);
+      lossSum += results('loss')[0] ?? 0;
       task.onStep((at + 1) / steps);
     }
     if (average) walking = copyInto(tape, walking);

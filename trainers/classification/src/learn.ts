@@ -52,8 +52,6 @@ export interface Pupil {
 
 /** More pictures at once cost memory and gain nothing. */
 const viewerBatch = 2;
-/** Pictures of a run of the training graph on a CPU. What a run needs grows with them; their time apart is the same. */
-const rowsOf = (side: number): number => (side > 160 ? 4 : 8);
 /** Of the probe, however many labels there are. */
 const fewestRows = 600;
 /** Pictures that the training loss of the probe is taken from. */
@@ -63,8 +61,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   const { training, device, recipe, backbone, prepared, progress } = pupil;
   const { job, clock, devices } = training;
   const { train, validation, labels } = prepared;
-  const rows = device.place === 'cpu' ? Math.min(recipe.batch, rowsOf(recipe.side)) : recipe.batch;
-  const geometry = { batch: rows, side: recipe.side, classes: labels.length };
+  const geometry = { batch: recipe.batch, side: recipe.side, classes: labels.length };
   const objective = objectiveOf(recipe.task, train, labels);
   const { model, tape } = learnerGraph(backbone, geometry, recipe.freezeUntil, objective.output);
   const graph = viewerGraph(backbone, { ...geometry, batch: viewerBatch }, recipe.freezeUntil);
@@ -98,7 +95,6 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       tape,
       classes: labels.length,
       output: objective.output,
-      rows,
       pictures: train.length,
       draw: drawerOf(pupil, objective),
       validate: async () => objective.validation(await judge(validation)),
@@ -179,7 +175,7 @@ async function judgeWith(
 
 /** Leaves the head in the tape. */
 async function learnProbe(
-  { training: { job, signal, threads }, recipe, prepared, progress }: Pupil,
+  { training: { job, signal }, recipe, prepared, progress }: Pupil,
   viewer: Viewer,
   tape: Tape,
   objective: Objective,
@@ -212,7 +208,7 @@ async function learnProbe(
     targets: lessons.map(({ target }) => target),
     weights: lessons.map(({ weights }) => weights),
   };
-  const head = await trainProbe(rows, labels.length, { output: objective.output, threads, signal });
+  const head = await trainProbe(rows, labels.length, { output: objective.output, signal });
   tape.parameters.get('W')?.values.set(head.weights);
   tape.parameters.get('B')?.values.set(head.bias);
 }

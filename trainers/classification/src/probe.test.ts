@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { trainProbe } from './probe.ts';
-import type { LinearHead, ProbeRows } from './probe.ts';
+import { predict, trainProbe } from './probe.ts';
+import type { ProbeRows } from './probe.ts';
 import { seeded } from '@platform/trainer-engine/random';
-import { best, softmax } from './score.ts';
+import { best } from './score.ts';
 
 /** Three clouds in 20 dimensions, far from the origin and of very different spread, as pooled features are. */
 function clouds(seed: string, count: number): { rows: Float32Array[]; labels: number[] } {
@@ -28,16 +28,14 @@ function single(features: readonly Float32Array[], labels: readonly number[], we
   };
 }
 
-const logitsOf = ({ weights, bias }: LinearHead, row: Float32Array): Float32Array =>
-  bias.map((b, k) => row.reduce((sum, x, d) => sum + x * (weights[k * row.length + d] ?? 0), b));
-const predict = (head: LinearHead, row: Float32Array): Float64Array => softmax(logitsOf(head, row));
-
 test('separable features are separated, also those not seen', async () => {
   const { rows, labels } = clouds('train', 60);
   const head = await trainProbe(single(rows, labels), 3);
   const unseen = clouds('test', 90);
   const hits = unseen.rows.filter((row, i) => best(predict(head, row)) === unseen.labels[i]).length;
   assert.ok(hits >= 88, `${hits} of 90`);
+  const sum = predict(head, unseen.rows[0] ?? new Float32Array(20)).reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(sum - 1) < 1e-6);
 });
 
 test('the same rows give the same head, and an abort ends it', async () => {
@@ -61,6 +59,8 @@ test('labels that are there or not: each is learnt for itself', async () => {
   const truth = (row: Float32Array): number[] => [(row[0] ?? 0) > 0 ? 1 : 0, (row[1] ?? 0) > 0 ? 1 : 0];
   const targets = features.map(truth);
   const head = await trainProbe({ features, targets, weights: targets.map(() => [1, 1]) }, 2, { output: 'sigmoid' });
-  const wrong = features.filter((row) => logitsOf(head, row).some((z, k) => (z > 0 ? 1 : 0) !== truth(row)[k]));
+  const wrong = features.filter((row) =>
+    predict(head, row, 'sigmoid').some((p, k) => (p > 0.5 ? 1 : 0) !== truth(row)[k]),
+  );
   assert.ok(wrong.length <= 4, `${wrong.length} of 80`);
 });

@@ -1,9 +1,4 @@
 /** The linear probe: softmax or logistic regression on pooled features. */
-import { Adam } from '@platform/trainer-engine/autodiff/adam';
-import { Tape } from '@platform/trainer-engine/autodiff/tape';
-import { openSession } from '@platform/trainer-engine/runtime';
-import { parameterFeeds } from './looks.ts';
-import { weightColumns } from './network.ts';
 import type { OutputKind } from './network.ts';
 
 export interface LinearHead {
@@ -23,15 +18,12 @@ export interface ProbeOptions {
   l2?: number;
   steps?: number;
   learningRate?: number;
-  threads?: number;
   signal?: AbortSignal;
 }
 
 interface Standardised {
-  /** [N,size], row by row. */
-  rows: Float32Array;
+  rows: readonly Float32Array[];
   mean: Float64Array;
-  /** One over the spread of each feature and the root of their number: products are near 1, however many there are. */
   inverse: Float64Array;
 }
 function standardise(features: readonly Float32Array[], size: number): Standardised {
@@ -42,12 +34,54 @@ function standardise(features: readonly Float32Array[], size: number): Standardi
   for (const row of features) {
     for (let d = 0; d < size; d++) inverse[d] = (inverse[d] ?? 0) + ((row[d] ?? 0) - (mean[d] ?? 0)) ** 2 / n;
   }
-  for (let d = 0; d < size; d++) inverse[d] = 1 / Math.sqrt(((inverse[d] ?? 0) + 1e-4) * size);
-  const rows = new Float32Array(n * size);
-  for (const [s, row] of features.entries()) {
-    for (let d = 0; d < size; d++) rows[s * size + d] = ((row[d] ?? 0) - (mean[d] ?? 0)) * (inverse[d] ?? 0);
-  }
+  for (let d = 0; d < size; d++) inverse[d] = 1 / Math.sqrt((inverse[d] ?? 0) + 1e-4);
+  // One scale for all keeps the products near 1, whatever the number of features.
+  const scale = 1 / Math.sqrt(size);
+  const rows = features.map((row) => row.map((x, d) => (x - (mean[d] ?? 0)) * (inverse[d] ?? 0) * scale));
   return { rows, mean, inverse };
+}
+
+function dot(a: Float32Array, start: number, b: Float32Array): number {
+  let sum = 0;
+  for (let d = 0; d < b.length; d++) sum += (a[start + d] ?? 0) * (b[d] ?? 0);
+  return sum;
+}
+
+function activate(z: Float64Array, output: OutputKind): void {
+  if (output === 'sigmoid') {
+    for (let k = 0; k < z.length; k++) z[k] = 1 / (1 + Math.exp(-(z[k] ?? 0)));
+    return;
+  }
+  let max = -Infinity;
+  for (const x of z) max = Math.max(max, x);
+  let sum = 0;
+  for (let k = 0; k < z.length; k++) {
+    const e = Math.exp((z[k] ?? 0) - max);
+    z[k] = e;
+    sum += e;
+  }
+  for (let k = 0; k < z.length; k++) z[k] = (z[k] ?? 0) / sum;
+}
+
+class FullBatchAdam {
+  readonly #first: Float32Array;
+  readonly #second: Float32Array;
+  constructor(size: number) {
+    this.#first = new Float32Array(size);
+    this.#second = new Float32Array(size);
+  }
+  step(values: Float32Array, gradient: Float32Array, rate: number, t: number): void {
+    const correct1 = 1 - 0.9 ** t;
+    const correct2 = 1 - 0.999 ** t;
+    for (let i = 0; i < values.length; i++) {
+      const d = gradient[i] ?? 0;
+      const m = 0.9 * (this.#first[i] ?? 0) + 0.1 * d;
+      const v = 0.999 * (this.#second[i] ?? 0) + 0.001 * d * d;
+      this.#first[i] = m;
+      this.#second[i] = v;
+      values[i] = (values[i] ?? 0) - (rate * (m / correct1)) / (Math.sqrt(v / correct2) + 1e-8);
+    }
+  }
 }
 
 /**
@@ -57,53 +91,55 @@ function standardise(features: readonly Float32Array[], size: number): Standardi
 export async function trainProbe(
   { features, targets, weights: rowWeights }: ProbeRows,
   classes: number,
-  { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, threads = 1, signal }: ProbeOptions = {},
+  { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, signal }: ProbeOptions = {},
 ): Promise<LinearHead> {
   const size = features[0]?.length ?? 0;
   const n = features.length;
-  const columns = weightColumns(output, classes);
   const { rows, mean, inverse } = standardise(features, size);
-  const tape = new Tape();
-  const inputs = {
-    x: tape.input('features', [n, size]),
-    wanted: tape.input('targets', [n, classes]),
-    counts: tape.input('weights', [n, columns]),
-  };
   const weights = new Float32Array(classes * size);
   const bias = new Float32Array(classes);
-  const w = tape.parameter('W', weights, [classes, size]);
-  const b = tape.parameter('B', bias, [classes]);
-  const logits = tape.dense(inputs.x, w, b);
-  if (output === 'softmax') tape.softmaxCrossEntropy(logits, inputs.wanted, inputs.counts);
-  else tape.sigmoidCrossEntropy(logits, inputs.wanted, inputs.counts);
-  const session = await openSession(tape.finish(['loss']), threads);
-  try {
-    const feeds = {
-      ...parameterFeeds(tape.parameters),
-      features: { data: rows, dims: [n, size] },
-      targets: { data: Float32Array.from(targets.flat()), dims: [n, classes] },
-      weights: { data: Float32Array.from(rowWeights.flat()), dims: [n, columns] },
-    };
-    const only = (name: string, values: Float32Array, shape: readonly number[]) => new Map([[name, { values, shape }]]);
-    const slow = { adam: new Adam(), parameters: only('B', bias, b.shape) };
-    const fast = { adam: new Adam(), parameters: only('W', weights, w.shape) };
-    for (let step = 0; step < steps; step++) {
-      signal?.throwIfAborted();
-      const results = await session.run(feeds);
-      // The loss is the mean over the columns, too: here each label counts in full.
-      const dWeights = results('d_W').map((d, i) => d * columns + l2 * (weights[i] ?? 0));
-      fast.adam.step(fast.parameters, () => dWeights, learningRate * 10);
-      slow.adam.step(slow.parameters, () => results('d_B'), learningRate);
+  const dWeights = new Float32Array(weights.length);
+  const dBias = new Float32Array(classes);
+  const p = new Float64Array(classes);
+  const adam = { weights: new FullBatchAdam(weights.length), bias: new FullBatchAdam(classes) };
+  for (let t = 1; t <= steps; t++) {
+    signal?.throwIfAborted();
+    for (let i = 0; i < weights.length; i++) dWeights[i] = l2 * (weights[i] ?? 0);
+    dBias.fill(0);
+    for (const [s, row] of rows.entries()) {
+      for (let k = 0; k < classes; k++) p[k] = (bias[k] ?? 0) + dot(weights, k * size, row);
+      activate(p, output);
+      const target = targets[s] ?? [];
+      const weight = rowWeights[s] ?? [];
+      for (let k = 0; k < classes; k++) {
+        const error = (((p[k] ?? 0) - (target[k] ?? 0)) * (weight[k % weight.length] ?? 1)) / n;
+        dBias[k] = (dBias[k] ?? 0) + error;
+        const start = k * size;
+        for (let d = 0; d < size; d++) dWeights[start + d] = (dWeights[start + d] ?? 0) + error * (row[d] ?? 0);
+      }
     }
-  } finally {
-    await session.release();
+    adam.weights.step(weights, dWeights, learningRate * 10, t);
+    adam.bias.step(bias, dBias, learningRate, t);
+    await new Promise((resolve) => setImmediate(resolve));
   }
+  const scale = 1 / Math.sqrt(size);
   for (let k = 0; k < classes; k++) {
     for (let d = 0; d < size; d++) {
-      const folded = (weights[k * size + d] ?? 0) * (inverse[d] ?? 0);
+      const folded = (weights[k * size + d] ?? 0) * (inverse[d] ?? 0) * scale;
       weights[k * size + d] = folded;
       bias[k] = (bias[k] ?? 0) - folded * (mean[d] ?? 0);
     }
   }
   return { weights, bias };
+}
+
+/** Probabilities of one row of raw features. */
+export function predict(
+  { weights, bias }: LinearHead,
+  features: Float32Array,
+  output: OutputKind = 'softmax',
+): Float64Array {
+  const z = Float64Array.from(bias, (b, k) => b + dot(weights, k * features.length, features));
+  activate(z, output);
+  return z;
 }
