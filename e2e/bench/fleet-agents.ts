@@ -93,9 +93,9 @@ export class Fleet {
     this.closeOthers();
     await this.#running;
   }
-  /** Each asks once whether a person wants a restart, over a connection beside that of its checks. */
-  async askForRestarts(atOnce = 200): Promise<void> {
-    const waiting = [...this.#agents];
+  /** So many of them ask once whether a person wants a restart, over a connection beside that of its checks. */
+  async askForRestarts(count: number, atOnce = 200): Promise<void> {
+    const waiting = this.#agents.slice(0, count);
     await Promise.all(
       Array.from({ length: atOnce }, async () => {
         for (let agent = waiting.pop(); agent; agent = waiting.pop()) {

@@ -51,6 +51,8 @@ export class WireLink {
   close(): void {
     this.#socket?.destroy();
     this.#socket = undefined;
+    this.#waiting?.reject(new Error('the connection was closed'));
+    this.#waiting = undefined;
   }
 
   #connect(): net.Socket {
@@ -81,9 +83,9 @@ export class WireLink {
       body: Buffer.from(this.#got.subarray(end + 4, end + 4 + length)),
     };
     this.#got = empty;
-    if (head.includes('\nconnection: close')) this.close();
     const waiting = this.#waiting;
     this.#waiting = undefined;
+    if (head.includes('\nconnection: close')) this.close();
     waiting?.resolve(answer);
   }
 }

@@ -1,4 +1,5 @@
 import http2 from 'node:http2';
+import type { TLSSocket } from 'node:tls';
 import type { ConnectError, ConnectRouter } from '@connectrpc/connect';
 import { errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
@@ -7,6 +8,7 @@ import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { authenticationInterceptor } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { errorInterceptor, messageLimitBytes, toConnectError } from './errors.ts';
 import { withReasons } from './explained.ts';
 import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
@@ -20,6 +22,9 @@ export type ListenerOptions = {
   pages: Listener;
   log: Log;
 };
+
+const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}`;
+const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
 /** RPC under both names, the fast path, and plain HTTP behind them. */
 export function rpcListener(options: ListenerOptions): Listener {
@@ -42,6 +47,9 @@ export function rpcListener(options: ListenerOptions): Listener {
   return (request, response) => {
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
+    // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.
+    if (request.url === signIn && request.httpVersionMajor === 1 && !isSecure(request))
+      response.shouldKeepAlive = false;
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
     const next = (): void => {
       freeSender(http2Stream(response));
