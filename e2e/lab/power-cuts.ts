@@ -94,10 +94,10 @@ export async function cutsDuringUpdate(
   const back: number[] = [];
   const state = { isDone: true };
   /** After every cut, so that a run that is stopped has not been for nothing. */
-  const tell = async (times: number): Promise<void> => {
+  const tell = async (): Promise<void> => {
     const histogram = [...outcomes].toSorted((a, b) => b[1] - a[1]).map(([what, count]) => `${count} × ${what}`);
     const slowest = Math.max(...back).toFixed(0);
-    const note = `${times} cuts at moments in 0…${(whole * 1.1).toFixed(1)} s, seed ${seed}: always whole versions, always online again; what ran then: ${histogram.join('; ')}; the time is the mean from power to online, the longest ${slowest} s`;
+    const note = `${back.length} cuts at moments in 0…${(whole * 1.1).toFixed(1)} s, seed ${seed}: always whole versions, always online again; what ran then: ${histogram.join('; ')}; the time is the mean from power to online, the longest ${slowest} s`;
     await keep('power cuts during the update of both', where, back.reduce((a, b) => a + b, 0) / back.length, note);
   };
   for (let cut = 1; cut <= cuts; cut++) {
@@ -121,7 +121,7 @@ export async function cutsDuringUpdate(
         outcomes.set(found, (outcomes.get(found) ?? 0) + 1);
         state.isDone = found === both('0.1.1');
         if (cut === cuts && !state.isDone) await updated();
-        await tell(cut);
+        await tell();
       }),
     );
   }

@@ -21,7 +21,8 @@ on)
   mount -t ext4 "$(cat "$D/loop")" "$D/mnt";;
 cut)
   n=$(wc -l < "$D/disk.log"); [ -z "${3-}" ] || echo "$3" > "$D/keep"
-  kill -9 "$(cat "$D/pid")"; logged() { [ "$(wc -l < "$D/disk.log")" -gt "$n" ]; }; until_ logged; tail -n 1 "$D/disk.log";;
+  kill -9 "$(cat "$D/pid" 2>/dev/null)" 2>/dev/null || exit 0     # without power already
+  logged() { [ "$(wc -l < "$D/disk.log")" -gt "$n" ]; }; until_ logged; tail -n 1 "$D/disk.log";;
 off)
   umount "$D/mnt" 2>/dev/null || umount -l "$D/mnt" 2>/dev/null || true
   [ ! -s "$D/loop" ] || losetup -d "$(cat "$D/loop")" 2>/dev/null || true
