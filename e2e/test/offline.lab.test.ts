@@ -27,7 +27,10 @@ test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, asy
         await machine.clock(`+${8 * 3600}`);
         const was = await agent();
         await machine.must(`kill -9 ${was}`);
-        await eventually('the next agent', 300, async () => (![0, was].includes(await agent()) ? true : undefined));
+        await eventually('the next agent is ready', 300, async () => {
+          const isReady = (await machine.exec('systemctl is-active platform-agent')).stdout.trim() === 'active';
+          return isReady && ![0, was].includes(await agent()) ? true : undefined;
+        });
       }
       assert.equal(await mainPid(machine, 'platform-server'), kept);
       await site.until(partId, 'offline in the app', 300, ({ onlineState }) => onlineState === OnlineState.OFFLINE);
