@@ -11,7 +11,7 @@ export type LogWriter = {
 type Batch = { rows: readonly NewLogRow[]; done: () => void; failed: (error: unknown) => void };
 
 const gatherMs = 15;
-const rowsPerInsert = 2_000;
+const rowsPerInsert = 5_000;
 /** Statements at once: while one waits for the disk, the other works. */
 const lanes = 2;
 
