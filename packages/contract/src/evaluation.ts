@@ -84,7 +84,7 @@ interface EvaluationHead {
   evaluated_on: 'test' | 'validation';
   /** Held-out pictures. */
   count: number;
-  /** The better of the two on validation. */
+  /** What is delivered: the fine-tuned network, unless the probe validates clearly better. */
   chosen: Stage;
   pictures: { train: number; validation: number; test: number; skipped: number };
   /** At most 100 of them. */
