@@ -5,8 +5,8 @@ import type { TestContext } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { seededRandom } from '@platform/kit/testing';
 import { type Build, build } from './builds.ts';
-import { installed, isOnline, isOnlineSince, runningVersion, telling } from './installed.ts';
-import type { LabMachine } from './machine.ts';
+import { installed, isOnline, isOnlineSince, telling } from './installed.ts';
+import { eventually, type LabMachine } from './machine.ts';
 import { keep, timed } from './results.ts';
 import { type Site, startSite } from './site.ts';
 
@@ -127,17 +127,23 @@ export async function cutsDuringUpdate(
   }
 }
 
-/** "agent 0.1.0, server 0.1.1", after checking that both are, byte for byte, what was published. */
+/**
+ * "agent 0.1.0, server 0.1.1", after checking that what runs, and what is started next, is byte for byte what was published.
+ * A program that is just being replaced is looked at again.
+ */
 async function whatRuns(machine: LabMachine, published: readonly Build[]): Promise<string> {
   const words: string[] = [];
-  for (const unit of ['platform-agent', 'platform-server'] as const) {
-    const version = await runningVersion(machine, unit);
-    const exe = `/proc/$(systemctl show -P MainPID ${unit})/exe`;
-    // What runs is what the link leads to, and that is what was published.
-    const sha256 = await machine.must(`[ /opt/platform/bin/${unit} -ef ${exe} ] && sha256sum < ${exe} | cut -c 1-64`);
-    const one = published.find((found) => found.name === unit && found.version === version);
-    assert.equal(sha256, one?.sha256, `${unit} ${version} is not what was published`);
-    words.push(`${unit.replace('platform-', '')} ${version}`);
+  for (const name of ['platform-agent', 'platform-server'] as const) {
+    const exe = `/proc/$(systemctl show -P MainPID ${name})/exe`;
+    const [running = '', linked = ''] = await eventually(`${name} runs`, 120, async () => {
+      const said = await machine.exec(`sha256sum < ${exe} && sha256sum < /opt/platform/bin/${name}`);
+      return said.code === 0 ? said.stdout.split('\n').map((line) => line.slice(0, 64)) : undefined;
+    });
+    const of = (sha256: string) => published.find((one) => one.name === name && one.sha256 === sha256);
+    assert.ok(of(linked), `the link of ${name} leads to something that was not published`);
+    const runs = of(running);
+    assert.ok(runs, `${name} is not what was published`);
+    words.push(`${name.replace('platform-', '')} ${runs.version}`);
   }
   return words.join(', ');
 }
