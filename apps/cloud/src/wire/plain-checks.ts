@@ -45,7 +45,8 @@ export function readPlainCheck(bytes: Buffer): PlainRead {
   return { is: 'check', request: { authorization, host, isSecure: false, body: bytes.subarray(end + 4) } };
 }
 
-const isControl = (one: string): boolean => (one < ' ' && one !== '\t') || one === '\u007f';
+/** But for the tab. */
+const control = /[\p{Cc}--[\t]]/v;
 
 /** Undefined: not in its usual form, or one of them twice. */
 function headersOf(text: string): Map<string, string> | undefined {
@@ -55,7 +56,7 @@ function headersOf(text: string): Map<string, string> | undefined {
     const key = line.slice(0, Math.max(colon, 0)).toLowerCase();
     if (!name.test(key) || headers.has(key)) return undefined;
     const value = line.slice(colon + 1).trim();
-    if ([...value].some(isControl)) return undefined;
+    if (control.test(value)) return undefined;
     headers.set(key, value);
   }
   return headers;
