@@ -18,7 +18,7 @@ import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
 const linesPerCall = 1_000;
-const wokenRestartMs = 60_000;
+const wokenRestartMs = 120_000;
 
 export const robotRoutes =
   (deps: Deps) =>
