@@ -122,7 +122,7 @@ for (const [name, runtime] of Object.entries(runtimes)) {
   });
 }
 
-test('diagnostics: everything a helper needs in one zip, and no secret in any of it', async () => {
+test('diagnostics: everything that is needed from afar in one zip, and no secret in any of it', async () => {
   await using folder = await tempFolder();
   const cloud = new TestCloud(systemClock);
   await using server = await listen(cloud);
