@@ -18,7 +18,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   await using folder = await tempFolder();
   const put = async (name: string, content: string | Uint8Array): Promise<void> => {
     await writeFile(folder.file(name), content);
-    await machine.push('/root', folder.file(name));
+    await machine.push('/srv', folder.file(name));
   };
   await put('install.sh', door.script());
   await put('other-key.sh', door.script({ key: (await otherKey()).trim() }));
@@ -68,14 +68,14 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
 
   await t.test('with a credentials file and no key', async () => {
     await machine.must('echo "{}" > /etc/platform.json');
-    assert.match(await goesWell('sh /root/install.sh'), /^part: {3}$/m);
+    assert.match(await goesWell('sh /srv/install.sh'), /^part: {3}$/m);
     await machine.must('rm /etc/platform.json');
   });
 
   await t.test('a version: pinned, of a channel, unknown', async () => {
-    await goesWell(`${ids} sh /root/install.sh --version 1.2.3`);
-    await ends(`${ids} sh /root/install.sh --version 9.9.9`, 1, /no platform-agent 9\.9\.9 for linux-amd64/);
-    await ends(`${ids} PLATFORM_AGENT_VERSION=nightly sh /root/install.sh`, 1, /in the channel nightly/);
+    await goesWell(`${ids} sh /srv/install.sh --version 1.2.3`);
+    await ends(`${ids} sh /srv/install.sh --version 9.9.9`, 1, /no platform-agent 9\.9\.9 for linux-amd64/);
+    await ends(`${ids} PLATFORM_AGENT_VERSION=nightly sh /srv/install.sh`, 1, /in the channel nightly/);
   });
 
   await t.test('a download that is cut goes on where it stopped', async () => {
@@ -92,7 +92,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
       response.write(rest.subarray(0, 60_000), () => response.destroy());
       return true;
     };
-    await goesWell(`${ids} sh /root/install.sh`);
+    await goesWell(`${ids} sh /srv/install.sh`);
     assert.deepEqual(
       door.asked.filter((line) => line.includes('/platform-agent')).map((line) => line.split(' ')[2] ?? ''),
       ['', 'bytes=60000-', 'bytes=120000-'],
@@ -107,13 +107,13 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
       response.writeHead(503).end();
       return true;
     };
-    await goesWell(`${ids} sh /root/install.sh`);
+    await goesWell(`${ids} sh /srv/install.sh`);
     door.trouble = () => false;
   });
 
   await t.test('what was changed on its way is never run', async () => {
-    await ends(`${ids} sh /root/other-key.sh`, 3, /not signed by the key of this server.*\nNothing was run/s);
-    await ends(`${ids} sh /root/install.sh --version 1.2.2`, 3, /should have [0-9a-f]{64}\. It was removed/);
+    await ends(`${ids} sh /srv/other-key.sh`, 3, /not signed by the key of this server.*\nNothing was run/s);
+    await ends(`${ids} sh /srv/install.sh --version 1.2.2`, 3, /should have [0-9a-f]{64}\. It was removed/);
     const change = (suffix: string, body: string) => {
       door.trouble = (request, response) => {
         if (!request.url?.endsWith(suffix)) return false;
@@ -122,88 +122,77 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
       };
     };
     change('/SHA256SUMS', `${door.list}${sha256('evil')}  platform-agent/9.9.9/linux-amd64/platform-agent\n`);
-    await ends(`${ids} sh /root/install.sh --version 9.9.9`, 3, /not signed/);
+    await ends(`${ids} sh /srv/install.sh --version 9.9.9`, 3, /not signed/);
     change('/SHA256SUMS.sig', '');
-    await ends(`${ids} sh /root/install.sh`, 3, /not signed/);
+    await ends(`${ids} sh /srv/install.sh`, 3, /not signed/);
     change('/platform-agent', '#!/bin/sh\ntouch /run/ran\n');
-    await ends(`${ids} sh /root/install.sh`, 3, /what was downloaded has the sha256/);
+    await ends(`${ids} sh /srv/install.sh`, 3, /what was downloaded has the sha256/);
     assert.equal((await machine.exec('ls /opt/platform/cache/install/platform-agent')).code, 2);
     change('.root.json', '{"signed":"by somebody else"}');
-    await ends(`${ids} sh /root/install.sh`, 3, /4\.root\.json is not the root document/);
+    await ends(`${ids} sh /srv/install.sh`, 3, /4\.root\.json is not the root document/);
     door.trouble = () => false;
   });
 
   await t.test('a server that has nothing, or is not there', async () => {
-    await ends(`${ids} sh /root/no-release.sh`, 1, /has not published a release yet/);
-    await ends(`${ids} sh /root/install.sh --server http://no.such.platform.example`, 2, /could not be resolved/);
+    await ends(`${ids} sh /srv/no-release.sh`, 1, /has not published a release yet/);
+    await ends(`${ids} sh /srv/install.sh --server http://no.such.platform.example`, 2, /could not be resolved/);
     door.trouble = (_, response) => {
       response.writeHead(404).end();
       return true;
     };
-    await ends(`${ids} sh /root/install.sh`, 2, /SHA256SUMS could not be downloaded \(curl 22\)/);
+    await ends(`${ids} sh /srv/install.sh`, 2, /SHA256SUMS could not be downloaded \(curl 22\)/);
     door.trouble = () => false;
   });
 
   await t.test('without a network', async () => {
-    const files = '--binary /root/agent --sums /root/SHA256SUMS --sig /root/SHA256SUMS.sig';
+    const files = '--binary /srv/agent --sums /srv/SHA256SUMS --sig /srv/SHA256SUMS.sig';
     await machine.must('echo "{}" > /etc/platform.json');
     await machine.link(false);
-    assert.match(
-      await goesWell(`sh /root/install.sh ${files}`),
-      new RegExp(`^arguments: ${ranWith()} --offline$`, 'm'),
-    );
-    await ends(
-      `sh /root/install.sh ${files.replace('/agent', '/other')}`,
-      3,
-      /is not a platform-agent for linux-amd64/,
-    );
-    await ends(`sh /root/install.sh --binary /root/agent`, 1, /--binary needs --sums/);
+    assert.match(await goesWell(`sh /srv/install.sh ${files}`), new RegExp(`^arguments: ${ranWith()} --offline$`, 'm'));
+    await ends(`sh /srv/install.sh ${files.replace('/agent', '/other')}`, 3, /is not a platform-agent for linux-amd64/);
+    await ends(`sh /srv/install.sh --binary /srv/agent`, 1, /--binary needs --sums/);
     await machine.must('rm /etc/platform.json');
-    await ends(`${ids} sh /root/install.sh ${files}`, 1, /can't be fetched: copy the credentials file/);
+    await ends(`${ids} sh /srv/install.sh ${files}`, 1, /can't be fetched: copy the credentials file/);
     await machine.link(true);
   });
 
   await t.test('an agent from elsewhere needs a word of consent', async () => {
     const url = '--url http://app.platform.test/elsewhere/agent';
-    await ends(`${ids} sh /root/install.sh ${url}`, 1, /is not signed by the server/);
-    await ends(`${ids} sh /root/install.sh ${url} --sha256 ${sha256('x')}`, 3, /should have/);
-    assert.match(await goesWell(`${ids} sh /root/install.sh ${url} --sha256 ${sha256(door.agent)}`), / --unsigned$/m);
-    assert.match(await goesWell(`${ids} sh /root/install.sh --url file:///root/agent --unsigned`), / --unsigned$/m);
+    await ends(`${ids} sh /srv/install.sh ${url}`, 1, /is not signed by the server/);
+    await ends(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256('x')}`, 3, /should have/);
+    assert.match(await goesWell(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256(door.agent)}`), / --unsigned$/m);
+    assert.match(await goesWell(`${ids} sh /srv/install.sh --url file:///srv/agent --unsigned`), / --unsigned$/m);
   });
 
   await t.test('a proxy is used, and told to the agent', async () => {
     const proxy = 'http_proxy=http://192.168.60.1:80';
     // The name is known to the proxy alone.
-    const ran = await goesWell(`${ids} ${proxy} sh /root/install.sh --server http://behind.the.proxy`);
+    const ran = await goesWell(`${ids} ${proxy} sh /srv/install.sh --server http://behind.the.proxy`);
     assert.match(ran, /^proxy: http:\/\/192\.168\.60\.1:80$/m);
   });
 
   await t.test('a machine that does not fit is left alone', async () => {
-    const hidden = (what: string) => `unshare -m sh -c 'mount --bind /dev/null ${what}; ${ids} sh /root/install.sh'`;
-    await ends('sh /root/install.sh', 1, /this machine has no credentials/);
-    await ends('PLATFORM_API_KEY_ID=x PLATFORM_PART_ID=y sh /root/install.sh', 1, /not set: PLATFORM_API_KEY\./);
+    const hidden = (what: string) => `unshare -m sh -c 'mount --bind /dev/null ${what}; ${ids} sh /srv/install.sh'`;
+    await ends('sh /srv/install.sh', 1, /this machine has no credentials/);
+    await ends('PLATFORM_API_KEY_ID=x PLATFORM_PART_ID=y sh /srv/install.sh', 1, /not set: PLATFORM_API_KEY\./);
+    await ends(`setpriv --reuid=65534 --clear-groups env ${ids} sh /srv/install.sh`, 1, /must run as root/);
     await ends(
-      `chmod 755 /root; setpriv --reuid=65534 --clear-groups env ${ids} sh /root/install.sh`,
-      1,
-      /must run as root/,
-    );
-    await ends(
-      `unshare -m sh -c 'mount -t tmpfs t /run/systemd; ${ids} sh /root/install.sh'`,
+      `unshare -m sh -c 'mount -t tmpfs t /run/systemd; ${ids} sh /srv/install.sh'`,
       1,
       /systemd does not run/,
     );
     await ends(hidden('/usr/bin/curl'), 1, /curl is missing: install the package/);
     await ends(hidden('/usr/bin/openssl'), 1, /openssl is missing/);
     await ends(
-      `unshare -m sh -c 'mount -t tmpfs -o size=100m t /opt; ${ids} sh /root/install.sh'`,
+      `unshare -m sh -c 'mount -t tmpfs -o size=100m t /opt; ${ids} sh /srv/install.sh'`,
       1,
       /\/opt has 100 MiB free, and 450 are needed/,
     );
     // As on a 64-bit kernel with a 32-bit system.
-    await ends(`sed s/ld-linux-x86-64/ld-linux-i386/ /root/install.sh | env ${ids} sh`, 1, /is not a 64-bit one/);
+    await ends(`sed s/ld-linux-x86-64/ld-linux-i386/ /srv/install.sh | env ${ids} sh`, 1, /is not a 64-bit one/);
     await machine.must('touch /etc/systemd/system/viam-agent.service');
-    await ends(`${ids} sh /root/install.sh`, 1, /viam-agent\.service is installed here already/);
-    assert.match(await goesWell(`${ids} FORCE=1 sh /root/install.sh`), / --force --replace$/m);
+    await ends(`${ids} sh /srv/install.sh`, 1, /viam-agent\.service is installed here already/);
+    assert.match(await goesWell(`${ids} FORCE=1 sh /srv/install.sh`), / --force --replace$/m);
     await machine.must('rm /etc/systemd/system/viam-agent.service');
     assert.equal((await machine.exec('ls -A /opt')).stdout.trim(), 'platform');
   });
