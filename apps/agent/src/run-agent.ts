@@ -204,6 +204,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     ),
   );
   await Promise.all(earlyLoops);
+  // One that never got ready may be stopped for that.
+  if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted();
   log.info('platform agent ends', {
     because: errorText(early.reason),
   });

@@ -50,6 +50,7 @@ class Machine {
         files: simFileSystem(this.files),
         start: (program, told) => this.#start(program.split('/')[1] ?? '', told),
         limits,
+        boot: 'one',
         clock,
         log,
       },

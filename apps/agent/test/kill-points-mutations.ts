@@ -2,6 +2,7 @@
 // Each has to be found by one of the scenarios below.
 import { parentPort as parent, workerData } from 'node:worker_threads';
 import type { FileSystem, WritableFile } from '../src/os/ports.ts';
+import { mostCuts, mostStarts } from '../src/update/trial-file.ts';
 import { play, pointsOf, programs } from './kill-points.ts';
 import { Rig } from './rig.ts';
 
@@ -25,8 +26,8 @@ const unlisted = (files: FileSystem, isMeant: (folder: string) => boolean): File
   ...files,
   syncFolder: (path) => (isMeant(path) ? not() : files.syncFolder(path)),
 });
-/** What is written into the file of a trial is another count. */
-const counting = (files: FileSystem, count: (starts: number) => number): FileSystem => ({
+/** What is written into the file of a trial is something else. */
+const writing = (files: FileSystem, change: (words: string[]) => string[]): FileSystem => ({
   ...files,
   openWrite: openedBy(
     files,
@@ -34,12 +35,14 @@ const counting = (files: FileSystem, count: (starts: number) => number): FileSys
     (file) => ({
       ...file,
       write: (bytes) => {
-        const [from, to, starts, ...more] = new TextDecoder().decode(bytes).split(' ');
-        return file.write(new TextEncoder().encode([from, to, count(Number(starts)), ...more].join(' ')));
+        const words = new TextDecoder().decode(bytes).trim().split(' ');
+        return file.write(new TextEncoder().encode(`${change(words).join(' ')}\n`));
       },
     }),
   ),
 });
+const counting = (files: FileSystem, count: (starts: number) => number): FileSystem =>
+  writing(files, (words) => words.with(2, String(count(Number(words[2])))));
 const without = (files: FileSystem, step: 'rename' | 'unlink', isMeant: (path: string) => boolean): FileSystem => ({
   ...files,
   rename: (from, to) => (step === 'rename' && isMeant(to) ? not() : files.rename(from, to)),
@@ -86,6 +89,9 @@ export const mutations: readonly Mutation[] = [
   { name: 'starts are not counted', of: (f) => counting(f, () => 0) },
   { name: 'one start more than allowed', of: (f) => counting(f, (starts) => Math.max(0, starts - 1)) },
   { name: 'one start less than allowed', of: (f) => counting(f, (starts) => (starts > 0 ? starts + 1 : 0)) },
+  { name: 'power cuts are taken for failures', of: (f) => writing(f, (words) => words.with(6, '-')) },
+  { name: 'power cuts are forgiven for ever', of: (f) => writing(f, (words) => words.with(7, '0')) },
+  { name: 'failures are taken for power cuts', of: (f) => writing(f, (words) => words.with(6, 'another')) },
   { name: 'what failed is not remembered', of: (f) => without(f, 'rename', (path) => path.endsWith('.bad')) },
   { name: 'a trial never ends', of: (f) => without(f, 'unlink', (path) => path.endsWith('.trial')) },
   { name: 'no trial is kept', of: (f) => without(f, 'rename', (path) => path.endsWith('.trial')) },
@@ -139,7 +145,7 @@ function world(): Rig {
   return rig;
 }
 
-/** A version that crashes at each start: three starts, then the old one is back, for good. */
+/** A version that crashes at each start: three starts, then the old one is back, for good. With the machine: six. */
 const crashing =
   (program: 'agent' | 'server', isPowerCut: boolean): Scenario =>
   async (prepare) => {
@@ -147,15 +153,16 @@ const crashing =
     prepare(rig);
     const { id, use } = rig.publish(program, '1.1.0', 'crash');
     use();
-    let starts = 0; // of which more than three are too many
+    const most = isPowerCut ? mostCuts + 1 : mostStarts;
+    let starts = 0;
     rig.setFate(({ do: what, path }) => {
       const isMeant = what === 'exec' && path.endsWith(`platform-${program}`) && rig.inUse(program) === id;
       if (isMeant) starts++;
       return isMeant && isPowerCut ? 'lostBefore' : 'ok';
     });
     rig.power();
-    await rig.until(() => starts > 3, 60);
-    const isSo = rig.isWell() && rig.inUse(program) !== id && rig.broken === undefined && starts === 3;
+    await rig.until(() => starts > most, 60);
+    const isSo = rig.isWell() && rig.inUse(program) !== id && rig.broken === undefined && starts === most;
     const { broken } = rig;
     await rig.off();
     if (!isSo)
@@ -163,6 +170,25 @@ const crashing =
         broken ?? `a version of ${program} that crashes: ${starts} starts, in use at last: ${rig.inUse(program)}`,
       );
   };
+
+/** A good version whose first starts all meet a power cut, as often as that is forgiven: it stays. */
+const unlucky: Scenario = async (prepare) => {
+  const rig = world();
+  prepare(rig);
+  const { id, use } = rig.publish('agent', '1.1.0');
+  use();
+  let cuts = 0;
+  rig.setFate(({ do: what, path }) =>
+    what === 'exec' && path === 'bin/platform-agent' && rig.inUse('agent') === id && ++cuts <= mostCuts
+      ? 'lostBefore'
+      : 'ok',
+  );
+  rig.power();
+  await rig.until(() => rig.isWell() && cuts > mostCuts, 60);
+  const isSo = rig.isWell() && rig.inUse('agent') === id && rig.broken === undefined;
+  await rig.off();
+  if (!isSo) throw new Error(`a good version and ${cuts} power cuts: in use at last: ${rig.inUse('agent')}`);
+};
 
 /** The first scenario that does not end as it must. */
 async function foundIn(mutation: Mutation): Promise<string | undefined> {
@@ -172,7 +198,7 @@ async function foundIn(mutation: Mutation): Promise<string | undefined> {
   const textOf = (error: unknown): string =>
     (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? 'it failed';
   try {
-    for (const scenario of [crashing('agent', false), crashing('server', false), crashing('agent', true)]) {
+    for (const scenario of [crashing('agent', false), crashing('server', false), crashing('agent', true), unlucky]) {
       await scenario(prepare);
     }
     for (const program of programs) {

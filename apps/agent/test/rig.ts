@@ -26,7 +26,6 @@ const bodies: Record<Behaviour, string> = {
 const restartMs = 5_000;
 const startLimitMs = 90_000;
 const bootMs = 20_000;
-const noSignal = new AbortController().signal;
 
 /**
  * A whole machine as systemd has it: the gate, then the agent that bin/ leads to, started again whenever it ends. What an
@@ -48,6 +47,7 @@ export class Rig {
   /** Of the agent that runs. */
   operator: Operator | undefined;
   #powerLost: () => void = () => {};
+  #agentStop = new AbortController();
   #stop = new AbortController();
   #service: Promise<void> | undefined;
 
@@ -109,6 +109,11 @@ export class Rig {
     this.cloud.report.set(undefined);
     this.machine.cutPower();
     this.#powerLost();
+  }
+
+  /** As `systemctl restart` does it: the agent is asked to stop, and started again. */
+  restartAgent(): void {
+    this.#agentStop.abort(new Error('systemctl restart'));
   }
 
   power(): void {
@@ -205,7 +210,10 @@ export class Rig {
     const session = this.machine.session();
     const wall = Math.floor(this.clock.wall() / 1000);
     try {
-      const outcome = await gate(session.device.files, 'agent', wall);
+      const outcome = await gate(session.device.files, 'agent', {
+        nowSeconds: wall,
+        boot: session.device.host.bootId,
+      });
       if (outcome !== 'normal') this.#tell(`gate ${outcome}`);
     } catch (error) {
       this.#tell(`gate failed: ${String(error)}`); // as ExecStartPre=-: it never stops the agent
@@ -227,6 +235,7 @@ export class Rig {
       await this.clock.sleep(startLimitMs, signal);
       return session.kill();
     }
+    this.#agentStop = new AbortController();
     try {
       const how = await runAgent(
         {
@@ -250,7 +259,7 @@ export class Rig {
           random: () => 0.5,
           newId: randomUUID,
         },
-        noSignal,
+        this.#agentStop.signal,
       );
       this.#tell(`agent ended: ${how}`);
     } catch (error) {

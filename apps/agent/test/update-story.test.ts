@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { gateText } from '../src/update/gate.ts';
+import { cutsReason, mostCuts, trialReason } from '../src/update/trial-file.ts';
 import type { Program } from '../src/update/layout.ts';
 import { Rig, type Behaviour } from './rig.ts';
 
@@ -107,19 +108,73 @@ for (const [program, behaviour, starts, reason] of bad) {
     }));
 }
 
-test('rollback_loop_is_bounded: the count of a boot loop survives a power cut at each start', () =>
+for (const program of ['agent', 'server'] as const) {
+  test(`rollback_loop_is_bounded: ${program}: a version that takes the machine down at each start is taken back`, () =>
+    runs(async (rig) => {
+      const { id, use } = rig.publish(program, '1.1.0', 'crash');
+      use();
+      const seen = { starts: 0 };
+      rig.setFate(({ do: what, path }) => {
+        if (what !== 'exec' || !path.endsWith(`platform-${program}`) || rig.inUse(program) !== id) return 'ok';
+        seen.starts++;
+        return 'lostBefore';
+      });
+      await rig.until(() => rig.isWell() && stateOf(rig, program) === 'REVERTED', 2 * hour);
+      await passes(rig, 2 * hour);
+      assert.deepEqual([seen.starts, rig.isWell(), rig.broken], [mostCuts + 1, true, undefined]);
+      assert.equal(statusOf(rig, program)?.quarantined[0]?.reason, cutsReason);
+    }));
+
+  test(`power cuts in the trial of a good ${program}, more than it may fail, do not take it back`, () =>
+    runs(async (rig) => {
+      const { id, use } = rig.publish(program, '1.1.0');
+      use();
+      for (let cut = 1; cut <= mostCuts; cut++) {
+        await rig.until(
+          () => rig.inUse(program) === id && (statusOf(rig, program)?.trial?.starts ?? 0) > 0,
+          hour,
+          1_000,
+        );
+        assert.equal(statusOf(rig, program)?.trial?.version, '1.1.0', `before cut ${cut}`);
+        await rig.clock.advance(cut * 700);
+        rig.cutPower();
+        await rig.clock.advance(1_000);
+      }
+      await rig.until(() => rig.isWell(), hour);
+      assert.deepEqual([rig.inUse(program), rig.isWell(), rig.broken], [id, true, undefined]);
+      assert.deepEqual([stateOf(rig, program), statusOf(rig, program)?.quarantined], ['HEALTHY', []]);
+    }));
+}
+
+test('crashes and power cuts of one trial are counted apart: three crashes are the end, whatever was between them', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('agent', '1.1.0', 'crash');
     use();
     const seen = { starts: 0 };
     rig.setFate(({ do: what, path }) => {
       if (what !== 'exec' || path !== 'bin/platform-agent' || rig.inUse('agent') !== id) return 'ok';
-      seen.starts++;
-      return 'lostBefore';
+      return ++seen.starts % 2 === 0 ? 'lostBefore' : 'ok'; // the second and the fourth start meet a power cut
     });
     await rig.until(() => rig.isWell() && stateOf(rig, 'agent') === 'REVERTED', hour);
-    await passes(rig, 2 * hour);
-    assert.deepEqual([seen.starts, rig.isWell(), rig.broken], [3, true, undefined]);
+    assert.deepEqual([seen.starts, statusOf(rig, 'agent')?.quarantined[0]?.reason], [5, trialReason]);
+  }));
+
+test('a new agent that people restart again and again while it is on trial is not taken back for that', () =>
+  runs(async (rig) => {
+    const { id, use } = rig.publish('agent', '1.1.0', 'good');
+    // It has to reach the management server to prove itself, and cannot for a while.
+    use();
+    await rig.until(() => rig.starts.at(-1) === '1.1.0', 5, 100);
+    rig.cloud.isUp = false;
+    for (let i = 0; i < mostCuts; i++) {
+      await rig.clock.advance(30_000);
+      rig.restartAgent();
+      await rig.clock.advance(10_000);
+    }
+    assert.deepEqual([rig.inUse('agent'), rig.starts.filter((v) => v === '1.1.0').length], [id, mostCuts + 1]);
+    rig.cloud.isUp = true;
+    await rig.until(() => rig.isWell(), hour);
+    assert.deepEqual([rig.inUse('agent'), rig.isWell(), rig.broken], [id, true, undefined]);
   }));
 
 test('both_versions_broken_keeps_agent_running: it goes back once, and goes on trying the one that is left', () =>

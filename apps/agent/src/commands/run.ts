@@ -6,7 +6,7 @@ import { lockFolder, onSignals, stderrSink, systemClock, Usage } from '@platform
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from '../options.ts';
 import { linuxSystem } from '../install/system.ts';
-import { lastWordsOf, machineBootId } from '../os/linux/journal.ts';
+import { lastWordsOf } from '../os/linux/journal.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
@@ -91,7 +91,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       credentials,
       credentialsFile: found.file,
       troubles,
-      afterlife: { bootId: await machineBootId(), lastWords: () => lastWordsOf(agentUnit, process.env) },
+      afterlife: { bootId: device.host.bootId, lastWords: () => lastWordsOf(agentUnit, process.env) },
       root,
       layers,
       version,

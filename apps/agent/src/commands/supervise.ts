@@ -7,6 +7,7 @@ import { placeSelf } from '../install/self.ts';
 import { startChild } from '../keep/child.ts';
 import { keepAgent } from '../keep/keeper.ts';
 import { keeperLimits } from '../keep/limits.ts';
+import { machineBootId } from '../os/linux/boot-id.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import { programStore } from '../update/store.ts';
@@ -42,6 +43,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
           told,
         ),
       limits: keeperLimits,
+      boot: machineBootId(),
       clock,
       log,
     },

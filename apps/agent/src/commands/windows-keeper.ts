@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog } from '@platform/kit';
@@ -33,6 +34,7 @@ export async function keepOnWindows(given: { config: string; root: string }, _io
         start: (program, told) =>
           startChild(path.join(root, program), args, { cwd: root, watchdogMs, output: file.forChild() }, told),
         limits: keeperLimits,
+        boot: randomUUID(), // it starts with the machine, and lives as long
         clock,
         log,
         publish: ({ at }) => void (at === 'stopping' && manager.tell('stopping', keeperLimits.stop)),

@@ -20,6 +20,8 @@ export interface KeeperParts {
   /** Starts the program at this path below the root; `told` gets lines as in sd_notify(3). @throws Error */
   start(program: string, told: (line: string) => void): Promise<KeptAgent>;
   limits: machine.KeptLimits;
+  /** Another text after each start of the machine, or of the keeper. */
+  boot: string;
   clock: Clock;
   log: Log;
   /** Hears each new state, for whoever keeps the keeper. */
@@ -48,7 +50,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
   };
   const start = async (): Promise<machine.KeptEvent | void> => {
     try {
-      const outcome = await gate(files, 'agent', Math.round(clock.wall() / 1000));
+      const outcome = await gate(files, 'agent', { nowSeconds: Math.round(clock.wall() / 1000), boot: parts.boot });
       const id = await linkedId(files, 'agent');
       if (id === undefined || !(await hasProgram(files, 'agent', id)))
         throw new Error('no version of the agent is installed here');

@@ -54,6 +54,8 @@ export interface Updates {
   beginStart(): Promise<string | null>;
   /** The version of the server that is in use. */
   linked(): Promise<string | null>;
+  /** Agent and server were asked to stop, and do: no word against versions on trial. */
+  interrupted(): Promise<void>;
   loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
 }
 
@@ -72,7 +74,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
 
   const make = (program: Program) => {
     const programLog = log.child(program === 'server' ? 'version' : 'self');
-    const store = programStore(files, program, { clock, log: programLog });
+    const store = programStore(files, program, { clock, log: programLog, boot: host.bootId });
     const goal = new Cell<Goal>(noGoal);
     const fetchParts = { files, web, store, trust: parts.trust, patches: parts.patches, clock, log: programLog };
     const version = programVersion({
@@ -122,6 +124,13 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       return id;
     },
     linked: () => server.store.linked(),
+    async interrupted() {
+      for (const { store, log: programLog } of [agent, server]) {
+        await store
+          .interrupt()
+          .catch((error: unknown) => programLog.warn('the end of a start was not noted', { error }));
+      }
+    },
 
     loops(signal) {
       const followReach = async (): Promise<void> => {

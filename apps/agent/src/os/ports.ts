@@ -189,6 +189,8 @@ export interface Host {
   /** debian:12; empty: unknown. */
   distro: string;
   tags: readonly string[];
+  /** Another one after each start of the machine; empty: not known. */
+  bootId: string;
   isSupervisedBySystemd: boolean;
   /** A keeper starts the agent again when it ends. */
   isKept?: boolean;

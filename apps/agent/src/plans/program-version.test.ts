@@ -49,7 +49,7 @@ const have = (more: Partial<Have>): Have => ({
   ...more,
 });
 const bad = (id: string, clearance = 0): Bad => ({ id, clearance, since: 1_767_225_600, reason: 'it hurts' });
-const trial = (from: string, to: string): Trial => ({ from, to, starts: 1, clearance: 0, since: 0, needs: 'local' });
+const trial = (from: string, to: string): Trial => ({ from, to, starts: 1, clearance: 0, since: 0, needs: 'local', boot: '', cuts: 0 });
 const b11 = release('1.1.0', 'b');
 
 const rows: [name: string, goal: Goal, have: Have, steps: string][] = [

@@ -7,7 +7,9 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { tempFolder } from '@platform/kit/testing';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { bootIdFile } from '../os/linux/boot-id.ts';
 import { gate, gateText } from './gate.ts';
+import { cutsReason } from './trial-file.ts';
 
 const a = `1.0.0-${'a'.repeat(12)}`;
 const b = `1.1.0-${'b'.repeat(12)}`;
@@ -23,6 +25,8 @@ interface Before {
   previous?: string;
   /** The trial cannot be written. */
   isUnwritable?: boolean;
+  /** Of the machine; left out: b2. */
+  boot?: string;
 }
 interface After {
   link: string | undefined;
@@ -37,12 +41,12 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'first start',
     { versions: [a, b], link: b, trial: `${a} ${b} 0 2 77 cloud\n` },
-    { link: b, trial: `${a} ${b} 1 2 77 cloud\n` },
+    { link: b, trial: `${a} ${b} 1 2 77 cloud b2 0\n` },
   ],
   [
     'third start',
     { versions: [a, b], link: b, trial: `${a} ${b} 2 0 7 local\n` },
-    { link: b, trial: `${a} ${b} 3 0 7 local\n` },
+    { link: b, trial: `${a} ${b} 3 0 7 local b2 0\n` },
   ],
   [
     'no more starts',
@@ -68,19 +72,75 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'a line of three words',
     { versions: [a, b], link: b, trial: `${a} ${b} 1` },
-    { link: b, trial: `${a} ${b} 2 0 0 local\n` },
+    { link: b, trial: `${a} ${b} 2 0 0 local b2 0\n` },
   ],
   ['a trial that was never switched to', { versions: [a, b], link: a, trial: `${a} ${b} 0 0 7 local\n` }, { link: a }],
   [
     'a trial of another than the one in use',
-    { versions: [a, b, c], link: b, trial: `${a} ${c} 2 0 7 local\n` },
-    { link: b, trial: `${a} ${b} 1 0 7 local\n` },
+    { versions: [a, b, c], link: b, trial: `${a} ${c} 2 0 7 local b1 4\n` },
+    { link: b, trial: `${a} ${b} 1 0 7 local b2 0\n` },
   ],
   ['no way back', { versions: [b], link: b, trial: `${a} ${b} 3 0 7 local\n` }, { link: b }],
   [
     'starts that cannot be counted',
     { versions: [a, b], link: b, trial: `${a} ${b} 1 0 7 local\n`, isUnwritable: true },
     { link: a, trial: `${a} ${b} 1 0 7 local\n` },
+  ],
+  [
+    'the machine went down during the last start: it is made again',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 0 7 cloud b1 0\n` },
+    { link: b, trial: `${a} ${b} 3 0 7 cloud b2 1\n` },
+  ],
+  [
+    'the same start of the machine: it failed',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 0 7 cloud b2 3\n` },
+    { link: b, trial: `${a} ${b} 2 0 7 cloud b2 3\n` },
+  ],
+  [
+    'it was asked to stop',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 0 7 cloud interrupted 0\n` },
+    { link: b, trial: `${a} ${b} 3 0 7 cloud b2 1\n` },
+  ],
+  [
+    'the machine went down before the first start was counted',
+    { versions: [a, b], link: b, trial: `${a} ${b} 0 0 7 cloud b1 0\n` },
+    { link: b, trial: `${a} ${b} 1 0 7 cloud b2 0\n` },
+  ],
+  [
+    'the machine went down with it for the fifth time',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 4 7 cloud b1 4\n` },
+    { link: b, trial: `${a} ${b} 1 4 7 cloud b2 5\n` },
+  ],
+  [
+    'the machine goes down with it again and again',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 4 7 cloud b1 5\n` },
+    { link: a, bad: `${b} 4 NOW ${cutsReason}\n` },
+  ],
+  [
+    'a machine that does not say which start it is: a failure',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud b1 0\n`, boot: '' },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
+  ],
+  [
+    'a machine that did not say it the last time: a failure',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 4 7 cloud - 2\n` },
+    { link: b, trial: `${a} ${b} 2 4 7 cloud b2 2\n` },
+  ],
+  [
+    'a trial of an older agent, which knew of no power cuts',
+    { versions: [a, b], link: b, trial: `${a} ${b} 2 4 7 cloud\n` },
+    { link: b, trial: `${a} ${b} 3 4 7 cloud b2 0\n` },
+  ],
+  [
+    'what cannot be a start of a machine, or a number',
+    { versions: [a, b], link: b, trial: `${a} ${b} 2 4 7 cloud $(reboot) 08\n` },
+    { link: b, trial: `${a} ${b} 3 4 7 cloud b2 0\n` },
+  ],
+  ['starts that a shell cannot count', { versions: [a, b], link: b, trial: `${a} ${b} 08 0 7 local\n` }, { link: b }],
+  [
+    'more starts than there can be',
+    { versions: [a, b], link: b, trial: `${a} ${b} 99999999999999999999 0 7 local\n` },
+    { link: b },
   ],
   ['an empty trial', { versions: [a, b], link: b, trial: '' }, { link: b }],
   ['rubbish', { versions: [a, b], link: b, trial: '\0\0\0\0\0\0' }, { link: b }],
@@ -111,6 +171,7 @@ async function world(before: Before) {
   for (const what of ['trial', 'bad', 'previous'] as const) {
     if (before[what] !== undefined) await writeFile(folder.file(`state/platform-agent.${what}`), before[what]);
   }
+  await writeFile(folder.file('boot_id'), before.boot === '' ? '' : `${before.boot ?? 'b2'}\n`);
   if (before.isUnwritable) await mkdir(folder.file('state/platform-agent.trial.tmp'));
   return folder;
 }
@@ -129,11 +190,15 @@ async function treeOf(root: string): Promise<Record<string, string>> {
 const run = promisify(execFile);
 const shell = async (root: string) => {
   await mkdir(path.join(root, 'lib'));
-  await writeFile(path.join(root, 'lib/gate'), gateText);
+  assert.ok(gateText.includes(bootIdFile));
+  await writeFile(path.join(root, 'lib/gate'), gateText.replaceAll(bootIdFile, 'boot_id'));
   await chmod(path.join(root, 'lib/gate'), 0o755);
   await run('/bin/sh', [path.join(root, 'lib/gate'), root]);
 };
-const twin = (root: string) => gate(linuxFileSystem(root), 'agent', 1_767_225_600);
+const twin = async (root: string) => {
+  const boot = (await readFile(path.join(root, 'boot_id'), 'utf8')).trim();
+  return gate(linuxFileSystem(root), 'agent', { nowSeconds: 1_767_225_600, boot });
+};
 
 for (const [name, before, after] of rows) {
   test(`gate: ${name}`, async () => {

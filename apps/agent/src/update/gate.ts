@@ -1,9 +1,8 @@
+import { bootIdFile } from '../os/linux/boot-id.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { nameOf, statePath, type Program } from './layout.ts';
 import { addBad, endTrial, goBack, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
-import { isId, mostStarts } from './trial-file.ts';
-
-export const trialReason = `it did not prove itself in ${mostStarts} starts`;
+import { cutsReason, isId, mostCuts, mostStarts, spentBy, trialReason, withStart } from './trial-file.ts';
 
 export type GateOutcome =
   /** Nothing is on trial. */
@@ -19,8 +18,14 @@ export type GateOutcome =
  * Runs before each start of a program. Counts the starts of a version on trial on disk before the version runs, and puts
  * the version before it back after the last. `gateText` is the same for the agent, as a script: there no broken
  * agent can skip it.
+ *
+ * @param boot - another text after each start of the machine; empty: not known, then a power cut counts as a failure.
  */
-export async function gate(files: FileSystem, program: Program, nowSeconds: number): Promise<GateOutcome> {
+export async function gate(
+  files: FileSystem,
+  program: Program,
+  { nowSeconds, boot }: { nowSeconds: number; boot: string },
+): Promise<GateOutcome> {
   const trial = await readTrial(files, program);
   let linked = await linkedId(files, program);
   let isRepaired = false;
@@ -37,17 +42,18 @@ export async function gate(files: FileSystem, program: Program, nowSeconds: numb
   };
   if (!trial || linked === trial.from) return none();
   if (!(await hasProgram(files, program, trial.from))) return none(); // no way back: better this one than none
-  const starts = linked === trial.to ? trial.starts : 0;
-  if (starts < mostStarts) {
+  const next = withStart(linked === trial.to ? trial : { ...trial, to: linked, starts: 0, cuts: 0 }, boot);
+  const reason = spentBy(next);
+  if (reason === undefined) {
     try {
-      await writeTrial(files, program, { ...trial, to: linked, starts: starts + 1 });
+      await writeTrial(files, program, next);
       return 'trial';
     } catch {
       await goBack(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
       return 'reverted';
     }
   }
-  const bad = { id: linked, clearance: trial.clearance, since: nowSeconds, reason: trialReason };
+  const bad = { id: linked, clearance: trial.clearance, since: nowSeconds, reason };
   await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
   await goBack(files, program, trial.from);
   await endTrial(files, program);
@@ -70,11 +76,14 @@ async function fallback(files: FileSystem, program: Program, from: string | unde
  */
 export const gateText = ((p: string): string => `#!/bin/sh
 # Runs before each start of ${p}: counts the starts of a version on trial, and goes back after ${mostStarts}.
+# A start that ended with the machine itself is made again, at most ${mostCuts} times.
 # usage: gate ROOT
 cd "$1" || exit 0
 is_id() {
   case "$1" in '' | *[!A-Za-z0-9._+-]*) return 1 ;; *-????????????) return 0 ;; *) return 1 ;; esac
 }
+is_count() { case "$1" in 0 | [1-9] | [1-9][0-9]) return 0 ;; *) return 1 ;; esac; }
+is_boot() { case "$1" in '' | - | *[!A-Za-z0-9-]*) return 1 ;; *) return 0 ;; esac; }
 has() { is_id "$1" && [ -f "versions/$1/${p}" ] && [ ! -L "versions/$1/${p}" ]; }
 flush() { sync "$1" 2>/dev/null || sync; }
 save() { cat > "$1.tmp" && flush "$1.tmp" && mv -f "$1.tmp" "$1" && flush state; }
@@ -92,10 +101,12 @@ go_back() {
 end_trial() { rm -f state/${p}.trial && flush state; rm -f bin/${p}.back; }
 clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
 
-from= to= starts= clearance= since= needs=
-[ -f state/${p}.trial ] && read -r from to starts clearance since needs rest < state/${p}.trial
-case "$starts" in '' | *[!0-9]*) from= ;; esac
-is_id "$from" && is_id "$to" || from=
+from= to= starts= clearance= since= needs= last= cuts= boot=
+[ -f state/${p}.trial ] && read -r from to starts clearance since needs last cuts rest < state/${p}.trial
+[ -r ${bootIdFile} ] && read -r boot rest < ${bootIdFile}
+is_id "$from" && is_id "$to" && is_count "$starts" || from=
+is_count "$cuts" || cuts=0
+is_boot "$boot" || boot=-
 
 linked=$(readlink bin/${p} 2>/dev/null)
 linked=\${linked#../versions/}
@@ -114,10 +125,18 @@ fi
 
 [ -n "$from" ] && [ "$linked" != "$from" ] || clean
 has "$from" || clean
-[ "$linked" = "$to" ] || starts=0
-if [ "$starts" -lt ${mostStarts} ]; then
-  if echo "$from $linked $((starts + 1)) \${clearance:-0} \${since:-0} \${needs:-local}" | save state/${p}.trial; then
-    echo "<5>start $((starts + 1)) of version $linked on trial"
+[ "$linked" = "$to" ] || starts=0 cuts=0
+if [ "$starts" -gt 0 ] && is_boot "$last" && [ "$boot" != - ] && [ "$last" != "$boot" ]; then
+  cuts=$((cuts + 1))
+else
+  starts=$((starts + 1))
+fi
+reason=
+[ "$starts" -le ${mostStarts} ] || reason='${trialReason}'
+[ "$cuts" -le ${mostCuts} ] || reason='${cutsReason}'
+if [ -z "$reason" ]; then
+  if echo "$from $linked $starts \${clearance:-0} \${since:-0} \${needs:-local} $boot $cuts" | save state/${p}.trial; then
+    echo "<5>start $starts of version $linked on trial, $cuts were cut short"
   else
     go_back "$from"
     echo "<3>the starts of version $linked cannot be counted: back to $from"
@@ -125,9 +144,9 @@ if [ "$starts" -lt ${mostStarts} ]; then
   exit 0
 fi
 { grep -v "^$linked " state/${p}.bad 2>/dev/null
-  echo "$linked \${clearance:-0} $(date +%s) ${trialReason}"
+  echo "$linked \${clearance:-0} $(date +%s) $reason"
 } | save state/${p}.bad
 go_back "$from" && end_trial
-echo "<3>version $linked did not prove itself in ${mostStarts} starts: back to $from"
+echo "<3>version $linked: $reason; back to $from"
 exit 0
 `)(nameOf('agent'));

@@ -19,7 +19,7 @@ import {
   writePrevious,
   writeTrial,
 } from './switch.ts';
-import { isId, type Bad, type Trial } from './trial-file.ts';
+import { interrupted, isId, type Bad, type Trial } from './trial-file.ts';
 
 /** What is kept of where a version came from. */
 export interface About {
@@ -69,6 +69,8 @@ export interface ProgramStore {
   idOf(about: Pick<About, 'version' | 'sha256'>): string;
   /** Counts a start; what comes of it, and the version to start now. */
   beginStart(): Promise<{ id: string | null; outcome: GateOutcome }>;
+  /** The version in use was asked to stop before it could prove itself: this start does not count against it. */
+  interrupt(): Promise<void>;
   /** The version in use has proved itself. */
   confirm(): Promise<void>;
   /** The version in use has failed: the one before it is in use again. Nothing happens without a trial. */
@@ -85,10 +87,11 @@ export interface ProgramStore {
 
 const encoder = new TextEncoder();
 
+/** @param boot - another text after each start of the machine; who starts the program has to know it. */
 export function programStore(
   files: FileSystem,
   program: Program,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, boot = '' }: { clock: Clock; log: Log; boot?: string | undefined },
 ): ProgramStore {
   const sound = new Map<string, string>(); // id → mark of the file whose hash was right
   const fileOf = (id: string) => programPath(program, id);
@@ -218,7 +221,16 @@ export function programStore(
         const from = open && !hasFailed(open.from) ? open.from : now;
         // Before the switch: no moment in which a new version could start untried.
         if (from !== null && from !== to) {
-          await writeTrial(files, program, { from, to, starts: 0, clearance, since: seconds(), needs });
+          await writeTrial(files, program, {
+            from,
+            to,
+            starts: 0,
+            clearance,
+            since: seconds(),
+            needs,
+            boot: '',
+            cuts: 0,
+          });
           await layBack(files, program, from);
         }
         await point(files, program, to);
@@ -229,14 +241,20 @@ export function programStore(
 
     beginStart: () =>
       inTurn(async () => {
-        const outcome = await gate(files, program, seconds());
+        const outcome = await gate(files, program, { nowSeconds: seconds(), boot });
         let id = await linked();
         if (id === null) {
           // It was damaged and is removed: what else there is.
-          await gate(files, program, seconds());
+          await gate(files, program, { nowSeconds: seconds(), boot });
           id = await linked();
         }
         return { id, outcome };
+      }),
+
+    interrupt: () =>
+      inTurn(async () => {
+        const open = await trial();
+        if (open && open.starts > 0) await writeTrial(files, program, { ...open, boot: interrupted });
       }),
 
     confirm: () =>

@@ -1,12 +1,12 @@
 /**
- * A version in use that has not proved itself yet. On disk one line, "<from> <to> <starts> <clearance> <since> <needs>":
- * the gate, a shell script, reads it, too.
+ * A version in use that has not proved itself yet. On disk one line, "<from> <to> <starts> <clearance> <since> <needs> <boot>
+ * <cuts>": the gate, a shell script, reads it, too. Older gates leave the last two words out.
  */
 export interface Trial {
   /** The version that is back when this one fails. */
   from: string;
   to: string;
-  /** How often it was started so far; counted before each start. */
+  /** How often it was started so far and was left alone to prove itself; counted before each start. */
   starts: number;
   /** What the quarantine is written with should it fail. */
   clearance: number;
@@ -14,9 +14,19 @@ export interface Trial {
   since: number;
   /** To prove itself, it has to reach the management server as well: the version before it could. */
   needs: 'cloud' | 'local';
+  /** The start of the machine in which it was started last; `interrupted`; empty: not known. */
+  boot: string;
+  /** Starts that were cut short by something else: they are none of `starts`. */
+  cuts: number;
 }
 
 export const mostStarts = 3;
+/** The power may fail, and people may restart the agent, so often. A version that takes the machine down with it ends here. */
+export const mostCuts = 5;
+export const trialReason = `it did not prove itself in ${mostStarts} starts`;
+export const cutsReason = `it was cut short ${mostCuts + 1} times, by a power cut or a restart, before it had proved itself`;
+/** In place of a start of the machine: it was asked to stop, and did. */
+export const interrupted = 'interrupted';
 
 const idPattern = /^[A-Za-z0-9._+-]+-[0-9a-f]{12}$/;
 export const isId = (text: string | undefined): text is string => text !== undefined && idPattern.test(text);
@@ -24,24 +34,45 @@ export const isId = (text: string | undefined): text is string => text !== undef
 /** Whether two versions are the same bytes, whatever they are called. */
 export const isSameContent = (a: string, b: string): boolean => a.slice(-12) === b.slice(-12);
 
+const boot = /^[A-Za-z0-9-]{2,40}$/;
+/** A number from 0 to 99, as a shell can calculate with it. */
+const count = (text: string | undefined): number | undefined =>
+  /^(0|[1-9]\d?)$/.test(text ?? '') ? Number(text) : undefined;
 const whole = (text: string | undefined): number => (/^\d{1,15}$/.test(text ?? '') ? Number(text) : 0);
 
-export const trialLine = ({ from, to, starts, clearance, since, needs }: Trial): string =>
-  `${from} ${to} ${starts} ${clearance} ${since} ${needs}\n`;
+export const trialLine = ({ from, to, starts, clearance, since, needs, boot: last, cuts }: Trial): string =>
+  `${from} ${to} ${starts} ${clearance} ${since} ${needs} ${boot.test(last) ? last : '-'} ${cuts}\n`;
 
 /** Undefined: it is no such line. */
 export function readTrialLine(text: string): Trial | undefined {
-  const [from, to, starts, clearance, since, needs] = text.split('\n')[0]?.split(' ') ?? [];
-  if (!isId(from) || !isId(to) || !/^\d+$/.test(starts ?? '')) return undefined;
+  const [from, to, started, clearance, since, needs, last = '', cuts] = text.split('\n')[0]?.split(' ') ?? [];
+  const starts = count(started);
+  if (!isId(from) || !isId(to) || starts === undefined) return undefined;
   return {
     from,
     to,
-    starts: whole(starts),
+    starts,
     clearance: whole(clearance),
     since: whole(since),
     needs: needs === 'cloud' ? 'cloud' : 'local',
+    boot: boot.test(last) ? last : '',
+    cuts: count(cuts) ?? 0,
   };
 }
+
+/**
+ * One start more, in this start of the machine (empty: not known). A start that the machine did not survive says nothing
+ * about the version, or little: it is made again, some times.
+ */
+export function withStart(trial: Trial, now: string): Trial {
+  const wasCut = trial.starts > 0 && trial.boot !== '' && boot.test(now) && trial.boot !== now;
+  const { starts, cuts } = trial;
+  return { ...trial, starts: wasCut ? starts : starts + 1, cuts: wasCut ? cuts + 1 : cuts, boot: now };
+}
+
+/** Why a version may not be started once more; undefined: it may. */
+export const spentBy = ({ starts, cuts }: Trial): string | undefined =>
+  cuts > mostCuts ? cutsReason : starts > mostStarts ? trialReason : undefined;
 
 /** A version that failed on this machine. */
 export interface Bad {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import type { Host } from '../ports.ts';
+import { machineBootId } from './boot-id.ts';
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 const systems: Readonly<Record<string, string>> = { win32: 'windows' };
@@ -11,6 +12,7 @@ export function linuxHost(): Host {
     platform: `${systems[process.platform] ?? process.platform}/${architectures[process.arch] ?? process.arch}`,
     distro: distro(),
     tags: ['platform-agent', ...boardTags()],
+    bootId: machineBootId(),
     isSupervisedBySystemd: isOwnUnit(),
   };
 }

@@ -1,15 +1,9 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 const answerMs = 10_000;
 const mostBytes = 4 * 2 ** 20;
 const mostEntries = 200;
-
-/** Another one after each start of the machine; empty where there is none. */
-export async function machineBootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')).trim();
-}
 
 /** What the journal says of a unit's run before this one, systemd's own words included; oldest first. */
 export async function lastWordsOf(unit: string, env: NodeJS.ProcessEnv): Promise<readonly string[]> {

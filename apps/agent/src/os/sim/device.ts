@@ -25,6 +25,7 @@ export class SimDevice {
   /** Between the agent and the disk. */
   wrap: (files: FileSystem) => FileSystem = (files) => files;
   readonly #clock: Clock;
+  #boots = 1;
   readonly #lives = new Set<Life>();
 
   constructor(clock: Clock) {
@@ -50,6 +51,7 @@ export class SimDevice {
       platform: 'linux/amd64',
       distro: 'sim:1',
       tags: ['platform-agent'],
+      bootId: this.bootId,
       isSupervisedBySystemd: this.isSupervisedBySystemd,
     };
     const files = this.#mortalFiles(life);
@@ -67,6 +69,10 @@ export class SimDevice {
     return { device, clock, kill: () => void (life.isKilled = true) };
   }
 
+  get bootId(): string {
+    return `boot-${this.#boots}`;
+  }
+
   /** Everything that runs is gone at once; `restore` says what is found when the power is back. */
   cutPower(): void {
     for (const life of this.#lives) life.isKilled = true;
@@ -75,6 +81,7 @@ export class SimDevice {
   }
 
   restore(survivors: Survivors): void {
+    this.#boots++;
     this.files.cutPower(survivors);
   }
 
