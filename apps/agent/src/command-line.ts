@@ -3,7 +3,7 @@ import type { ControlFailure } from '@platform/contract/agent-status';
 import { errorText } from '@platform/kit';
 import { systemClock, Usage } from '@platform/kit/node';
 import type { Command, Io } from './commands/command.ts';
-import { Ended, exitCodes, exitMeanings } from './commands/exit-codes.ts';
+import { Ended, endedByMachine, exitCodes, exitMeanings } from './commands/exit-codes.ts';
 import { commands } from './commands/table.ts';
 
 /** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
@@ -81,10 +81,19 @@ function helpText(): string {
   ].join('\n');
 }
 
-const forPeople = new Set(['Usage', 'Ended', 'PlatformError', 'ControlRefusal', 'NotForYou', 'FolderLocked']);
+const forPeople = new Set([
+  'Usage',
+  'Ended',
+  'PlatformError',
+  'ControlRefusal',
+  'NotForYou',
+  'AgentSilent',
+  'FolderLocked',
+]);
 
 /** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
-function complain(error: unknown, isJson: boolean, io: Io): number {
+function complain(thrown: unknown, isJson: boolean, io: Io): number {
+  const error = endedByMachine(thrown) ?? thrown;
   if (error instanceof Usage && error.exitCode === 0) {
     io.out(error.message);
     return exitCodes.done;

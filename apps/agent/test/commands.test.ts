@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { appendFile, lstat, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { strFromU8, unzipSync } from 'fflate';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus, ControlFailure } from '@platform/contract/agent-status';
 import { spawnGroup, systemClock } from '@platform/kit/node';
-import { tempFolder } from '@platform/kit/testing';
+import { FakeClock, tempFolder } from '@platform/kit/testing';
+import { diagnostics } from '../src/commands/diagnostics.ts';
+import { endedByMachine } from '../src/commands/exit-codes.ts';
 import { commands } from '../src/commands/table.ts';
 import { command, mainFile, runtimes, startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
@@ -43,6 +46,10 @@ test('provision: shows the part, takes checked credentials, keeps the old ones, 
   const none = await provision();
   assert.equal(none.code, 5);
   assert.match(none.stdout, /^There are no credentials in .*\nThis machine gets its credentials in one of these ways:/);
+
+  const folderThere = await command(['provision', '--config', folder.path]);
+  assert.deepEqual([folderThere.code, folderThere.stdout], [2, '']);
+  assert.match(folderThere.stderr, /cannot be read: .*EISDIR/);
 
   const bad = await provision(['--credentials', '-'], '{"cloud": {"id": "p"}}');
   assert.deepEqual([bad.code, bad.stdout], [2, '']);
@@ -131,10 +138,14 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
     hotspot: 'hotspot-pass-1',
     env: 'env-value-9876',
     proxy: 'proxy-pass-77',
+    quoted: 'two"parts\\of-one-password',
   };
   cloud.agentConfig.set({
     network_configuration: { hotspot_password: secrets.hotspot },
-    additional_networks: [{ type: 'wifi', ssid: 'barn', psk: secrets.psk }],
+    additional_networks: [
+      { type: 'wifi', ssid: 'barn', psk: secrets.psk },
+      { type: 'wifi', ssid: 'house', psk: secrets.quoted },
+    ],
     advanced_settings: { platform_server_env: { DB_PASSWORD: secrets.env, COLOR: 'green' } },
   });
   const bytes = Buffer.from(
@@ -166,13 +177,85 @@ test('diagnostics: everything that is needed from afar in one zip, and no secret
   assert.match(files.get('versions.json') ?? '', /"id": "1\.0\.0-[0-9a-f]{12}"/);
   assert.match(files.get('system/disks.txt') ?? '', /^Filesystem/);
   const all = [...files.values()].join('\n');
-  for (const secret of [...Object.values(secrets), cloud.secret]) assert.equal(all.includes(secret), false, secret);
+  for (const secret of [...Object.values(secrets), 'of-one-password', cloud.secret])
+    assert.equal(all.includes(secret), false, secret);
+
+  // Credentials that were replaced or damaged meanwhile still stand in older lines.
+  await writeFile(agent.credentialsFile, 'torn');
+  await appendFile(path.join(agent.root, 'log/platform-server.stderr.log'), `signed in with ${cloud.secret}\n`);
+  const torn = await command(
+    ['diagnostics', '--root', agent.root, '--config', agent.credentialsFile, '-o', output, '--json'],
+    {},
+  );
+  assert.equal(torn.code, 0, torn.stderr);
+  const words = Object.values(unzipSync(await readFile(output))).map((content) => strFromU8(content));
+  assert.ok(words.some((one) => one.includes('signed in with ***')));
+  assert.equal(words.join('\n').includes(cloud.secret), false);
 
   // Without an agent and without anything: still a zip that says so.
   const empty = await command(['diagnostics', '--root', folder.file('nowhere'), '-o', folder.file('empty.zip')]);
   assert.equal(empty.code, 0, empty.stderr);
   assert.match(empty.stdout, /^Wrote .*empty\.zip \(\d+ kB, \d+ files\)\. Secrets are taken out/);
 });
+
+test('diagnostics: on a machine that believes it is 1970, and into a folder that is not there', async () => {
+  await using folder = await tempFolder();
+  const places = { root: folder.path, config: folder.file('platform.json'), defaults: folder.file('defaults.json') };
+  const told: string[] = [];
+  const io = {
+    env: {},
+    clock: new FakeClock(0),
+    out: (line: string) => void told.push(line),
+    note: () => {},
+    columns: undefined,
+    ask: async () => undefined,
+  };
+  const output = folder.file('out.zip');
+  assert.equal(await diagnostics({ ...places, output, json: false }, io), 0);
+  const names = Object.keys(unzipSync(await readFile(output)));
+  assert.ok(
+    names.some((name) => /^platform-agent-.*-19700101T000000\/status\.json$/.test(name)),
+    names.join(),
+  );
+
+  const nowhere = await command(['diagnostics', '--root', folder.path, '-o', folder.file('no/out.zip'), '--json']);
+  assert.deepEqual([nowhere.code, nowhere.stdout], [1, '']);
+  assert.match((JSON.parse(nowhere.stderr) as ControlFailure).error.remedy, /in a folder that is there/);
+});
+
+test('an agent that hangs: said in a sentence, also by the doctor', async () => {
+  await using folder = await tempFolder();
+  await mkdir(folder.file('state'));
+  const deaf = createServer().listen(folder.file('state/control.sock'));
+  try {
+    const [status, doctor] = await Promise.all([
+      command(['status', '--root', folder.path, '--json']),
+      command(['doctor', '--root', folder.path, '--config', folder.file('none.json'), '--json']),
+    ]);
+    assert.deepEqual([status.code, status.stdout], [1, '']);
+    const { error } = JSON.parse(status.stderr) as ControlFailure;
+    assert.equal(error.code, 'AGENT_SILENT');
+    assert.match(`${error.what} ${error.remedy}`, /has not answered for 6 seconds\. It may hang/);
+    const { checks } = JSON.parse(doctor.stdout) as { checks: { name: string; says: string }[] };
+    assert.equal(checks.find(({ name }) => name === 'agent')?.says, 'An agent is there and gives no answer.');
+  } finally {
+    deaf.close();
+  }
+});
+
+const refused: [code: string, exitCode: number, says: RegExp][] = [
+  ['EACCES', 4, /^\/x cannot be used: not allowed\.$/],
+  ['EPERM', 4, /not allowed/],
+  ['EROFS', 1, /the disk is read-only/],
+  ['ENOSPC', 1, /the disk is full/],
+];
+for (const [code, exitCode, says] of refused)
+  test(`what the machine refuses is said without a stack: ${code}`, () => {
+    const ended = endedByMachine(Object.assign(new Error(code), { code, path: '/x' }));
+    assert.equal(ended?.exitCode, exitCode);
+    assert.match(ended.message, says);
+    assert.notEqual(ended.remedy, '');
+  });
 
 test('doctor: of a machine from source, and of one whose program was damaged', async () => {
   await using folder = await tempFolder();

@@ -71,6 +71,7 @@ const healthy: Findings = {
   freeBytes: 2e9,
   spoolBytes: 1000,
   status,
+  isSilent: false,
   cloud: { address: 'https://c', proxy: '', problem: undefined, tookMs: 12, aheadMs: 300 },
 };
 

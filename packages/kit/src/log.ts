@@ -74,7 +74,7 @@ export class Secret {
 
 const secretName = /secret|passw|token|psk$|payload|authorization|cookie|credential|private_?key|api_?key$/i;
 const inText: readonly [RegExp, string][] = [
-  [/([?&](?:token|key|secret|password)=)[^&\s"']+/gi, `$1${mask}`],
+  [/([?&](?:[\w-]*-)?(?:token|key|secret|password|signature|sig)=)[^&\s"']+/gi, `$1${mask}`],
   [/(:\/\/[^/\s:@]*:)[^@/\s]+@/g, `$1${mask}@`],
   [/\b(Bearer )[\w.~+/=-]+/gi, `$1${mask}`],
 ];

@@ -48,15 +48,15 @@ const wrong: [argv: string[], env: Record<string, string>, file: unknown, messag
   [['--no-root'], {}, {}, 'Unknown option --no-root. See agent --help.'],
   [['--root'], {}, {}, 'Option --root needs a value: --root <string>.'],
   [['here'], {}, {}, 'Unexpected word "here". See agent --help.'],
-  [['--max-age', 'old'], {}, {}, 'option --max-age must be a number ≥ 1 ≤ 100, not "old".'],
-  [['--max-age', '0'], {}, {}, 'option --max-age must be a number ≥ 1 ≤ 100, not "0".'],
+  [['--max-age', 'old'], {}, {}, 'option --max-age must be a number from 1 to 100, not "old".'],
+  [['--max-age', '0'], {}, {}, 'option --max-age must be a number from 1 to 100, not "0".'],
   [
     [],
     { PLATFORM_AGENT_MAX_AGE: '101' },
     {},
-    'environment variable PLATFORM_AGENT_MAX_AGE must be a number ≥ 1 ≤ 100, not "101".',
+    'environment variable PLATFORM_AGENT_MAX_AGE must be a number from 1 to 100, not "101".',
   ],
-  [[], {}, { max_age: true }, 'max_age in the options file must be a number ≥ 1 ≤ 100, not true.'],
+  [[], {}, { max_age: true }, 'max_age in the options file must be a number from 1 to 100, not true.'],
   [['--log-format', 'xml'], {}, {}, 'option --log-format must be one of text, json, not "xml".'],
   [['--debug=maybe'], {}, {}, 'option --debug must be true or false, not "maybe".'],
   [['--no-debug=1'], {}, {}, 'Option --no-debug takes no value.'],
@@ -116,7 +116,7 @@ test('the options file named by an option', async () => {
   writeFileSync(folder.file('bad.json'), '{"max_age": 333}');
   assert.throws(
     () => from(folder.file('bad.json')),
-    /^Usage: max_age in .*bad\.json must be a number ≥ 1 ≤ 100, not 333\.$/,
+    /^Usage: max_age in .*bad\.json must be a number from 1 to 100, not 333\.$/,
   );
   writeFileSync(folder.file('torn.json'), '{"max_age"');
   assert.throws(() => from(folder.file('torn.json')), /torn\.json, given by --config, is not valid JSON/);

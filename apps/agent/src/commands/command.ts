@@ -1,5 +1,6 @@
 import type { Clock } from '@platform/kit';
 import { options, type OptionTable, type OptionValues } from '@platform/kit/node';
+import { wrapped } from './words.ts';
 
 /** The world that a command sees. */
 export interface Io {
@@ -27,6 +28,8 @@ export interface Command {
   run(argv: readonly string[], io: Io): Promise<number>;
 }
 
+const helpColumns = 80;
+
 /** `load` imports the command's own module, so that the others cost nothing. */
 export function command<const T extends OptionTable>(of: {
   name: string;
@@ -46,7 +49,7 @@ export function command<const T extends OptionTable>(of: {
     async run(argv, io) {
       const given = options(table, {
         program: `platform-agent ${name}`,
-        about,
+        about: wrapped(about, helpColumns).join('\n'),
         argv,
         env: io.env,
         envPrefix: 'PLATFORM_AGENT',

@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { createLog } from '@platform/kit';
+import { createLog, errorText } from '@platform/kit';
 import { atomicWrite, stderrSink } from '@platform/kit/node';
 import { strToU8, zipSync } from 'fflate';
 import { collect } from '../diagnostics/collect.ts';
 import { linuxSystem } from '../install/system.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import type { Io } from './command.ts';
-import { exitCodes } from './exit-codes.ts';
+import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 import { sizeText } from './words.ts';
 
 interface Given {
@@ -16,6 +16,9 @@ interface Given {
   output: string | undefined;
   json: boolean;
 }
+
+/** A zip file knows no time before. */
+const firstOfZip = Date.UTC(1980, 0, 2);
 
 export async function diagnostics(given: Given, io: Io): Promise<number> {
   const { clock, env } = io;
@@ -33,8 +36,17 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
     log,
   });
   const entries = [...texts].map(([entry, text]) => [`${name}/${entry}`, strToU8(text)] as const);
-  const zip = zipSync(Object.fromEntries(entries), { level: 6, mtime: clock.wall() });
-  await atomicWrite(file, zip, { mode: 0o600 });
+  const zip = zipSync(Object.fromEntries(entries), { level: 6, mtime: Math.max(clock.wall(), firstOfZip) });
+  await atomicWrite(file, zip, { mode: 0o600 }).catch((error: unknown) => {
+    throw (
+      endedByMachine(error) ??
+      new Ended(exitCodes.failed, {
+        code: 'NOT_WRITTEN',
+        what: `${file} cannot be written: ${errorText(error)}.`,
+        remedy: 'Name another file with --output, in a folder that is there.',
+      })
+    );
+  });
   const said = `Wrote ${file} (${sizeText(zip.length)}, ${texts.size} files). Secrets are taken out; look it through before you pass it on.`;
   io.out(given.json ? JSON.stringify({ file, size_bytes: zip.length, files: [...texts.keys()] }) : said);
   return exitCodes.done;

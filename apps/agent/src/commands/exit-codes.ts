@@ -19,6 +19,22 @@ export const exitMeanings: Readonly<Record<keyof typeof exitCodes, string>> = {
   broken: 'a failure that nobody foresaw; the last lines on stderr say where',
 };
 
+const machineProblems: Readonly<Record<string, { says: string; remedy: string; exitCode: number }>> = {
+  EACCES: { says: 'not allowed', remedy: 'Run the same command with sudo.', exitCode: exitCodes.refused },
+  EPERM: { says: 'not allowed', remedy: 'Run the same command with sudo.', exitCode: exitCodes.refused },
+  EROFS: { says: 'the disk is read-only', remedy: 'Make it writable, then repeat.', exitCode: exitCodes.failed },
+  ENOSPC: { says: 'the disk is full', remedy: 'Make room on it, then repeat.', exitCode: exitCodes.failed },
+};
+
+/** What the operating system refused, for the person at the machine; undefined: that is no such error. */
+export function endedByMachine(error: unknown): Ended | undefined {
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  const problem = error instanceof Error && path !== undefined ? machineProblems[code] : undefined;
+  if (!problem) return undefined;
+  const { says, remedy, exitCode } = problem;
+  return new Ended(exitCode, { code, what: `${path} cannot be used: ${says}.`, remedy });
+}
+
 /** Ends the command with a code of its own; `what` and `remedy` are for the person. */
 export class Ended extends Error {
   readonly exitCode: number;

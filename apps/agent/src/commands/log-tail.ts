@@ -9,11 +9,11 @@ export async function lastLinesOf(
   count: number,
 ): Promise<{ lines: string[]; position: { file: string; offset: number } }> {
   const found = await stat(file).catch((error: unknown) => {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    throw new Ended(isMissing ? exitCodes.nothingToDo : exitCodes.refused, {
-      code: isMissing ? 'NO_LOG' : 'NOT_READABLE',
-      what: isMissing ? `There is no log ${file} yet.` : `${file} cannot be read.`,
-      remedy: isMissing ? 'It begins when the machine server starts.' : 'Run it again with sudo.',
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    throw new Ended(exitCodes.nothingToDo, {
+      code: 'NO_LOG',
+      what: `There is no log ${file} yet.`,
+      remedy: 'It begins when the machine server starts.',
     });
   });
   const begin = Math.max(0, found.size - tailBytes);

@@ -5,7 +5,7 @@ import { errorText } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { foundCredentials } from '../install/credentials.ts';
 import type { Io } from './command.ts';
-import { Ended, exitCodes } from './exit-codes.ts';
+import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 
 interface Given {
   config: string;
@@ -19,16 +19,12 @@ const limitBytes = 64 * 1024;
 /** Gives this machine its credentials, or says what it has and how it gets some. */
 export async function provision(given: Given, io: Io): Promise<number> {
   const file = path.resolve(given.config);
-  const before = foundCredentials(await readFile(file, 'utf8').catch(() => undefined));
+  const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
   if (given.credentials === undefined) return tell(file, before, given.json, io);
 
   const source = given.credentials === '-' ? 'stdin' : path.resolve(given.credentials);
   const text = await (given.credentials === '-' ? stdinText() : readFile(source, 'utf8')).catch((error: unknown) => {
-    throw new Ended(exitCodes.usage, {
-      code: 'NOT_READABLE',
-      what: `${source} cannot be read: ${errorText(error)}.`,
-      remedy: 'Name the file that holds the credentials, or - for stdin.',
-    });
+    throw endedByMachine(error) ?? unreadable(source, error);
   });
   const parsed = parseCredentials(text);
   if (!parsed.ok) {
@@ -86,6 +82,19 @@ function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: 
   }
   return isUsable ? exitCodes.done : exitCodes.nothingToDo;
 }
+
+/** A file that may not be read is another thing than none. */
+function orMissing(file: string, error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return undefined;
+  throw endedByMachine(error) ?? unreadable(file, error);
+}
+
+const unreadable = (file: string, error: unknown): Ended =>
+  new Ended(exitCodes.usage, {
+    code: 'NOT_READABLE',
+    what: `${file} cannot be read: ${errorText(error)}.`,
+    remedy: 'Name the file that holds the credentials, or - for stdin.',
+  });
 
 async function stdinText(): Promise<string> {
   const chunks: Buffer[] = [];

@@ -2,7 +2,7 @@ import { command, type Command } from './command.ts';
 import { installOptions } from './install-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
-const programWord = { type: 'rest', description: 'agent or server.' } as const;
+const programWord = { type: 'rest', words: 'agent|server', description: 'agent or server.' } as const;
 
 /** Every command, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -39,7 +39,7 @@ export const commands: readonly Command[] = [
     name: 'status',
     summary: 'What runs, what is wanted, and why',
     about:
-      'Asks the running agent. When none runs, shows what its folder tells and ends with 3. The members of the JSON document are described in docs/agent.md.',
+      'Asks the running agent. When none runs, shows what its folder tells and ends with 3. The members of the JSON document are described in docs/generated/agent.md.',
     table: { root: placeOptions.root, ...jsonOption },
     load: async () => (await import('./status.ts')).status,
   }),
@@ -142,7 +142,7 @@ export const commands: readonly Command[] = [
     about:
       'To a version that is stored on this machine, or to an address (https://, file://; http:// with #sha256=HEX). The pin holds on this machine only and is shown by status, here and in the management app. --off takes it off.',
     table: {
-      program: { type: 'rest', description: 'agent or server, then the version.' },
+      program: { type: 'rest', words: 'agent|server VERSION', description: 'agent or server, then the version.' },
       root: placeOptions.root,
       off: { type: 'boolean', env: '', description: 'Pin nothing any more.' },
       ...jsonOption,

@@ -1,6 +1,6 @@
-import { stat } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { controlOf } from '../control/client.ts';
+import { AgentSilent, controlOf, NobodyThere } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
 import { removeAll } from '../install/remove.ts';
 import { linuxSystem } from '../install/system.ts';
@@ -31,6 +31,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
     io.out(given.json ? JSON.stringify({ is_changed: false, done: [], left: [] }) : nothing);
     return exitCodes.nothingToDo;
   }
+  await access(root, constants.W_OK); // not half of it, by somebody who may not remove the rest
   const usesSystemd = await isThere('/run/systemd/system');
   await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
   if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
@@ -43,7 +44,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
     io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
   } else {
     for (const line of done) io.out(`  ${line}`);
-    for (const line of left) io.note(`not removed: ${line}`);
+    for (const line of left) io.note(line);
     io.out(
       left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
     );
@@ -55,7 +56,10 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
 async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io: Io): Promise<void> {
   const status = await controlOf(root, io.clock)
     .status()
-    .catch(() => undefined);
+    .catch((error: unknown) => {
+      if (error instanceof NobodyThere || error instanceof AgentSilent) return undefined;
+      throw error;
+    });
   if (!status || (isStoppedBySystemd && status.agent.is_supervised_by_systemd)) return;
   throw new Ended(exitCodes.refused, {
     code: 'AGENT_RUNNING',

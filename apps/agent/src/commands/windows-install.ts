@@ -57,6 +57,6 @@ export async function uninstallHere(
   const { done, left } = await uninstallOnWindows({ root: path.resolve(given.root), credentialsFile }, io.clock);
   if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
   else for (const line of done) io.out(`  ${line}`);
-  for (const line of left) io.note(`not removed: ${line}`);
+  for (const line of left) io.note(line);
   return left.length === 0 ? exitCodes.done : exitCodes.failed;
 }

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import path from 'node:path';
 import type { AgentStatus, ControlAnswer, ControlFailure } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
-import { within } from '@platform/kit';
+import { TimeoutError, within } from '@platform/kit';
 import { socketFile } from './socket-file.ts';
 
 const answerMs = 6_000;
@@ -28,6 +28,18 @@ export class NotForYou extends Error {
   }
 }
 
+/** An agent holds the folder, but gives no answer. */
+export class AgentSilent extends Error {
+  readonly code = 'AGENT_SILENT';
+  readonly remedy =
+    'It may hang; whatever keeps it ends it within minutes. At once: systemctl restart platform-agent. What it did last: platform-agent logs';
+  readonly exitCode = 1;
+  constructor(root: string, cause: unknown) {
+    super(`The agent of ${root} has not answered for ${answerMs / 1000} seconds.`, { cause });
+    this.name = 'AgentSilent';
+  }
+}
+
 /** The agent's own refusal, word for word. */
 export class ControlRefusal extends Error {
   readonly code: string;
@@ -40,13 +52,14 @@ export class ControlRefusal extends Error {
   }
 }
 
-/** Talks to the agent of `root`. Each throws NobodyThere, NotForYou, ControlRefusal, or Error for an answer that cannot be read. */
+/** Talks to the agent of `root`. Each throws NobodyThere, NotForYou, AgentSilent, ControlRefusal, or Error for an answer that cannot be read. */
 export function controlOf(root: string, clock: Clock) {
   const ask = async (method: string, what: string, body?: unknown): Promise<unknown> => {
     const file = path.join(root, socketFile);
     const { status, text } = await within(answerMs, { what: `the agent's answer to ${what}`, clock }, (signal) =>
       exchange(file, method, what, body, signal),
     ).catch(async (error: unknown) => {
+      if (error instanceof TimeoutError) throw new AgentSilent(root, error);
       // Not every runtime tells a closed door from an empty house.
       const closed: unknown = await access(file, constants.W_OK).then(() => undefined, codeOf);
       if (closed === 'EACCES' || codeOf(error) === 'EACCES') throw new NotForYou(root, error);

@@ -117,10 +117,11 @@ async function readSecrets({
 }: CollectParts): Promise<{ mask: Mask; config: unknown }> {
   const text = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const { value } = await readChecked(linuxDisk(root), cacheFile, cachedAnswer).catch(() => ({ value: undefined }));
-  const credentials = parseCredentials(await text(credentialsFile));
+  const kept = [credentialsFile, `${credentialsFile}.old`, path.join(root, 'state/credentials.last-good')];
+  const credentials = (await Promise.all(kept.map(text))).map(parseCredentials);
   const proxies = `${await text(path.join(root, unitEnvironmentFile))}\n${Object.values(env).join('\n')}`;
   const words = [
-    ...(credentials.ok ? [credentials.value.payload] : []),
+    ...credentials.flatMap((found) => (found.ok ? [found.value.payload] : [])),
     ...[...proxies.matchAll(/:\/\/[^/\s:@"]*:([^@/\s"]+)@/g)].map((found) => found[1] ?? ''),
     ...secretsIn(value && agentOf(value.answer), json(await text(defaultsFile))),
   ];

@@ -16,6 +16,8 @@ export interface Findings {
   spoolBytes: number;
   /** Of the running agent; undefined: none answers. */
   status: AgentStatus | undefined;
+  /** An agent is there and gives no answer. */
+  isSilent: boolean;
   cloud: CloudFindings | undefined;
 }
 

@@ -5,7 +5,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, errorText, within, type Clock, type Log } from '@platform/kit';
-import { controlOf } from '../control/client.ts';
+import { AgentSilent, controlOf } from '../control/client.ts';
 import { foundCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
 import { proxiesIn } from '../install/proxies.ts';
@@ -51,12 +51,18 @@ export async function examine(
     programs: [await programFindings(root, 'agent'), await programFindings(root, 'server')],
     freeBytes: await freeBytesOf(root),
     spoolBytes: await bytesIn(at('spool')),
-    status: await controlOf(root, clock)
-      .status()
-      .catch(() => undefined),
+    ...(await agentFindings(root, clock)),
     cloud: await cloudFindings(credentialsText ?? '', { ...unitProxies, ...env }, clock),
   };
 }
+
+const agentFindings = (root: string, clock: Clock): Promise<Pick<Findings, 'status' | 'isSilent'>> =>
+  controlOf(root, clock)
+    .status()
+    .then(
+      (status) => ({ status, isSilent: false }),
+      (error: unknown) => ({ status: undefined, isSilent: error instanceof AgentSilent }),
+    );
 
 async function systemdFindings(system: System): Promise<SystemdFindings | undefined> {
   const isRunning = await stat('/run/systemd/system').catch(() => undefined);

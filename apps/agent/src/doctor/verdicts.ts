@@ -110,7 +110,15 @@ function versions({ status }: Findings): Verdict[] {
   ]);
 }
 
-function agent({ status, systemd, isRoot }: Findings): Verdict {
+function agent({ status, isSilent, systemd, isRoot }: Findings): Verdict {
+  if (isSilent) {
+    const restart = systemd?.isUnitThere ? 'systemctl restart platform-agent' : 'stop its process and start it again';
+    return failed(
+      'agent',
+      'An agent is there and gives no answer.',
+      `It hangs, or the machine is overloaded: ${restart}`,
+    );
+  }
   if (!status && !isRoot) return note('agent', 'It answers root alone.');
   if (!status) {
     const remedy = systemd?.isUnitThere ? 'See: journalctl -u platform-agent -n 50' : 'Start it: platform-agent run';

@@ -30,7 +30,7 @@ export async function removeAll(of: Removal, system: System): Promise<Removed> {
     try {
       if (await work()) result.done.push(done);
     } catch (error) {
-      result.left.push(`${done}: ${errorText(error)}`);
+      result.left.push(`not ${done}: ${errorText(error)}`);
     }
   };
   const changes = await readChanges(root);

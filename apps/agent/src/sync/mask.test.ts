@@ -3,12 +3,15 @@ import { test } from 'node:test';
 import { Mask } from './mask.ts';
 
 const mask = new Mask();
-mask.hide(['open sesame!', 'sesame']);
+mask.hide(['open sesame!', 'sesame', 'two"parts\\of it']);
 
 const table: readonly [string, string][] = [
   ['nothing to hide: 5 of 7', 'nothing to hide: 5 of 7'],
   ['joined with open sesame!', 'joined with ***'],
   ['sesame twice sesame', '*** twice ***'],
+  ['{"psk": "two\\"parts\\\\of it"}', '{"psk": "***"}'],
+  ['it is two"parts\\of it', 'it is ***'],
+  ['GET /x?X-Amz-Signature=abcdef&a=1', 'GET /x?X-Amz-Signature=***&a=1'],
   ['GET /x?token=abcdef&a=1', 'GET /x?token=***&a=1'],
   ['Authorization: Bearer abc.def', 'Authorization: Bearer ***'],
   ['postgres://me:pw@host/db', 'postgres://me:***@host/db'],

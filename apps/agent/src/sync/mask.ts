@@ -5,13 +5,18 @@ const hole = '***';
 const named =
   /(["']?\b[\w-]*(?:secret|passw(?:or)?d|psk|api[_-]?key|private[_-]?key|token)["']?)(=|\s*:\s*(?=["']))(["']?)([^\s"',;&}]+)\3/gi;
 
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** As it is, and as it stands in JSON, also in JSON inside of JSON. */
+const spellings = (word: string): string[] => [...new Set([inJson(inJson(word)), inJson(word), word])];
+
 /** Takes secrets out of lines before they leave this machine or reach its disk. */
 export class Mask {
   #words: readonly string[] = [];
 
   /** Texts that never show, longest first. */
   hide(words: readonly string[]): void {
-    this.#words = words;
+    this.#words = words.flatMap(spellings);
   }
 
   line(line: LogLine): LogLine {

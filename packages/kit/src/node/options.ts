@@ -17,8 +17,8 @@ type OptionSpec = Described &
     | { type: 'secret' }
     | { type: 'number'; default?: number; min?: number; max?: number }
     | { type: 'boolean'; default?: boolean }
-    /** What is left of the command line: words that are no option. */
-    | { type: 'rest' }
+    /** What is left of the command line: words that are no option; `words`: how the usage names them. */
+    | { type: 'rest'; words?: string }
   );
 export type OptionTable = Record<string, OptionSpec>;
 
@@ -173,8 +173,10 @@ function read(spec: OptionSpec, raw: unknown, where: string): unknown {
       const value = typeof raw === 'string' && raw.trim() !== '' ? Number(raw) : raw;
       const { min = -Infinity, max = Infinity } = spec;
       if (typeof value === 'number' && Number.isFinite(value) && value >= min && value <= max) return value;
-      const limits = [min > -Infinity ? `≥ ${min}` : '', max < Infinity ? `≤ ${max}` : ''].filter(Boolean);
-      throw wrong(['a number', ...limits].join(' '));
+      if (min > -Infinity && max < Infinity) throw wrong(`a number from ${min} to ${max}`);
+      throw wrong(
+        min > -Infinity ? `a number of at least ${min}` : max < Infinity ? `a number of at most ${max}` : 'a number',
+      );
     }
     case 'secret':
       if (typeof raw !== 'string') throw wrong('a string');
@@ -209,13 +211,29 @@ function helpText(table: OptionTable, source: Source, envOf: (name: string) => s
       return [`  ${short}${flagOf(name)}${value}`, `${spec.description}${standard}${env}`] as const;
     });
   const width = Math.max(8, ...rows.map(([left]) => left.length)) + 2;
-  const restSpec = Object.entries(table).find(([, spec]) => spec.type === 'rest');
-  const usage = `Usage: ${source.program ?? 'program'} [options]${restSpec ? ` [${restSpec[0]}…]` : ''}`;
+  const rest = Object.entries(table).map(([name, spec]) =>
+    spec.type === 'rest' ? ` ${spec.words ?? `[${name}…]`}` : '',
+  );
+  const usage = `Usage: ${source.program ?? 'program'} [options]${rest.join('')}`;
   return [
     ...(source.about === undefined ? [] : [source.about, '']),
     usage,
     '',
-    ...rows.map(([left, right]) => left.padEnd(width) + right),
+    ...rows.map(([left, right]) => left.padEnd(width) + hanging(right, width)),
     '  --help'.padEnd(width) + 'Show this text.',
   ].join('\n');
+}
+
+const helpColumns = 100;
+
+/** Broken at spaces, below one another where the first line begins. */
+function hanging(text: string, indent: number): string {
+  const room = Math.max(30, helpColumns - indent);
+  const lines: string[] = [];
+  for (const word of text.split(/ (?![^[]*\])/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
 }
