@@ -31,6 +31,7 @@ test('a release is fetched by a process of its own: progress, result, errors of 
   await mkdir(root);
   const fetcherWith = (args: readonly string[]) =>
     childFetcher({
+      late: () => {},
       command: process.execPath,
       args,
       env: { PATH: process.env['PATH'] },

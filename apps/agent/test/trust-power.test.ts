@@ -40,7 +40,8 @@ async function machine() {
       disk: fileDisk(simFileSystem(files, fate)),
       web: webOf(pages),
       appAddress: 'https://releases.example',
-      time: () => ({ now: repository.now, isTrusted: true }),
+      time: () => ({ now: repository.now, isTrusted: true, certain: 0 }),
+      late: () => {},
       clock,
       log: captureLog(clock).log,
     });

@@ -11,11 +11,12 @@ import type { Io } from './command.ts';
 export async function fetchOne(_given: object, io: Io): Promise<number> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort(new Error('the agent does not need the file any more')));
-  return runFetchChild(process.stdin, io.out, async ({ root, appAddress, task }, log, tell) => {
+  return runFetchChild(process.stdin, io.out, async ({ root, appAddress, task }, { log, tell, late }) => {
     const device =
       process.platform === 'win32'
         ? (await import('../os/windows/device.ts')).windowsDevice({ root, clock: systemClock })
         : { files: linuxFileSystem(root), disk: linuxDisk(root), web: linuxWeb };
-    return deviceFetch(task, { device, appAddress, system: linuxSystem, clock: systemClock, log }, tell, stop.signal);
+    const parts = { device, appAddress, system: linuxSystem, late, clock: systemClock, log };
+    return deviceFetch(task, parts, tell, stop.signal);
   });
 }

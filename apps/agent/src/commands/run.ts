@@ -15,6 +15,7 @@ import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
+import { lateTold } from '../trust/late.ts';
 import { childFetcher } from '../update/fetch-child.ts';
 import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
@@ -64,12 +65,13 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
   const { appAddress } = credentials;
   const heardTime = new Cell(0);
+  const late = lateTold(troubles, clock);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
     selfId === undefined
       ? {
           fetch: (task, tell, signal) =>
-            deviceFetch(task, { device, appAddress, system: linuxSystem, clock, log }, tell, signal),
+            deviceFetch(task, { device, appAddress, system: linuxSystem, late, clock, log }, tell, signal),
         }
       : childFetcher({
           command: process.execPath,
@@ -77,6 +79,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           env: childEnvironment(process.env),
           root,
           appAddress,
+          late,
           log,
         });
   await runAgent(

@@ -1,12 +1,11 @@
 import { estimateTime, type Clock, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
+import { longestLifeMs, sourceWall } from '../source-time.ts';
 import { readChecked, writeChecked } from './checked-file.ts';
 import type { SpoolRecord, UnsureTime } from './spool-record.ts';
 import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
 const file = 'state/time.json';
-/** No agent of this source ran before. */
-const sourceWall = Date.UTC(2026, 10, 1);
 const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
 const tellSkewMs = 2 * 60_000;
@@ -114,5 +113,4 @@ export class DeviceTime {
   }
 }
 
-const longestLifeMs = 40 * 365 * 86_400_000;
 const shown = (ms: number): string => new Date(ms).toISOString().slice(0, 19).replace('T', ' ');

@@ -1,11 +1,12 @@
 import { PlatformError } from '@platform/contract/errors';
-import type { Clock, Log, TrustedTime } from '@platform/kit';
+import type { Clock, Log } from '@platform/kit';
 import { TrustedMetadataStore } from 'tuf-js/dist/store.js';
 import { EqualVersionError, ExpiredMetadataError } from 'tuf-js/dist/error.js';
 import type { Disk, Web } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../sync/checked-file.ts';
 import { fetchDocument } from './document-fetch.ts';
 import { belowFloor, floorFile, hashOf, parseFloor, type Floor } from './floor.ts';
+import type { ReleaseTime } from './release-time.ts';
 
 // The client's side of The Update Framework (specification 1.0.31, chapter 5). tuf-js checks signatures, versions, hashes
 // and expiry; fetching with limits, keeping on disk, the floor and the question what time it is are ours.
@@ -15,9 +16,17 @@ export interface RefreshParts {
   web: Web;
   /** https://host, without a slash at the end. */
   appAddress: string;
-  time: () => TrustedTime;
+  time: () => ReleaseTime;
+  /** Hears what looks expired by a clock that nobody vouches for; undefined: nothing does. */
+  late: (document: Late | undefined) => void;
   clock: Clock;
   log: Log;
+}
+
+/** A document that may have expired. */
+export interface Late {
+  role: string;
+  expires: string;
 }
 
 /** A file that the signed targets list. */
@@ -88,7 +97,7 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   }
 
   const time = parts.time();
-  setReferenceTime(store, time.isTrusted ? time.now : 0);
+  setReferenceTime(store, time.isTrusted ? time.now : time.certain);
   await loadTimestamp(store, disk, await required('timestamp.json', limits.timestamp));
   await loadSnapshot(store, disk, required);
   await loadTargets(store, disk, required);
@@ -107,13 +116,11 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
 
   const documents = { root: store.root, timestamp, snapshot, targets };
   const isLate = Object.entries(documents).find(([, { signed }]) => signed.isExpired(new Date(time.now)));
-  if (isLate) {
-    const [role, { signed }] = isLate;
-    log.warn('a signed document looks expired, but the clock of this machine is not synchronized', {
-      role,
-      expires: signed.expires,
-    });
+  const late = isLate && { role: isLate[0], expires: isLate[1].signed.expires };
+  if (late) {
+    log.warn('a signed document looks expired, but the clock of this machine is not synchronized', { ...late });
   }
+  parts.late(late);
   return {
     isFresh: time.isTrusted,
     rootVersion: store.root.signed.version,

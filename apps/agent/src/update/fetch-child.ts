@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import { isErrorCode, PlatformError, type ErrorData } from '@platform/contract/errors';
 import { errorText, type Log } from '@platform/kit';
 import { spawnGroup } from '@platform/kit/node';
+import type { Late } from '../trust/refresh.ts';
 import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
 
 // Download, signatures and patches need memory that an idle agent should not hold, and their code should not be able to
@@ -10,6 +11,7 @@ import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
 
 type Told =
   | { is: 'progress'; progress: Progress }
+  | { is: 'late'; document?: Late }
   | { is: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; fields: Record<string, unknown> }
   | { is: 'fetched'; fetched: Fetched }
   | { is: 'failed'; code: string; text: string; data: ErrorData };
@@ -30,9 +32,11 @@ export function childFetcher(of: {
   env: Record<string, string | undefined>;
   root: string;
   appAddress: string;
+  /** See DeviceFetchParts. */
+  late: (document: Late | undefined) => void;
   log: Log;
 }): Fetcher {
-  const { command, args, env, root, appAddress, log } = of;
+  const { command, args, env, root, appAddress, late, log } = of;
   return {
     async fetch(task, tell, signal) {
       signal.throwIfAborted();
@@ -47,6 +51,7 @@ export function childFetcher(of: {
         await hand(child.stdin, { root, appAddress, task });
         for await (const told of toldBy(child.stdout)) {
           if (told.is === 'progress') tell(told.progress);
+          else if (told.is === 'late') late(told.document);
           else if (told.is === 'log') log[told.level](told.message, told.fields);
           else end = told;
         }
@@ -70,13 +75,21 @@ export function childFetcher(of: {
 export async function runFetchChild(
   input: AsyncIterable<Uint8Array>,
   say: (line: string) => void,
-  work: (order: FetchOrder, log: Log, tell: (progress: Progress) => void) => Promise<Fetched>,
+  work: (
+    order: FetchOrder,
+    on: { log: Log; tell: (progress: Progress) => void; late: (document: Late | undefined) => void },
+  ) => Promise<Fetched>,
 ): Promise<number> {
   const tell = (told: Told): void => say(JSON.stringify(told));
   const log = logTo(tell);
   try {
     const order = JSON.parse(await text(input)) as FetchOrder;
-    tell({ is: 'fetched', fetched: await work(order, log, (progress) => tell({ is: 'progress', progress })) });
+    const fetched = await work(order, {
+      log,
+      tell: (progress) => tell({ is: 'progress', progress }),
+      late: (document) => tell({ is: 'late', ...(document && { document }) }),
+    });
+    tell({ is: 'fetched', fetched });
     return 0;
   } catch (error) {
     const known = error instanceof PlatformError ? error : undefined;
