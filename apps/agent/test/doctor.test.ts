@@ -73,6 +73,7 @@ const healthy: Findings = {
   status,
   isSilent: false,
   cloud: { address: 'https://c', proxy: '', problem: undefined, tookMs: 12, aheadMs: 300 },
+  unusableProxies: [],
 };
 
 test('a machine in order: everything is ok', () => {
@@ -102,6 +103,14 @@ const cases: [name: string, change: Partial<Findings>, check: string, at: string
     /provision/,
   ],
   ['credentials for all to read', { credentialsMode: 0o100644 }, 'credentials', 'warning', /mode 644/, /chmod 600/],
+  [
+    'a proxy of a kind that is not supported',
+    { unusableProxies: ['all_proxy=socks5://p:1: SOCKS proxies are not supported.'] },
+    'proxy',
+    'failed',
+    /SOCKS proxies are not supported\. The agent goes without it/,
+    /speaks HTTP/,
+  ],
   ['no systemd', { systemd: undefined }, 'service', 'note', /nothing starts the agent again/, /^$/],
   [
     'no unit',

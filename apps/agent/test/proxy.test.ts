@@ -81,6 +81,13 @@ for (const [name, program] of [
     assert.deepEqual(await probe(program, { HTTP_PROXY: 'http://127.0.0.1:1' }, 'http://cloud.invalid'), [
       'CLOUD_UNREACHABLE',
     ]);
+    const forAll = proxy.asked.length;
+    assert.deepEqual(await probe(program, { all_proxy: proxy.url }, 'http://cloud.invalid'), ['CLOUD_REFUSES_MACHINE']);
+    assert.ok(proxy.asked.length > forAll, 'a proxy for everything, named without its kind');
+    // Not the end of the agent, and not in silence: see useProxiesOf.
+    assert.deepEqual(await probe(program, { https_proxy: 'socks5://127.0.0.1:1' }, server.url), [
+      'CLOUD_REFUSES_MACHINE',
+    ]);
     const tls = proxy.asked.length;
     await probe(program, env, 'https://cloud.invalid');
     assert.match(proxy.asked.slice(tls).join(), /^CONNECT cloud\.invalid:443/);

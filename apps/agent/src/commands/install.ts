@@ -10,6 +10,7 @@ import { linuxSystem } from '../install/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { wishOf } from '../install/wish.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { useProxiesOf } from '../os/proxies.ts';
 import { agentUnit } from '../unit.ts';
 import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';
@@ -75,6 +76,7 @@ export async function install(given: Given, io: Io): Promise<number> {
     return end(exitCodes.refused);
   }
 
+  useProxiesOf(process.env);
   if (asked) wish.credentials = await fetchCredentials(asked, clock);
   const steps = stepsOf(facts, wish);
   if (given.dryRun) {

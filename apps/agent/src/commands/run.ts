@@ -10,13 +10,14 @@ import { lastWordsOf } from '../os/linux/journal.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
-import { useProxiesOf } from '../os/proxies.ts';
+import { unusableRemedy, unusableText, useProxiesOf } from '../os/proxies.ts';
 import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { lateTold } from '../trust/late.ts';
 import { childFetcher } from '../update/fetch-child.ts';
+import { setTrouble } from '../sync/troubles.ts';
 import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
 import { agentUnit } from '../unit.ts';
@@ -29,7 +30,7 @@ import { printVersion } from './version.ts';
 /** The agent, until a signal. */
 export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (given.version) return printVersion({}, io);
-  useProxiesOf(process.env);
+  const unusable = useProxiesOf(process.env);
   const credentialsFile = path.resolve(given.config);
   const root = path.resolve(given.root);
   const layers = await readLayers(given);
@@ -63,6 +64,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const { credentials } = found;
   const troubles = new Cell(found.problem ? [found.problem] : []);
   const selfId = selfIdOf(await realpath(root), await realpath(process.execPath));
+  if (unusable.length > 0) {
+    const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
+    const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
+    setTrouble(troubles, { code, severity, message, remedy: unusableRemedy, sinceWall: clock.wall() });
+    log.warn('a proxy cannot be used', { proxies: unusable });
+  }
   const { appAddress } = credentials;
   const heardTime = new Cell(0);
   const late = lateTold(troubles, clock);

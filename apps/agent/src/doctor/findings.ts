@@ -19,6 +19,8 @@ export interface Findings {
   /** An agent is there and gives no answer. */
   isSilent: boolean;
   cloud: CloudFindings | undefined;
+  /** Proxies that somebody wants and that are not used, for people. */
+  unusableProxies: readonly string[];
 }
 
 export interface SystemdFindings {

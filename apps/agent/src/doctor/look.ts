@@ -9,6 +9,7 @@ import { AgentSilent, controlOf } from '../control/client.ts';
 import { foundCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
 import { proxiesIn } from '../install/proxies.ts';
+import { unusableText, useProxiesOf } from '../os/proxies.ts';
 import type { System } from '../install/system.ts';
 import { chunksOf } from '../os/file-disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
@@ -40,6 +41,9 @@ export async function examine(
   const isClosed = credentialsText === undefined && mode !== undefined;
   const unitProxies = proxiesIn(await readFile(at(unitEnvironmentFile), 'utf8').catch(() => ''));
   for (const [name, value] of Object.entries(unitProxies)) process.env[name] ??= value; // the agent's way is looked at
+  useProxiesOf(process.env);
+  const proxies = { ...unitProxies, ...env };
+  const unusable = useProxiesOf(proxies);
   return {
     root,
     isRoot: process.getuid?.() === 0,
@@ -52,7 +56,8 @@ export async function examine(
     freeBytes: await freeBytesOf(root),
     spoolBytes: await bytesIn(at('spool')),
     ...(await agentFindings(root, clock)),
-    cloud: await cloudFindings(credentialsText ?? '', { ...unitProxies, ...env }, clock),
+    cloud: await cloudFindings(credentialsText ?? '', proxies, clock),
+    unusableProxies: unusable.map(unusableText),
   };
 }
 

@@ -1,4 +1,5 @@
 import { neededBytes } from '../install/plan.ts';
+import { unusableRemedy } from '../os/proxies.ts';
 import type { Findings } from './findings.ts';
 
 export interface Verdict {
@@ -28,6 +29,7 @@ export function verdictsOf(f: Findings): Verdict[] {
     ...versions(f),
     agent(f),
     server(f),
+    ...f.unusableProxies.map((text) => failed('proxy', `${text} The agent goes without it.`, unusableRemedy)),
     ...cloud(f),
     disk(f),
     spool(f),

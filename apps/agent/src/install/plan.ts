@@ -1,3 +1,4 @@
+import { unusableRemedy } from '../os/proxies.ts';
 import type { Facts } from './facts.ts';
 
 export interface InstallWish {
@@ -12,6 +13,8 @@ export interface InstallWish {
   environmentFile: string;
   /** Proxies, for the agent too; empty: none. */
   environmentText: string;
+  /** Of these, what cannot be used, for people. */
+  unusableProxies: readonly string[];
   /** So that the command is found without its path. */
   linkFile: string;
   linkTarget: string;
@@ -97,6 +100,7 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
       'Stop it first: two agents cannot share a folder.',
     );
   }
+  for (const text of wish.unusableProxies) refuse('PROXY_UNSUPPORTED', text, unusableRemedy);
   if (!wish.isReplacing) {
     for (const { unit, file, isActive } of facts.others) {
       refuse(

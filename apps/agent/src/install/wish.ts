@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { unusableProxies, unusableText } from '../os/proxies.ts';
 import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
 import { gatePath } from '../update/layout.ts';
@@ -37,6 +38,7 @@ export function wishOf(
     gateText,
     environmentFile: at(unitEnvironmentFile),
     environmentText: proxiesOf(env),
+    unusableProxies: unusableProxies(env).map(unusableText),
     linkFile: path.join(path.resolve(given.linkFolder), 'platform-agent'),
     linkTarget: at('bin/platform-agent'),
     isStarted: !given.noStart,

@@ -1,17 +1,75 @@
 import http from 'node:http';
 
-const names = ['http_proxy', 'https_proxy', 'all_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A proxy of the environment that cannot be used. */
+export interface UnusableProxy {
+  /** As the variable is written there. */
+  name: string;
+  /** Without a password. */
+  value: string;
+  problem: string;
+}
+
+const settingOf = (env: Environment, name: string): { name: string; value: string } | undefined => {
+  for (const each of [name, name.toUpperCase()]) {
+    const value = env[each]?.trim() ?? '';
+    if (value !== '') return { name: each, value };
+  }
+  return undefined;
+};
+
+/** What the environment says, read as curl does: `all_proxy` stands in for the others, and a name alone is one of http. */
+function read(env: Environment): { proxies: Map<string, string>; unusable: UnusableProxy[] } {
+  const proxies = new Map<string, string>();
+  const unusable = new Map<string, UnusableProxy>();
+  for (const protocol of ['http_proxy', 'https_proxy']) {
+    const found = settingOf(env, protocol) ?? settingOf(env, 'all_proxy');
+    if (!found) continue;
+    const { name, value } = found;
+    const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`;
+    const scheme = url.slice(0, url.indexOf(':')).toLowerCase();
+    const problem = scheme.startsWith('socks')
+      ? 'SOCKS proxies are not supported'
+      : scheme !== 'http' && scheme !== 'https'
+        ? `${scheme} is no kind of proxy that is supported`
+        : URL.canParse(url)
+          ? undefined
+          : 'it is no address';
+    if (problem === undefined) proxies.set(protocol, url);
+    else unusable.set(name, { name, value: value.replace(/^((?:[^/]*:\/\/)?).*@/, '$1***@'), problem });
+  }
+  return { proxies, unusable: [...unusable.values()] };
+}
+
+/** Proxies that somebody wants and that cannot be used. */
+export const unusableProxies = (env: Environment): UnusableProxy[] => read(env).unusable;
+
+export const unusableText = ({ name, value, problem }: UnusableProxy): string => `${name}=${value}: ${problem}.`;
+export const unusableRemedy = 'Name a proxy that speaks HTTP (http://host:port), or unset the variable.';
 
 /**
- * Lets calls to other machines go by the proxies of the environment (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). What runs on
- * this machine is never called by one. Bun does the rest by itself; Node has to be told.
+ * Lets calls to other machines go by the proxies of the environment (https_proxy, http_proxy, all_proxy, no_proxy; upper case,
+ * too). What runs on this machine is never called by one. Bun does the rest by itself; Node has to be told.
+ *
+ * @returns those that cannot be used: calls go without one then, so somebody has to be told.
  */
-export function useProxiesOf(env: NodeJS.ProcessEnv): void {
-  if (!names.some((name) => (env[name] ?? '') !== '')) return;
+export function useProxiesOf(env: Record<string, string | undefined>): UnusableProxy[] {
+  const { proxies, unusable } = read(env);
+  for (const name of ['http_proxy', 'https_proxy']) {
+    delete env[name];
+    delete env[name.toUpperCase()];
+    const url = proxies.get(name);
+    if (url === undefined) continue;
+    env[name] = url;
+    env[name.toUpperCase()] = url;
+  }
+  if (proxies.size === 0) return unusable;
   const own = ['localhost', '127.0.0.1', '::1'];
   const given = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
   const without = [given, ...own].filter((text) => text !== '').join(',');
   env['no_proxy'] = without;
   env['NO_PROXY'] = without;
   if (process.versions['bun'] === undefined) http.setGlobalProxyFromEnv(env);
+  return unusable;
 }
