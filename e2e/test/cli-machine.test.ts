@@ -58,7 +58,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   for (const words of [
     /^agent +1\.3\.2 runs$/m,
     /^ +installed +1\.4\.0, used after a restart$/m,
-    /^server +2\.0\.0 runs, running$/m,
+    /^server +2\.0\.0 runs$/m,
     /^ +why +2\.1\.0 failed its trial/m,
     /^ +update +2\.1\.0: reverted, before it 2\.0\.0, 5 min ago, not ready within 10 min$/m,
     /^ +quarantined +2\.1\.0 \(070707070707\), 5 min ago, not ready within 10 min$/m,
@@ -143,4 +143,17 @@ test('logs -f prints every line once and in order, and says where lines were los
   );
   assert.equal(first, 1);
   assert.match(seen.find((line) => line.includes('line 30.')) ?? '', /----- 12 lines lost here: line 30\. -----$/);
+
+  const asked = (...flags: string[]) => runCli(env, 'logs', 'press', ...flags);
+  assert.equal((await asked('-n', '2')).stdout.trim().split('\n').length, 2);
+  assert.equal((await asked('-n', '0')).stdout, '');
+  for (const wrong of [
+    ['-n', 'many'],
+    ['-n', '10001'],
+    ['--level', 'loud'],
+  ]) {
+    const { code, stdout, stderr } = await asked(...wrong);
+    assert.deepEqual([code, stdout], [1, ''], wrong.join(' '));
+    assert.match(stderr, new RegExp(`^INVALID_ARGUMENT: .*${wrong[1]}`));
+  }
 });

@@ -101,6 +101,21 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   await writeFile(w.folder.file('silent'), 'words');
   assert.equal(await w.failure('release', 'publish', w.folder.file('silent')), 'INVALID_ARGUMENT');
 
+  // Refused before anything is uploaded.
+  const wrong = [
+    ['--channel', 'nightly'],
+    ['--threshold', 'two'],
+    ['--threshold', '0'],
+  ];
+  for (const flags of wrong)
+    assert.equal(
+      await w.failure('release', 'publish', await file('1.2.0'), ...flags),
+      'INVALID_ARGUMENT',
+      flags.join(),
+    );
+  assert.equal(await w.failure('release', 'promote', 'platform-agent', '1.1.0', 'nightly'), 'INVALID_ARGUMENT');
+  assert.equal(await w.failure('release', 'list', '--name', 'agent'), 'INVALID_ARGUMENT');
+
   await w.json('release', 'promote', 'platform-agent', '1.1.0', 'stable');
   assert.equal(await w.failure('release', 'promote', 'platform-agent', '9.9.9', 'stable'), 'RELEASE_NOT_FOUND');
   assert.equal(await w.failure('release', 'revoke', 'platform-agent', '1.1.0', '--yes'), 'RELEASE_IN_USE');

@@ -15,6 +15,8 @@ import {
 } from '@platform/releases/publication';
 import type { ProgramWords, Target } from '@platform/releases/targets';
 import { tempFolder } from '@platform/kit/testing';
+import type { Database } from '../src/store/database.ts';
+import { insertRelease, listReleases, revokeRelease, setChannel } from '../src/store/releases.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 
@@ -168,6 +170,37 @@ test('signed releases: root, publication with a patch, documents as served, rota
   );
   await releases.revokeRelease(old);
   assert.equal((await fetch(first[0]?.url ?? '')).status, 404);
+  assert.equal(await failure(releases.setChannel({ ...old, channel: 'dev' })), 'NotFound RELEASE_NOT_FOUND');
+});
+
+test('one operator withdraws a version while another points a channel at it: the second is told', async () => {
+  await using on = await testServer();
+  const name = 'platform-server';
+  for (const version of ['1.0.0', '1.1.0'])
+    await insertRelease(on.db, { ...words(version), sha256: hashOf(Buffer.from(version)), sizeBytes: 1 });
+  const after = async (first: (trx: Database) => Promise<void>, second: (trx: Database) => Promise<void>) => {
+    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+    const { promise: isFirst, resolve: firstIsThere } = Promise.withResolvers<void>();
+    const early = on.db.transaction().execute(async (trx) => {
+      await first(trx);
+      firstIsThere();
+      await held;
+    });
+    await isFirst;
+    const late = failure(on.db.transaction().execute(second));
+    for (let i = 0; i < 3; i++) await listReleases(on.db, name); // time enough for the second, were it not held up
+    letGo();
+    await early;
+    return late;
+  };
+  const revoke = (version: string) => (trx: Database) => revokeRelease(trx, name, version);
+  const promote = (version: string) => (trx: Database) => setChannel(trx, name, 'stable', version);
+  assert.match(await after(promote('1.0.0'), revoke('1.0.0')), /RELEASE_IN_USE/);
+  assert.match(await after(revoke('1.1.0'), promote('1.1.0')), /RELEASE_NOT_FOUND/);
+  assert.deepEqual(
+    (await listReleases(on.db, name)).map(({ version, channels }) => [version, channels]),
+    [['1.0.0', ['stable']]],
+  );
 });
 
 /** Signed by the first `count` root keys alone. */

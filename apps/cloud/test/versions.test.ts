@@ -11,6 +11,7 @@ import {
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ConfigProblemsSchema, FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { insertConfig } from '../src/store/configs.ts';
 import { insertRelease, setChannel, setTargets } from '../src/store/releases.ts';
 import { failure } from './failure.ts';
 import { type Credentials, type TestServer, testServer } from './server.ts';
@@ -215,8 +216,10 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
     problems.map(({ path, severity }) => [path, severity]),
     [['agent.version_control.platform-server', Severity.NOTE]],
   );
-  // What an owner has allowed stays allowed while others change the rest.
+  // What an owner has allowed stays allowed while others change the rest; for the other program it was not allowed.
   assert.equal(await failure(operator.saveConfig(pin(mine))), 'no failure');
+  const forAgent = { partId, configJson: configOf({ 'platform-server': mine, agent: mine }) };
+  assert.equal(await failure(operator.saveConfig(forAgent)), 'PermissionDenied UNSIGNED_PIN_REFUSED');
   const entries = await on.db
     .selectFrom('audit')
     .select(['actor', 'subject', 'details'])
@@ -229,6 +232,23 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
       details: { revision: Number(revision), pins: [mine] },
     },
   ]);
+
+  // An owner takes it back at the very moment in which an operator saves it once more.
+  const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: isTaken, resolve: taken } = Promise.withResolvers<void>();
+  const orgId = on.orgId;
+  const without = { orgId, partId, text: '{}', config: {}, savedBy: 'owner' };
+  const removal = on.db.transaction().execute(async (trx) => {
+    await insertConfig(trx, without, {});
+    taken();
+    await held;
+  });
+  await isTaken;
+  const late = failure(operator.saveConfig(pin(mine)));
+  for (let i = 0; i < 5; i++) await operator.getConfig({ partId }); // time enough to look at what was saved before
+  letGo();
+  await removal;
+  assert.equal(await late, 'PermissionDenied UNSIGNED_PIN_REFUSED');
 
   const refused: [pin: string, says: RegExp][] = [
     ['http://mine.example/x', /without TLS/],

@@ -69,9 +69,17 @@ export function readPublicKey(
   passphrase?: string,
 ): Pick<SigningKey, 'id' | 'publicKey' | 'publicPem'> {
   if (!pem.includes('BEGIN PUBLIC KEY')) return readKey(pem, name, passphrase);
-  const key = createPublicKey(pem);
+  const key = publicHalf(pem, name);
   const publicKey = publicKeyOf(key, name);
   return { id: keyId(publicKey), publicKey, publicPem: spki(key) };
+}
+
+function publicHalf(pem: string, name: string): KeyObject {
+  try {
+    return createPublicKey(pem);
+  } catch (error) {
+    throw new PlatformError('SIGNING_KEY_UNREADABLE', { name, problem: 'it is no public key in PEM form' }, error);
+  }
 }
 
 function open(pem: string, name: string, passphrase: string | undefined): KeyObject {

@@ -265,6 +265,8 @@ test('keys in files: owner only, never replaced, locked by a passphrase, of the 
   const pem = makeKey('ed25519');
   const whole = readKey(pem, 'a');
   const half = readPublicKey(whole.publicPem, 'b');
+  const torn = whole.publicPem.replace(/\n.{20}/, '\n');
+  assert.throws(() => readPublicKey(torn, 'b'), { code: 'SIGNING_KEY_UNREADABLE' });
   assert.deepEqual([half.id, half.publicPem], [whole.id, whole.publicPem]);
   assert.equal(keyId(half.publicKey), whole.id);
 });

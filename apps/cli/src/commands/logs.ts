@@ -4,8 +4,10 @@ import { droppedLines } from '@platform/contract/log-marker';
 import { isAbort } from '@platform/kit';
 import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { collect } from '../values.ts';
+import { choice, collect, wholeNumber } from '../values.ts';
 import { findMachine } from './machine.ts';
+
+const levels = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' } as const;
 
 const fieldsOf = (entry: LogEntry): Record<string, unknown> =>
   Object.assign({}, ...(entry.fields as Record<string, unknown>[])) as Record<string, unknown>;
@@ -53,13 +55,14 @@ export function logCommands(program: Command, run: Run): void {
           name: string,
           options: { follow?: boolean; lines: string; level?: string[]; filter?: string },
         ) => {
+          const limit = wholeNumber('--lines', options.lines, { max: 10_000 });
+          const level = options.level?.map((one) => choice('--level', one, levels));
           const { client, ...rest } = await connection();
           const { partId } = await findMachine({ client, ...rest }, name);
           const print = (entry: LogEntry): void => {
             output.json(lineJson(entry));
             output.text(logLine(entry));
           };
-          const limit = Math.max(1, Math.min(10_000, Number(options.lines) || 100));
           const filter = options.filter !== undefined && { filter: options.filter };
           // It listens before it looks back, so that no line comes in between; what it saw then comes twice.
           const tail = options.follow
@@ -72,7 +75,7 @@ export function logCommands(program: Command, run: Run): void {
             for (let pageToken = ''; newest.length < limit;) {
               const page = await client.appClient.getRobotPartLogs({
                 id: partId,
-                levels: options.level ?? [],
+                levels: level ?? [],
                 limit: BigInt(Math.min(1000, limit - newest.length)),
                 ...filter,
                 ...(pageToken !== '' && { pageToken }),
@@ -86,7 +89,7 @@ export function logCommands(program: Command, run: Run): void {
             const seen = new Set(shown.map(keyOf));
             for (let next = await live?.next(); next && !next.done; next = await live?.next()) {
               for (const entry of next.value.logs) {
-                if (options.level && !options.level.includes(entry.level)) continue;
+                if (level && !level.some((one) => one === entry.level)) continue;
                 if (!seen.delete(keyOf(entry))) print(entry);
               }
             }

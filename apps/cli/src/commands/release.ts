@@ -13,6 +13,7 @@ import { uploadPatches } from '../releases/patches.ts';
 import { type ProgramFile, readProgram } from '../releases/program-file.ts';
 import { currentOf, renewDocuments, submitSigned, type SignedPatch } from '../releases/sign.ts';
 import type { Run } from '../run.ts';
+import { choice, wholeNumber } from '../values.ts';
 import { releaseKeyCommands } from './release-keys.ts';
 
 export const releaseJson = (one: Release): Record<string, unknown> => ({
@@ -30,6 +31,9 @@ export const releaseJson = (one: Release): Record<string, unknown> => ({
 });
 
 const stateOf = (one: Release): string => (one.revokedOn ? 'revoked' : one.target === '' ? 'NOT SIGNED' : 'signed');
+
+const programs = { 'platform-agent': 'platform-agent', 'platform-server': 'platform-server' } as const;
+const channelNames = { stable: 'stable', dev: 'dev' } as const;
 
 /** What a build leaves beside a program, so that `dist/platform-agent-1.0.0-*` names the programs alone. */
 const besideProgram = /\.(json|sha256|stamp)$/;
@@ -53,8 +57,9 @@ export function releaseCommands(program: Command, run: Run): void {
     .option('--name <program>', 'only platform-agent or platform-server', '')
     .action(
       run(async ({ connection, output }, flags: { name: string }) => {
+        const name = flags.name === '' ? '' : choice('--name', flags.name, programs);
         const { client } = await connection();
-        const releases = await client.releaseClient.listReleases(flags.name);
+        const releases = await client.releaseClient.listReleases(name);
         output.json(releases.map(releaseJson));
         if (releases.length === 0) return output.text('Nothing is published yet: platform release publish --help');
         output.table(
@@ -81,9 +86,12 @@ export function releaseCommands(program: Command, run: Run): void {
     .option('--no-patches', 'without patches from the versions before')
     .action(
       run(async ({ connection, output }, files: string[], flags: PublishFlags) => {
+        const channels = (flags.channel ?? []).map((one) => choice('--channel', one, channelNames));
+        const given =
+          flags.threshold === undefined ? undefined : wholeNumber('--threshold', flags.threshold, { min: 1, max: 50 });
         const { client } = await connection();
         const ring = await openKeys(flags);
-        const programs = [];
+        const signed = [];
         const patches: SignedPatch[] = [];
         for (const file of files.filter((name) => !besideProgram.test(name))) {
           const one = await readProgram(file);
@@ -92,18 +100,18 @@ export function releaseCommands(program: Command, run: Run): void {
           await client.releaseClient.putBlob(one.bytes);
           if (flags.patches) patches.push(...(await uploadPatches(client, one, output.note)));
           const { name, version, platform, sha256 } = one;
-          programs.push({
+          signed.push({
             name,
             version,
             platform,
             sha256,
             sizeBytes: one.bytes.length,
-            channels: flags.channel ?? [],
+            channels,
           });
         }
-        const threshold = flags.threshold === undefined ? majority(ring.root.length) : Number(flags.threshold);
+        const threshold = given ?? majority(ring.root.length);
         const now = systemClock.wall();
-        const published = await submitSigned(client, ring, { programs, patches }, { threshold, now });
+        const published = await submitSigned(client, ring, { programs: signed, patches }, { threshold, now });
         output.json({ releases: published.map(releaseJson), patches: patches.length });
         for (const one of published) {
           const where = one.channels.length > 0 ? `, channel ${one.channels.join(' and ')}` : '';
@@ -116,7 +124,8 @@ export function releaseCommands(program: Command, run: Run): void {
     .command('promote <name> <version> <channel>')
     .description('point a channel at a version that is published')
     .action(
-      run(async ({ connection, output }, name: string, version: string, channel: string) => {
+      run(async ({ connection, output }, name: string, version: string, wanted: string) => {
+        const channel = choice('channel', wanted, channelNames);
         const { client } = await connection();
         await client.releaseClient.setChannel(name, channel, version);
         output.json({ name, version, channel });

@@ -66,8 +66,8 @@ function earlier(releases: readonly Release[], program: ProgramFile): Release[] 
 }
 
 async function download({ url, sha256 }: Release): Promise<Buffer | undefined> {
-  const answer = await fetch(url);
-  if (!answer.ok) return undefined;
+  const answer = await fetch(url).catch(() => undefined);
+  if (!answer?.ok) return undefined;
   const bytes = Buffer.from(await answer.arrayBuffer());
   return createHash('sha256').update(bytes).digest().equals(sha256) ? bytes : undefined;
 }

@@ -3,6 +3,7 @@ import {
   type Machine,
   OnlineStateSchema,
   type ProgramStatus,
+  ServerState,
   ServerStateSchema,
   SeveritySchema,
   type UpdateAttempt,
@@ -174,7 +175,10 @@ export function machineText(machine: Machine, nowMs: number): string {
     'server',
     report?.server,
     joined(
-      enumWord(ServerStateSchema, report?.serverState) || 'not reported',
+      // That it runs stands there already, with its version.
+      report?.serverState === ServerState.RUNNING
+        ? ''
+        : enumWord(ServerStateSchema, report?.serverState) || 'not reported',
       (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,
       !!report?.lastExit && `last end: ${report.lastExit}`,
       restart,

@@ -6,7 +6,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ReleaseBook } from '../release-book.ts';
 import { type Caller, ownsMachine } from '../rules/permissions.ts';
-import { wishesOf } from '../rules/version-wishes.ts';
+import { type ProgramWish, wishesOf } from '../rules/version-wishes.ts';
 import { actorOf, audit } from '../store/audit.ts';
 import type { Changes } from '../store/changes.ts';
 import { type Expected, findConfig, insertConfig } from '../store/configs.ts';
@@ -73,23 +73,25 @@ export async function saveConfig(
     const details = create(ConfigProblemsSchema, { problems: problems.slice(0, problemsInError).map(problemMessage) });
     throw new PlatformError(
       'INVALID_CONFIG',
-      { count: errors.length, path: first.path || '(whole)', problem: first.message },
+      { count: errors.length, path: first.path || '(whole)', problem: first.message.replace(/\.$/, '') },
       undefined,
       [{ desc: ConfigProblemsSchema, value: details }],
     );
   }
-  const pins = unsignedPins(config);
-  const before = unsignedPins((await findConfig(db, part.id))?.config ?? {});
-  const added = pins.filter((pin) => !before.includes(pin));
-  // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
-  if (added.length > 0 && !ownsMachine(caller, part))
-    throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
   const revision = await db.transaction().execute(async (trx) => {
     const saved = await insertConfig(
       trx,
       { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller) },
       expected,
     );
+    const before = saved > 1 ? await findConfig(trx, part.id, saved - 1) : undefined;
+    const known = unsignedPins(before?.config ?? {});
+    const added = unsignedPins(config)
+      .filter((pin) => !known.some((one) => one.program === pin.program && one.text === pin.text))
+      .map(({ text: address }) => address);
+    // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
+    if (added.length > 0 && !ownsMachine(caller, part))
+      throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
     await audit(trx, {
       orgId: part.orgId,
       caller,
@@ -113,5 +115,4 @@ export async function saveConfig(
 }
 
 /** Program files named by address, whose bytes nobody has vouched for. */
-const unsignedPins = (config: JsonObject): string[] =>
-  wishesOf(config).flatMap(({ wish, text }) => (wish.is === 'file' ? [text] : []));
+const unsignedPins = (config: JsonObject): ProgramWish[] => wishesOf(config).filter(({ wish }) => wish.is === 'file');

@@ -72,13 +72,22 @@ export async function insertRelease(db: Database, release: NewRelease): Promise<
   await recordChange(db, 'release', release.name);
 }
 
-/** @throws PlatformError RELEASE_NOT_FOUND */
+/** Call it in a transaction: nobody may withdraw the version before the channel points to it. @throws PlatformError RELEASE_NOT_FOUND */
 export async function setChannel(db: Database, name: string, channel: string, version: string): Promise<void> {
-  const { rows } = await sql`
-    insert into release_channel (name, channel, version)
-    select ${name}, ${channel}, ${version} where exists (select from release where name = ${name} and version = ${version})
-    on conflict (name, channel) do update set version = excluded.version returning 1`.execute(db);
-  if (rows.length === 0) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
+  const builds = await db
+    .selectFrom('release')
+    .select('platform')
+    .where('name', '=', name)
+    .where('version', '=', version)
+    .where('revokedOn', 'is', null)
+    .forShare()
+    .execute();
+  if (builds.length === 0) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
+  await db
+    .insertInto('releaseChannel')
+    .values({ name, channel, version })
+    .onConflict((conflict) => conflict.columns(['name', 'channel']).doUpdateSet({ version }))
+    .execute();
   await recordChange(db, 'release', name);
 }
 
@@ -115,10 +124,8 @@ export async function setTargets(
   return [...changed];
 }
 
-/** @throws PlatformError RELEASE_NOT_FOUND, RELEASE_IN_USE */
+/** Call it in a transaction. @throws PlatformError RELEASE_NOT_FOUND, RELEASE_IN_USE */
 export async function revokeRelease(db: Database, name: string, version: string): Promise<void> {
-  const channel = (await listChannels(db)).find((at) => at.name === name && at.version === version)?.channel;
-  if (channel !== undefined) throw new PlatformError('RELEASE_IN_USE', { name, version, channel });
   const { numUpdatedRows } = await db
     .updateTable('release')
     .set({ revokedOn: sql<number>`coalesce(revoked_on, now())` })
@@ -126,6 +133,9 @@ export async function revokeRelease(db: Database, name: string, version: string)
     .where('version', '=', version)
     .executeTakeFirst();
   if (numUpdatedRows === 0n) throw new PlatformError('RELEASE_NOT_FOUND', { name, version });
+  // Looked at when nobody can point a channel here any more.
+  const channel = (await listChannels(db)).find((at) => at.name === name && at.version === version)?.channel;
+  if (channel !== undefined) throw new PlatformError('RELEASE_IN_USE', { name, version, channel });
   await recordChange(db, 'release', name);
 }
 

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { ReleaseSchema } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { versionChoices } from './version-choices.ts';
 
 const release = (name: string, version: string, platform: string, channels: string[] = []) =>
   create(ReleaseSchema, { name, version, platform, channels });
 const releases = [
+  create(ReleaseSchema, {
+    name: 'platform-server',
+    version: '1.2.0',
+    platform: 'linux/arm64',
+    revokedOn: timestampFromMs(1),
+  }),
   release('platform-server', '1.1.0', 'linux/amd64', ['dev']),
   release('platform-server', '1.0.0', 'linux/amd64', ['stable']),
   release('platform-server', '1.0.0', 'linux/arm64', ['stable']),

@@ -22,7 +22,7 @@ export function versionChoices(
   platform: string,
   chosen: string,
 ): VersionChoice[] {
-  const own = releases.filter(({ name }) => name === program);
+  const own = releases.filter(({ name, revokedOn }) => name === program && revokedOn === undefined);
   const fitting = own.filter((release) => platform === '' || release.platform === platform);
   const versions = [...new Set(fitting.map(({ version }) => version))];
   const channelText = (channel: string): string => {
