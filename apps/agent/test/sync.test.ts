@@ -27,9 +27,15 @@ test('while nothing changes, one poll is held after the other', async () => {
   const agent = w.start();
   await w.clock.advance(10 * minute);
   const polls = w.cloud.calls.get('poll') ?? 0;
-  assert.ok(polls >= 12 && polls <= 14, `${polls} polls in ten minutes of 50 s each`);
+  assert.ok(polls >= 11 && polls <= 13, `${polls} polls in ten minutes of 55 s each`);
   const reports = w.cloud.calls.get('report') ?? 0;
   assert.ok(reports <= 12, `${reports} reports`);
+  const before = new Map(w.cloud.calls);
+  await w.clock.advance(2 * 60 * minute);
+  const calls = [...w.cloud.calls].map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const);
+  const { poll = 0, ...others } = Object.fromEntries(calls.filter(([, count]) => count > 0));
+  assert.ok(poll >= 128 && poll <= 132, `${poll} polls in two hours`);
+  assert.deepEqual(others, { report: 2 }, 'nothing else is asked');
   await end(w, agent);
 });
 
@@ -44,17 +50,63 @@ test('news arrives at once, not at the next poll', async () => {
   await end(w, agent);
 });
 
-test('a restart that is asked for comes at once, however seldom the cloud wants to be asked for it', async () => {
+for (const [name, tellsRestarts, most] of [
+  ['where checks tell of it it is not asked for', true, 0],
+  ['however seldom the cloud wants to be asked for it', false, 2],
+] as const) {
+  test(`a restart that is wanted comes at once, once: ${name}`, async () => {
+    const w = new World();
+    Object.assign(w.cloud, { tellsRestarts, restartCheckMs: 60 * minute });
+    w.publish('1.0.0', good('1.0.0'));
+    const agent = w.start();
+    await w.clock.advance(10 * minute);
+    const asked = () => w.cloud.calls.get('needsRestart') ?? 0;
+    assert.ok(asked() <= most, `${asked()} times`);
+    w.told();
+    w.cloud.askForRestart();
+    await w.clock.advance(5_000);
+    const told = /a restart of the machine server was asked for[^]*was started/;
+    assert.match(w.told('agent.restart', 'agent.server'), told);
+    await w.clock.advance(10 * minute);
+    assert.doesNotMatch(w.told('agent.restart', 'agent.server'), /was asked for/);
+    assert.ok(asked() <= most + 2, `${asked()} times`);
+    await end(w, agent);
+  });
+}
+
+test('a restart that was wanted while the machine was away comes when it is back, also when the question fails first', async () => {
   const w = new World();
-  w.cloud.restartCheckMs = 60 * minute;
   w.publish('1.0.0', good('1.0.0'));
   const agent = w.start();
-  await w.clock.advance(10 * minute);
-  assert.ok((w.cloud.calls.get('needsRestart') ?? 0) <= 2, `${w.cloud.calls.get('needsRestart')} times`);
-  w.told();
+  await w.clock.advance(minute);
+  w.cloud.isUp = false;
+  await w.clock.advance(2 * minute);
   w.cloud.askForRestart();
-  await w.clock.advance(5_000);
+  w.cloud.failingRestarts = 2;
+  w.cloud.isUp = true;
+  w.told();
+  await w.clock.advance(2 * minute);
   assert.match(w.told('agent.restart', 'agent.server'), /a restart of the machine server was asked for[^]*was started/);
+  const { needsRestart = 0, poll = 0 } = Object.fromEntries(w.cloud.calls);
+  assert.ok(needsRestart <= 4 && poll < 40, `${needsRestart} questions, ${poll} checks`);
+  await end(w, agent);
+});
+
+test('a cloud of an earlier version in the place of ours is asked as often as it wants, and ours is left alone again', async () => {
+  const w = new World();
+  const agent = w.start();
+  const asked = async () => {
+    const before = w.cloud.calls.get('needsRestart') ?? 0;
+    await w.clock.advance(10 * minute);
+    return (w.cloud.calls.get('needsRestart') ?? 0) - before;
+  };
+  assert.equal(await asked(), 0);
+  Object.assign(w.cloud, { tellsRestarts: false, restartCheckMs: 60_000 });
+  const often = await asked();
+  assert.ok(often >= 8 && often <= 12, `${often} times`);
+  w.cloud.tellsRestarts = true;
+  await asked();
+  assert.equal(await asked(), 0);
   await end(w, agent);
 });
 

@@ -13,7 +13,11 @@ import {
   type Transport,
 } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { AgentDeviceService, type UpdateInfoSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import {
+  AgentDeviceService,
+  RestartWish,
+  type UpdateInfoSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -48,6 +52,10 @@ export class TestCloud {
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
   restartCheckMs = 1_000;
+  /** Answers to checks say whether a restart waits. */
+  tellsRestarts = true;
+  /** So many questions for a restart fail. */
+  failingRestarts = 0;
   refusesLine: (message: string) => boolean = () => false;
   /** Every call fails while false. */
   isUp = true;
@@ -91,7 +99,8 @@ export class TestCloud {
         enter(request.report ? 'report' : 'poll', context);
         if (request.report) this.report.set(request.report);
         const waitMs = request.wait ? durationMs(request.wait) : 0;
-        if (waitMs > 0 && request.knownFingerprint === this.#fingerprint()) {
+        const isWaiting = () => this.tellsRestarts && this.#mustRestart;
+        if (waitMs > 0 && request.knownFingerprint === this.#fingerprint() && !isWaiting()) {
           const turn = new AbortController();
           const over = AbortSignal.any([turn.signal, context.signal]);
           await Promise.race([
@@ -107,12 +116,15 @@ export class TestCloud {
         }
         const fingerprint = this.#fingerprint();
         const checkInterval = durationFromMs(5_000);
-        if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true };
+        const told = isWaiting() ? RestartWish.WAITING : RestartWish.NONE;
+        const restart = this.tellsRestarts ? told : RestartWish.UNSPECIFIED;
+        if (fingerprint === request.knownFingerprint) return { checkInterval, fingerprint, notModified: true, restart };
         const release = this.serverRelease.get();
         const agent = this.agentRelease.get();
         return {
           checkInterval,
           fingerprint,
+          restart,
           revision: 1n,
           agent: this.agentConfig.get(),
           quarantineClearance: BigInt(this.clearance.get()),
@@ -124,6 +136,7 @@ export class TestCloud {
     router.service(RobotService, {
       needsRestart: (request, context) => {
         enter('needsRestart', context);
+        if (this.failingRestarts-- > 0) throw new ConnectError('not now', Code.Internal);
         const mustRestart = this.#mustRestart;
         this.#mustRestart = false;
         return { id: request.id, mustRestart, restartCheckInterval: durationFromMs(this.restartCheckMs) };

@@ -10,6 +10,7 @@ import type { Clock } from '@platform/kit';
 import {
   DeviceAgentConfigResponseSchema,
   PackageFormat,
+  RestartWish,
   type UpdateInfo,
   UpdateInfoSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
@@ -18,33 +19,30 @@ import { fileName, type Product, type Program, releasePath, versionWish } from '
 import type { Changes } from './store/changes.ts';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from './store/releases.ts';
+import { watchers } from './watchers.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
 export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
 
-/** An answer as it goes over the wire, without check_interval, which is no part of the fingerprint. */
-export type Answer = { fingerprint: string; bytes: Uint8Array };
+/**
+ * An answer as it goes over the wire, without what is no part of the fingerprint: check_interval, and whether a restart of the machine
+ * server waits to be asked for.
+ */
+export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean };
 
 /** Answers to config checks, kept until a change says otherwise. */
 export type AgentAnswers = {
   /** @throws PlatformError PART_NOT_FOUND */
   answer(ask: Ask): Promise<Answer>;
-  /** The fingerprint of the answer, when it is in memory. */
-  known(ask: Ask): string | undefined;
-  /**
-   * Watches a part from now on: `wake` is called once or more often when its answer may have changed, or when a restart is
-   * wanted of it, which no answer says. @returns ends it.
-   */
-  watch(partId: string, wake: (isRestart: boolean) => void): () => void;
+  /** The answer, when it is in memory. */
+  known(ask: Ask): Answer | undefined;
+  /** Watches a part from now on: `wake` is called once or more often when its answer may have changed. @returns ends it. */
+  watch(partId: string, wake: () => void): () => void;
   /** A check of this part is held: it hears at once of what changes. */
   isWatched(partId: string): boolean;
 };
 
 type Kept = Answer & { key: string };
-
-/** Woken at once when a release changes everybody's answer; the others follow, so that no stampede comes of it. */
-const wokenAtOnce = 250;
-const wakeEveryMs = 250;
 
 export function agentAnswers(of: {
   sourceOf: (partId: string) => Promise<PartSource | undefined>;
@@ -55,7 +53,7 @@ export function agentAnswers(of: {
 }): AgentAnswers {
   const { releases, changes, clock, stop } = of;
   const kept = new LRUCache<string, Kept>({ max: 200_000 });
-  const watching = new Map<string, Set<(isRestart: boolean) => void>>();
+  const { watch, isWatched, wake, wakeMany } = watchers(clock, stop);
   const epoch = { count: 0 };
   /** There are few: each is kept once. */
   const keys = new Map<string, string>();
@@ -67,26 +65,15 @@ export function agentAnswers(of: {
     keys.set(key, key);
     return key;
   };
-  const wake = (partId: string, isRestart: boolean): void => {
-    for (const one of watching.get(partId) ?? []) one(isRestart);
-  };
-  const wakeAll = async (): Promise<void> => {
-    const parts = [...watching.keys()];
-    for (let n = 0; n < parts.length; n++) {
-      if (n > 0 && n % wokenAtOnce === 0) await clock.sleep(wakeEveryMs, stop);
-      wake(parts[n] ?? '', false);
-    }
-  };
   changes.subscribe((kind, key) => {
-    if (kind === 'restart' && key !== undefined) return wake(key, true);
-    if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'release') return;
+    if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'release' && kind !== 'restart') return;
     epoch.count++;
     if (kind !== 'release' && key !== undefined) {
       kept.delete(key);
-      wake(key, false);
+      wake(key);
     } else {
       kept.clear();
-      void wakeAll();
+      wakeMany();
     }
   });
   return {
@@ -104,28 +91,30 @@ export function agentAnswers(of: {
     },
     known(ask) {
       const found = kept.get(ask.partId);
-      return found?.key === keyOf(ask) ? found.fingerprint : undefined;
+      return found?.key === keyOf(ask) ? found : undefined;
     },
-    isWatched: (partId) => watching.has(partId),
-    watch(partId, woken) {
-      const set = watching.get(partId) ?? new Set();
-      watching.set(partId, set);
-      set.add(woken);
-      return () => {
-        set.delete(woken);
-        if (set.size === 0 && watching.get(partId) === set) watching.delete(partId);
-      };
-    },
+    watch,
+    isWatched,
   };
 }
 
+const restartOf = (isRestartWanted: boolean): RestartWish => (isRestartWanted ? RestartWish.WAITING : RestartWish.NONE);
+
 /** The whole answer with the interval to the next check. Fields of a message may stand one after the other. */
-export const wholeBytes = ({ bytes }: Answer, checkMs: number): Uint8Array =>
-  Buffer.concat([bytes, encoded({ checkInterval: durationFromMs(checkMs) })]);
+export const wholeBytes = ({ bytes, isRestartWanted }: Answer, checkMs: number): Uint8Array =>
+  Buffer.concat([bytes, encoded({ checkInterval: durationFromMs(checkMs), restart: restartOf(isRestartWanted) })]);
 
 /** Without the answer: only that it is the same. */
-export const sameBytes = (fingerprint: string, checkMs: number): Uint8Array =>
-  encoded({ fingerprint, notModified: true, checkInterval: durationFromMs(checkMs) });
+export const sameBytes = (
+  { fingerprint, isRestartWanted }: Pick<Answer, 'fingerprint' | 'isRestartWanted'>,
+  checkMs: number,
+): Uint8Array =>
+  encoded({
+    fingerprint,
+    notModified: true,
+    checkInterval: durationFromMs(checkMs),
+    restart: restartOf(isRestartWanted),
+  });
 
 const encoded = (answer: MessageInitShape<typeof DeviceAgentConfigResponseSchema>): Uint8Array =>
   toBinary(DeviceAgentConfigResponseSchema, create(DeviceAgentConfigResponseSchema, answer));
@@ -146,7 +135,8 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
     quarantineClearance: BigInt(source.quarantineClearance),
   });
   const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
-  return { fingerprint, bytes: Buffer.concat([bytes, encoded({ fingerprint })]) };
+  const whole = Buffer.concat([bytes, encoded({ fingerprint })]);
+  return { fingerprint, bytes: whole, isRestartWanted: source.isRestartWanted };
 }
 
 /** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */

@@ -14,6 +14,7 @@ import { gathered } from './gathered.ts';
 import { httpListener } from './http/exchange.ts';
 import { httpRoutes } from './http/routes.ts';
 import { logWriter } from './log-writer.ts';
+import { machineConfigs } from './machine-configs.ts';
 import type { CloudOptions } from './options.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
@@ -103,12 +104,22 @@ export async function startServer(
   const releases = releaseBook(db, changes);
   const sourceOf = gathered((partIds: readonly string[]) => readPartSources(db, partIds));
   const answers = agentAnswers({ sourceOf, releases, changes, clock, stop: stop.signal });
+  const configs = machineConfigs({
+    db,
+    // Packages of one's own are named `<organization>/<name>`.
+    packageVersion: (orgId, name) =>
+      latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
+    changes,
+    clock,
+    log,
+    stop: stop.signal,
+  });
   const { done: flushed, ...present } = presence({
     db,
     clock,
     log,
     stop: stop.signal,
-    isWaiting: answers.isWatched,
+    isWaiting: (partId) => answers.isWatched(partId) || configs.isWatched(partId),
   });
   const steady = steadyTime(clock);
   const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
@@ -136,12 +147,10 @@ export async function startServer(
     authenticator: authentication,
     presence: present,
     answers,
+    configs,
     releases,
     hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),
-    // Packages of one's own are named `<organization>/<name>`.
-    packageVersion: (orgId, name) =>
-      latestVersion(db, orgId, name.startsWith(`${orgId}/`) ? name.slice(orgId.length + 1) : name),
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,
     version,

@@ -9,7 +9,7 @@ import {
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { hotPath } from '../src/wire/config-checks.ts';
+import { agentCheckPath } from '../src/wire/agent-check.ts';
 import { type TestServer, testServer } from './server.ts';
 
 type Answer = { status: number; headers: Map<string, string>; body: Buffer };
@@ -55,7 +55,7 @@ function checkBytes(
 ): Buffer {
   const body = toBinary(DeviceAgentConfigRequestSchema, create(DeviceAgentConfigRequestSchema, ask));
   const head = [
-    `POST ${hotPath} HTTP/1.1`,
+    `POST ${agentCheckPath} HTTP/1.1`,
     `host: ${new URL(on.url).host}`,
     'content-type: application/proto',
     `authorization: Bearer ${token}`,

@@ -81,14 +81,5 @@ export function linkProblemIn(error: unknown): PlatformError | undefined {
   return undefined;
 }
 
-/** How long the other end wants to be left alone, in ms; undefined: it does not say. Seconds or an HTTP date. */
-export function retryAfterMs(headers: Headers, now: number): number | undefined {
-  const text = headers.get('retry-after');
-  if (text === null) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now;
-  return ms >= 0 ? Math.min(ms, longestRetryAfterMs) : undefined;
-}
-const longestRetryAfterMs = 60 * 60_000;
-
 const day = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 const shortened = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text);

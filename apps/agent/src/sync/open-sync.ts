@@ -11,7 +11,7 @@ import { beginRun, type Afterlife } from './last-run.ts';
 import { sendLines, storeLines } from './logs.ts';
 import { Mask } from './mask.ts';
 import { followOutput, type Output } from './output.ts';
-import { poll, pollRestart, tellConnection } from './poll.ts';
+import { poll, pollRestart, tellConnection, type RestartNews } from './poll.ts';
 import { report } from './report.ts';
 import { requestOf, type Self } from './request.ts';
 import { Spool, standardSpoolLimits } from './spool.ts';
@@ -110,14 +110,14 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const cloud = connectCloud(parts.transport, parts.credentials, clock, isReached, troubles);
 
   const asking: Sync['asking'] = (self, signal) => {
-    const nudges = new Cell(0);
+    const news = new Cell<RestartNews | undefined>(undefined);
     const request = () => requestOf(self, actual.get(), clock.now());
     return [
       { name: 'settings', work: eachChange(wanted, follow, signal) },
-      { name: 'poll', work: poll({ cloud, intake, request, isReached, nudges, clock, log: local, random }, signal) },
+      { name: 'poll', work: poll({ cloud, intake, request, isReached, news, clock, log: local, random }, signal) },
       {
         name: 'restart',
-        work: pollRestart({ cloud, restarts, isReached, nudges, clock, log: log.child('restart'), random }, signal),
+        work: pollRestart({ cloud, restarts, isReached, news, clock, log: log.child('restart'), random }, signal),
       },
       { name: 'connection', work: tellConnection(isReached, { troubles, clock, log }, signal) },
     ];

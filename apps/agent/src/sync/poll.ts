@@ -1,18 +1,30 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
-import { changedOr, errorText, type Cell, type Clock, type Log } from '@platform/kit';
+import { RestartWish } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import {
+  changedOr,
+  errorText,
+  isEarly,
+  longestHoldMs,
+  pauseAfterAnswer,
+  pauseAfterFailure,
+  type Cell,
+  type Clock,
+  type Log,
+} from '@platform/kit';
 import { isRefused, type Cloud } from './cloud.ts';
 import type { Intake } from './intake.ts';
 import { linkCodes } from './link.ts';
-import { askedPauseMs, backOff, pauseMs } from './pause.ts';
+import { askedPauseMs, backOff } from './pause.ts';
 import type { RequestParts } from './request.ts';
 import type { Troubles } from './troubles.ts';
 
-const holdMs = 50_000; // below the minute after which proxies give up
-const standardPauseMs = 5_000;
-const earlyMs = 2_000;
-
-/** ±5 %, so that machines that started together drift apart. */
-const jittered = (ms: number, random: () => number): number => ms * (0.95 + 0.1 * random());
+/** What is known of whether a person wants the machine server restarted, without having asked for it. */
+export interface RestartNews {
+  /** Answers to checks tell of it: nothing has to be asked in between. */
+  isTold: boolean;
+  /** Grows with every answer by which one may wait. */
+  count: number;
+}
 
 /** Asks for the configuration for ever; the cloud holds the answer back until there is news. */
 export async function poll(
@@ -21,7 +33,7 @@ export async function poll(
     intake,
     request,
     isReached,
-    nudges,
+    news,
     clock,
     log,
     random,
@@ -30,7 +42,7 @@ export async function poll(
     intake: Intake;
     request: () => RequestParts;
     isReached: Cell<boolean>;
-    nudges: Cell<number>;
+    news: Cell<RestartNews | undefined>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -53,13 +65,10 @@ export async function poll(
       const isNews = await intake.accept(answer);
       failures = 0;
       const heldMs = clock.now() - began;
-      // Woken without news: something else of this machine has changed over there.
-      if (answer.notModified && waitMs > 0 && heldMs < waitMs - earlyMs) nudges.update((n) => n + 1);
-      const asked = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
-      // News, or an answer that was held back: ask again at once. Else this cloud does not hold answers back.
-      const isHeld = (isNews && answer.fingerprint !== '') || (waitMs > 0 && heldMs >= waitMs / 2);
-      pause = isHeld || waitMs === 0 ? 0 : jittered(Math.max(asked, standardPauseMs), random);
-      waitMs = holdMs;
+      hear(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
+      const askedMs = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
+      pause = pauseAfterAnswer({ waitMs, heldMs, isNews: isNews && answer.fingerprint !== '', askedMs, random });
+      waitMs = longestHoldMs;
     } catch (error) {
       if (signal.aborted) return;
       waitMs = 0;
@@ -69,10 +78,19 @@ export async function poll(
         log.debug('the cloud gave no configuration', { error: errorText(error) });
       }
       failures++;
-      pause = pauseMs({ failures, wasReached, askedMs: askedPauseMs(error, clock), random });
+      pause = pauseAfterFailure({ failures, wasReached, askedMs: askedPauseMs(error, clock), random });
     }
     if (pause > 0) await clock.sleep(pause, signal);
   }
+}
+
+function hear(news: Cell<RestartNews | undefined>, wish: RestartWish, isWoken: boolean): void {
+  const before = news.get();
+  const isTold = wish !== RestartWish.UNSPECIFIED;
+  // Servers that do not say it wake a check without news.
+  const mayWait = isTold ? wish === RestartWish.WAITING : isWoken;
+  if (before?.isTold === isTold && !mayWait) return;
+  news.set({ isTold, count: (before?.count ?? 0) + (mayWait ? 1 : 0) });
 }
 
 /** Says once when the cloud cannot be reached any more, and once when it can again. Being offline is no error. */
@@ -112,15 +130,15 @@ async function eitherChanged(a: Cell<unknown>, b: Cell<unknown>, signal: AbortSi
 }
 
 /**
- * Asks whether a person wants the machine server restarted; the cloud says it once. A cloud that wakes held checks can ask
- * for long pauses: each of `nudges` makes it ask at once.
+ * Asks whether a person wants the machine server restarted; the cloud says it once. Where checks tell when it has to be asked, it is
+ * asked then; else all the time, as often as the cloud likes.
  */
 export async function pollRestart(
   {
     cloud,
     restarts,
     isReached,
-    nudges,
+    news,
     clock,
     log,
     random,
@@ -128,7 +146,7 @@ export async function pollRestart(
     cloud: Cloud;
     restarts: Cell<number>;
     isReached: Cell<boolean>;
-    nudges: Cell<number>;
+    news: Cell<RestartNews | undefined>;
     clock: Clock;
     log: Log;
     random: () => number;
@@ -136,18 +154,27 @@ export async function pollRestart(
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;
+  let heard = 0;
+  let due = clock.now() + firstAskMs;
   while (!signal.aborted) {
-    const seen = nudges.get();
+    const { isTold, count } = news.get() ?? { isTold: false, count: 0 };
+    const leftMs = isTold ? Infinity : due - clock.now();
+    if (count === heard && leftMs > 0) {
+      const before = news.get();
+      await changedOr(news, leftMs, clock, signal);
+      if (!before && news.get()?.isTold === false) due = clock.now();
+      continue;
+    }
     try {
       const answer = await cloud.needsRestart(signal);
       failures = 0;
+      heard = count;
       if (answer.mustRestart) {
         log.info('a restart of the machine server was asked for');
         restarts.update((n) => n + 1);
       }
-      const asked = answer.restartCheckInterval && durationMs(answer.restartCheckInterval);
-      const pause = jittered(Math.max(1_000, asked ?? standardPauseMs), random);
-      if (nudges.get() === seen) await changedOr(nudges, pause, clock, signal);
+      const asked = answer.restartCheckInterval ? durationMs(answer.restartCheckInterval) : standardPauseMs;
+      due = clock.now() + Math.max(1_000, asked) * (0.95 + 0.1 * random());
     } catch (error) {
       if (signal.aborted) return;
       log.debug('the cloud did not say whether a restart is wanted', { error: errorText(error) });
@@ -155,3 +182,7 @@ export async function pollRestart(
     }
   }
 }
+
+/** The first check may say that it need not be asked. */
+const firstAskMs = 5_000;
+const standardPauseMs = 5_000;

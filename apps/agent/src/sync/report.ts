@@ -8,10 +8,11 @@ import { reportOf, requestOf, type Self } from './request.ts';
 import type { Troubles } from './troubles.ts';
 
 const gatherMs = 300;
-const repeatMs = 5 * 60_000;
+/** The cloud counts uptimes on by itself; this is for what it may have lost. */
+const repeatMs = 60 * 60_000;
 const lastWordMs = 3_000;
 
-/** Sends what is to the cloud: at each change, and now and then for the uptimes. */
+/** Sends what is to the cloud: at each change, and now and then all the same. */
 export async function report(
   {
     cloud,

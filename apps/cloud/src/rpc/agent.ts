@@ -6,15 +6,14 @@ import {
   type DeviceAgentConfigRequest,
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { longestHoldMs } from '@platform/kit';
 import { type Ask, sameBytes, wholeBytes } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
 import { baseUrlOf } from './base-url.ts';
+import { heldAnswer } from './held-answer.ts';
 import { ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
-
-/** A held check: short enough that a machine that went away is noticed. */
-export const longestWaitMs = 50_000;
 
 export const askOf = (request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask => ({
   partId,
@@ -34,32 +33,20 @@ export const agentRoutes =
         presence.touch(partId);
         await hosts.save(partId, request);
         const ask = askOf(request, partId, baseUrlOf(deps, context));
-        const waitMs = request.wait ? Math.min(durationMs(request.wait), longestWaitMs) : 0;
-        const until = { ms: clock.now() + waitMs };
-        for (;;) {
-          const woken = Promise.withResolvers<boolean>();
-          const unwatch = answers.watch(partId, woken.resolve);
-          const done = new AbortController();
-          try {
-            const answer = await answers.answer(ask);
-            const isSame = request.knownFingerprint !== '' && request.knownFingerprint === answer.fingerprint;
-            const leftMs = until.ms - clock.now();
-            if (!isSame) return fromBinary(DeviceAgentConfigResponseSchema, wholeBytes(answer, presence.checkMs()));
-            if (leftMs <= 0 || context.signal.aborted || deps.stop.aborted) {
-              presence.touch(partId);
-              return fromBinary(DeviceAgentConfigResponseSchema, sameBytes(answer.fingerprint, presence.checkMs()));
-            }
-            const isRestart = await Promise.race([
-              woken.promise,
-              clock.sleep(leftMs, AbortSignal.any([done.signal, context.signal, deps.stop])).then(() => false),
-            ]);
-            // Answered before its time and without news: the agent asks whether a restart is wanted.
-            if (isRestart) until.ms = clock.now();
-          } finally {
-            done.abort();
-            unwatch();
-          }
-        }
+        const { knownFingerprint, wait } = request;
+        const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
+        const answer = await heldAnswer({
+          look: () => answers.answer(ask),
+          isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
+          watch: (wake) => answers.watch(partId, wake),
+          waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
+        });
+        presence.touch(partId);
+        const checkMs = presence.checkMs();
+        const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
+        return fromBinary(DeviceAgentConfigResponseSchema, bytes);
       },
     });
   };

@@ -1,18 +1,15 @@
-import { createHash } from 'node:crypto';
-import { create, toBinary } from '@bufbuild/protobuf';
-import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
-import { CloudConfigSchema, RobotConfigSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { longestHoldMs } from '@platform/kit';
 import { callerOf } from '../auth/caller.ts';
-import { partAddress } from '../rules/addresses.ts';
-import { robotConfigOf } from '../rules/robot-config.ts';
-import { findConfig } from '../store/configs.ts';
 import { gathered } from '../gathered.ts';
 import { restartInterval } from '../rules/online.ts';
 import { takeRestarts } from '../store/machines.ts';
 import { baseUrlOf } from './base-url.ts';
+import { heldAnswer } from './held-answer.ts';
 import { newLogRow } from './log-entries.ts';
 import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
@@ -23,7 +20,7 @@ const wokenRestartMs = 120_000;
 export const robotRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, presence, answers, logs, changes, clock } = deps;
+    const { db, presence, answers, configs, logs, changes, clock } = deps;
     /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
     const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
@@ -36,36 +33,22 @@ export const robotRoutes =
     });
 
     router.service(RobotService, {
-      async config({ id }, context) {
+      async config({ id, knownRevision, wait }, context) {
         const part = await ownPart(db, callerOf(context), id);
         presence.touch(part.id);
-        const saved = await findConfig(db, part.id);
-        const { config, skipped } = await robotConfigOf(saved?.config ?? {}, (name) =>
-          deps.packageVersion(part.orgId, name),
-        );
-        if (skipped.length > 0)
-          deps.log.warn('entries of a configuration cannot be read', {
-            partId: part.id,
-            skipped: skipped.slice(0, 10),
-          });
-        const base = new URL(baseUrlOf(deps, context));
-        const message = create(RobotConfigSchema, {
-          ...config,
-          revisionNumber: BigInt(saved?.revision ?? 0),
-          cloud: create(CloudConfigSchema, {
-            id: part.id,
-            fqdn: partAddress(part.name, part.locationId, 'platform.local'),
-            localFqdn: partAddress(part.name, part.locationId, 'local'),
-            signalingAddress: base.host,
-            // No certificate authority here: the machine asks for no certificate.
-            signalingInsecure: true,
-            primaryOrgId: part.orgId,
-            locationId: part.locationId,
-            machineId: part.machineId,
-          }),
+        const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
+        const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
+        const config = await heldAnswer({
+          // What the part was says nothing of what it is after a while.
+          look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
+          isNews: ({ revision }) => revision !== knownRevision,
+          watch: (wake) => configs.watch(part.id, wake),
+          waitMs,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
         });
-        message.revision = createHash('sha256').update(toBinary(RobotConfigSchema, message)).digest('hex').slice(0, 32);
-        return { config: message };
+        presence.touch(part.id);
+        return config.revision === knownRevision ? { notModified: true } : { config };
       },
       certificate() {
         throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
@@ -84,7 +67,8 @@ export const robotRoutes =
         if (unwanted.has(part)) return answer;
         const before = epoch.count;
         const mustRestart = await takeRestart(part);
-        if (!mustRestart && epoch.count === before) unwanted.set(part, true);
+        if (mustRestart) changes.tell('restart', part);
+        else if (epoch.count === before) unwanted.set(part, true);
         return { ...answer, mustRestart };
       },
       async log({ id, logs: entries }, context) {

@@ -7,6 +7,7 @@ import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import type { SteadyTime } from '../steady-time.ts';
 import type { LogWriter } from '../log-writer.ts';
+import type { MachineConfigs } from '../machine-configs.ts';
 import type { Presence } from '../presence.ts';
 import type { ReleaseBook } from '../release-book.ts';
 import type { ReportedHosts } from '../reported-hosts.ts';
@@ -39,11 +40,10 @@ export type Deps = {
   authenticator: Authenticator;
   presence: Presence;
   answers: AgentAnswers;
+  configs: MachineConfigs;
   releases: ReleaseBook;
   hosts: ReportedHosts;
   logs: LogWriter;
-  /** The newest version of a package of this organization, for `latest`. */
-  packageVersion: (orgId: string, name: string) => Promise<string | undefined>;
   /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */
   publicUrl: string | undefined;
   /** Address of the open port. */

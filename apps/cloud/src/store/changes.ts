@@ -4,8 +4,11 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Database } from './database.ts';
 import type { Notifications } from './notifications.ts';
 
-/** What a cache may hold of the database. Keys: the id; releases: the program's name; config, restart (one is wanted): the part. */
-export type ChangeKind = 'api_key' | 'part' | 'session' | 'person' | 'config' | 'release' | 'restart';
+/**
+ * What a cache may hold of the database. Keys: the id; releases: the program's name; config, restart (one is wanted, or was taken): the
+ * part; package: the organization.
+ */
+export type ChangeKind = 'api_key' | 'part' | 'session' | 'person' | 'config' | 'release' | 'restart' | 'package';
 
 export type Changes = {
   /** Called for each change, perhaps more than once; without arguments: forget everything. */

@@ -9,6 +9,8 @@ export type PartSource = {
   agent: unknown;
   window: unknown;
   quarantineClearance: number;
+  /** A person asked for a restart, and the machine has not taken it yet. */
+  isRestartWanted: boolean;
   host: JsonObject | null;
 };
 /** What a machine's token is checked against. */
@@ -24,7 +26,8 @@ export type PartIdentity = {
 /** In the order of the ids; undefined: there is no such part. */
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
   const { rows } = await sql<PartSource & { id: string }>`
-    select part.id, part.revision, part.quarantine_clearance, part.host, saved.config -> 'agent' as agent,
+    select part.id, part.revision, part.quarantine_clearance, part.host,
+      part.restart_requested_on is not null as is_restart_wanted, saved.config -> 'agent' as agent,
       saved.config -> 'maintenance_window' as window
     from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
     where part.id = any(${ids}::uuid[])`.execute(db);

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import type { Tables } from './schema.ts';
 import type { PackageKind } from './training-schema.ts';
@@ -95,4 +96,5 @@ export const deleteItem = (db: Database, { orgId, name }: ItemKey): Promise<void
   db.transaction().execute(async (trx) => {
     await trx.deleteFrom('registryVersion').where('orgId', '=', orgId).where('name', '=', name).execute();
     await trx.deleteFrom('registryItem').where('orgId', '=', orgId).where('name', '=', name).execute();
+    await recordChange(trx, 'package', orgId);
   });

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import type { Trx } from './jobs.ts';
 import type { Tables } from './schema.ts';
@@ -83,6 +84,7 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   if (written.numInsertedOrUpdatedRows !== 1n) {
     throw new PlatformError('MODEL_VERSION_TAKEN', { modelName: of.name, modelVersion: of.version });
   }
+  await recordChange(trx, 'package', of.orgId);
 }
 
 /**
@@ -213,5 +215,6 @@ export const removeVersion = (db: Database, of: { orgId: string; name: string; v
          and not exists (select from registry_version v where v.org_id = item.org_id and v.name = item.name)`.execute(
       trx,
     );
+    await recordChange(trx, 'package', of.orgId);
     return done.numDeletedRows > 0n;
   });

@@ -1,36 +1,32 @@
-import { fromBinary } from '@bufbuild/protobuf';
-import { durationMs } from '@bufbuild/protobuf/wkt';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { PlatformError } from '@platform/contract/errors';
-import {
-  AgentDeviceService,
-  type DeviceAgentConfigRequest,
-  DeviceAgentConfigRequestSchema,
-} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { type Answer, type Ask, sameBytes, wholeBytes } from '../agent-answers.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Identities } from '../auth/identities.ts';
 import type { Tokens } from '../auth/tokens.ts';
-import { askOf, longestWaitMs } from '../rpc/agent.ts';
 import { baseUrlFrom } from '../rpc/base-url.ts';
 import type { Deps } from '../rpc/routes.ts';
+import { agentChecks, agentCheckPath } from './agent-check.ts';
+import type { Check, CheckRequest, NewCheck, Present, ReadCheck } from './check.ts';
 import { publicError, toConnectError } from './errors.ts';
 import type { HeldCheck, HeldChecks } from './held-checks.ts';
+import { serverCheckPath, serverChecks } from './server-check.ts';
 
-type CheckDeps = Pick<Deps, 'answers' | 'presence' | 'hosts' | 'publicUrl' | 'listensAt' | 'clock' | 'log'> & {
+type CheckDeps = Pick<
+  Deps,
+  'answers' | 'configs' | 'presence' | 'hosts' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
+> & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
   tokens: Pick<Tokens, 'known' | 'claimed'>;
   held: HeldChecks;
 };
 
-export const hotPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
+/** Calls that may be checks. */
+export const checkPaths: readonly string[] = [agentCheckPath, serverCheckPath];
 /** A check without a report; what is longer has something to tell. */
 export const longestCheck = 2_048;
 
-/** A POST of hotPath with one protobuf message. */
-export type CheckRequest = { authorization: string; host: string; isSecure: boolean; body: Uint8Array };
-/** Where its answer goes. */
+/** Where the answer to a check goes. */
 export type Reply = {
   readonly isGone: boolean;
   /** @param headers - names and values in turn. */
@@ -47,16 +43,18 @@ const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platfo
 const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'platform; fwd=miss'];
 
 /**
- * The one call that every machine makes all the time: "has anything changed?". When everything needed is in memory and the answer
+ * The calls that every machine makes all the time: "has anything changed?". When everything needed is in memory and the answer
  * is no, it is given here at once, at a fifth of the cost of a full RPC and without the database; after a start of the server, when
  * every machine comes anew, what is missing is fetched for many of them together.
  *
  * @returns does it answer? False: nothing was done, the full RPC has to; so for a report and for anything unusual.
  */
 export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
-  const { answers, presence, hosts, clock, held, tokens, identities } = deps;
-  /** The interval is the same for all, and grows slowly. */
-  const same = { fingerprint: '', checkMs: 0, bytes: new Uint8Array() };
+  const { presence, clock, held, tokens, identities } = deps;
+  const readers = new Map<string, ReadCheck>([
+    [agentCheckPath, agentChecks(deps)],
+    [serverCheckPath, serverChecks(deps.configs)],
+  ]);
   const cold = { count: 0 };
 
   /** The part that a machine's own token names, from memory. */
@@ -71,111 +69,106 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     const claims = tokens.claimed(authorization.slice(prefix.length));
     return claims?.credentials === 'robot-secret' && claims.subject === partId;
   };
-  const checkOf = ({ body, host, isSecure }: CheckRequest): Check | undefined => {
-    let asked: DeviceAgentConfigRequest;
+  const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
     try {
-      asked = fromBinary(DeviceAgentConfigRequestSchema, body);
+      return readers.get(path)?.(body, deps.publicUrl ?? baseUrlFrom(deps.listensAt(), host, isSecure));
     } catch {
       return undefined;
     }
-    if (asked.id === '' || asked.report) return undefined;
-    const baseUrl = deps.publicUrl ?? baseUrlFrom(deps.listensAt(), host, isSecure);
-    return { asked, ask: askOf(asked, asked.id, baseUrl) };
   };
-  const answerSame = (reply: Reply, partId: string, fingerprint: string, head = fromMemory): void => {
-    presence.touch(partId);
-    const checkMs = presence.checkMs();
-    // Machines with the same configuration have the same answer.
-    if (same.fingerprint !== fingerprint || same.checkMs !== checkMs)
-      Object.assign(same, { fingerprint, checkMs, bytes: sameBytes(fingerprint, checkMs) });
-    reply.send(200, head, same.bytes);
+  const answerSame = (reply: Reply, check: Check, present: Present, head = fromMemory): void => {
+    presence.touch(check.partId);
+    reply.send(200, head, check.same(present));
   };
-  const answerWhole = (reply: Reply, partId: string, answer: Answer): void => {
-    presence.touch(partId);
-    reply.send(200, fromDatabase, wholeBytes(answer, presence.checkMs()));
+  const answerWhole = (reply: Reply, check: Check, present: Present): void => {
+    presence.touch(check.partId);
+    reply.send(200, fromDatabase, check.whole(present));
   };
-  const fail = (reply: Reply, error: unknown): void => {
+  const fail = (reply: Reply, error: unknown, path: string): void => {
     if (reply.isGone) return;
-    const found = toConnectError(publicError(error, deps.log, hotPath.slice(1)));
+    const found = toConnectError(publicError(error, deps.log, path.slice(1)));
     const headers = ['content-type', 'application/json', ...[...found.metadata].flat()];
     reply.send(codeToHttpStatus(found.code), headers, errorToJsonBytes(found, undefined));
   };
-  /** Waits for a change or the end of its time; then the answer may be a whole one. */
-  const answerLater = (reply: Reply, ask: Ask, fingerprint: string, waitMs: number): void => {
-    presence.touch(ask.partId);
-    /** @param isOver - the answer goes out now, changed or not; before its time it says that a restart is wanted. */
-    const release = (isOver: boolean): void => {
-      unwatch();
-      held.drop(check);
-      if (!reply.isGone) void answerNow(isOver);
-    };
-    const check: HeldCheck = { due: clock.now() + waitMs, release: () => release(true) };
-    const state = { unwatch: answers.watch(ask.partId, release) };
-    const unwatch = (): void => state.unwatch();
-    const answerNow = async (isOver: boolean): Promise<void> => {
-      if (isOver && answers.known(ask) === fingerprint) return answerSame(reply, ask.partId, fingerprint);
+  /** What it is now goes to `use` before anything else may happen: a change while it was looked up is looked up, too. */
+  const look = async (check: Check, use: (found: Present) => void): Promise<void> => {
+    for (const seen = { isOld: true }; seen.isOld;) {
+      seen.isOld = false;
+      const unwatch = check.watch(() => (seen.isOld = true));
       try {
-        const answer = await answers.answer(ask);
-        if (reply.isGone) return;
-        if (answer.fingerprint !== fingerprint) return answerWhole(reply, ask.partId, answer);
-        if (isOver) return answerSame(reply, ask.partId, fingerprint);
-        // Something changed that is nothing to it.
-        state.unwatch = answers.watch(ask.partId, release);
-        held.hold(check);
-      } catch (error) {
-        fail(reply, error);
+        const found = await check.look();
+        if (!seen.isOld) use(found);
+      } finally {
+        unwatch();
       }
+    }
+  };
+  /** Waits for a change or the end of its time; then the answer may be a whole one. */
+  const answerLater = (reply: Reply, check: Check, path: string): void => {
+    presence.touch(check.partId);
+    /** @param isOver - the answer goes out now, changed or not. */
+    const release = (isOver: boolean): void => {
+      end();
+      if (reply.isGone) return;
+      const present = isOver ? check.now() : undefined;
+      if (present?.fingerprint === check.known) answerSame(reply, check, present);
+      else look(check, (found) => settle(found, isOver)).catch((error: unknown) => fail(reply, error, path));
+    };
+    const wake = (): void => release(false);
+    const waiting: HeldCheck = { due: clock.now() + check.waitMs, release: () => release(true) };
+    const state = { unwatch: check.watch(wake) };
+    const end = (): void => {
+      state.unwatch();
+      held.drop(waiting);
+    };
+    const settle = (found: Present, isOver: boolean): void => {
+      if (reply.isGone) return;
+      if (found.fingerprint !== check.known) return answerWhole(reply, check, found);
+      if (isOver || found.isUrgent) return answerSame(reply, check, found);
+      // Something changed that is nothing to it.
+      state.unwatch = check.watch(wake);
+      held.hold(waiting);
     };
     reply.onEnd(() => {
-      presence.touch(ask.partId); // it was there until now
-      unwatch();
-      held.drop(check);
+      presence.touch(check.partId); // it was there until now
+      end();
     });
-    held.hold(check);
+    held.hold(waiting);
   };
   /** What is missing is fetched. */
-  const answerCold = async (reply: Reply, { ask, asked }: Check, authorization: string): Promise<void> => {
+  const answerCold = async (reply: Reply, { check, save }: NewCheck, request: CheckRequest): Promise<void> => {
+    const { partId } = check;
     cold.count++;
     try {
       if (cold.count > mostCold)
         throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostCold} machines are being looked up` });
-      const caller = await deps.authenticator.bearer(authorization);
-      if (caller.id !== ask.partId) throw new PlatformError('PART_NOT_FOUND', { partId: ask.partId });
-      presence.touch(ask.partId);
-      await hosts.save(ask.partId, asked);
-      const answer = await answers.answer(ask);
-      if (reply.isGone) return;
-      if (asked.knownFingerprint !== answer.fingerprint) return answerWhole(reply, ask.partId, answer);
-      const waitMs = waitOf(asked);
-      if (waitMs > 0) answerLater(reply, ask, answer.fingerprint, waitMs);
-      else answerSame(reply, ask.partId, answer.fingerprint, fromDatabase);
+      const caller = await deps.authenticator.bearer(request.authorization);
+      if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
+      presence.touch(partId);
+      await save();
+      await look(check, (found) => {
+        if (reply.isGone) return;
+        if (check.known !== found.fingerprint) answerWhole(reply, check, found);
+        else if (check.waitMs > 0 && !found.isUrgent) answerLater(reply, check, request.path);
+        else answerSame(reply, check, found, fromDatabase);
+      });
     } catch (error) {
-      fail(reply, error);
+      fail(reply, error, request.path);
     } finally {
       cold.count--;
     }
   };
 
   return (request, reply) => {
-    const check = checkOf(request);
-    if (!check) return false;
-    const { ask, asked } = check;
-    const { authorization } = request;
-    const isProven = knownPart(authorization) === ask.partId;
-    if (!isProven && !claimsPart(authorization, ask.partId)) return false;
-    const isKnown =
-      isProven &&
-      hosts.isKnown(ask.partId, asked) &&
-      asked.knownFingerprint !== '' &&
-      answers.known(ask) === asked.knownFingerprint;
-    const waitMs = waitOf(asked);
-    if (!isKnown) void answerCold(reply, check, authorization);
-    else if (waitMs > 0) answerLater(reply, ask, asked.knownFingerprint, waitMs);
-    else answerSame(reply, ask.partId, asked.knownFingerprint);
+    const found = read(request);
+    if (!found) return false;
+    const { check, isKnown } = found;
+    const isProven = knownPart(request.authorization) === check.partId;
+    if (!isProven && !claimsPart(request.authorization, check.partId)) return false;
+    const present = isProven && isKnown && check.known !== '' ? check.now() : undefined;
+    if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request);
+    else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
+    else answerSame(reply, check, present);
     return true;
   };
 }
-
-type Check = { ask: Ask; asked: DeviceAgentConfigRequest };
-
-const waitOf = ({ wait }: DeviceAgentConfigRequest): number => (wait ? Math.min(durationMs(wait), longestWaitMs) : 0);

@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
-import { type CheckRequest, hotPath, longestCheck, type Reply } from './config-checks.ts';
+import type { CheckRequest } from './check.ts';
+import { checkPaths, longestCheck, type Reply } from './config-checks.ts';
 import type { Request, Response } from './mux.ts';
 
 /**
@@ -11,8 +12,8 @@ import type { Request, Response } from './mux.ts';
 export const fastPath =
   (take: (request: CheckRequest, reply: Reply) => boolean) =>
   (request: Request, response: Response, next: () => void): boolean => {
-    const { headers } = request;
-    if (request.url !== hotPath || request.method !== 'POST' || headers['content-type'] !== 'application/proto')
+    const { headers, url: path = '' } = request;
+    if (!checkPaths.includes(path) || request.method !== 'POST' || headers['content-type'] !== 'application/proto')
       return false;
     const length = Number(headers['content-length'] ?? 0);
     const { authorization, host = '' } = headers;
@@ -21,7 +22,7 @@ export const fastPath =
     request.once('readable', () => {
       const body = request.read() as Buffer | null;
       const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
-      if (body?.length === length && take({ authorization, host, isSecure, body }, replyBy(response))) return;
+      if (body?.length === length && take({ path, authorization, host, isSecure, body }, replyBy(response))) return;
       if (body) request.unshift(body);
       next();
     });

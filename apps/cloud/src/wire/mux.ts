@@ -3,7 +3,8 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import type { CheckRequest, Reply } from './config-checks.ts';
+import type { CheckRequest } from './check.ts';
+import type { Reply } from './config-checks.ts';
 import { plainChecks } from './plain-checks.ts';
 
 /** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { hotPath } from './config-checks.ts';
+import { agentCheckPath } from './agent-check.ts';
 import { readPlainCheck } from './plain-checks.ts';
+import { serverCheckPath } from './server-check.ts';
 
 const usual = [
   'host: platform.example:8080',
@@ -9,25 +10,28 @@ const usual = [
   'Authorization: Bearer a.b.c',
   'content-length: 3',
 ];
-const request = (headers: readonly string[], body = 'abc', first = `POST ${hotPath} HTTP/1.1`): Buffer =>
+const request = (headers: readonly string[], body = 'abc', first = `POST ${agentCheckPath} HTTP/1.1`): Buffer =>
   Buffer.from(`${[first, ...headers].join('\r\n')}\r\n\r\n${body}`, 'latin1');
 
-test('a whole check is read, and at any cut more is waited for', () => {
-  const whole = request([...usual, 'user-agent: x', 'connection: keep-alive']);
-  const read = readPlainCheck(whole);
-  assert.ok(read.is === 'check');
-  assert.deepEqual(
-    { ...read.request, body: Buffer.from(read.request.body).toString() },
-    { authorization: 'Bearer a.b.c', host: 'platform.example:8080', isSecure: false, body: 'abc' },
-  );
-  for (let cut = 0; cut < whole.length; cut++)
-    assert.equal(readPlainCheck(whole.subarray(0, cut)).is, 'more', `${cut}`);
-});
+for (const path of [agentCheckPath, serverCheckPath]) {
+  test(`a whole check is read, and at any cut more is waited for: ${path}`, () => {
+    const whole = request([...usual, 'user-agent: x', 'connection: keep-alive'], 'abc', `POST ${path} HTTP/1.1`);
+    const read = readPlainCheck(whole);
+    assert.ok(read.is === 'check');
+    assert.deepEqual(
+      { ...read.request, body: Buffer.from(read.request.body).toString() },
+      { path, authorization: 'Bearer a.b.c', host: 'platform.example:8080', isSecure: false, body: 'abc' },
+    );
+    for (let cut = 0; cut < whole.length; cut++)
+      assert.equal(readPlainCheck(whole.subarray(0, cut)).is, 'more', `${cut}`);
+  });
+}
 
 const others: [name: string, bytes: Buffer][] = [
   ['another path', request(usual, 'abc', 'POST /x HTTP/1.1')],
-  ['another method', request(usual, 'abc', `GET ${hotPath} HTTP/1.1`)],
-  ['an older HTTP', request(usual, 'abc', `POST ${hotPath} HTTP/1.0`)],
+  ['a longer path', request(usual, 'abc', `POST ${agentCheckPath}s HTTP/1.1`)],
+  ['another method', request(usual, 'abc', `GET ${agentCheckPath} HTTP/1.1`)],
+  ['an older HTTP', request(usual, 'abc', `POST ${agentCheckPath} HTTP/1.0`)],
   ['something behind it', request(usual, 'abcd')],
   ['another form of body', request([...usual, 'transfer-encoding: chunked'])],
   ['compressed', request([...usual, 'content-encoding: gzip'])],
@@ -48,7 +52,7 @@ const others: [name: string, bytes: Buffer][] = [
   ['a blank before the colon', request([...usual, 'x : 1'])],
   ['a control character', request([...usual, 'x: a\u0001b'])],
   ['a line that ends with LF alone', request([...usual, 'x: 1\ny: 2'])],
-  ['a head without end', Buffer.from(`POST ${hotPath} HTTP/1.1\r\nx: ${'a'.repeat(5_000)}`)],
+  ['a head without end', Buffer.from(`POST ${agentCheckPath} HTTP/1.1\r\nx: ${'a'.repeat(5_000)}`)],
 ];
 for (const [name, bytes] of others)
   test(`not read as a check: ${name}`, () => assert.equal(readPlainCheck(bytes).is, 'other'));

@@ -1,12 +1,13 @@
 import type net from 'node:net';
 import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Clock } from '@platform/kit';
-import { type CheckRequest, hotPath, longestCheck, type Reply } from './config-checks.ts';
+import type { CheckRequest } from './check.ts';
+import { checkPaths, longestCheck, type Reply } from './config-checks.ts';
 
 /** What the first bytes of a connection are for config checks. */
 export type PlainRead = { is: 'check'; request: CheckRequest } | { is: 'more' } | { is: 'other' };
 
-const start = Buffer.from(`POST ${hotPath} HTTP/1.1\r\n`);
+const starts = checkPaths.map((path) => ({ path, bytes: Buffer.from(`POST ${path} HTTP/1.1\r\n`) }));
 const longestHead = 4_096;
 /** With one of these a request means more than a plain question. */
 const unusual = new Set([
@@ -26,11 +27,15 @@ const name = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
  * that is `other`, for the HTTP server to judge.
  */
 export function readPlainCheck(bytes: Buffer): PlainRead {
-  const begun = bytes.subarray(0, start.length);
-  if (!start.subarray(0, begun.length).equals(begun)) return { is: 'other' };
-  const end = bytes.indexOf('\r\n\r\n', start.length - 2);
+  const start = starts.find((one) => {
+    const begun = bytes.subarray(0, one.bytes.length);
+    return one.bytes.subarray(0, begun.length).equals(begun);
+  });
+  if (!start) return { is: 'other' };
+  const first = start.bytes.length;
+  const end = bytes.indexOf('\r\n\r\n', first - 2);
   if (end < 0) return bytes.length > longestHead ? { is: 'other' } : { is: 'more' };
-  const headers = headersOf(bytes.toString('latin1', start.length, end));
+  const headers = headersOf(bytes.toString('latin1', first, end));
   const length = headers?.get('content-length') ?? '';
   if (!headers || !/^[1-9]\d{0,3}$/.test(length) || Number(length) > longestCheck) return { is: 'other' };
   const authorization = headers.get('authorization');
@@ -42,7 +47,8 @@ export function readPlainCheck(bytes: Buffer): PlainRead {
   const whole = end + 4 + Number(length);
   if (bytes.length < whole) return { is: 'more' };
   if (bytes.length > whole) return { is: 'other' };
-  return { is: 'check', request: { authorization, host, isSecure: false, body: bytes.subarray(end + 4) } };
+  const body = bytes.subarray(end + 4);
+  return { is: 'check', request: { path: start.path, authorization, host, isSecure: false, body } };
 }
 
 /** But for the tab. */
@@ -131,7 +137,9 @@ export function plainChecks(of: {
         const lines = [`HTTP/1.1 ${status} ${statusTexts[status] ?? 'Error'}`];
         for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
         lines.push(`date: ${dateText()}`, `content-length: ${body.length}`);
-        lines.push(`connection: ${stop.aborted ? 'close' : 'keep-alive'}`, '', '');
+        // That it stays open otherwise goes without saying: this answer is sent a million times a day.
+        if (stop.aborted) lines.push('connection: close');
+        lines.push('', '');
         socket.write(Buffer.concat([Buffer.from(lines.join('\r\n'), 'latin1'), body]));
         if (stop.aborted) socket.end();
         else if (turn.early) go(socket, turn.early);
