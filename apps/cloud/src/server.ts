@@ -130,7 +130,7 @@ export async function startServer(
   });
 
   const known = identities(db, changes, clock);
-  const signer = tokens(secrets.signingKey, clock);
+  const signer = tokens(secrets.signingKey);
   const authentication = authenticator(db, known, signer, clock);
   const at = { url: '' };
   const deps: Deps = {

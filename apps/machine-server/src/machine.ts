@@ -65,7 +65,18 @@ export async function openMachine({
   const progress = new Cell<Progress>({ revision: 0, isChanging: false });
   const robot = link.client(RobotService);
   const cacheFile = path.join(dataFolder, 'config.json');
-  const polling = { robot, partId, version, cacheFile, wanted, contact, pollMs, clock, log: log.child('config') };
+  const polling = {
+    robot,
+    partId,
+    version,
+    cacheFile,
+    wanted,
+    contact,
+    pollMs,
+    clock,
+    log: log.child('config'),
+    random: Math.random,
+  };
   await loadCachedConfig(polling);
 
   const store = new PackageStore(path.join(dataFolder, 'packages'));

@@ -4,8 +4,8 @@
  */
 export const longestHoldMs = 55_000;
 
-const standardPauseMs = 5_000;
 const earlyMs = 2_000;
+const shortestMs = 200;
 
 /** Of a check that was answered, all in ms. */
 export interface AnsweredCheck {
@@ -15,8 +15,8 @@ export interface AnsweredCheck {
   heldMs: number;
   /** The answer was not what the asker knew. */
   isNews: boolean;
-  /** What the server wants between two checks; 0: it does not say. */
-  askedMs: number;
+  /** Between two checks of a server that does not hold its answers. */
+  pauseMs: number;
   /** In [0, 1). */
   random: () => number;
 }
@@ -26,17 +26,16 @@ export const isEarly = ({ waitMs, heldMs }: Pick<AnsweredCheck, 'waitMs' | 'held
   waitMs > 0 && heldMs < waitMs - earlyMs;
 
 /**
- * How long to wait before the next check: not at all where this server holds answers back, else what it asks for, ±5 %, so that
+ * How long to wait before the next check: not at all where this server holds answers back, else `pauseMs`, ±5 %, so that
  * machines that started together drift apart.
  */
-export function pauseAfterAnswer({ waitMs, heldMs, isNews, askedMs, random }: AnsweredCheck): number {
-  const isHeld = isNews || heldMs >= waitMs / 2;
-  return isHeld ? 0 : Math.max(askedMs, standardPauseMs) * (0.95 + 0.1 * random());
+export function pauseAfterAnswer({ waitMs, heldMs, isNews, pauseMs, random }: AnsweredCheck): number {
+  if (waitMs > 0 && isNews) return shortestMs; // also for a server that has news all the time
+  return heldMs >= waitMs / 2 ? 0 : pauseMs * (0.95 + 0.1 * random());
 }
 
 const firstSpanMs = 1_000;
 const longestSpanMs = 30_000;
-const shortestMs = 200;
 
 /**
  * How long to wait before a failed call is made again. A random share of a span, so that a fleet that lost its server
@@ -45,15 +44,17 @@ const shortestMs = 200;
  *
  * @param failures - in a row, this one included.
  * @param askedMs - what the server itself asked for; the pause is never shorter.
+ * @param longestMs - the span at its widest.
  */
 export function pauseAfterFailure(of: {
   failures: number;
   wasReached: boolean;
   askedMs?: number | undefined;
+  longestMs?: number;
   random: () => number;
 }): number {
-  const { failures, wasReached, askedMs = 0, random } = of;
-  const span = wasReached ? longestSpanMs : Math.min(firstSpanMs * 2 ** (failures - 1), longestSpanMs);
+  const { failures, wasReached, askedMs = 0, longestMs = longestSpanMs, random } = of;
+  const span = wasReached ? longestMs : Math.min(firstSpanMs * 2 ** (failures - 1), longestMs);
   if (askedMs > 0) return askedMs + random() * Math.max(span, askedMs / 10);
   return Math.max(shortestMs, random() * span);
 }

@@ -18,6 +18,8 @@ import { linkCodes, linkProblemIn } from './link.ts';
 import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
 
 const deadlineMs = 15_000;
+/** The runtime's own list is longer, and a management server sends nothing else. */
+const acceptEncoding = { 'accept-encoding': 'gzip' };
 
 /** The calls that a machine makes. Each throws a ConnectError or a TimeoutError. */
 export interface Cloud {
@@ -90,7 +92,7 @@ export function connectCloud(
         const bearer = await used;
         try {
           const answer = await within(ms, { what, clock, signal }, (inner) =>
-            f({ signal: inner, headers: { authorization: `Bearer ${bearer}` } }),
+            f({ signal: inner, headers: { authorization: `Bearer ${bearer}`, ...acceptEncoding } }),
           );
           isReached.set(true);
           tellProblem(undefined);

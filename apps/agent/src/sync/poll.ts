@@ -67,7 +67,13 @@ export async function poll(
       const heldMs = clock.now() - began;
       hear(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
       const askedMs = answer.checkInterval ? durationMs(answer.checkInterval) : 0;
-      pause = pauseAfterAnswer({ waitMs, heldMs, isNews: isNews && answer.fingerprint !== '', askedMs, random });
+      pause = pauseAfterAnswer({
+        waitMs,
+        heldMs,
+        isNews: isNews && answer.fingerprint !== '',
+        pauseMs: Math.max(askedMs, standardPauseMs),
+        random,
+      });
       waitMs = longestHoldMs;
     } catch (error) {
       if (signal.aborted) return;

@@ -1,15 +1,17 @@
 import { fromJsonString, toJsonString } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { RobotConfigSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { RobotConfig, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { errorText } from '@platform/kit';
+import { errorText, longestHoldMs, pauseAfterAnswer, pauseAfterFailure, retryAfterMs } from '@platform/kit';
 import type { Cell, Clock, Log } from '@platform/kit';
 import { atomicWrite } from '@platform/kit/node';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import { readMachineConfig } from '../machine-config.ts';
 import type { MachineConfig } from '../machine-config.ts';
+import { callTimeoutMs } from './link.ts';
 
 /** What is known about the management server. */
 export interface Contact {
@@ -26,9 +28,11 @@ interface Deps {
   readonly cacheFile: string;
   readonly wanted: Cell<MachineConfig>;
   readonly contact: Cell<Contact>;
+  /** Between two questions, where the management server does not hold its answers. */
   readonly pollMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  readonly random: () => number;
 }
 
 /** Reads the configuration kept from before, if there is one; a damaged file is none. */
@@ -43,39 +47,72 @@ export async function loadCachedConfig({ cacheFile, wanted, log }: Deps): Promis
   }
 }
 
-/** Asks for the configuration until `signal`; being offline is normal and changes nothing. */
+/**
+ * Asks for the configuration until `signal`; being offline is normal and changes nothing. A management server that can do it holds
+ * its answer back until there is news.
+ */
 export async function pollConfig(deps: Deps, signal: AbortSignal): Promise<void> {
-  const { clock, pollMs } = deps;
-  let seen = '';
+  const { clock, pollMs, random, contact } = deps;
+  const known: Known = { text: '', revision: '' };
+  let failures = 0;
   while (!signal.aborted) {
-    seen = await pollOnce(deps, seen, signal);
-    await clock.sleep(pollMs, signal);
+    const waitMs = failures === 0 && known.revision !== '' ? longestHoldMs : 0;
+    const began = clock.now();
+    const wasReached = contact.get().isOnline;
+    try {
+      const isNews = await pollOnce(deps, known, waitMs, signal);
+      failures = 0;
+      const pause = pauseAfterAnswer({ waitMs, heldMs: clock.now() - began, isNews, pauseMs: pollMs, random });
+      // A server that tells no revision is not asked to hold.
+      await clock.sleep(known.revision === '' ? pollMs : pause, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      tellOffline(deps, error);
+      const { metadata } = ConnectError.from(error);
+      const askedMs = retryAfterMs(metadata.get('retry-after'), clock.wall());
+      const longestMs = spreadOverPolls * pollMs;
+      await clock.sleep(pauseAfterFailure({ failures: ++failures, wasReached, askedMs, longestMs, random }), signal);
+    }
   }
 }
 
-async function pollOnce(deps: Deps, seen: string, signal: AbortSignal): Promise<string> {
-  const { robot, partId, version, wanted, contact, log } = deps;
-  try {
-    const { config } = await robot.config({ id: partId, agentInfo: agentInfo(version) }, { signal });
-    if (!contact.get().isOnline) {
-      contact.set({ isOnline: true });
-      log.info('online');
-    }
-    if (config === undefined) return seen;
-    const text = toJsonString(RobotConfigSchema, config);
-    if (text !== seen) await take(config, text, deps);
-    return text;
-  } catch (error) {
-    if (signal.aborted) return seen;
-    const code = Code[ConnectError.from(error).code];
-    const problem = errorText(error);
-    const before = contact.get();
-    contact.set({ isOnline: false, problem });
-    if (before.problem !== problem) {
-      log.warn('the management server gives no configuration', { code, problem, kept: wanted.get().revision });
-    }
-    return seen;
+/** What was taken last; both empty: nothing. */
+interface Known {
+  text: string;
+  revision: string;
+}
+
+const spreadOverPolls = 6;
+
+/** @returns whether it was news. */
+async function pollOnce(deps: Deps, known: Known, waitMs: number, signal: AbortSignal): Promise<boolean> {
+  const { robot, partId, version, contact, log } = deps;
+  const asked = {
+    id: partId,
+    agentInfo: agentInfo(version),
+    knownRevision: known.revision,
+    ...(waitMs > 0 && { wait: durationFromMs(waitMs) }),
+  };
+  const { config, notModified } = await robot.config(asked, { signal, timeoutMs: callTimeoutMs + waitMs });
+  if (!contact.get().isOnline) {
+    contact.set({ isOnline: true });
+    log.info('online');
   }
+  if (notModified || config === undefined) return false;
+  const text = toJsonString(RobotConfigSchema, config);
+  const isNews = text !== known.text;
+  if (isNews) await take(config, text, deps);
+  Object.assign(known, { text, revision: config.revision });
+  return isNews;
+}
+
+function tellOffline({ contact, wanted, log }: Deps, error: unknown): void {
+  const code = Code[ConnectError.from(error).code];
+  const problem = errorText(error);
+  const before = contact.get();
+  contact.set({ isOnline: false, problem });
+  if (before.problem === problem) return;
+  log.warn('the management server gives no configuration', { code, problem, kept: wanted.get().revision });
 }
 
 async function take(config: RobotConfig, text: string, { wanted, cacheFile, log }: Deps): Promise<void> {
