@@ -1,21 +1,26 @@
 /**
- * CPU time of one training step per picture, MobileNetV2 160 × 160, eight pictures per step, one thread: by how much of the
+ * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, 160 × 160, eight pictures per step, one thread: by how much of the
  * network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
- *   node speed.ts [--steps=12] [--from=0,30,46]
+ *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet]
  */
 import { parseArgs } from 'node:util';
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import { systemClock } from '@platform/trainer-engine/clock';
-import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { learnerGraph, trialStep } from '../src/network.ts';
+import { mobilenet } from './mobilenet.ts';
 
 const { values: flags } = parseArgs({
-  options: { steps: { type: 'string', default: '12' }, from: { type: 'string', default: '0,30,46' } },
+  options: {
+    steps: { type: 'string', default: '12' },
+    from: { type: 'string', default: '0,30,46' },
+    network: { type: 'string', default: 'mobilenet' },
+  },
 });
 const geometry = { batch: 8, side: 160, classes: 10 };
 const warmUp = 3;
-const backbone = readMobilenet();
+const backbone = flags.network === 'efficientnet' ? readEfficientnet() : mobilenet();
 
 for (const from of flags.from.split(',').map(Number)) {
   const { model, tape } = learnerGraph(backbone, geometry, from, 'softmax');

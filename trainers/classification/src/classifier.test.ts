@@ -1,7 +1,7 @@
 /** Both files of one classifier: what they hold and what they say of a picture. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -10,18 +10,18 @@ import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
 
 const labels = ['ant', 'bee', 'cat'];
-const backbone = readMobilenet();
+const backbone = readEfficientnet();
 
 function example(side: number, output: Classifier['output']): Classifier {
   const random = seeded('classifier', side);
   const values = (n: number, scale: number): Float32Array =>
     Float32Array.from({ length: n }, () => (random() - 0.5) * scale);
-  const layer = backbone.layers.filter((one) => one.is === 'conv').at(50);
+  const layer = backbone.layers.filter((one) => one.is === 'conv').at(46);
   const weights = new Map([
     ['W', values(labels.length * backbone.features, 0.5)],
     ['B', values(labels.length, 1)],
-    ['w50', (layer?.weights ?? new Float32Array()).map((w) => w * (0.9 + 0.2 * random()))],
-    ['b50', (layer?.bias ?? new Float32Array()).map((b) => b + 0.02)],
+    ['w46', (layer?.weights ?? new Float32Array()).map((w) => w * (0.9 + 0.2 * random()))],
+    ['b46', (layer?.bias ?? new Float32Array()).map((b) => b + 0.02)],
   ]);
   return classifierOf(backbone, weights, { side, output, metadata: { labels: labels.join('\n') } });
 }
@@ -64,9 +64,9 @@ test('the TFLite file: ports, operators, labels, and the trained weights to the 
   assert.deepEqual(counts, {
     CAST: 1,
     MUL: 1,
-    ADD: 11,
-    CONV_2D: 35,
-    DEPTHWISE_CONV_2D: 17,
+    ADD: 10,
+    CONV_2D: 33,
+    DEPTHWISE_CONV_2D: 16,
     MEAN: 1,
     FULLY_CONNECTED: 1,
     SOFTMAX: 1,

@@ -1,11 +1,12 @@
 /** A trained classifier as data, and the files made of it: what the one holds, the other holds, too. */
-import { Tape } from '@platform/trainer-engine/autodiff/tape';
-import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
-import { permute4 } from '@platform/trainer-engine/pretrained/half';
-import type { Backbone, ConvLayer } from '@platform/trainer-engine/pretrained/mobilenet';
-import { activations, elementTypes, padding } from '@platform/trainer-engine/tflite/schema';
+import { emitOnnx } from '@platform/trainer-engine/network/onnx';
+import { emitTflite } from '@platform/trainer-engine/network/tflite';
+import type { Placed } from '@platform/trainer-engine/network/tflite';
+import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
+import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
-import { features, inputOffset, inputScale, normalised } from './network.ts';
+import { planes } from './network.ts';
 import type { OutputKind, Weights } from './network.ts';
 
 export interface Classifier {
@@ -27,7 +28,7 @@ export function classifierOf(
 ): Classifier {
   let number = 0;
   const layers = backbone.layers.map((layer) => {
-    if (layer.is === 'add') return layer;
+    if (layer.is !== 'conv') return layer;
     const trained = { weights: weights.get(`w${number}`), bias: weights.get(`b${number}`) };
     number++;
     return { ...layer, weights: trained.weights ?? layer.weights, bias: trained.bias ?? layer.bias };
@@ -38,16 +39,15 @@ export function classifierOf(
 
 /** In: image [1,S,S,3] uint8 RGB. Out: probability [1,K]. Scaling of values is inside. */
 export function onnxOf({ backbone, side, head, output, metadata }: Classifier): Buffer {
-  const tape = new Tape();
-  const { graph } = tape;
+  const graph = new Graph();
   const classes = head.bias.length;
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
-  const float = graph.op('Cast', ['image'], { to: FLOAT });
-  const image = { name: normalised(graph, float), shape: [1, 3, side, side], trained: false };
-  const pooled = features({ tape, backbone, image, freezeUntil: Infinity });
-  const w = tape.frozen(head.weights, [classes, backbone.features]);
-  const b = tape.frozen(head.bias, [classes]);
-  const logits = tape.dense(pooled, w, b).name;
+  const values = new Map([[0, planes(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
+  emitOnnx(graph, backbone.layers, values);
+  const last = values.get(backbone.layers.length) ?? '';
+  const pooled = graph.op('ReduceMean', [last], { axes: [2, 3], keepdims: 0 });
+  const w = graph.constant(head.weights, [classes, backbone.features]);
+  const logits = graph.op('Gemm', [pooled, w, graph.constant(head.bias, [classes])], { transB: 1 });
   if (output === 'softmax') graph.op('Softmax', [logits], { axis: 1 }, 'probability');
   else graph.op('Sigmoid', [logits], {}, 'probability');
   graph.outputs.push({ name: 'probability', type: FLOAT, dims: [1, classes] });
@@ -59,38 +59,16 @@ export function onnxOf({ backbone, side, head, output, metadata }: Classifier): 
 export function tfliteOf({ backbone, side, head, output, metadata }: Classifier): Uint8Array {
   const graph = new TfliteGraph();
   const classes = head.bias.length;
-  const shape = [1, side, side, 3];
+  const shape = [1, side, side, 3] as const;
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
-  const float = graph.op('CAST', [image], { shape }, types);
-  const scaled = graph.op('MUL', [float, graph.constant(Float32Array.of(inputScale), [])], { shape });
-  const values = [graph.op('ADD', [scaled, graph.constant(Float32Array.of(inputOffset), [])], { shape })];
-  const sizes: [height: number, width: number, channels: number][] = [[side, side, 3]];
-  for (const layer of backbone.layers) {
-    const from = layer.is === 'add' ? layer.inputs[0] : layer.input;
-    const [height, width, channels] = sizes[from] ?? [0, 0, 0];
-    const x = values[from] ?? 0;
-    if (layer.is === 'add') {
-      sizes[layer.output] = [height, width, channels];
-      values[layer.output] = graph.op('ADD', [x, values[layer.inputs[1]] ?? 0], {
-        shape: [1, height, width, channels],
-      });
-      continue;
-    }
-    const size: [number, number, number] = [
-      Math.ceil(height / layer.stride),
-      Math.ceil(width / layer.stride),
-      layer.bias.length,
-    ];
-    sizes[layer.output] = size;
-    values[layer.output] = convolution(graph, layer, x, [1, ...size]);
-  }
-  const [height, width, channels] = sizes.at(-1) ?? [0, 0, 0];
-  const last = values.at(-1) ?? 0;
-  if (height * width === 0) throw new Error('the network has no layers');
+  const values = new Map<number, Placed>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
+  emitTflite(graph, backbone.layers, values);
+  const last = values.get(backbone.layers.length);
+  if (!last) throw new Error('the network has no layers');
   const axes = graph.constant(Int32Array.of(1, 2), [2]);
-  const pooled = graph.op('MEAN', [last, axes], { shape: [1, channels] }, { keepDims: 0 });
-  const w = graph.constant(head.weights, [classes, channels]);
+  const pooled = graph.op('MEAN', [last.tensor, axes], { shape: [1, backbone.features] }, { keepDims: 0 });
+  const w = graph.constant(head.weights, [classes, backbone.features]);
   const b = graph.constant(head.bias, [classes]);
   const logits = graph.op('FULLY_CONNECTED', [pooled, w, b], { shape: [1, classes] });
   const result = { shape: [1, classes], name: 'probability' };
@@ -99,22 +77,4 @@ export function tfliteOf({ backbone, side, head, output, metadata }: Classifier)
   );
   Object.assign(graph.metadata, metadata);
   return graph.encode();
-}
-
-/** TensorFlow Lite pads as the pretrained network was trained: the odd pixel at the end. */
-function convolution(graph: TfliteGraph, layer: ConvLayer, x: number, shape: readonly number[]): number {
-  const { dims, weights, bias, stride, relu6, depthwise } = layer;
-  const [o, c, h, w] = dims;
-  const kernel = depthwise
-    ? graph.constant(permute4(weights, dims, [1, 2, 3, 0]), [c, h, w, o])
-    : graph.constant(permute4(weights, dims, [0, 2, 3, 1]), [o, h, w, c]);
-  const inputs = [x, kernel, graph.constant(bias, [o])];
-  const common = {
-    padding: padding.same,
-    strideWidth: stride,
-    strideHeight: stride,
-    activation: relu6 ? activations.relu6 : activations.none,
-  };
-  if (depthwise) return graph.op('DEPTHWISE_CONV_2D', inputs, { shape }, { ...common, depthMultiplier: 1 });
-  return graph.op('CONV_2D', inputs, { shape }, common);
 }

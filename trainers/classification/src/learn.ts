@@ -1,7 +1,7 @@
 /** Probe first, then fine-tuning from it; what is fine-tuned is delivered, unless the probe validates clearly better. */
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
-import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';

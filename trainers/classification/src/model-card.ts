@@ -37,7 +37,7 @@ export interface ModelCard {
   limits: string[];
 }
 
-export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe: Recipe): ModelCard {
+export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe: Recipe, license: string): ModelCard {
   const { labels, side, evaluated_on, count, chosen, pictures, pretrained } = evaluation;
   const isSingle = evaluation.task === 'single_label_classification';
   return {
@@ -56,7 +56,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
       ? { thresholds: Object.fromEntries(evaluation.per_class.map(({ label, threshold }) => [label, threshold])) }
       : {}),
     files: evaluation.files,
-    pretrained: { ...pretrained, license: 'Apache-2.0' },
+    pretrained: { ...pretrained, license },
     dataset: {
       ...(job.dataset_id === undefined ? {} : { dataset_id: job.dataset_id }),
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),

@@ -2,9 +2,10 @@
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Trial } from '@platform/trainer-engine/device';
+import type { LayerOf } from '@platform/trainer-engine/network/layers';
 import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
-import type { Backbone } from '@platform/trainer-engine/pretrained/mobilenet';
+import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Feed } from '@platform/trainer-engine/runtime';
 
@@ -20,26 +21,19 @@ export type OutputKind = 'softmax' | 'sigmoid';
 /** Name → values, for example w31, b31, W, B. */
 export type Weights = ReadonlyMap<string, Float32Array>;
 
-/** The network sees x · scale + offset, x = 0..255. */
-export const inputScale = 1 / 127.5;
-export const inputOffset = -1;
-
-/** RGB 0..255 NHWC → −1..1 NCHW. */
-export function normalised(graph: Graph, image: string): string {
-  const planes = graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
-  return graph.op('Add', [graph.op('Mul', [planes, graph.scalar(inputScale)]), graph.scalar(inputOffset)]);
-}
+/** NHWC → NCHW. */
+export const planes = (graph: Graph, image: string): string => graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
 
 interface Body {
   tape: Tape;
   backbone: Backbone;
   image: Value;
-  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 3 % of the
+  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 5 % of the
    * weights and cost most of the backward pass. */
   freezeUntil: number;
 }
 /** → [N,features], the mean over all places. */
-export function features({ tape, backbone, image, freezeUntil }: Body): Value {
+function features({ tape, backbone, image, freezeUntil }: Body): Value {
   const values: Value[] = [image];
   const at = (index: number): Value => {
     const value = values[index];
@@ -47,22 +41,29 @@ export function features({ tape, backbone, image, freezeUntil }: Body): Value {
     return value;
   };
   let number = 0;
-  for (const layer of backbone.layers) {
-    if (layer.is === 'add') {
-      values[layer.output] = tape.add(at(layer.inputs[0]), at(layer.inputs[1]));
-      continue;
-    }
-    const { dims, stride, depthwise } = layer;
+  const convolved = (layer: LayerOf<'conv'>): Value => {
+    const { dims, stride, depthwise, relu } = layer;
     const learns = number >= freezeUntil && !depthwise;
     const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value =>
       learns ? tape.parameter(key, Float32Array.from(pretrained), shape) : tape.frozen(pretrained, shape);
     const w = parameter(`w${number}`, layer.weights, dims);
     const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
-    const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
-    values[layer.output] = layer.relu6 ? tape.relu6(y) : y;
     number++;
+    const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
+    return relu === 6 ? tape.relu6(y) : y;
+  };
+  for (const layer of backbone.layers) {
+    if (layer.is === 'conv') values[layer.output] = convolved(layer);
+    else if (layer.is === 'add') values[layer.output] = tape.add(at(layer.inputs[0]), at(layer.inputs[1]));
+    else if (layer.is === 'scale') values[layer.output] = scaled(tape, at(layer.input), layer);
+    else throw new Error(`a layer "${layer.is}" cannot be trained here`);
   }
   return tape.averagePool(at(values.length - 1));
+}
+/** Of the picture: no gradient flows through it. */
+function scaled({ graph }: Tape, x: Value, { factor, offset = 0 }: LayerOf<'scale'>): Value {
+  const name = graph.op('Add', [graph.op('Mul', [x.name, graph.scalar(factor)]), graph.scalar(offset)]);
+  return { name, shape: x.shape, trained: false };
 }
 
 export interface Learner {
@@ -86,7 +87,7 @@ export function learnerGraph(
   tape.input('image', [batch, side, side, 3]);
   const targets = tape.input('targets', [batch, classes]);
   const weights = tape.input('weights', [batch, weightColumns(output, classes)]);
-  const image = { name: normalised(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const image = { name: planes(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
   const pooled = features({ tape, backbone, image, freezeUntil });
   const head = {
     w: tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]),
@@ -102,7 +103,7 @@ export function learnerGraph(
 export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
   const tape = new Tape();
   tape.input('image', [batch, side, side, 3]);
-  const image = { name: normalised(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const image = { name: planes(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
   const pooled = features({ tape, backbone, image, freezeUntil });
   const w = tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]);
   const b = tape.parameter('B', new Float32Array(classes), [classes]);

@@ -44,7 +44,7 @@ const mostOfIt = 0.75;
 const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   recipe: 'auto',
   batch: 8,
-  freezeUntil: 20,
+  freezeUntil: 24,
   learningRate: 3e-4,
   warmUpSteps: 10,
   labelSmoothing: 0.1,

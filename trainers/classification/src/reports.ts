@@ -9,8 +9,9 @@ export async function report(
   { job, outFolder }: Training,
   evaluation: ClassifierEvaluation,
   recipe: Recipe,
+  license: string,
 ): Promise<void> {
-  const card = modelCard(job, evaluation, recipe);
+  const card = modelCard(job, evaluation, recipe, license);
   const isSingle = evaluation.task === 'single_label_classification';
   const points = isSingle
     ? evaluation.curve.map(({ validation_accuracy: score, ...rest }) => ({ ...rest, score }))

@@ -1,7 +1,7 @@
 /** One training, from dataset.jsonl to the files of a model version. */
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
-import { readMobilenet } from '@platform/trainer-engine/pretrained/mobilenet';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { Progress } from '@platform/trainer-engine/progress';
 import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
 import { advice } from './dataset.ts';
@@ -26,7 +26,7 @@ export async function train(training: Training, tmp: string): Promise<Classifier
     events.tell({ is: 'warning', code: 'INVALID_ARGUMENT', message });
   }
   const progress = new Progress(events, clock);
-  const backbone = readMobilenet();
+  const backbone = readEfficientnet();
   const { recipe, prepared } = await prepare(training, wish, tmp, progress);
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
@@ -73,6 +73,6 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
     advice: advice(prepared.labels, [...prepared.train, ...prepared.validation]),
     seconds: (clock.now() - started) / 1000,
   });
-  await report(training, evaluation, recipe);
+  await report(training, evaluation, recipe, backbone.license);
   return evaluation;
 }

@@ -10,7 +10,8 @@ export interface ConvLayer {
   input: number;
   depthwise: boolean;
   stride: 1 | 2;
-  relu: boolean;
+  /** 6: what is above six becomes six. */
+  relu: boolean | 6;
   /** [O,I,k,k]; depthwise [C,1,k,k]. Padding is SAME, the odd pixel at the end. */
   dims: Dims4;
   weights: Float32Array;
@@ -29,7 +30,8 @@ export type Layer = { output: number } & (
   | { is: 'add'; inputs: readonly [number, number] }
   /** The second may be one value per channel. */
   | { is: 'multiply'; inputs: readonly [number, number] }
-  | { is: 'scale'; input: number; factor: number }
+  /** x · factor + offset. */
+  | { is: 'scale'; input: number; factor: number; offset?: number }
   | { is: 'concat'; inputs: readonly number[] }
   /** Over height and width, which become 1. */
   | { is: 'mean'; input: number }

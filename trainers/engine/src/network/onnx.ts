@@ -31,14 +31,18 @@ function emit(g: Graph, layer: Layer, of: (value: number) => string): string {
         group: depthwise ? dims[0] : 1,
         kernel_shape: [dims[2], dims[3]],
       });
+      if (layer.relu === 6) return g.op('Clip', [y, g.scalar(0), g.scalar(6)]);
       return layer.relu ? g.op('Relu', [y]) : y;
     }
     case 'add':
       return g.op('Add', layer.inputs.map(of));
     case 'multiply':
       return g.op('Mul', layer.inputs.map(of));
-    case 'scale':
-      return g.op('Mul', [of(layer.input), g.scalar(layer.factor)]);
+    case 'scale': {
+      const { input, factor, offset = 0 } = layer;
+      const y = g.op('Mul', [of(input), g.scalar(factor)]);
+      return offset === 0 ? y : g.op('Add', [y, g.scalar(offset)]);
+    }
     case 'concat':
       return g.op('Concat', layer.inputs.map(of), { axis: 1 });
     case 'mean':

@@ -36,8 +36,10 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => Placed): Plac
       return { tensor: g.op(name, [a.tensor, b.tensor], { shape: a.shape }), shape: a.shape };
     }
     case 'scale': {
+      const { factor, offset = 0 } = layer;
       const { tensor, shape } = of(layer.input);
-      return { tensor: g.op('MUL', [tensor, scalar(layer.factor)], { shape }), shape };
+      const scaled = g.op('MUL', [tensor, scalar(factor)], { shape });
+      return { tensor: offset === 0 ? scaled : g.op('ADD', [scaled, scalar(offset)], { shape }), shape };
     }
     case 'concat': {
       const parts = layer.inputs.map(of);
@@ -86,7 +88,7 @@ function convolution(g: TfliteGraph, { dims, weights, bias, stride, relu, depthw
     padding: padding.same,
     strideWidth: stride,
     strideHeight: stride,
-    activation: relu ? activations.relu : activations.none,
+    activation: relu === 6 ? activations.relu6 : relu ? activations.relu : activations.none,
   };
   const shape = [1, Math.ceil(x.shape[1] / stride), Math.ceil(x.shape[2] / stride), o] as const;
   const tensor = depthwise

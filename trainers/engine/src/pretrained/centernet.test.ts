@@ -14,7 +14,7 @@ import { openSession } from '../runtime.ts';
 import { readGraphFile } from './centernet-file.ts';
 import { readCenternet } from './centernet.ts';
 import type { Tap } from './centernet.ts';
-import { WeightsError } from './mobilenet.ts';
+import { WeightsError } from './weights-error.ts';
 
 const models = path.join(path.dirname(createRequire(import.meta.url).resolve('@vladmandic/human')), '../models');
 

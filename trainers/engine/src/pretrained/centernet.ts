@@ -10,7 +10,7 @@ import type { Dims4, Layer } from '../network/layers.ts';
 import { readGraphFile } from './centernet-file.ts';
 import type { GraphConstant, GraphFile, GraphNode } from './centernet-file.ts';
 import { permute4 } from './half.ts';
-import { WeightsError } from './mobilenet.ts';
+import { WeightsError } from './weights-error.ts';
 
 const packageName = '@vladmandic/human';
 const expected = {

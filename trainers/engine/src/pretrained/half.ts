@@ -1,13 +1,6 @@
 /** IEEE half precision to single. */
-export function halfToFloat(half: Uint16Array): Float32Array {
-  return Float32Array.from(half, (bits) => {
-    const sign = bits & 0x8000 ? -1 : 1;
-    const exponent = (bits >> 10) & 31;
-    const fraction = bits & 1023;
-    if (exponent === 0) return sign * fraction * 2 ** -24;
-    if (exponent === 31) return fraction === 0 ? sign * Infinity : Number.NaN;
-    return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-  });
+export function halfToFloat(half: Uint16Array<ArrayBuffer>): Float32Array {
+  return new Float32Array(new Float16Array(half.buffer, half.byteOffset, half.length));
 }
 
 /** Reorders the axes of a four-dimensional tensor: OHWI → OIHW is [0,3,1,2], 1HWC → C1HW is [3,0,1,2]. */

@@ -1,0 +1,90 @@
+/** The pretrained classifier without its last layer: EfficientNet-Lite0, trained on ImageNet (Apache-2.0). */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { ConvLayer, Dims4, Layer } from '../network/layers.ts';
+import { halfToFloat } from './half.ts';
+import { WeightsError } from './weights-error.ts';
+
+const weightsFile = '@platform/trainer-weights/efficientnet-lite0.f16.bin';
+const expectedSha256 = 'a3aebf4020d16ed95102892db82df6f80fd72b22181048cd1fce10da04a8f0f1';
+
+export interface Backbone {
+  name: string;
+  license: string;
+  /** Of the file with the weights. */
+  sha256: string;
+  /** The picture's scaling comes first; the last one's output has `features` channels. */
+  layers: readonly Layer[];
+  features: number;
+  /** Numbers of values by pixels of the picture per cell: 40 channels at 8, 112 at 16, all the features at 32. */
+  taps: Readonly<Record<8 | 16 | 32, number>>;
+}
+
+/** The network sees (x − 127) / 128, x = 0..255. */
+const mean = 127;
+const spread = 128;
+const stemChannels = 32;
+const features = 1280;
+/** Each of some blocks: widened, looked over channel by channel, narrowed. The first block of a stage takes its stride. */
+const stages = [
+  { blocks: 1, kernel: 3, stride: 1, widening: 1, channels: 16 },
+  { blocks: 2, kernel: 3, stride: 2, widening: 6, channels: 24 },
+  { blocks: 2, kernel: 5, stride: 2, widening: 6, channels: 40 },
+  { blocks: 3, kernel: 3, stride: 2, widening: 6, channels: 80 },
+  { blocks: 3, kernel: 5, stride: 1, widening: 6, channels: 112 },
+  { blocks: 4, kernel: 5, stride: 2, widening: 6, channels: 192 },
+  { blocks: 1, kernel: 3, stride: 1, widening: 6, channels: 320 },
+] as const;
+const lastOf = { 8: 2, 16: 4 } as const;
+
+type Shape = Pick<ConvLayer, 'stride' | 'relu'> & { dims: Dims4; depthwise?: boolean };
+
+/** @param path - file with the weights; default: this repository's. Throws WeightsError when its hash is another. */
+export function readEfficientnet(path?: string): Backbone {
+  const from = path ?? createRequire(import.meta.url).resolve(weightsFile);
+  const bytes = Uint8Array.from(readFileSync(from));
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  if (sha256 !== expectedSha256) {
+    throw new WeightsError(
+      `The pretrained weights in ${from} have sha256 ${sha256}, expected ${expectedSha256}. Check the file out anew.`,
+    );
+  }
+  const network = networkOf(halfToFloat(new Uint16Array(bytes.buffer)));
+  return { name: 'EfficientNet-Lite0, pretrained on ImageNet', license: 'Apache-2.0', sha256, features, ...network };
+}
+
+/** @param values - per convolution the weights, then the biases. */
+function networkOf(values: Float32Array): Pick<Backbone, 'layers' | 'taps'> {
+  const layers: Layer[] = [{ is: 'scale', input: 0, output: 1, factor: 1 / spread, offset: -mean / spread }];
+  let at = 0;
+  const take = (count: number): Float32Array => values.slice(at, (at += count));
+  const conv = (input: number, { dims, stride, relu, depthwise = false }: Shape): number => {
+    const output = layers.length + 1;
+    const weights = take(dims[0] * dims[1] * dims[2] * dims[3]);
+    layers.push({ is: 'conv', input, output, depthwise, stride, relu, dims, weights, bias: take(dims[0]) });
+    return output;
+  };
+  let last = conv(1, { dims: [stemChannels, 3, 3, 3], stride: 2, relu: 6 });
+  let channels = stemChannels;
+  const ends: number[] = [];
+  for (const { blocks, kernel, widening, channels: after, ...stage } of stages) {
+    for (let block = 0; block < blocks; block++) {
+      const start = last;
+      const stride = block === 0 ? stage.stride : 1;
+      const wide = channels * widening;
+      if (widening > 1) last = conv(last, { dims: [wide, channels, 1, 1], stride: 1, relu: 6 });
+      last = conv(last, { dims: [wide, 1, kernel, kernel], stride, relu: 6, depthwise: true });
+      last = conv(last, { dims: [after, wide, 1, 1], stride: 1, relu: false });
+      if (stride === 1 && channels === after) {
+        layers.push({ is: 'add', inputs: [start, last], output: layers.length + 1 });
+        last = layers.length;
+      }
+      channels = after;
+    }
+    ends.push(last);
+  }
+  last = conv(last, { dims: [features, channels, 1, 1], stride: 1, relu: 6 });
+  const end = (stage: number): number => ends[stage] ?? 0;
+  return { layers, taps: { 8: end(lastOf[8]), 16: end(lastOf[16]), 32: last } };
+}

