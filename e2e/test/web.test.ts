@@ -237,7 +237,12 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   await status.getByText('Version 1.1.0 failed its trial.').waitFor();
   await checkPage(page, 'a version taken back');
   await page.keyboard.press('Escape');
-  await page.getByText('The machine server went back from').waitFor();
+  await page.getByText('The machine server gave up 1.1.0').waitFor();
+  await link(page, 'Machines').first().click();
+  const row = page.getByRole('row', { name: /^press/ }).filter({ hasText: 'reverted' });
+  await row.waitFor();
+  await checkPage(page, 'a machine in a list that gave up a version');
+  await row.getByRole('link').click();
   await button(page, 'Try again').click();
   await page.getByText('The machine tries the wanted version again').waitFor();
   await machine.check({ server: running, serverState: ServerState.RUNNING });

@@ -38,16 +38,16 @@ export function GivenUp({ machine }: { machine: MachineView }) {
       <Note tone="bad">
         {given.map(({ title, version, hash, reason, since, running }) => (
           <p key={`${title} ${version} ${hash}`}>
-            {title} went back from <span className="mono">{version}</span> to <span className="mono">{running}</span>:{' '}
-            {reason || 'it did not prove itself'}{' '}
+            {title} gave up <span className="mono">{version}</span>: {reason || 'it did not prove itself'}. It runs{' '}
+            <span className="mono">{running}</span>.{' '}
             <span className="soft">
               <Ago at={since} otherwise="" />
             </span>
           </p>
         ))}
         <p className="soft">
-          It is not tried again until another version is wanted. Choose one under CONFIGURE, or mend the cause and try
-          again.
+          {given.length === 1 ? 'It is' : 'They are'} not tried again until another version is wanted. Choose one under
+          CONFIGURE, or mend the cause and try again.
         </p>
         <div>
           <button

@@ -34,7 +34,7 @@ export function useTail(partId: string): Tail {
   const [isPaused, setPaused] = useState(false);
   const [error, setError] = useState<unknown>();
   const pause = useRef(false);
-  const held = useRef<LogLine[]>([]);
+  const held = useRef<readonly LogLine[]>([]);
 
   useEffect(() => {
     const end = new AbortController();
@@ -50,7 +50,7 @@ export function useTail(partId: string): Tail {
             { signal: end.signal, onHeader: () => setLive(true) },
           );
           setError(undefined);
-          for await (const { logs } of stream) held.current.push(...logs.map(lineOf));
+          for await (const { logs } of stream) held.current = merged(held.current, logs.map(lineOf));
         } catch (caught) {
           if (!end.signal.aborted && !isAbort(caught)) setError(caught);
         }

@@ -7,7 +7,7 @@ import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge } from '../parts/words.tsx';
 import { useSession } from '../session.tsx';
-import { machineView, revisionText } from '../view/machine-status.ts';
+import { machineView, revisionText, standingOf } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
 import { counted } from '../view/quantities.ts';
 
@@ -62,6 +62,12 @@ export function MachinesPage() {
   );
 }
 
+/** A machine that needs somebody is seen in the list. */
+function Standing({ machine }: { machine: MachineView }) {
+  const standing = standingOf(machine);
+  return standing && <span className={`badge is-${standing.tone}`}>{standing.text}</span>;
+}
+
 const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
   <table className="table table-cards">
     <thead>
@@ -84,7 +90,10 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
             </Link>
           </td>
           <td data-label="State">
-            <Badge word={machine.online} />
+            <span className="row">
+              <Badge word={machine.online} />
+              <Standing machine={machine} />
+            </span>
           </td>
           <td data-label="Location">{machine.location}</td>
           <td data-label="Agent">{machine.agent.running}</td>

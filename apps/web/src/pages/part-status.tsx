@@ -8,20 +8,21 @@ import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge, Dot } from '../parts/words.tsx';
-import { isStartedAnew } from '../view/machine-status.ts';
+import { isStartedAnew, standingOf } from '../view/machine-status.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import { counted } from '../view/quantities.ts';
 import { ProgramSection } from './program-section.tsx';
 
 /** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
 export function PartStatus({ machine }: { machine: MachineView }) {
+  const standing = standingOf(machine);
   return (
     <Popover.Root>
       <Popover.Trigger className="button">
         <span className="hidden-text">Part status: </span>
         <Dot tone={machine.online.tone} />
         {machine.online.text}
-        <StatusWord machine={machine} />
+        {standing && <span className={`badge is-${standing.tone}`}>{standing.text}</span>}
         <ChevronIcon />
       </Popover.Trigger>
       <Popover.Portal>
@@ -35,7 +36,11 @@ export function PartStatus({ machine }: { machine: MachineView }) {
             </div>
             <AppliedLine machine={machine} />
           </div>
-          <ProgramSection title="Agent" program={machine.agent} />
+          <ProgramSection title="Agent" program={machine.agent}>
+            {machine.hasReport && !machine.isSupervised && (
+              <p className="small soft">Not supervised by systemd on this machine.</p>
+            )}
+          </ProgramSection>
           <ProgramSection
             title="Machine server"
             program={machine.server}
@@ -47,9 +52,6 @@ export function PartStatus({ machine }: { machine: MachineView }) {
                 {machine.restarts > 0 && `, started again ${counted(machine.restarts, 'time')}`}
               </p>
             )}
-            {machine.hasReport && !machine.isSupervised && (
-              <p className="small soft">Not supervised by systemd on this machine.</p>
-            )}
             <Restart machine={machine} />
           </ProgramSection>
           {machine.conditions.length > 0 && <ConditionList conditions={machine.conditions} />}
@@ -57,16 +59,6 @@ export function PartStatus({ machine }: { machine: MachineView }) {
       </Popover.Portal>
     </Popover.Root>
   );
-}
-
-/** What most needs to be seen without opening the status. */
-function StatusWord({ machine: { agent, server, isOnline } }: { machine: MachineView }) {
-  if (agent.quarantined.length > 0 || server.quarantined.length > 0)
-    return <span className="badge is-bad">reverted</span>;
-  if (!isOnline) return null;
-  if (agent.trial || server.trial) return <span className="badge is-busy">on trial</span>;
-  if (server.isRestartNeeded) return <span className="badge is-warn">restart needed</span>;
-  return null;
 }
 
 function AppliedLine({ machine: { applied } }: { machine: MachineView }) {

@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { MachineSchema, OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { isStartedAnew, machineView, revisionText } from './machine-status.ts';
+import { isStartedAnew, machineView, revisionText, standingOf } from './machine-status.ts';
 
 const view = (fields: MessageInitShape<typeof MachineSchema>) =>
   machineView(create(MachineSchema, { name: 'm', ...fields }));
@@ -79,6 +79,28 @@ test('the gravest condition comes first', () => {
       ['NOTE', 'busy'],
     ],
   );
+});
+
+test('the word that a list shows beside the state is the gravest of all', () => {
+  const report = {
+    server: { quarantined: [{ version: '2.0.0' }], restartNeeded: true, trial: { version: '3.0.0' } },
+    conditions: [{ severity: Severity.ERROR }, { severity: Severity.WARNING }, { severity: Severity.NOTE }],
+  };
+  const { server, conditions } = report;
+  const unheld = { ...server, quarantined: [] };
+  const warnings = conditions.slice(1);
+  const table: [MessageInitShape<typeof MachineSchema>['report'], OnlineState, string | undefined][] = [
+    [report, OnlineState.ONLINE, 'reverted'],
+    [report, OnlineState.OFFLINE, 'reverted'],
+    [{ server: unheld, conditions }, OnlineState.ONLINE, 'trouble'],
+    [{ server: unheld, conditions }, OnlineState.OFFLINE, undefined],
+    [{ server: unheld, conditions: warnings }, OnlineState.ONLINE, 'on trial'],
+    [{ server: { restartNeeded: true }, conditions: warnings }, OnlineState.ONLINE, 'restart needed'],
+    [{ conditions: warnings }, OnlineState.ONLINE, 'warning'],
+    [{ conditions: conditions.slice(2) }, OnlineState.ONLINE, undefined],
+  ];
+  for (const [told, onlineState, text] of table)
+    assert.equal(standingOf(view({ onlineState, ...(told && { report: told }) }))?.text, text);
 });
 
 test('a restart is seen by a later start, not by one that was only measured anew', () => {

@@ -123,6 +123,17 @@ export function machineView(machine: Machine): MachineView {
   };
 }
 
+/** What most needs to be seen without opening the status; undefined: nothing does. */
+export function standingOf({ agent, server, isOnline, conditions }: MachineView): Word | undefined {
+  if (agent.quarantined.length > 0 || server.quarantined.length > 0) return { tone: 'bad', text: 'reverted' };
+  if (!isOnline) return undefined;
+  if (conditions.some(({ tone }) => tone === 'bad')) return { tone: 'bad', text: 'trouble' };
+  if (agent.trial || server.trial) return { tone: 'busy', text: 'on trial' };
+  if (server.isRestartNeeded) return { tone: 'warn', text: 'restart needed' };
+  if (conditions.some(({ tone }) => tone === 'warn')) return { tone: 'warn', text: 'warning' };
+  return undefined;
+}
+
 /** "3 / 4" for lists: applied of wanted. */
 export function revisionText(applied: Applied): string {
   switch (applied.at) {
