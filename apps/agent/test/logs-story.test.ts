@@ -156,6 +156,44 @@ test('a line that the cloud refuses costs only itself', async () => {
   await end(w, agent);
 });
 
+test('lines at which the cloud itself fails are found, however many of them stand together, and cost only themselves', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  w.cloud.failsAtLine = (message) => message.includes('poison');
+  const agent = w.start();
+  await w.clock.advance(5_000);
+  const poisonAt = [0, 40, 41, 42, 170, 299];
+  const said = Array.from({ length: 300 }, (_, n) => `${poisonAt.includes(n) ? 'poison' : 'line'} ${n}`);
+  w.machine.files.append(stderrFile, bytes(`${said.join('\n')}\n`));
+  await w.clock.advance(hour);
+  w.machine.files.append(stderrFile, bytes('the last one\n'));
+  await w.clock.advance(10 * minute);
+  const arrived = texts(of(w, 'platform-server.StdErr'));
+  const expected = [...said.filter((text) => text.startsWith('line')), 'the last one'];
+  assert.deepEqual(arrived.toSorted(), expected.toSorted());
+  assert.equal(dropped(of(w, 'agent.logs')), poisonAt.length);
+  await end(w, agent);
+});
+
+test('a cloud that fails at every line gets all of them when it is well again', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(5_000);
+  w.cloud.failsAtLine = () => true;
+  const said = Array.from({ length: 150 }, (_, n) => `line ${n}`);
+  w.machine.files.append(stderrFile, bytes(`${said.join('\n')}\n`));
+  const before = w.cloud.batches.length;
+  await w.clock.advance(6 * hour);
+  const tries = w.cloud.batches.length - before;
+  assert.ok(tries > 700 && tries < 4_000, `${tries} tries in six hours`);
+  w.cloud.failsAtLine = () => false;
+  await w.clock.advance(2 * minute);
+  assert.deepEqual(texts(of(w, 'platform-server.StdErr')), said);
+  assert.equal(dropped(of(w, 'agent.logs')), 0);
+  await end(w, agent);
+});
+
 test('disk_full_while_running: what does not fit is counted, the agent goes on and says it, and recovers', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));

@@ -57,6 +57,8 @@ export class TestCloud {
   /** So many questions for a restart fail. */
   failingRestarts = 0;
   refusesLine: (message: string) => boolean = () => false;
+  /** It fails at such a line itself, and stores nothing of its batch. */
+  failsAtLine: (message: string) => boolean = () => false;
   /** Every call fails while false. */
   isUp = true;
   /** Lines are stored, but the answer is lost: once for each. */
@@ -145,6 +147,7 @@ export class TestCloud {
         enter('log', context);
         this.batches.push(logs.length);
         if (logs.some((l) => this.refusesLine(l.message))) throw new ConnectError('a bad line', Code.InvalidArgument);
+        if (logs.some((l) => this.failsAtLine(l.message))) throw new ConnectError('INTERNAL: x', Code.Internal);
         const fresh = logs.filter(({ bootId, sequence }) => !this.#taken.has(`${bootId}/${sequence}`));
         for (const { bootId, sequence } of fresh) this.#taken.add(`${bootId}/${sequence}`);
         const stored = fresh.map(({ level, loggerName, message, fields, time }) => ({

@@ -24,6 +24,8 @@ import {
 /** Writes in a row that failed: then lines are sent without being stored. */
 const failuresUntilLoose = 3;
 const writeBytes = 256 * 2 ** 10;
+/** Lines that are under way without being stored. */
+const mostLoose = 100;
 
 interface Pending {
   /** Absent: only the cursor moves. */
@@ -207,7 +209,7 @@ export class Spool {
   nextLoose(max: number): { bootId: string; records: readonly SpoolRecord[] } {
     if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
       // Each line is offered to the disk first: else nobody would notice that it takes lines again.
-      const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, max);
+      const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, mostLoose);
       this.#forget(taken);
       this.#loose = taken.flatMap((entry) =>
         entry.line ? [{ record: { ...entry.line, sequence: ++this.#lastLoose }, entry }] : [],

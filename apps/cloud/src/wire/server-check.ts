@@ -14,7 +14,7 @@ export const serverCheckPath = `/${RobotService.typeName}/${RobotService.method.
 
 const same = toBinary(ConfigResponseSchema, create(ConfigResponseSchema, { notModified: true }));
 
-/** The check of a machine server that has a configuration. Without one it is a call like any other. */
+/** The check of a machine server. One that knows nothing yet is read here, too: its connection stays a light one. */
 export function serverChecks(configs: MachineConfigs): ReadCheck {
   class ServerCheck implements Check {
     readonly known: string;
@@ -50,7 +50,7 @@ export function serverChecks(configs: MachineConfigs): ReadCheck {
 
   return (body, baseUrl) => {
     const { id, knownRevision, wait } = fromBinary(ConfigRequestSchema, body);
-    if (id === '' || knownRevision === '') return undefined;
+    if (id === '') return undefined;
     const waitMs = wait ? Math.min(durationMs(wait), longestHoldMs) : 0;
     return {
       check: new ServerCheck({ partId: id, baseUrl }, knownRevision, waitMs),
