@@ -8,8 +8,10 @@ import path from 'node:path';
 const programs: Readonly<Record<string, string>> = {
   '/bin/busybox': 'busybox-static',
   '/usr/bin/bwrap': 'bubblewrap',
+  '/usr/bin/fish': 'fish',
   '/usr/bin/python3': 'python3',
   '/usr/bin/shellcheck': 'shellcheck',
+  '/usr/bin/zsh': 'zsh',
   '/usr/sbin/slurmctld': 'slurm-wlm',
   '/usr/sbin/slurmrestd': 'slurmrestd',
   '/usr/sbin/munged': 'munge',

@@ -2,9 +2,9 @@ import tab from '@bomb.sh/tab/commander';
 import type { Command } from 'commander';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { systemClock } from '@platform/kit/node';
-import { bashCompletion } from './bash-completion.ts';
 import { connect } from './connection.ts';
 import { registryItems } from './find/registry.ts';
+import { shellCompletion } from './shell-completion.ts';
 import { printable } from './terminal-text.ts';
 
 /** What a name on the command line can stand for. */
@@ -55,8 +55,9 @@ export function addCompletion(program: Command, namesOf: NamesOf): void {
   named('completion')
     ?.description('print completion for bash, zsh or fish; see docs/cli.md')
     .action((shell: string) => {
-      if (shell === 'bash') process.stdout.write(bashCompletion);
-      else root.setup(program.name(), program.name(), shell);
+      const script = shellCompletion[shell];
+      if (script === undefined) root.setup(program.name(), program.name(), shell);
+      else process.stdout.write(script);
     });
   named('complete')?.hook('preAction', async (_, command) => {
     const kinds = kindsFor(root.commands, command.args);

@@ -1,0 +1,77 @@
+// Completion of the command line in zsh and fish themselves; bash is tried in cli-training.test.ts.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { tempFolder } from '@platform/kit/testing';
+import { startCloud } from '../src/cloud-process.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+
+const run = promisify(execFile);
+
+/** Types the line and a tab into an interactive zsh; prints the list that it shows, and the line as it is then. */
+const zshTyping = `
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PS1=; autoload -Uz compinit; compinit -u -D; source $1; told() { zle -I; print -r -- TO''LD=\\$BUFFER=; }; zle -N told; bindkey '^G' told; print REA''DY"
+zpty -r z out '*READY*'
+zpty -w -n z "$2"$'\\t\\a'
+zpty -r z out '*TOLD=*='
+print -r -- "$out"
+`;
+
+const completedBy = {
+  zsh: async (script: string, line: string, options: { env: Record<string, string>; cwd: string }) => {
+    const typing = path.join(options.cwd, 'typing.zsh');
+    await writeFile(typing, zshTyping);
+    const { stdout } = await run('/usr/bin/zsh', ['-f', typing, script, line], options);
+    return stdout.replaceAll(/\u001b\[[\d;?]*[A-Za-z]/g, '').replaceAll('\r', '');
+  },
+  fish: async (script: string, line: string, options: { env: Record<string, string>; cwd: string }) => {
+    const { stdout } = await run(
+      '/usr/bin/fish',
+      ['-c', 'source $argv[1]; complete -C $argv[2]', script, line],
+      options,
+    );
+    return stdout;
+  },
+};
+
+const table: [line: string, expected: Record<keyof typeof completedBy, RegExp>][] = [
+  ['platform trai', { zsh: /TOLD=platform train=/, fish: /^train\ttraining jobs$/m }],
+  ['platform train can', { zsh: /TOLD=platform train cancel =/, fish: /^cancel\tstop a job/m }],
+  ['platform train c', { zsh: /^containers +-- environments/m, fish: /^containers\tenvironments/m }],
+  ['platform machine show p', { zsh: /TOLD=platform machine show press =/, fish: /^press$/m }],
+  ['platform machine create "a b" --loc', { zsh: /TOLD=.*"a b" --location =/, fish: /^--location\tlocation/m }],
+  ['platform train submit --model-t', { zsh: /--model-type =/, fish: /^--model-type\t/m }],
+  ['platform config set press da', { zsh: /TOLD=platform config set press data\/=/, fish: /^data\/$/m }],
+  ['platform config set press data/', { zsh: /data\/my\\ config\.json =/, fish: /^data\/my config\.json$/m }],
+];
+
+for (const shell of ['zsh', 'fish'] as const)
+  test(`${shell} completes commands, flags, names of the server and files`, async () => {
+    await using cloud = await startCloud();
+    await using folder = await tempFolder();
+    const { ready } = cloud;
+    const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+    assert.equal((await runCli(env, 'machine', 'create', 'press')).code, 0);
+    await mkdir(folder.file('data'));
+    await writeFile(folder.file('data', 'my config.json'), '{}');
+    const main = path.join(checkout, 'apps/cli/src/main.ts');
+    await mkdir(folder.file('bin'));
+    await writeFile(
+      folder.file('bin', 'platform'),
+      `#!/bin/sh\nexec ${process.execPath} --disable-warning=ExperimentalWarning ${main} "$@"\n`,
+    );
+    await chmod(folder.file('bin', 'platform'), 0o755);
+    const script = folder.file('completion');
+    await writeFile(script, (await runCli(env, 'completion', shell)).stdout);
+    const options = {
+      env: { ...cleanEnv(env), HOME: folder.path, TERM: 'xterm', PATH: `${folder.file('bin')}:/usr/bin:/bin` },
+      cwd: folder.path,
+    };
+    for (const [line, expected] of table)
+      assert.match(await completedBy[shell](script, line, options), expected[shell], line);
+  });
