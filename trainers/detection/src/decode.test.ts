@@ -1,7 +1,6 @@
 /** The plain way from values to boxes, and the same in the operations of both delivered files. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readCenternet } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
@@ -9,6 +8,7 @@ import { boxesIn, mentioned, mostBoxes } from './decode.ts';
 import { boxCount, onnxOf, tfliteOf } from './delivered.ts';
 import { firstWeights, wholeNetwork } from './head.ts';
 import { boxesOf, comparison } from './measure.ts';
+import { readDetector } from './sight.ts';
 
 const grid = { side: 64, labels: 2 };
 const h = 16;
@@ -101,7 +101,7 @@ test('no more boxes than agreed, and none that are dropped', () => {
 
 test('both delivered files find in a picture what the plain way finds in the values of the network', async () => {
   const shape = { side: 96, labels: 3, hidden: 16 };
-  const detector = readCenternet();
+  const detector = readDetector();
   const random = seeded('weights');
   const weights = new Map(
     [...firstWeights(shape, 1)].map(([name, numbers]) => [

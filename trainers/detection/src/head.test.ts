@@ -2,18 +2,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
-import { readCenternet } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
 import { featureGraph, Lens } from './features.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { HeadGraph, Shape } from './head.ts';
+import { dimsOf, readDetector, sightNames, sizeOf } from './sight.ts';
+import type { Features, Sight } from './sight.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 
 const shape: Shape = { side: 96, labels: 3, hidden: 16 };
-const [h, d] = [24, 3];
-const detector = readCenternet();
+const h = 24;
+const detector = readDetector();
 
 /** Weights of a head that has learned something, at random. */
 function someWeights(): Map<string, Float32Array> {
@@ -29,6 +30,10 @@ const noise = (name: string, count: number, scale: number): Float32Array => {
   const random = seeded(name);
   return Float32Array.from({ length: count }, () => random() * scale);
 };
+const seen = (batch: number, features: Features): Feeds =>
+  Object.fromEntries(
+    sightNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, batch, shape.side) }]),
+  );
 const parameters = ({ tape }: HeadGraph): Feeds =>
   Object.fromEntries([...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]));
 
@@ -37,7 +42,7 @@ function targets(batch: number): Feeds {
   const box = { label: 1, left: 0.2, top: 0.3, right: 0.6, bottom: 0.9 };
   drawTargets(
     Array.from({ length: batch }, () => [box]),
-    { ...shape, batch },
+    shape,
     into,
   );
   return {
@@ -59,13 +64,12 @@ async function using<T>(model: Uint8Array, work: (session: Session) => Promise<T
 test('the network that is delivered computes what the trained one does', async () => {
   const weights = someWeights();
   const image = noise('image', 96 * 96 * 3, 255);
-  const { neck, deep } = await using(featureGraph(detector, 96), (session) => new Lens(session, 96).look(image));
+  const features = await using(featureGraph(detector, 96), (session) => new Lens(session, 96).look(image));
   const judging = headGraph(detector, weights, shape, { batch: 1, overlapWeight: 0.5, to: 'judge' });
   const feeds: Feeds = {
     ...parameters(judging),
     ...targets(1),
-    neck: { data: neck, dims: [1, 128, h, h] },
-    deep: { data: deep, dims: [1, 480, d, d] },
+    ...seen(1, features),
   };
   const trained = await using(judging.model, (session) => session.run(feeds));
 
@@ -88,12 +92,12 @@ test('the network that is delivered computes what the trained one does', async (
 });
 
 test('gradients of the whole loss agree with finite differences', async () => {
+  const some = (sight: Sight): Float32Array => noise(sight, 2 * sizeOf(sight, shape.side), 1);
   const learning = headGraph(detector, someWeights(), shape, { batch: 2, overlapWeight: 0.5, to: 'learn' });
   const feeds: Feeds = {
     ...parameters(learning),
     ...targets(2),
-    neck: { data: noise('neck', 2 * 128 * h * h, 1), dims: [2, 128, h, h] },
-    deep: { data: noise('deep', 2 * 480 * d * d, 1), dims: [2, 480, d, d] },
+    ...seen(2, { neck: some('neck'), deep: some('deep'), kinds: some('kinds'), parts: some('parts') }),
     kept: { data: Float32Array.from({ length: 32 }, (_, i) => (i % 3 === 0 ? 0 : 1.5)), dims: [2, 16, 1, 1] },
   };
   await using(learning.model, async (session) => {

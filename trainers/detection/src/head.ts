@@ -1,7 +1,8 @@
 /**
- * The trained part of the detector. It sees, per cell of 4 × 4 px, the pretrained neck and what the pretrained class head
- * makes of it, and the deep features of the surroundings; it says how much a cell is the centre of a thing of each label,
- * and by how much the pretrained distances to the edges of the box are to be corrected.
+ * The trained part of the detector. Per cell of 4 × 4 px it says how much the cell is the centre of a thing of each label,
+ * and by how much the pretrained distances to the edges of the box are to be corrected. Both look at the neck and at the
+ * deep features of the surroundings, each through inner channels of its own; what is there is also read from the features
+ * of the second network, which tell nothing of edges and are kept from them.
  */
 import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
@@ -10,10 +11,11 @@ import { needed } from '@platform/trainer-engine/network/layers';
 import type { Dims4, Layer } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
-import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
-import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
+import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { heatmapLoss, overlapLoss } from './loss.ts';
+import { dimsOf, sights } from './sight.ts';
+import type { Detector, Sight } from './sight.ts';
 
 export interface Shape {
   /** Pixels of the picture. */
@@ -25,39 +27,49 @@ export type Weights = ReadonlyMap<string, Float32Array>;
 
 /** A cell without knowledge holds a thing with this logit: one in ten. */
 const priorLogit = -2.19;
-const upFactor = deepStride / cellStride;
+/** From the cells of the deep features to those of the parts, and from there to those of the neck. */
+const factors = { deep: sights.deep.stride / sights.parts.stride, parts: sights.parts.stride / cellStride };
 
-/** Convolutions 1 × 1 of the head: name of the weights, of the bias, channels in and out. */
-const shapesOf = ({ labels, hidden }: Shape): Record<string, readonly [number, number]> => ({
-  inner: [hidden, neckChannels],
-  seen: [hidden, neckChannels],
-  around: [hidden, deepChannels],
-  heat: [labels, hidden],
-  edge: [4, neckChannels],
-  correction: [4, hidden],
-});
-const biased = new Set(['inner', 'heat', 'edge']);
+/** A convolution 1 × 1 of the head: channels out and in, size of the first weights, first bias where it has one. */
+interface Convolution {
+  to: number;
+  from: number;
+  scale: number;
+  bias?: number;
+}
+const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> => {
+  const inner = (sight: Sight, share: number): Convolution => {
+    const from = sights[sight].channels;
+    return { to: hidden, from, scale: share * Math.sqrt(1 / from) };
+  };
+  return {
+    // What is there.
+    inner: { ...inner('neck', 1), bias: 0 },
+    seen: inner('neck', 1),
+    around: inner('deep', 0.5),
+    kind: inner('kinds', 0.5),
+    part: inner('parts', 0.5),
+    heat: { to: labels, from: hidden, scale: 0.03, bias: priorLogit },
+    // Where its edges are; before training the correction is nothing.
+    edge_inner: { ...inner('neck', 1), bias: 0 },
+    edge_seen: inner('neck', 1),
+    edge_around: inner('deep', 0.5),
+    edge: { to: 4, from: neckChannels, scale: 0, bias: 0 },
+    correction: { to: 4, from: hidden, scale: 0 },
+  };
+};
 
-/** Weights before training: the residual of the distances is nothing. */
+/** Weights before training. */
 export function firstWeights(shape: Shape, seed: number): Map<string, Float32Array> {
   const random = seeded('head', seed);
   const normal = (): number => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
-  const scales: Record<string, number> = {
-    inner: Math.sqrt(1 / neckChannels),
-    seen: Math.sqrt(1 / neckChannels),
-    around: 0.5 * Math.sqrt(1 / deepChannels),
-    heat: 0.03,
-    edge: 0,
-    correction: 0,
-  };
   const weights = new Map<string, Float32Array>();
-  for (const [name, [to, from]] of Object.entries(shapesOf(shape))) {
-    const scale = scales[name] ?? 0;
+  for (const [name, { to, from, scale, bias }] of Object.entries(convolutions(shape))) {
     weights.set(
       name,
       Float32Array.from({ length: to * from }, () => (scale === 0 ? 0 : scale * normal())),
     );
-    if (biased.has(name)) weights.set(`${name}.bias`, new Float32Array(to).fill(name === 'heat' ? priorLogit : 0));
+    if (bias !== undefined) weights.set(`${name}.bias`, new Float32Array(to).fill(bias));
   }
   return weights;
 }
@@ -67,17 +79,16 @@ interface Heads {
   residual: Value;
   /** Name of the pretrained distances, in units of 16 px. */
   given: string;
-  neck: Value;
 }
 function headOn(
   tape: Tape,
   detector: Detector,
   weights: Weights,
   shape: Shape,
-  inputs: { neck: Value; deep: Value; kept?: Value },
+  inputs: Record<Sight, Value> & { kept?: Value },
 ): Heads {
   const g = tape.graph;
-  const { neck, deep, kept } = inputs;
+  const { neck, deep, kinds, parts, kept } = inputs;
   const { taps } = detector;
   const [batch = 0, , h = 0] = neck.shape;
   const seen = new Map([[taps.neck, neck.name]]);
@@ -92,9 +103,9 @@ function headOn(
     shape: [batch, neckChannels, h, h],
     trained: false,
   });
-  const shapes = shapesOf(shape);
+  const shapes = convolutions(shape);
   const conv = (x: Value, name: string): Value => {
-    const [to = 0, from = 0] = shapes[name] ?? [];
+    const { to, from } = shapes[name] ?? { to: 0, from: 0 };
     const w = tape.parameter(name, Float32Array.from(weights.get(name) ?? []), [to, from, 1, 1]);
     const bias = weights.get(`${name}.bias`);
     const b = bias
@@ -102,12 +113,18 @@ function headOn(
       : tape.frozen(new Float32Array(to), [to]);
     return tape.conv(x, w, b);
   };
-  const sum = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
-  const whole = relu(tape, tape.add(sum, upsample(tape, conv(deep, 'around'), upFactor)));
+  const near = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
+  const coarse = upsample(tape, tape.add(conv(deep, 'around'), conv(kinds, 'kind')), factors.deep);
+  const far = upsample(tape, tape.add(coarse, conv(parts, 'part')), factors.parts);
+  const whole = relu(tape, tape.add(near, far));
   const inner = kept ? weighted(tape, whole, kept) : whole;
   // Where the edges are hangs on no single channel: to leave some out would only blur it.
-  const residual = tape.add(conv(view(taps.boxView), 'edge'), conv(whole, 'correction'));
-  return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '', neck };
+  const edgeView = view(taps.boxView);
+  const edgeNear = tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen'));
+  const edgeFar = upsample(tape, conv(deep, 'edge_around'), factors.deep * factors.parts);
+  const correction = conv(relu(tape, tape.add(edgeNear, edgeFar)), 'correction');
+  const residual = tape.add(conv(edgeView, 'edge'), correction);
+  return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '' };
 }
 
 export interface HeadGraph {
@@ -123,7 +140,7 @@ export interface HeadGraphOptions {
   to: 'learn' | 'judge';
 }
 /**
- * Reads neck (uint8 [N,128,h,h] in steps of `neckSteps`, or float32), deep [N,480,S/32,S/32], heatmap [N,K,h,h],
+ * Reads the sights (neck as uint8 in steps of `neckSteps`, or as float32), heatmap [N,K,h,h],
  * distances [N,4,h,h], mask [N,1,h,h], inverse_count [1] and the parameters; gives `loss`.
  * To learn: reads kept [N,hidden,1,1], factors of the inner channels, and gives the gradients `d_<parameter>`, too. To judge:
  * gives `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px, too.
@@ -136,17 +153,23 @@ export function headGraph(
 ): HeadGraph {
   const tape = new Tape();
   const g = tape.graph;
-  const h = shape.side / cellStride;
-  const d = shape.side / deepStride;
-  const neckShape = [batch, neckChannels, h, h];
-  g.inputs.push({ name: 'neck', type: neckSteps ? UINT8 : FLOAT, dims: neckShape });
-  const values = neckSteps
-    ? g.op('Mul', [g.op('Cast', ['neck'], { to: FLOAT }), g.constant(neckSteps, [neckChannels, 1, 1])])
-    : 'neck';
-  const neck: Value = { name: values, shape: neckShape, trained: false };
-  const deep = tape.input('deep', [batch, deepChannels, d, d]);
+  const { side } = shape;
+  const h = side / cellStride;
+  const sight = (name: Sight): Value => tape.input(name, dimsOf(name, batch, side));
+  const storedNeck = (steps: Float32Array): Value => {
+    const dims = dimsOf('neck', batch, side);
+    g.inputs.push({ name: 'neck', type: UINT8, dims });
+    const values = g.op('Mul', [g.op('Cast', ['neck'], { to: FLOAT }), g.constant(steps, [neckChannels, 1, 1])]);
+    return { name: values, shape: dims, trained: false };
+  };
+  const seen = {
+    neck: neckSteps ? storedNeck(neckSteps) : sight('neck'),
+    deep: sight('deep'),
+    kinds: sight('kinds'),
+    parts: sight('parts'),
+  };
   const kept = to === 'learn' ? { kept: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
-  const { logits, residual, given } = headOn(tape, detector, weights, shape, { neck, deep, ...kept });
+  const { logits, residual, given } = headOn(tape, detector, weights, shape, { ...seen, ...kept });
   const wanted = tape.input('heatmap', [batch, shape.labels, h, h]);
   const distances = tape.input('distances', [batch, 4, h, h]);
   const mask = tape.input('mask', [batch, 1, h, h]);
@@ -170,7 +193,7 @@ export interface Network {
 /** The whole trained detector as one description, for the files that are made of it. */
 export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape: Shape): Network {
   const all: Layer[] = [...layers];
-  const shapes = shapesOf(shape);
+  const shapes = convolutions(shape);
   type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
   const add = (layer: Unnumbered): number => {
     const output = all.length + 1;
@@ -178,17 +201,22 @@ export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape
     return output;
   };
   const conv = (input: number, name: string): number => {
-    const [to = 0, from = 0] = shapes[name] ?? [];
+    const { to, from } = shapes[name] ?? { to: 0, from: 0 };
     const dims: Dims4 = [to, from, 1, 1];
     const values = weights.get(name) ?? new Float32Array(to * from);
     const bias = weights.get(`${name}.bias`) ?? new Float32Array(to);
     return add({ is: 'conv', input, depthwise: false, stride: 1, relu: false, dims, weights: values, bias });
   };
-  const sum = add({ is: 'add', inputs: [conv(taps.neck, 'inner'), conv(taps.classView, 'seen')] });
-  const around = add({ is: 'upsample', input: conv(taps.deep, 'around'), factor: upFactor, anchor: 'center' });
-  const inner = add({ is: 'relu', input: add({ is: 'add', inputs: [sum, around] }) });
+  const sum = (a: number, b: number): number => add({ is: 'add', inputs: [a, b] });
+  const up = (input: number, factor: number): number => add({ is: 'upsample', input, factor, anchor: 'center' });
+  const near = sum(conv(taps.neck, 'inner'), conv(taps.classView, 'seen'));
+  const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
+  const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
+  const inner = add({ is: 'relu', input: sum(near, far) });
   const heat = add({ is: 'sigmoid', input: conv(inner, 'heat') });
-  const residual = add({ is: 'add', inputs: [conv(taps.boxView, 'edge'), conv(inner, 'correction')] });
-  const edges = add({ is: 'add', inputs: [taps.distances, residual] });
+  const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
+  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
+  const correction = conv(add({ is: 'relu', input: sum(edgeNear, edgeFar) }), 'correction');
+  const edges = sum(taps.distances, sum(conv(taps.boxView, 'edge'), correction));
   return { layers: needed(all, [heat, edges]), heat, edges };
 }

@@ -1,7 +1,6 @@
 /** Probe first, then the longer training from it; the better of the two on validation is delivered. */
 import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
-import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
 import { countBoxes } from './dataset.ts';
 import type { Device } from '@platform/trainer-engine/device';
 import { round } from '@platform/trainer-engine/progress';
@@ -12,7 +11,6 @@ import type { Training } from '@platform/trainer-engine/training';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { Judged } from './average-precision.ts';
 import { featureBytes, FeatureFile, featureGraph, Lens, neckSteps } from './features.ts';
-import type { Features } from './features.ts';
 import { firstWeights, headGraph } from './head.ts';
 import type { Shape, Weights } from './head.ts';
 import { copyOf, Judge, Learner } from './lesson.ts';
@@ -21,6 +19,7 @@ import { Pool } from './pool.ts';
 import type { Prepared, Sample } from './prepare.ts';
 import { epochsFor } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
+import type { Detector, Features } from './sight.ts';
 import { renderView } from './views.ts';
 import type { View } from './views.ts';
 

@@ -1,14 +1,15 @@
 /** Steps of the head: gradient descent on stored features, and what it finds in them. */
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
-import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
+import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Random } from '@platform/trainer-engine/random';
 import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
 import type { Judged } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
 import { boxesIn, mentioned } from './decode.ts';
-import type { FeatureFile } from './features.ts';
+import type { FeatureFile, StoredFeatures } from './features.ts';
 import type { HeadGraph, Weights } from './head.ts';
+import { dimsOf, sightNames, sizeOf } from './sight.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 import type { Grid } from './targets.ts';
 
@@ -27,32 +28,37 @@ export function load(tape: Tape, weights: Weights): void {
 /** The inputs of one run of a head graph. */
 class Desk {
   readonly #grid: Grid;
-  readonly #neck: Uint8Array;
-  readonly #deep: Float32Array;
+  readonly #features: StoredFeatures;
   readonly #targets;
   constructor(grid: Grid) {
     this.#grid = grid;
-    this.#neck = new Uint8Array(grid.batch * neckChannels * (grid.side / cellStride) ** 2);
-    this.#deep = new Float32Array(grid.batch * deepChannels * (grid.side / deepStride) ** 2);
+    const { batch, side } = grid;
+    this.#features = {
+      neck: new Uint8Array(batch * sizeOf('neck', side)),
+      deep: new Float32Array(batch * sizeOf('deep', side)),
+      kinds: new Float32Array(batch * sizeOf('kinds', side)),
+      parts: new Float32Array(batch * sizeOf('parts', side)),
+    };
     this.#targets = emptyTargets(grid);
   }
   /** Rows without a lesson are those of the step before, and count for nothing. */
   lay(lessons: readonly Lesson[], file: FeatureFile, tape: Tape): Feeds {
     const { batch, side, labels } = this.#grid;
-    for (const [row, { slot }] of lessons.entries()) file.read(slot, row, this.#neck, this.#deep);
+    for (const [row, { slot }] of lessons.entries()) file.read(slot, row, this.#features);
     drawTargets(
       lessons.map(({ boxes }) => boxes),
       this.#grid,
       this.#targets,
     );
-    const [h, d] = [side / cellStride, side / deepStride];
+    const h = side / cellStride;
     const { heatmap, distances, mask, inverseCount } = this.#targets;
     return {
       ...Object.fromEntries(
         [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
       ),
-      neck: { data: this.#neck, dims: [batch, neckChannels, h, h] },
-      deep: { data: this.#deep, dims: [batch, deepChannels, d, d] },
+      ...Object.fromEntries(
+        sightNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, batch, side) }]),
+      ),
       heatmap: { data: heatmap, dims: [batch, labels, h, h] },
       distances: { data: distances, dims: [batch, 4, h, h] },
       mask: { data: mask, dims: [batch, 1, h, h] },

@@ -1,6 +1,6 @@
 /** Measures the delivered files on held-out pictures, and against the trained network. */
 import { setImmediate } from 'node:timers/promises';
-import { cellStride, deepChannels, deepStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
+import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
@@ -10,6 +10,7 @@ import { headGraph } from './head.ts';
 import { shapeOf } from './learn.ts';
 import type { Learned, Pupil, Stage } from './learn.ts';
 import type { Sample } from './prepare.ts';
+import { dimsOf, sightNames } from './sight.ts';
 import { emptyTargets } from './targets.ts';
 
 export interface Measured {
@@ -125,7 +126,8 @@ async function compare(pupil: Pupil, learned: Learned, delivered: Session): Prom
   const { model, tape } = headGraph(detector, weights, shape, options);
   const session = await training.devices.open(model, device.place);
   const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedPictures);
-  const [h, d] = [recipe.side / cellStride, recipe.side / deepStride];
+  const { side } = recipe;
+  const h = side / cellStride;
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
   const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   try {
@@ -133,13 +135,14 @@ async function compare(pupil: Pupil, learned: Learned, delivered: Session): Prom
       await setImmediate();
       training.signal.throwIfAborted();
       const pixels = prepared.pixels(sample);
-      const { neck, deep } = await learned.features(sample);
+      const features = await learned.features(sample);
       const results = await session.run({
         ...Object.fromEntries(
           [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
         ),
-        neck: { data: neck, dims: [1, neckChannels, h, h] },
-        deep: { data: deep, dims: [1, deepChannels, d, d] },
+        ...Object.fromEntries(
+          sightNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, 1, side) }]),
+        ),
         heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
         distances: { data: distances, dims: [1, 4, h, h] },
         mask: { data: mask, dims: [1, 1, h, h] },

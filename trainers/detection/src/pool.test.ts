@@ -3,35 +3,48 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { FeatureFile, neckSteps } from './features.ts';
-import type { Features } from './features.ts';
 import { Pool } from './pool.ts';
+import { emptyFeatures, sizeOf } from './sight.ts';
+import type { Features } from './sight.ts';
 import type { View } from './views.ts';
 
 const side = 32;
-const [cells, deepValues] = [64, 480];
+const cells = 64;
 const steps = new Float32Array(128).fill(0.01);
 
 test('features come back as they were written, the neck to a step of a byte', async () => {
   await using folder = await tempFolder();
-  const neck = Float32Array.from({ length: 128 * cells }, (_, i) => (i % 250) / 100);
-  const deep = Float32Array.from({ length: deepValues }, (_, i) => i / 7 - 0.3);
-  const file = new FeatureFile(path.join(folder.path, 'features'), side, neckSteps(neck));
-  file.write(3, { neck, deep });
-  file.write(1, { neck: neck.map(() => 0), deep: deep.map(() => 1) });
-  const bytes = new Uint8Array(2 * neck.length);
-  const values = new Float32Array(2 * deep.length);
-  file.read(3, 1, bytes, values);
-  file.read(1, 0, bytes, values);
-  const scale = neckSteps(neck);
-  for (const [i, value] of neck.entries()) {
+  const written = emptyFeatures(side);
+  for (const [i] of written.neck.entries()) written.neck[i] = (i % 250) / 100;
+  const others = ['deep', 'kinds', 'parts'] as const;
+  for (const sight of others) written[sight].forEach((_, i, all) => (all[i] = i / 7 - sight.length));
+  const file = new FeatureFile(path.join(folder.path, 'features'), side, neckSteps(written.neck));
+  const other = emptyFeatures(side);
+  other.parts.fill(1);
+  file.write(3, written);
+  file.write(1, other);
+  const read = {
+    neck: new Uint8Array(2 * written.neck.length),
+    deep: new Float32Array(2 * sizeOf('deep', side)),
+    kinds: new Float32Array(2 * sizeOf('kinds', side)),
+    parts: new Float32Array(2 * sizeOf('parts', side)),
+  };
+  file.read(3, 1, read);
+  file.read(1, 0, read);
+  const scale = neckSteps(written.neck);
+  for (const [i, value] of written.neck.entries()) {
     const step = scale[Math.floor(i / cells)] ?? 0;
-    assert.ok(Math.abs((bytes[neck.length + i] ?? 0) * step - value) <= 0.51 * step);
+    assert.ok(Math.abs((read.neck[written.neck.length + i] ?? 0) * step - value) <= 0.51 * step);
   }
-  for (const [i, value] of deep.entries()) {
-    assert.ok(Math.abs((values[deep.length + i] ?? 99) - value) <= Math.abs(value) * 1e-3 + 1e-3);
+  for (const sight of others) {
+    for (const [i, value] of written[sight].entries()) {
+      const found = read[sight][written[sight].length + i] ?? 99;
+      assert.ok(Math.abs(found - value) <= Math.abs(value) * 1e-3 + 1e-3, `${sight} ${i}: ${found} for ${value}`);
+    }
   }
-  assert.ok(bytes.subarray(0, neck.length).every((byte) => byte === 0) && values[0] === 1);
-  assert.throws(() => file.read(9, 0, bytes, values), /features of view 9/);
+  assert.ok(read.neck.subarray(0, written.neck.length).every((byte) => byte === 0));
+  assert.deepEqual([read.parts[0], read.kinds[0]], [1, 0]);
+  assert.throws(() => file.read(9, 0, read), /features of view 9/);
   file.close();
 });
 
@@ -42,10 +55,9 @@ async function grown(slots: number, views: number): Promise<{ pool: Pool; seen: 
   const pictures = Array.from({ length: 5 }, (_, i) => ({
     boxes: [{ label: i, left: 0.4, top: 0.4, right: 0.6, bottom: 0.6 }],
   }));
-  const empty: Features = { neck: new Float32Array(128 * cells), deep: new Float32Array(deepValues) };
   const features = (view: View): Promise<Features> => {
     seen.push(view);
-    return Promise.resolve(empty);
+    return Promise.resolve(emptyFeatures(side));
   };
   const pool = new Pool({ pictures, slots, file, features, seed: 1 });
   for (let i = 0; i < views; i++) await pool.grow();

@@ -5,7 +5,8 @@
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
-import type { FeatureFile, Features } from './features.ts';
+import type { FeatureFile } from './features.ts';
+import type { Features } from './sight.ts';
 import { viewOf } from './views.ts';
 import type { Labelled, View } from './views.ts';
 

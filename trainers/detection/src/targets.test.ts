@@ -59,3 +59,27 @@ test('what the targets say is decoded into the boxes they came from', () => {
     assert.equal(hit?.score, 1);
   }
 });
+
+test('cells up to a third of the way to the edges learn of them, as much for a large box as for a small one', () => {
+  const wide: LabelledBox = { label: 0, left: 0, top: 0.25, right: 1, bottom: 0.5 };
+  const { mask, distances } = drawn([[wide], []]);
+  const learned = [...mask.entries()]
+    .filter(([, weight]) => weight > 0)
+    .map(([cell]) => [cell % h, Math.floor(cell / h)]);
+  assert.deepEqual([...new Set(learned.map(([x]) => x))], [6, 7, 8, 9, 10]);
+  assert.deepEqual([...new Set(learned.map(([, y]) => y))], [5, 6, 7]);
+  assert.ok(Math.abs(mask.reduce((a, b) => a + b) - 9) < 1e-5);
+  const at = (k: number): number => (distances[(k * h + 5) * h + 6] ?? 0) * 16;
+  assert.deepEqual([at(0), at(1), at(2), at(3)], [24, 4, 40, 12], 'from the corner of the cell, in pixels');
+});
+
+test('where boxes overlap a cell has the edges of the smaller one, whichever is named first', () => {
+  const small: LabelledBox = { label: 0, left: 0.4, top: 0.3, right: 0.6, bottom: 0.5 };
+  for (const boxes of [
+    [one, small],
+    [small, one],
+  ]) {
+    const { distances } = drawn([boxes, []]);
+    assert.ok(Math.abs((distances[6 * h + 8] ?? 0) * 16 - (32 - 0.4 * 64)) < 1e-4);
+  }
+});

@@ -5,9 +5,9 @@ import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/ce
 export interface Targets {
   /** [N, labels, h, h]: 1 at the cell of a box's centre, falling off around it. */
   heatmap: Float32Array;
-  /** [N, 4, h, h]: left, top, right, bottom in units of 16 px, where the mask is set. */
+  /** [N, 4, h, h]: left, top, right, bottom in units of 16 px, where the mask is above 0. */
   distances: Float32Array;
-  /** [N, 1, h, h] */
+  /** [N, 1, h, h]: how much the distances of a cell count. */
   mask: Float32Array;
   /** [1] */
   inverseCount: Float32Array;
@@ -29,41 +29,69 @@ export function emptyTargets({ batch, side, labels }: Grid): Targets {
   };
 }
 
-/** Fills `into` anew. A Gaussian of about half the box; distances count in the 3 × 3 cells around the centre. */
+/** The edges of a box are learned in the cells around its centre, up to this share of the way to its edges. */
+const learnedShare = 0.3;
+/** What the cells of one box weigh together, however many they are: as much as the nine of a small one. */
+const cellsOfBox = 9;
+
+/** Fills `into` anew. A Gaussian of about half the box; where boxes overlap, a cell has the distances of the smaller one. */
 export function drawTargets(
   pictures: readonly (readonly LabelledBox[])[],
-  { side, labels }: Grid,
+  grid: Pick<Grid, 'side' | 'labels'>,
   into: Targets,
 ): void {
-  const h = side / cellStride;
   into.heatmap.fill(0);
   into.mask.fill(0);
   let count = 0;
   for (const [n, boxes] of pictures.entries()) {
-    for (const box of boxes) {
-      count++;
-      const corners = [box.left, box.top, box.right, box.bottom].map((x) => x * side);
-      const [left = 0, top = 0, right = 0, bottom = 0] = corners;
-      const centreX = Math.min(h - 1, Math.round((left + right) / 2 / cellStride));
-      const centreY = Math.min(h - 1, Math.round((top + bottom) / 2 / cellStride));
-      const spread = (size: number): number => Math.max((size / cellStride) * 0.09 + 0.4, 0.7);
-      const [spreadX, spreadY] = [spread(right - left), spread(bottom - top)];
-      const reachX = Math.ceil(3 * spreadX);
-      const reachY = Math.ceil(3 * spreadY);
-      for (let y = Math.max(0, centreY - reachY); y <= Math.min(h - 1, centreY + reachY); y++) {
-        for (let x = Math.max(0, centreX - reachX); x <= Math.min(h - 1, centreX + reachX); x++) {
-          const away = ((x - centreX) / spreadX) ** 2 + ((y - centreY) / spreadY) ** 2;
-          const at = ((n * labels + box.label) * h + y) * h + x;
-          into.heatmap[at] = Math.max(into.heatmap[at] ?? 0, Math.exp(-away / 2));
-          if (Math.abs(x - centreX) > 1 || Math.abs(y - centreY) > 1) continue;
-          into.mask[(n * h + y) * h + x] = 1;
-          const sides = [x * cellStride - left, y * cellStride - top, right - x * cellStride, bottom - y * cellStride];
-          for (const [k, distance] of sides.entries()) {
-            into.distances[((n * 4 + k) * h + y) * h + x] = distance / distanceUnit;
-          }
-        }
-      }
+    count += boxes.length;
+    const placed = boxes.map((box) => placedIn(box, grid.side)).toSorted((a, b) => areaOf(b) - areaOf(a));
+    for (const one of placed) {
+      drawPeak(one, n, grid, into);
+      drawEdges(one, n, grid, into);
     }
   }
   into.inverseCount[0] = 1 / Math.max(1, count);
+}
+
+/** A box in pixels, and the cell of its centre. */
+interface Placed extends LabelledBox {
+  x: number;
+  y: number;
+}
+function placedIn({ label, ...box }: LabelledBox, side: number): Placed {
+  const [left, top, right, bottom] = [box.left * side, box.top * side, box.right * side, box.bottom * side];
+  const cell = (low: number, high: number): number =>
+    Math.min(side / cellStride - 1, Math.round((low + high) / 2 / cellStride));
+  return { label, left, top, right, bottom, x: cell(left, right), y: cell(top, bottom) };
+}
+const areaOf = ({ left, top, right, bottom }: Placed): number => (right - left) * (bottom - top);
+
+/** Cells around (x, y) that lie in the grid. */
+function* cellsAround({ x, y }: Placed, reachX: number, reachY: number, h: number): Generator<[number, number]> {
+  for (let row = Math.max(0, y - reachY); row <= Math.min(h - 1, y + reachY); row++) {
+    for (let column = Math.max(0, x - reachX); column <= Math.min(h - 1, x + reachX); column++) yield [column, row];
+  }
+}
+function drawPeak(box: Placed, n: number, { side, labels }: Pick<Grid, 'side' | 'labels'>, { heatmap }: Targets): void {
+  const h = side / cellStride;
+  const spread = (size: number): number => Math.max((size / cellStride) * 0.09 + 0.4, 0.7);
+  const [spreadX, spreadY] = [spread(box.right - box.left), spread(box.bottom - box.top)];
+  for (const [x, y] of cellsAround(box, Math.ceil(3 * spreadX), Math.ceil(3 * spreadY), h)) {
+    const away = ((x - box.x) / spreadX) ** 2 + ((y - box.y) / spreadY) ** 2;
+    const at = ((n * labels + box.label) * h + y) * h + x;
+    heatmap[at] = Math.max(heatmap[at] ?? 0, Math.exp(-away / 2));
+  }
+}
+function drawEdges(box: Placed, n: number, { side }: Pick<Grid, 'side'>, { mask, distances }: Targets): void {
+  const h = side / cellStride;
+  const reach = (size: number): number => Math.max(1, Math.floor((size / 2 / cellStride) * learnedShare));
+  const [reachX, reachY] = [reach(box.right - box.left), reach(box.bottom - box.top)];
+  const weight = cellsOfBox / ((2 * reachX + 1) * (2 * reachY + 1));
+  for (const [x, y] of cellsAround(box, reachX, reachY, h)) {
+    mask[(n * h + y) * h + x] = weight;
+    const [left, top] = [x * cellStride, y * cellStride];
+    const sides = [left - box.left, top - box.top, box.right - left, box.bottom - top];
+    for (const [k, distance] of sides.entries()) distances[((n * 4 + k) * h + y) * h + x] = distance / distanceUnit;
+  }
 }

@@ -5,14 +5,7 @@ import { splits } from '@platform/contract/job';
 import { chooseDevice } from '@platform/trainer-engine/device';
 import { metadataOf, writeModels } from '@platform/trainer-engine/model-file';
 import type { Trial } from '@platform/trainer-engine/device';
-import {
-  cellStride,
-  deepChannels,
-  deepStride,
-  neckChannels,
-  readCenternet,
-} from '@platform/trainer-engine/pretrained/centernet';
-import type { Detector } from '@platform/trainer-engine/pretrained/centernet';
+import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
@@ -28,6 +21,8 @@ import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import { report } from './reports.ts';
+import { dimsOf, readDetector, sightNames, sizeOf } from './sight.ts';
+import type { Detector } from './sight.ts';
 import { emptyTargets } from './targets.ts';
 
 /** Throws a PlatformError where the dataset or the arguments are at fault. */
@@ -44,7 +39,7 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
     events.tell({ is: 'warning', code: 'INVALID_ARGUMENT', message });
   }
   const progress = new Progress(events, clock);
-  const detector = readCenternet();
+  const detector = readDetector();
   const prepared = await prepare(training, recipe, tmp, {
     found: (examples) => expectWork(progress, examples, recipe, job.limits.disk_mib),
     decoded: (share) => progress.at('decode', share),
@@ -92,7 +87,8 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
 function trialStep(detector: Detector, shape: Shape, { batch, overlapWeight }: Recipe): Trial {
   const weights = firstWeights(shape, 0);
   const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, to: 'learn' });
-  const [h, d] = [shape.side / cellStride, shape.side / deepStride];
+  const { side } = shape;
+  const h = side / cellStride;
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch });
   return {
     model,
@@ -100,8 +96,12 @@ function trialStep(detector: Detector, shape: Shape, { batch, overlapWeight }: R
       ...Object.fromEntries(
         [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
       ),
-      neck: { data: new Float32Array(batch * neckChannels * h * h).fill(0.5), dims: [batch, neckChannels, h, h] },
-      deep: { data: new Float32Array(batch * deepChannels * d * d).fill(0.5), dims: [batch, deepChannels, d, d] },
+      ...Object.fromEntries(
+        sightNames.map((sight) => [
+          sight,
+          { data: new Float32Array(batch * sizeOf(sight, side)).fill(0.5), dims: dimsOf(sight, batch, side) },
+        ]),
+      ),
       heatmap: { data: heatmap, dims: [batch, shape.labels, h, h] },
       distances: { data: distances, dims: [batch, 4, h, h] },
       mask: { data: mask, dims: [batch, 1, h, h] },

@@ -1,0 +1,93 @@
+/**
+ * What the frozen part of the detector sees. Two pretrained networks look at the same picture: CenterNet, which has learned
+ * where things are, and EfficientNet-Lite0, which has learned to tell a thousand kinds of things apart.
+ */
+import { createHash } from 'node:crypto';
+import type { Layer } from '@platform/trainer-engine/network/layers';
+import {
+  cellStride,
+  deepChannels,
+  deepStride,
+  neckChannels,
+  readCenternet,
+} from '@platform/trainer-engine/pretrained/centernet';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+
+/**
+ * Features of a picture, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
+ * latter finer and less abstract.
+ */
+export const sights = {
+  neck: { channels: neckChannels, stride: cellStride },
+  deep: { channels: deepChannels, stride: deepStride },
+  kinds: { channels: 1280, stride: 32 },
+  parts: { channels: 112, stride: 16 },
+} as const;
+export type Sight = keyof typeof sights;
+export const sightNames = Object.keys(sights) as Sight[];
+
+export type Features = Record<Sight, Float32Array>;
+/** Values of one picture. */
+export function sizeOf(sight: Sight, side: number): number {
+  const { channels, stride } = sights[sight];
+  return channels * (side / stride) ** 2;
+}
+export function dimsOf(sight: Sight, batch: number, side: number): readonly [number, number, number, number] {
+  const { channels, stride } = sights[sight];
+  return [batch, channels, side / stride, side / stride];
+}
+export function emptyFeatures(side: number): Features {
+  const empty = (sight: Sight): Float32Array => new Float32Array(sizeOf(sight, side));
+  return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts') };
+}
+
+export interface Detector {
+  name: string;
+  license: string;
+  /** Of the files with the weights: of one line per file. */
+  sha256: string;
+  layers: readonly Layer[];
+  /**
+   * Numbers of values: the sights, and what CenterNet's own heads make of the neck. classView and boxView [128, S/4, S/4]:
+   * what they see of it; distances [4, S/4, S/4]: from the cell's upper left corner to the left, upper, right and lower edge
+   * of the box, in units of 16 px.
+   */
+  taps: Readonly<Record<Sight | 'classView' | 'boxView' | 'distances', number>>;
+}
+
+/** Throws WeightsError where the weights are not those that this trainer was made for. */
+export function readDetector(): Detector {
+  const finder = readCenternet();
+  const namer = readEfficientnet();
+  const start = finder.layers.length;
+  const moved = (value: number): number => (value === 0 ? 0 : value + start);
+  const { neck, deep, classView, boxView, distances } = finder.taps;
+  const sha256 = createHash('sha256').update(`${finder.sha256}\n${namer.sha256}\n`).digest('hex');
+  return {
+    name: `${finder.name}; ${namer.name}`,
+    license: `${finder.license}; ${namer.license}`,
+    sha256,
+    layers: [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
+    taps: {
+      neck,
+      deep,
+      classView,
+      boxView,
+      distances,
+      kinds: moved(namer.taps[32]),
+      parts: moved(namer.taps[16]),
+    },
+  };
+}
+function renumbered(layer: Layer, moved: (value: number) => number): Layer {
+  const output = moved(layer.output);
+  switch (layer.is) {
+    case 'concat':
+      return { ...layer, output, inputs: layer.inputs.map(moved) };
+    case 'add':
+    case 'multiply':
+      return { ...layer, output, inputs: [moved(layer.inputs[0]), moved(layer.inputs[1])] };
+    default:
+      return { ...layer, output, input: moved(layer.input) };
+  }
+}
