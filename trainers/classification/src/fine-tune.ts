@@ -25,8 +25,8 @@ export interface FineTuneTask {
   pictures: number;
   /** Draws an augmented view of training picture `i`. @returns what it is to teach. */
   draw(i: number, into: Float32Array, offset: number): Lesson;
-  /** Judges the values that the tape holds at that moment. */
-  validate(): Promise<Validation>;
+  /** Judges these values of the parameters. */
+  validate(weights: Weights): Promise<Validation>;
   random: Random;
   signal: AbortSignal;
   onStep(share: number): void;
@@ -38,16 +38,13 @@ export interface FineTuned {
   weights: Map<string, Float32Array>;
 }
 
-export const copyOf = (tape: Tape): Map<string, Float32Array> =>
-  new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
-/** As copyOf, into what an earlier copy holds: copies are large, and many of them would pile up. */
-function copyInto(tape: Tape, copy: Map<string, Float32Array> | undefined): Map<string, Float32Array> {
-  if (!copy) return copyOf(tape);
-  for (const [name, { values }] of tape.parameters) copy.get(name)?.set(values);
+/** The values themselves: steps change them. */
+const valuesOf = (tape: Tape): Weights => new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
+/** Into what an earlier copy holds, where there is one: copies are large, and many of them would pile up. */
+function copyInto(weights: Weights, copy: Map<string, Float32Array> | undefined): Map<string, Float32Array> {
+  if (!copy) return new Map([...weights].map(([name, values]) => [name, Float32Array.from(values)]));
+  for (const [name, values] of weights) copy.get(name)?.set(values);
   return copy;
-}
-export function load(tape: Tape, weights: Weights): void {
-  for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
 }
 
 /** Warm-up, then half a cosine down to zero. */
@@ -64,7 +61,7 @@ class Average {
   readonly #decay: number;
   #steps = 0;
   constructor(tape: Tape, decay: number) {
-    this.#values = copyOf(tape);
+    this.#values = copyInto(valuesOf(tape), undefined);
     this.#decay = decay;
   }
   follow(tape: Tape): void {
@@ -117,7 +114,6 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
   const gradients = gradientsOf(tape);
   let found: FineTuned | undefined;
   let best: Validation | undefined;
-  let walking: Map<string, Float32Array> | undefined;
   for (let epoch = 1; epoch <= epochs; epoch++) {
     const order = shuffled([...Array(pictures).keys()], random);
     let lossSum = 0;
@@ -137,16 +133,14 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
       lossSum += results('loss')[0] ?? 0;
       task.onStep((at + 1) / steps);
     }
-    if (average) walking = copyInto(tape, walking);
-    if (average) load(tape, average.values);
-    const validation = await task.validate();
+    const judged = average?.values ?? valuesOf(tape);
+    const validation = await task.validate(judged);
     task.onEpoch(epoch, lossSum / stepsPerEpoch, validation);
     if (!best || validation.loss < best.loss) best = validation;
     if (validation.loss <= best.loss + best.lossError) {
-      found = { validation, epoch, weights: copyInto(tape, found?.weights) };
+      found = { validation, epoch, weights: copyInto(judged, found?.weights) };
     }
     if (found && epoch - found.epoch >= recipe.patience) break;
-    if (walking) load(tape, walking);
   }
   return found;
 }

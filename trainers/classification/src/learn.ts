@@ -6,12 +6,12 @@ import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { randomView } from './augment.ts';
-import { copyOf, fineTune, load } from './fine-tune.ts';
+import { fineTune } from './fine-tune.ts';
 import type { FineTuneTask, Lesson } from './fine-tune.ts';
 import type { Sample } from './intake.ts';
-import { look } from './looks.ts';
+import { look, parameterFeeds } from './looks.ts';
 import type { Viewer } from './looks.ts';
-import { learnerGraph, viewerGraph } from './network.ts';
+import { learnerGraph, pretrainedWeights, viewerGraph } from './network.ts';
 import type { Weights } from './network.ts';
 import { isProbeBetter, meanLoss, objectiveOf } from './objective.ts';
 import type { Objective, Validation } from './objective.ts';
@@ -19,6 +19,7 @@ import type { Prepared } from './prepare.ts';
 import { trainProbe } from './probe.ts';
 import type { Recipe } from './recipe.ts';
 import type { Judged } from './score.ts';
+import type { Feed } from '@platform/trainer-engine/runtime';
 import type { Training } from '@platform/trainer-engine/training';
 
 export type Stage = 'probe' | 'fine-tune';
@@ -67,7 +68,8 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   const graph = viewerGraph(backbone, { ...geometry, batch: viewerBatch }, recipe.freezeUntil);
   const session = await devices.open(graph, device.place);
   const viewer: Viewer = { ...geometry, batch: viewerBatch, session, features: backbone.features };
-  const judge = (samples: readonly Sample[]): Promise<Judged[]> => judgeWith(pupil, viewer, tape, objective, samples);
+  const judge = (samples: readonly Sample[], values?: Weights): Promise<Judged[]> =>
+    judgeWith(pupil, viewer, parameterFeeds(tape.parameters, values), objective, samples);
   const curve: LearningPoint[] = [];
   const tell = (point: LearningPoint): void => {
     curve.push(point);
@@ -83,7 +85,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   const probeSeconds = (clock.now() - probeStarted) / 1000;
   tell({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
-  const weights = new Map<Stage, Weights>([['probe', copyOf(tape)]]);
+  const weights = new Map<Stage, Weights>([['probe', probeWeights(tape, backbone)]]);
   let chosen: Stage = 'probe';
   const tuningStarted = clock.now();
   if (recipe.recipe === 'auto' && probe) {
@@ -97,7 +99,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       output: objective.output,
       pictures: train.length,
       draw: drawerOf(pupil, objective),
-      validate: async () => objective.validation(await judge(validation)),
+      validate: async (values) => objective.validation(await judge(validation, values)),
       random: seeded('order', job.seed),
       signal: training.signal,
       onStep: (share) => progress.at('fine-tune', share),
@@ -121,10 +123,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     weights,
     curve,
     seconds: { probe: round(probeSeconds), fine_tune: round(fineTuneSeconds) },
-    judge: (stage, samples) => {
-      load(tape, weights.get(stage) ?? new Map());
-      return judge(samples);
-    },
+    judge: (stage, samples) => judge(samples, weights.get(stage)),
     release: () => session.release(),
   };
 }
@@ -146,11 +145,19 @@ function drawerOf({ training: { job }, recipe, prepared }: Pupil, objective: Obj
   };
 }
 
-/** With the values that the tape holds. */
+/** Without copies of what the backbone holds: steps change the head's and the learner's own values. */
+function probeWeights(tape: Tape, backbone: Backbone): Weights {
+  const head = ['W', 'B'].map((name): [string, Float32Array] => [
+    name,
+    Float32Array.from(tape.parameters.get(name)?.values ?? []),
+  ]);
+  return new Map([...pretrainedWeights(backbone), ...head]);
+}
+
 async function judgeWith(
   { training, prepared }: Pupil,
   viewer: Viewer,
-  tape: Tape,
+  parameters: Readonly<Record<string, Feed>>,
   objective: Objective,
   samples: readonly Sample[],
 ): Promise<Judged[]> {
@@ -162,7 +169,7 @@ async function judgeWith(
   const { signal } = training;
   await look(
     viewer,
-    tape.parameters,
+    parameters,
     samples.length,
     draw,
     (i, { logits }) => {
@@ -201,7 +208,10 @@ async function learnProbe(
   };
   const onDone = (share: number): void => progress.at('features', share);
   const features: Float32Array[] = [];
-  await look(viewer, tape.parameters, views.length, draw, (_, { pooled }) => features.push(pooled), { signal, onDone });
+  await look(viewer, parameterFeeds(tape.parameters), views.length, draw, (_, { pooled }) => features.push(pooled), {
+    signal,
+    onDone,
+  });
   const lessons = views.map(({ sample }) => lessonOf(objective, sample.classes, 0));
   const rows = {
     features,

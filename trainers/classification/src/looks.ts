@@ -1,6 +1,7 @@
 /** Runs pictures forward through the network, in batches. */
 import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
+import type { Weights } from './network.ts';
 
 export interface Viewer {
   session: Session;
@@ -10,9 +11,12 @@ export interface Viewer {
   classes: number;
 }
 
-export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>): Record<string, Feed> {
+/** @param weights - what is missing there has the value of the parameter. */
+export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>, weights?: Weights): Record<string, Feed> {
   const feeds: Record<string, Feed> = {};
-  for (const [name, { values, shape }] of parameters) feeds[name] = { data: values, dims: shape };
+  for (const [name, { values, shape }] of parameters) {
+    feeds[name] = { data: weights?.get(name) ?? values, dims: shape };
+  }
   return feeds;
 }
 
@@ -22,18 +26,18 @@ export interface Look {
 }
 
 /**
+ * @param fixed - all parameters of the network.
  * @param count - pictures; `draw` writes picture `i` (side × side × 3 values 0..255) into `into` from `offset`.
  * @param seen - what came out; the arrays are its own to keep.
  */
 export async function look(
   { session, batch, side, features, classes }: Viewer,
-  parameters: ReadonlyMap<string, Parameter>,
+  fixed: Readonly<Record<string, Feed>>,
   count: number,
   draw: (i: number, into: Float32Array, offset: number) => void,
   seen: (i: number, look: Look) => void,
   { signal, onDone }: { signal: AbortSignal; onDone?: (share: number) => void },
 ): Promise<void> {
-  const fixed = parameterFeeds(parameters);
   const image = new Float32Array(batch * side * side * 3);
   for (let start = 0; start < count; start += batch) {
     signal.throwIfAborted();

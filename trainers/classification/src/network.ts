@@ -1,8 +1,10 @@
 /** The graphs made of the pretrained network: one that learns, one that only looks. */
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
-import { Tape } from '@platform/trainer-engine/autodiff/tape';
+import { shape4, Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Trial } from '@platform/trainer-engine/device';
-import type { LayerOf } from '@platform/trainer-engine/network/layers';
+import { inputsOf, sizesOf } from '@platform/trainer-engine/network/layers';
+import type { Layer, LayerOf } from '@platform/trainer-engine/network/layers';
+import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -33,37 +35,74 @@ interface Body {
   freezeUntil: number;
 }
 /** → [N,features], the mean over all places. */
-function features({ tape, backbone, image, freezeUntil }: Body): Value {
-  const values: Value[] = [image];
+function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Value {
+  const numbers = new Map(layers.filter((layer) => layer.is === 'conv').map((layer, number) => [layer, number]));
+  const learns = (layer: Layer): boolean =>
+    layer.is === 'conv' && !layer.depthwise && (numbers.get(layer) ?? 0) >= freezeUntil;
+  const found = layers.findIndex(learns);
+  const frozen = layers.slice(0, found < 0 ? layers.length : found);
+  const rest = layers.slice(frozen.length);
+  const values = frozenValues(tape, frozen, rest, image);
   const at = (index: number): Value => {
-    const value = values[index];
+    const value = values.get(index);
     if (!value) throw new Error(`value ${index} is not computed yet`);
     return value;
   };
-  let number = 0;
   const convolved = (layer: LayerOf<'conv'>): Value => {
     const { dims, stride, depthwise, relu } = layer;
-    const learns = number >= freezeUntil && !depthwise;
+    const number = numbers.get(layer);
     const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value =>
-      learns ? tape.parameter(key, Float32Array.from(pretrained), shape) : tape.frozen(pretrained, shape);
+      learns(layer) ? tape.parameter(key, Float32Array.from(pretrained), shape) : tape.frozen(pretrained, shape);
     const w = parameter(`w${number}`, layer.weights, dims);
     const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
-    number++;
     const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
     return relu === 6 ? tape.relu6(y) : y;
   };
-  for (const layer of backbone.layers) {
-    if (layer.is === 'conv') values[layer.output] = convolved(layer);
-    else if (layer.is === 'add') values[layer.output] = tape.add(at(layer.inputs[0]), at(layer.inputs[1]));
-    else if (layer.is === 'scale') values[layer.output] = scaled(tape, at(layer.input), layer);
+  for (const layer of rest) {
+    if (layer.is === 'conv') values.set(layer.output, convolved(layer));
+    else if (layer.is === 'add') values.set(layer.output, tape.add(at(layer.inputs[0]), at(layer.inputs[1])));
     else throw new Error(`a layer "${layer.is}" cannot be trained here`);
   }
-  return tape.averagePool(at(values.length - 1));
+  return tape.averagePool(at(layers.length));
 }
-/** Of the picture: no gradient flows through it. */
-function scaled({ graph }: Tape, x: Value, { factor, offset = 0 }: LayerOf<'scale'>): Value {
-  const name = graph.op('Add', [graph.op('Mul', [x.name, graph.scalar(factor)]), graph.scalar(offset)]);
-  return { name, shape: x.shape, trained: false };
+
+/** Pictures that the frozen layers look at together: the first layers' values are large, and of two they stay in the cache. */
+const together = 2;
+
+/** Of the layers that learn nothing, the values that the rest needs. */
+function frozenValues(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Map<number, Value> {
+  const { graph } = tape;
+  const [batch, channels, height, width] = shape4(image);
+  const ends = rest.length > 0 ? rest.flatMap(inputsOf) : [frozen.length];
+  const wanted = [...new Set(ends)].filter((value) => value <= frozen.length);
+  const parts = batch % together === 0 ? batch / together : 1;
+  const emitted = Array.from({ length: parts }, (_, part) => {
+    const [from, to] = [(part * batch) / parts, ((part + 1) * batch) / parts];
+    const own =
+      parts === 1 ? image.name : graph.op('Slice', [image.name, graph.ints([from]), graph.ints([to]), graph.ints([0])]);
+    const names = new Map([[0, own]]);
+    emitOnnx(graph, frozen, names);
+    return names;
+  });
+  const sizes = sizesOf(frozen, { channels, height, width });
+  const joined = wanted.map((value): [number, Value] => {
+    const names = emitted.map((one) => one.get(value) ?? '');
+    const name = parts === 1 ? (names[0] ?? '') : graph.op('Concat', names, { axis: 0 });
+    const size = sizes.get(value) ?? { channels: 0, height: 0, width: 0 };
+    return [value, { name, shape: [batch, size.channels, size.height, size.width], trained: false }];
+  });
+  return new Map(joined);
+}
+
+/** By the names that learners give them. */
+export function pretrainedWeights({ layers }: Backbone): Weights {
+  const convolutions = layers.filter((layer) => layer.is === 'conv');
+  return new Map(
+    convolutions.flatMap(({ weights, bias }, number): [string, Float32Array][] => [
+      [`w${number}`, weights],
+      [`b${number}`, bias],
+    ]),
+  );
 }
 
 export interface Learner {

@@ -73,12 +73,16 @@ export class Graph {
   readonly metadata: Record<string, string> = {};
   #nodes: GraphNode[] = [];
   readonly #constants = new Map<string, Constant>();
+  readonly #names = new Map<TensorData, string>();
   #made = 0;
 
-  /** Adds a constant and returns its name. */
+  /** Adds a constant and returns its name. The same array is kept once. */
   constant(data: TensorData, dims: readonly number[]): string {
+    const before = this.#names.get(data);
+    if (before !== undefined && this.#constants.get(before)?.dims.join() === dims.join()) return before;
     const name = `c${this.#made++}`;
     this.#constants.set(name, { name, dims, data });
+    this.#names.set(data, name);
     return name;
   }
   scalar(value: number): string {
