@@ -27,7 +27,16 @@ async function world() {
   /** As a new agent. */
   const open = () => {
     const store = programStore(files, 'server', { clock: systemClock, log });
-    const parts = { files, web: linuxWeb, store, trust: undefined, patches: undefined, clock: systemClock, log };
+    const parts = {
+      files,
+      web: linuxWeb,
+      store,
+      trust: undefined,
+      patches: undefined,
+      boot: '',
+      clock: systemClock,
+      log,
+    };
     return {
       async download(of: Partial<FetchTask>, signal: AbortSignal): Promise<string> {
         const task: FetchTask = {

@@ -228,7 +228,8 @@ function send(file: ReleaseFile, request: IncomingMessage, answer: ServerRespons
   const isPart = from !== undefined && request.headers['if-range'] === etag;
   const bytes = isPart ? file.bytes.subarray(Number(from)) : file.bytes;
   const status = isPart ? 206 : 200;
-  answer.writeHead(status, { etag, 'content-length': bytes.length });
+  const range = { 'content-range': `bytes ${from}-${file.bytes.length - 1}/${file.bytes.length}` };
+  answer.writeHead(status, { etag, 'content-length': bytes.length, ...(isPart && range) });
   if (request.method === 'HEAD') return (answer.end(), status);
   if (file.stallAfter === undefined) return (answer.end(bytes), status);
   const part = bytes.subarray(0, file.stallAfter);

@@ -100,7 +100,7 @@ async function download(
   };
   const { files, web } = f.device;
   const clock = f.device.host.hostname === 'sim' ? new FakeClock() : systemClock;
-  const parts = { files, web, store: storeOn(f, program), trust, patches, clock, log };
+  const parts = { files, web, store: storeOn(f, program), trust, patches, boot: 'one', clock, log };
   return passes(
     f,
     fetchRelease(task, parts, () => {}, none),
@@ -312,7 +312,16 @@ test('linux: a download that ends when its signal says so', async () => {
   await using f = await linux();
   const { files, web } = f.device;
   const stop = new AbortController();
-  const parts = { files, web, store: storeOn(f), trust: undefined, patches: undefined, clock: systemClock, log };
+  const parts = {
+    files,
+    web,
+    store: storeOn(f),
+    trust: undefined,
+    patches: undefined,
+    boot: 'one',
+    clock: systemClock,
+    log,
+  };
   const task: FetchTask = {
     program: 'server',
     platform: 'linux/amd64',

@@ -85,3 +85,20 @@ test('a lock in a folder that does not exist is an error', async () => {
   await using folder = await tempFolder();
   await assert.rejects(lockFolder(folder.file('none', 'lock')), { code: 'ENOENT' });
 });
+
+test('where the disk takes no lock, it is held elsewhere, by one alone', async () => {
+  await using folder = await tempFolder();
+  await writeFile(folder.file('broken'), 'a file, where a folder has to be');
+  const [broken, spare] = [folder.file('broken', 'lock'), folder.file('spare')];
+  {
+    await using lock = await lockFolder(broken, { spare });
+    assert.equal(lock.takenOver, false);
+    await assert.rejects(lockFolder(broken, { spare }), { name: 'FolderLocked', pid: process.pid });
+    // The disk works again: the one that holds it elsewhere still does.
+    await assert.rejects(lockFolder(folder.file('lock'), { spare }), { name: 'FolderLocked', pid: process.pid });
+  }
+  await using _lock = await lockFolder(folder.file('lock'), { spare });
+  await assert.rejects(lockFolder(folder.file('lock'), { spare }), { name: 'FolderLocked' });
+  assert.deepEqual((await readdir(folder.path)).toSorted(), ['broken', 'lock']);
+  await assert.rejects(lockFolder(broken, { spare: folder.file('none', 'spare') }), { code: 'ENOENT' });
+});

@@ -9,6 +9,7 @@ import { keepAgent } from '../keep/keeper.ts';
 import { keeperLimits } from '../keep/limits.ts';
 import { machineBootId } from '../os/linux/boot-id.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
+import { spareLock } from '../os/linux/spare-lock.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';
@@ -25,7 +26,9 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   const clock = systemClock;
   const log = createLog({ name: 'keeper', clock, level: 'info', sink: stderrSink('text') });
   await mkdir(path.join(root, 'state'), { recursive: true });
-  await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'));
+  await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'), {
+    spare: await spareLock(root, 'keeper'),
+  });
   const files = linuxFileSystem(root);
   if ((await programStore(files, 'agent', { clock, log }).linked()) === null) {
     const id = await placeSelf(await candidateOf(process.execPath, linuxHost().platform), { files, clock, log });

@@ -28,7 +28,12 @@ export async function startChild(
   const pid = child.pid ?? 0;
   // What the agent starts on Windows ends with it; on other systems a machine server outlives its agent.
   const job = process.platform === 'win32' ? await createJob() : undefined;
-  await job?.add(pid);
+  try {
+    await job?.add(pid);
+  } catch (error) {
+    child.kill('SIGKILL'); // nobody could end it later, with what it starts
+    throw error;
+  }
   return {
     pid,
     exited,

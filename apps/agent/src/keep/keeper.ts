@@ -50,7 +50,13 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
   };
   const start = async (): Promise<machine.KeptEvent | void> => {
     try {
-      const outcome = await gate(files, 'agent', { nowSeconds: Math.round(clock.wall() / 1000), boot: parts.boot });
+      const outcome = await gate(files, 'agent', {
+        nowSeconds: Math.round(clock.wall() / 1000),
+        boot: parts.boot,
+      }).catch((error: unknown) => {
+        log.error('the gate failed: what is in use is started', { error }); // as with systemd
+        return 'normal' as const;
+      });
       const id = await linkedId(files, 'agent');
       if (id === undefined || !(await hasProgram(files, 'agent', id)))
         throw new Error('no version of the agent is installed here');

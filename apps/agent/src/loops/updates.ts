@@ -76,7 +76,8 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     const programLog = log.child(program === 'server' ? 'version' : 'self');
     const store = programStore(files, program, { clock, log: programLog, boot: host.bootId });
     const goal = new Cell<Goal>(noGoal);
-    const fetchParts = { files, web, store, trust: parts.trust, patches: parts.patches, clock, log: programLog };
+    const { trust, patches } = parts;
+    const fetchParts = { files, web, store, trust, patches, boot: host.bootId, clock, log: programLog };
     const version = programVersion({
       program,
       store,

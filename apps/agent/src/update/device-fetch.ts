@@ -1,5 +1,6 @@
 import type { Clock, Log } from '@platform/kit';
 import type { System } from '../install/system.ts';
+import { machineBootId } from '../os/linux/boot-id.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { Late } from '../trust/refresh.ts';
 import { releaseTime, type ReleaseTime } from '../trust/release-time.ts';
@@ -30,7 +31,8 @@ export async function deviceFetch(
   const now = await timeOf(disk, system, clock);
   const trust = releaseTrust({ disk, web, appAddress, time: () => now, late, clock, log });
   const store = programStore(files, task.program, { clock, log });
-  return fetchRelease(task, { files, web, store, trust, patches: vcdiffPatches(files), clock, log }, tell, signal);
+  const [patches, boot] = [vcdiffPatches(files), machineBootId()];
+  return fetchRelease(task, { files, web, store, trust, patches, boot, clock, log }, tell, signal);
 }
 
 /** What documents may be called expired by; see releaseTime. */

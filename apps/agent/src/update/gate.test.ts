@@ -17,6 +17,8 @@ const c = `1.2.0-${'c'.repeat(12)}`;
 
 interface Before {
   versions: string[];
+  /** The one of them whose program is empty. */
+  empty?: string;
   /** Target of bin/platform-agent. */
   link?: string;
   back?: string;
@@ -148,6 +150,7 @@ const rows: [name: string, before: Before, after: After][] = [
   ['starts that are no number', { versions: [a, b], link: b, trial: `${a} ${b} many 0 7 local\n` }, { link: b }],
   ['the link is gone: the previous one', { versions: [a, b, c], previous: `${b}\n` }, { link: b }],
   ['its version is gone: the previous one', { versions: [a, b], link: c, previous: `${a}\n` }, { link: a }],
+  ['its file is empty: the previous one', { versions: [a, b, c], empty: c, link: c, previous: `${a}\n` }, { link: a }],
   ['its version is gone: any', { versions: [a, b], link: c }, { link: b }],
   [
     'on trial and gone: the one before it',
@@ -162,7 +165,7 @@ async function world(before: Before) {
   for (const name of ['bin', 'state', 'versions']) await mkdir(folder.file(name));
   for (const id of before.versions) {
     await mkdir(folder.file('versions', id));
-    await writeFile(folder.file('versions', id, 'platform-agent'), id);
+    await writeFile(folder.file('versions', id, 'platform-agent'), id === before.empty ? '' : id);
   }
   if (before.link !== undefined) {
     await symlink(before.link.startsWith('/') ? before.link : to(before.link), folder.file('bin/platform-agent'));

@@ -84,7 +84,7 @@ is_id() {
 }
 is_count() { case "$1" in 0 | [1-9] | [1-9][0-9]) return 0 ;; *) return 1 ;; esac; }
 is_boot() { case "$1" in '' | - | *[!A-Za-z0-9-]*) return 1 ;; *) return 0 ;; esac; }
-has() { is_id "$1" && [ -f "versions/$1/${p}" ] && [ ! -L "versions/$1/${p}" ]; }
+has() { is_id "$1" && [ -f "versions/$1/${p}" ] && [ -s "versions/$1/${p}" ] && [ ! -L "versions/$1/${p}" ]; }
 flush() { sync "$1" 2>/dev/null || sync; }
 save() { cat > "$1.tmp" && flush "$1.tmp" && mv -f "$1.tmp" "$1" && flush state; }
 point() {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../os/sim/device.ts';
@@ -17,7 +18,8 @@ function world() {
   machine.files.remove('cache/part/x');
   machine.releases.chunkBytes = 1_000;
   const { device } = machine.session();
-  const parts: ReceiveParts = { files: device.files, web: device.web, clock, log: captureLog(clock).log };
+  const { log } = captureLog(clock);
+  const parts: ReceiveParts = { files: device.files, web: device.web, boot: 'one', clock, log };
   return {
     clock,
     machine,
@@ -173,3 +175,65 @@ for (const [name, now, doneSince, open, verdict] of verdicts) {
     assert.deepEqual(judge({ now, since: 0, duties, doneSince }, { withinMs: 600_000, steadyMs: 300_000 }), verdict);
   });
 }
+
+/** A part of the file is here, then the world changes. */
+async function interrupted(want: Partial<Wanting>) {
+  const w = world();
+  const content = Uint8Array.from({ length: 10_000 }, (_, i) => i % 251);
+  w.machine.releases.files.set('https://r/x', content);
+  let left = 5;
+  w.machine.releases.fate = (_url, what) => (what === 'part' && left-- === 0 ? 'error' : 'ok');
+  await assert.rejects(w.get(want), { code: 'DOWNLOAD_FAILED' });
+  w.machine.releases.fate = () => 'ok';
+  const asked: (string | undefined)[] = [];
+  const { web } = w.parts;
+  w.parts.web = {
+    ask: (method, url, headers, signal) => (asked.push(headers['range']), web.ask(method, url, headers, signal)),
+  };
+  const whole = async (): Promise<boolean> =>
+    Buffer.from(w.machine.files.get((await w.get(want)).path)?.bytes ?? []).equals(Buffer.from(content));
+  return { ...w, asked, whole };
+}
+const sha256 = createHash('sha256')
+  .update(Uint8Array.from({ length: 10_000 }, (_, i) => i % 251))
+  .digest('hex');
+
+test('a part without a known hash is gone on with while the machine runs, not after a power cut that may have torn it', async () => {
+  const same = await interrupted({});
+  assert.deepEqual([await same.whole(), same.asked], [true, ['bytes=5000-']]);
+  const other = await interrupted({});
+  other.machine.files.get('cache/part/x.part')!.bytes.fill(0, 3_000); // what a file system may leave
+  other.parts.boot = 'two';
+  assert.deepEqual([await other.whole(), other.asked], [true, [undefined]]);
+  const unknown = await interrupted({});
+  unknown.parts.boot = '';
+  assert.deepEqual([await unknown.whole(), unknown.asked], [true, [undefined]]);
+  // With a hash the damage is found.
+  const hashed = await interrupted({ sha256 });
+  hashed.machine.files.get('cache/part/x.part')!.bytes.fill(0, 3_000);
+  hashed.parts.boot = 'two';
+  assert.deepEqual([await hashed.whole(), hashed.asked], [true, ['bytes=5000-', undefined]]);
+});
+
+test('a server that answers with another part than was asked for is asked for the whole file', async () => {
+  for (const range of [undefined, 'bytes 0-4999/10000', 'bytes 6000-9999/10000', 'rubbish']) {
+    const w = await interrupted({});
+    const { web } = w.parts;
+    w.parts.web = {
+      async ask(method, url, headers, signal) {
+        const answer = await web.ask(method, url, headers, signal);
+        const changed = new Map(answer.headers);
+        changed.delete('content-range');
+        if (range !== undefined) changed.set('content-range', range);
+        return { ...answer, headers: answer.status === 206 ? changed : answer.headers };
+      },
+    };
+    assert.deepEqual([await w.whole(), w.asked], [true, ['bytes=5000-', undefined]], range);
+  }
+});
+
+test('a part of a file that nobody asked for is no file', async () => {
+  const w = world();
+  w.machine.releases.answers.set('https://r/x', { status: 206, headers: { 'content-range': 'bytes 0-9/100' } });
+  await assert.rejects(w.get({}), { code: 'DOWNLOAD_FAILED' });
+});

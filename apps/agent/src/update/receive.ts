@@ -36,6 +36,8 @@ export interface Received {
 export interface ReceiveParts {
   files: FileSystem;
   web: Web;
+  /** Another text after each start of the machine; empty: not known. */
+  boot: string;
   clock: Clock;
   log: Log;
 }
@@ -86,6 +88,12 @@ async function ask(
 }
 
 const stampFrom = ({ headers }: WebAnswer): string => headers.get('etag') ?? headers.get('last-modified') ?? '';
+
+/** Where the part of an answer with status 206 begins; undefined: it does not say. */
+function rangeStart({ headers }: WebAnswer): number | undefined {
+  const start = /^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1];
+  return start === undefined ? undefined : Number(start);
+}
 
 /** The stamp of what a URL leads to now. @throws when it cannot be reached. */
 export async function stampOf(
@@ -149,7 +157,7 @@ async function receiveOnce(
   tell: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<Received & { isContinued: boolean }> {
-  const { files, clock, log } = parts;
+  const { files, boot, clock, log } = parts;
   const { url } = want;
   const path = `${partFolder}/${want.part}`;
   const stampFile = `${path}.stamp`;
@@ -157,7 +165,7 @@ async function receiveOnce(
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   try {
-    const before = mayContinue ? await left(path, await textOf(files, stampFile), url, files) : undefined;
+    const before = mayContinue ? await left(path, await textOf(files, stampFile), want, parts) : undefined;
     const answer = await ask(
       'GET',
       want,
@@ -168,10 +176,12 @@ async function receiveOnce(
       parts,
       both,
     );
-    if (answer.status === 416 && before) {
+    const isElsewhere = answer.status === 206 && rangeStart(answer) !== before?.bytes;
+    if ((answer.status === 416 || isElsewhere) && before) {
       stop.abort();
-      return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk
+      return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk, or gives another part
     }
+    if (isElsewhere) throw new Error('a part of it came, and not the one that was asked for');
     if (answer.status !== 200 && answer.status !== 206) {
       const wait = retryAfter(answer.headers, clock.wall());
       throw new PlatformError('DOWNLOAD_FAILED', {
@@ -195,7 +205,7 @@ async function receiveOnce(
     const inspector = goesOn ? before.inspector : new Inspector();
     const file = await files.openWrite(path, { mode: 0o755, append: goesOn });
     try {
-      if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp })));
+      if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp, boot })));
       let bytes = had;
       let synced = had;
       let told = -Infinity;
@@ -245,13 +255,15 @@ async function receiveOnce(
 async function left(
   path: string,
   stampText: string,
-  url: string,
-  files: FileSystem,
+  { url, sha256 }: Wanting,
+  { files, boot }: Pick<ReceiveParts, 'files' | 'boot'>,
 ): Promise<{ bytes: number; stamp: string; inspector: Inspector } | undefined> {
   try {
-    const kept = JSON.parse(stampText) as { url?: unknown; stamp?: unknown };
+    const kept = JSON.parse(stampText) as { url?: unknown; stamp?: unknown; boot?: unknown };
     const { stamp } = kept;
     if (kept.url !== url || typeof stamp !== 'string' || stamp === '' || stamp.startsWith('W/')) return undefined;
+    // A power cut may have left noughts in it, and nothing would tell.
+    if (sha256 === '' && (boot === '' || kept.boot !== boot)) return undefined;
     const inspector = new Inspector();
     let bytes = 0;
     for await (const chunk of chunksOf(files, path)) {

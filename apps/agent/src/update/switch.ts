@@ -16,8 +16,10 @@ export async function textOf(files: FileSystem, path: string): Promise<string> {
 export const linkedId = async (files: FileSystem, program: Program): Promise<string | undefined> =>
   idOfTarget(program, await files.readlink(linkPath(program)));
 
-export const hasProgram = async (files: FileSystem, program: Program, id: string): Promise<boolean> =>
-  (await files.stat(programPath(program, id)))?.kind === 'file';
+export async function hasProgram(files: FileSystem, program: Program, id: string): Promise<boolean> {
+  const entry = await files.stat(programPath(program, id));
+  return entry?.kind === 'file' && entry.sizeBytes > 0; // a repair of the file system leaves empty ones
+}
 
 export async function point(files: FileSystem, program: Program, id: string): Promise<void> {
   const temporary = `${linkPath(program)}.tmp`;

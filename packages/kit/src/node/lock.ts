@@ -25,10 +25,29 @@ export interface FolderLock extends AsyncDisposable {
 /**
  * Takes the lock file for this process. A lock whose owner (pid and start time) no longer lives is taken over.
  *
+ * @param spare - a file on another disk, best in memory: it is taken where a full or broken disk takes no lock file. Whoever
+ * locks this folder has to name the same one.
  * @throws FolderLocked while another process holds it.
  */
-export async function lockFolder(file: string): Promise<FolderLock> {
+export async function lockFolder(file: string, { spare }: { spare?: string | undefined } = {}): Promise<FolderLock> {
   if (process.platform === 'win32') return lockByPipe(file);
+  if (spare === undefined) return take(file);
+  refuseIfHeld(spare, await content(spare));
+  try {
+    return await take(file);
+  } catch (error) {
+    if (error instanceof FolderLocked) throw error;
+    refuseIfHeld(file, await content(file));
+    return take(spare);
+  }
+}
+
+function refuseIfHeld(file: string, seen: string | undefined): void {
+  const owner = seen === undefined ? undefined : parse(seen);
+  if (owner && isAlive(owner)) throw new FolderLocked(file, owner.pid);
+}
+
+async function take(file: string): Promise<FolderLock> {
   const mine = JSON.stringify({ pid: process.pid, startTime: processStartTime(process.pid) });
   let takenOver = false;
   for (let attempt = 0; attempt < 10; attempt++) {
@@ -42,8 +61,7 @@ export async function lockFolder(file: string): Promise<FolderLock> {
     }
     const seen = await content(file);
     if (seen === undefined) continue; // its owner let go just now
-    const owner = parse(seen);
-    if (owner && isAlive(owner)) throw new FolderLocked(file, owner.pid);
+    refuseIfHeld(file, seen);
     takenOver = true;
     await removeStale(file, seen);
   }
@@ -67,8 +85,8 @@ async function lockByPipe(file: string): Promise<FolderLock> {
 /** A link makes the file appear with its content; an empty one would look like a stale lock to others. */
 async function create(file: string, text: string): Promise<boolean> {
   const temporary = `${file}.${randomBytes(4).toString('hex')}`;
-  await writeFile(temporary, text, { mode: 0o600 });
   try {
+    await writeFile(temporary, text, { mode: 0o600 });
     return await appears(temporary, file);
   } finally {
     await rm(temporary, { force: true });

@@ -67,6 +67,7 @@ export function simWeb(releases: SimReleases, clock: Clock): Web {
         headers: new Map([
           ['etag', etag],
           ['content-length', String(rest.length)],
+          ...(isPart ? [['content-range', `bytes ${from}-${bytes.length - 1}/${bytes.length}`] as const] : []),
         ]),
         body: method === 'HEAD' ? parts([]) : parts(chunks, () => releases.fate(url, 'part')),
       };
