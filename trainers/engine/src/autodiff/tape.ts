@@ -103,8 +103,10 @@ export class Tape {
     const name = this.graph.op('Conv', [x.name, w.name, bias.name], attributes);
     const trained = x.trained || w.trained || bias.trained;
     return this.derive({ name, shape, trained }, (dy) => {
-      if (bias.trained) this.accumulate(bias, this.#sum(dy, [0, 2, 3]));
-      if (w.trained) this.accumulate(w, this.#convWeightGradient(x, w, dy, { shape, pads, stride, depthwise }));
+      const learns = bias.trained || w.trained;
+      const dyRows = learns && !depthwise ? this.#rows(dy, shape) : undefined;
+      if (bias.trained) this.accumulate(bias, dyRows ? this.#sum(dyRows, [1]) : this.#sum(dy, [0, 2, 3]));
+      if (w.trained) this.accumulate(w, this.#convWeightGradient(x, w, { dy, dyRows, shape, pads, stride }));
       if (!x.trained) return;
       if (stride === 1) {
         this.accumulate(x, this.#sameConvInputGradient(w, dy, { k, group, pads, depthwise }));
@@ -118,12 +120,26 @@ export class Tape {
       this.accumulate(x, this.graph.op('ConvTranspose', [dy, w.name], transposed));
     });
   }
-  /** One matrix product per offset of the kernel: windows of the padded input against dY. */
+  /** [N,C,H,W] → [C,N·H·W]: sums over all pictures and places are then sums along rows, and one product sums them all. */
+  #rows(x: string, [n, c, h, w]: Shape4): string {
+    const turned = this.graph.op('Transpose', [this.#reshape(x, [n, c, h * w])], { perm: [1, 0, 2] });
+    return this.#reshape(turned, [c, n * h * w]);
+  }
+  /**
+   * One matrix product per offset of the kernel: windows of the padded input against dY.
+   *
+   * @param dyRows - absent: the convolution is depthwise.
+   */
   #convWeightGradient(
     x: Value,
     w: Value,
-    dy: string,
-    { shape, pads, stride, depthwise }: { shape: Shape4; pads: readonly number[]; stride: number; depthwise: boolean },
+    {
+      dy,
+      dyRows,
+      shape,
+      pads,
+      stride,
+    }: { dy: string; dyRows: string | undefined; shape: Shape4; pads: readonly number[]; stride: number },
   ): string {
     const g = this.graph;
     const [n, c] = shape4(x);
@@ -131,19 +147,18 @@ export class Tape {
     const [, , h, v] = shape;
     const [top = 0, left = 0, bottom = 0, right = 0] = pads;
     const padded = k === 1 ? x.name : g.op('Pad', [x.name, g.ints([0, 0, top, left, 0, 0, bottom, right])]);
-    const dyFlat = depthwise ? dy : this.#reshape(dy, [n, o, h * v]);
     const perOffset: string[] = [];
     for (let i = 0; i < k; i++) {
       for (let j = 0; j < k; j++) {
         const ends = g.ints([i + (h - 1) * stride + 1, j + (v - 1) * stride + 1]);
         const window =
           k === 1 ? padded : g.op('Slice', [padded, g.ints([i, j]), ends, g.ints([2, 3]), g.ints([stride, stride])]);
-        if (depthwise) {
+        if (dyRows === undefined) {
           perOffset.push(this.#reshape(this.#sum(g.op('Mul', [window, dy]), [0, 2, 3]), [c, 1, 1, 1]));
           continue;
         }
-        const columns = g.op('Transpose', [this.#reshape(window, [n, c, h * v])], { perm: [0, 2, 1] });
-        perOffset.push(this.#reshape(this.#sum(g.op('MatMul', [dyFlat, columns]), [0]), [o, c, 1, 1]));
+        const columns = g.op('Transpose', [this.#rows(window, [n, c, h, v])], { perm: [1, 0] });
+        perOffset.push(this.#reshape(g.op('MatMul', [dyRows, columns]), [o, c, 1, 1]));
       }
     }
     const [only] = perOffset;
