@@ -45,10 +45,10 @@ test('flags: all four paths are needed, arguments of the job are let through', (
 
 const hour = 3600;
 const plans: [string, Record<string, string>, number, number, number, side: number, epochs: number][] = [
-  ['a few large pictures', {}, 80, 1000, 4 * hour, 288, 32],
-  ['pictures of 256 px are not enlarged', {}, 100, 256, 4 * hour, 224, 29],
+  ['a few large pictures', {}, 80, 1000, 4 * hour, 224, 32],
+  ['pictures of 200 px are not enlarged', {}, 100, 200, 4 * hour, 160, 29],
   ['tiny pictures', {}, 100, 64, 4 * hour, 160, 29],
-  ['hundreds', {}, 300, 1000, 4 * hour, 288, 12],
+  ['hundreds', {}, 300, 1000, 4 * hour, 224, 12],
   ['two thousand: fewer pixels', {}, 2000, 1000, 4 * hour, 224, 12],
   ['ten thousand: fewer still', {}, 10_000, 1000, 4 * hour, 160, 6],
   ['a hundred thousand within four hours', {}, 100_000, 1000, 4 * hour, 160, 3],
@@ -62,3 +62,9 @@ for (const [name, wanted, pictures, edge, limit, side, epochs] of plans) {
     assert.deepEqual([recipe.side, recipe.epochs], [side, epochs]);
   });
 }
+
+test('several labels in a picture: things are smaller in it, so it is looked at with more pixels', () => {
+  const { wish } = wishOf({ kind: 'multi_label_classification', arguments: {} });
+  const { side, epochs } = recipeFor(wish, { pictures: 120, edge: 320 }, 4 * hour);
+  assert.deepEqual([side, epochs], [288, 15]);
+});

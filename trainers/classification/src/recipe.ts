@@ -71,8 +71,6 @@ export function wishOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { w
   const task = taskOf(job.kind);
   const wish: Wish = { ...standard, side: undefined, epochs: undefined, ...wishes, task };
   if (task === 'multi_label_classification') {
-    // With the settings of one label it takes half as long again; whether it is better is not known.
-    wish.freezeUntil = 30;
     wish.views = { ...wish.views, area: mostOfIt };
     wish.probeLook = { ...wish.probeLook, area: mostOfIt };
   }
@@ -87,8 +85,12 @@ export interface Survey {
   edge: number;
 }
 
-/** From the largest on. More pixels show thin and small things, and cost time by their square. */
-const sides = [288, 224, 160] as const;
+/** From the largest on. Pixels cost time by their square. What is one of several things in a picture is small in it. */
+const sides: Readonly<Record<Task, readonly number[]>> = {
+  single_label_classification: [224, 160],
+  multi_label_classification: [288, 224, 160],
+};
+const smallestSide = 160;
 /** Of a picture's edge: views are cut out of it, and what is enlarged shows no more. */
 const largestShare = 0.9;
 /** Views that a small dataset is seen in, all epochs together, and the most epochs. */
@@ -115,8 +117,10 @@ export function recipeFor(wish: Wish, { pictures, edge }: Survey, limitSeconds: 
   const usual = Math.max(fewest, Math.min(most, fill(views)));
   const allowed = Math.min(patienceSeconds, limitSeconds * shareOfLimit);
   const epochs = wish.epochs ?? usual;
-  const fitting = sides.find((one) => one <= edge * largestShare && secondsOf(epochs * pictures, one) <= allowed);
-  const side = wish.side ?? fitting ?? sides[2];
+  const fitting = sides[wish.task].find(
+    (one) => one <= edge * largestShare && secondsOf(epochs * pictures, one) <= allowed,
+  );
+  const side = wish.side ?? fitting ?? smallestSide;
   const affordable = Math.floor((limitSeconds * shareOfLimit) / secondsOf(pictures, side));
   return { ...wish, side, epochs: wish.epochs ?? Math.max(1, Math.min(usual, affordable)) };
 }
