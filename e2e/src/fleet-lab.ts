@@ -2,12 +2,10 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
-import { tempFolder, type TempFolder } from '@platform/kit/testing';
-import { Client as SqlClient } from 'pg';
-import type { CloudReady } from './cloud-process.ts';
+import { tempFolder } from '@platform/kit/testing';
 import { postmasterOf } from './end-state.ts';
+import { ServerLab } from './server-lab.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
@@ -18,27 +16,11 @@ export interface FleetMember {
   secret: string;
 }
 
-export class FleetLab implements AsyncDisposable {
-  readonly folder: TempFolder;
-  #running: { group: ProcessGroup; ready: CloudReady } | undefined;
-  #sql: SqlClient | undefined;
-  /** The same after each start, so that machines find the server again. */
-  #port = '0';
-
-  private constructor(folder: TempFolder) {
-    this.folder = folder;
-  }
+export class FleetLab extends ServerLab {
   static async open(): Promise<FleetLab> {
     const lab = new FleetLab(await tempFolder());
     await lab.start();
     return lab;
-  }
-  get ready(): CloudReady {
-    if (!this.#running) throw new Error('the server is not running');
-    return this.#running.ready;
-  }
-  get pid(): number {
-    return this.#running?.group.pid ?? 0;
   }
   /** User and system time of the database, with its processes that have ended, ms. */
   get databaseCpuMs(): number {
@@ -46,47 +28,13 @@ export class FleetLab implements AsyncDisposable {
     return pid > 0 ? cpuMs([pid, ...childrenOf(pid)]) + endedChildrenMs(pid) : 0;
   }
 
-  async start(): Promise<void> {
-    const group = await spawnGroup({
+  protected launch(args: readonly string[]): Promise<ProcessGroup> {
+    return spawnGroup({
       command: process.execPath,
-      args: [
-        '--disable-warning=ExperimentalWarning',
-        program,
-        '--data-dir',
-        this.folder.file('cloud'),
-        '--port',
-        this.#port,
-        '--log-level',
-        'error',
-      ],
+      args: ['--disable-warning=ExperimentalWarning', program, ...args],
       env: cleanEnv(),
       cwd: checkout,
     });
-    group.stderr?.pipe(process.stderr, { end: false });
-    const line = await createInterface({ input: group.stdout! })[Symbol.asyncIterator]().next();
-    if (line.done) throw new Error('the server ended before it was ready');
-    const ready = JSON.parse(line.value) as CloudReady;
-    this.#running = { group, ready };
-    this.#port = new URL(ready.url).port;
-  }
-  /** As a power cut ends it; the database goes on. */
-  async kill(): Promise<void> {
-    const running = this.#running;
-    this.#running = undefined;
-    running?.group.signal('SIGKILL');
-    await running?.group.exited;
-  }
-
-  async sql<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
-    this.#sql ??= await this.#connect();
-    return (await this.#sql.query<T>(text, values)).rows;
-  }
-  async #connect(): Promise<SqlClient> {
-    const at = postmasterOf(this.folder.path);
-    const client = new SqlClient({ host: at?.socketFolder ?? '', port: 5432, user: 'platform', database: 'platform' });
-    client.on('error', () => {});
-    await client.connect();
-    return client;
   }
 
   /** Machines with a part, a secret and a configuration each, written straight into the database. */
@@ -120,12 +68,6 @@ export class FleetLab implements AsyncDisposable {
       [orgId, column((one) => one.partId), text, createHash('sha256').update(text).digest()],
     );
     return members.map(({ partId, secret }) => ({ partId, secret }));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sql?.end().catch(() => {});
-    await this.#running?.group.stop({ termMs: 20_000 });
-    await this.folder[Symbol.asyncDispose]();
   }
 }
 

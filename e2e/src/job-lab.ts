@@ -1,7 +1,6 @@
 // A real server with a real database on a clock that the test turns, to be killed and started again, and calls to it.
 import { createHash } from 'node:crypto';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import type { DescService } from '@bufbuild/protobuf';
 import { type Client, createClient, type Interceptor, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcWebTransport } from '@connectrpc/connect-web';
@@ -12,9 +11,8 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
-import { Client as SqlClient } from 'pg';
-import type { CloudReady } from './cloud-process.ts';
 import { postmasterOf } from './end-state.ts';
+import { ServerLab } from './server-lab.ts';
 import { onSmallDisk, plain } from './small-disk.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
@@ -23,22 +21,15 @@ const program = path.join(checkout, 'apps', 'cloud', 'test', 'clocked-server.ts'
 const patienceMs = 60_000;
 
 type Protocol = 'connect' | 'connect-json' | 'grpc-web';
-type Running = { group: ProcessGroup; ready: CloudReady; answers: AsyncIterator<string> };
 
-export class JobLab implements AsyncDisposable {
-  readonly folder: TempFolder;
-  #running: Running | undefined;
-  #sql: SqlClient | undefined;
+export class JobLab extends ServerLab {
   readonly #tokens = new Map<string, Promise<string>>();
   #jumpedMs = 0;
   #killedDatabase = 0;
-  /** The same after each start, so that runners find the server again. */
-  #port = '0';
-
   readonly #diskMib: number | undefined;
 
   private constructor(folder: TempFolder, diskMib: number | undefined) {
-    this.folder = folder;
+    super(folder);
     this.#diskMib = diskMib;
   }
   /** `diskMib`: everything of the server lies on a disk of that size, which only it sees; then there is no `sql`. */
@@ -47,47 +38,16 @@ export class JobLab implements AsyncDisposable {
     await lab.start();
     return lab;
   }
-  get ready(): CloudReady {
-    if (!this.#running) throw new Error('the server is not running');
-    return this.#running.ready;
-  }
-  get pid(): number {
-    return this.#running?.group.pid ?? 0;
-  }
 
-  async start(): Promise<void> {
-    const run = [
-      process.execPath,
-      '--disable-warning=ExperimentalWarning',
-      program,
-      '--data-dir',
-      this.folder.file('cloud'),
-      '--port',
-      this.#port,
-      '--log-level',
-      'error',
-    ];
+  protected launch(args: readonly string[]): Promise<ProcessGroup> {
+    const run = [process.execPath, '--disable-warning=ExperimentalWarning', program, ...args];
     const disk = this.#diskMib;
-    const group = await spawnGroup({
+    return spawnGroup({
       ...(disk === undefined ? plain(run) : onSmallDisk(this.folder.path, disk, run)),
       env: cleanEnv({ JUMPED_MS: String(this.#jumpedMs) }),
       cwd: checkout,
       stdin: 'pipe',
     });
-    group.stderr?.pipe(process.stderr, { end: false });
-    const answers = createInterface({ input: group.stdout! })[Symbol.asyncIterator]();
-    const line = await answers.next();
-    if (line.done) throw new Error('the server ended before it was ready');
-    const ready = JSON.parse(line.value) as CloudReady;
-    this.#running = { group, ready, answers };
-    this.#port = new URL(ready.url).port;
-  }
-  /** As a power cut ends it; the database goes on. */
-  async kill(): Promise<void> {
-    const running = this.#running;
-    this.#running = undefined;
-    running?.group.signal('SIGKILL');
-    await running?.group.exited;
   }
   async restart(): Promise<void> {
     await this.kill();
@@ -123,8 +83,7 @@ export class JobLab implements AsyncDisposable {
     await this.#tell(`jump ${ms}`);
   }
   async #tell(line: string): Promise<void> {
-    this.#running?.group.stdin?.write(`${line}\n`);
-    await this.#running?.answers.next();
+    await this.tell(line);
     // What became due asks the database before it can become due again.
     await systemClock.sleep(30);
   }
@@ -136,27 +95,6 @@ export class JobLab implements AsyncDisposable {
       if (systemClock.now() > end) throw new Error(`never: ${what}`);
       await systemClock.sleep(25);
     }
-  }
-
-  async sql<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        this.#sql ??= await this.#connect();
-        return (await this.#sql.query<T>(text, values)).rows;
-      } catch (error) {
-        this.#sql = undefined;
-        // Killed with the database, and made anew when that is there again.
-        if (attempt > 200) throw error;
-        await systemClock.sleep(50);
-      }
-    }
-  }
-  async #connect(): Promise<SqlClient> {
-    const at = postmasterOf(this.folder.path);
-    const client = new SqlClient({ host: at?.socketFolder ?? '', port: 5432, user: 'platform', database: 'platform' });
-    client.on('error', () => {});
-    await client.connect();
-    return client;
   }
 
   /** A client of the server that runs now. */
@@ -253,11 +191,5 @@ export class JobLab implements AsyncDisposable {
       ...(gpus > 0 ? { resources: { gpus } } : {}),
     });
     return id;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#sql?.end().catch(() => {});
-    await this.#running?.group.stop({ termMs: 20_000 });
-    await this.folder[Symbol.asyncDispose]();
   }
 }

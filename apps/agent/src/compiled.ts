@@ -1,4 +1,4 @@
-import { applyTestFault } from './test-fault.ts';
+import { applyTestFault } from '@platform/kit/test-fault';
 
 // Entry of the one-file program. Nothing of the program is loaded before its crashes are taken care of: the runtime's own
 // report would print its whole minified source into the journal.

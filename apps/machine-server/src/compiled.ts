@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { machineExit } from '@platform/contract/machine';
 import { main } from './program.ts';
-import { applyTestFault } from './test-fault.ts';
+import { applyTestFault } from '@platform/kit/test-fault';
 
 // Entry of the one-file program: the WebAssembly file travels inside and is read from there.
 // A crash is told by its stack alone: the runtime's own report would print the whole minified source.

@@ -1,0 +1,80 @@
+// A real management server as a process, to be killed and started again, with its database open beside it.
+import { createInterface } from 'node:readline';
+import { type ProcessGroup, systemClock } from '@platform/kit/node';
+import type { TempFolder } from '@platform/kit/testing';
+import { Client as SqlClient } from 'pg';
+import type { CloudReady } from './cloud-process.ts';
+import { postmasterOf } from './end-state.ts';
+
+export abstract class ServerLab implements AsyncDisposable {
+  readonly folder: TempFolder;
+  #running: { group: ProcessGroup; ready: CloudReady; answers: AsyncIterator<string> } | undefined;
+  #sql: SqlClient | undefined;
+  /** The same after each start, so that those who know the server find it again. */
+  #port = '0';
+
+  protected constructor(folder: TempFolder) {
+    this.folder = folder;
+  }
+  /** Starts the server's program with these arguments. */
+  protected abstract launch(args: readonly string[]): Promise<ProcessGroup>;
+
+  get ready(): CloudReady {
+    if (!this.#running) throw new Error('the server is not running');
+    return this.#running.ready;
+  }
+  get pid(): number {
+    return this.#running?.group.pid ?? 0;
+  }
+
+  async start(): Promise<void> {
+    const args = ['--data-dir', this.folder.file('cloud'), '--port', this.#port, '--log-level', 'error'];
+    const group = await this.launch(args);
+    group.stderr?.pipe(process.stderr, { end: false });
+    const answers = createInterface({ input: group.stdout! })[Symbol.asyncIterator]();
+    const line = await answers.next();
+    if (line.done) throw new Error('the server ended before it was ready');
+    const ready = JSON.parse(line.value) as CloudReady;
+    this.#running = { group, ready, answers };
+    this.#port = new URL(ready.url).port;
+  }
+  /** As a power cut ends it; the database goes on. */
+  async kill(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    running?.group.signal('SIGKILL');
+    await running?.group.exited;
+  }
+  /** A line on its stdin, and one for an answer. */
+  protected async tell(line: string): Promise<void> {
+    this.#running?.group.stdin?.write(`${line}\n`);
+    await this.#running?.answers.next();
+  }
+
+  async sql<T extends object>(text: string, values: unknown[] = []): Promise<T[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#sql ??= await this.#connect();
+        return (await this.#sql.query<T>(text, values)).rows;
+      } catch (error) {
+        this.#sql = undefined;
+        // Killed with the database, and made anew when that is there again.
+        if (attempt > 200) throw error;
+        await systemClock.sleep(50);
+      }
+    }
+  }
+  async #connect(): Promise<SqlClient> {
+    const at = postmasterOf(this.folder.path);
+    const client = new SqlClient({ host: at?.socketFolder ?? '', port: 5432, user: 'platform', database: 'platform' });
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#sql?.end().catch(() => {});
+    await this.#running?.group.stop({ termMs: 20_000 });
+    await this.folder[Symbol.asyncDispose]();
+  }
+}
