@@ -50,6 +50,7 @@ check 'the service stops' "$(state)" STOPPED
 check 'in good order' "$(grep -c 'the agent has ended.*how="exit 0"' "$data/agent/log/agent.log")" 2
 wine64 agent.exe uninstall --yes
 check 'the service is gone' "$(state)" ''
+check 'and everything else' "$(find "$data" -type f | wc -l)" 0
 wineserver64 -k
 echo "$failed failed"
 exit "$failed"

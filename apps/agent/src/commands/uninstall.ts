@@ -22,8 +22,11 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 export async function uninstall(given: Given, io: Io): Promise<number> {
-  if (process.platform === 'win32') return (await import('./windows-install.ts')).uninstallHere(given, io);
   const root = path.resolve(given.root);
+  if (process.platform === 'win32') {
+    if (!given.yes) await agreed(root, given.keepCredentials ? undefined : path.resolve(given.config), io);
+    return (await import('./windows-install.ts')).uninstallHere(given, io);
+  }
   const changes = await readChanges(root);
   const credentialsFile = changes?.credentialsFile ?? path.resolve(given.config);
   if (!changes && !(await isThere(path.join(root, 'versions')))) {

@@ -5,6 +5,7 @@ import { stderrSink } from '@platform/kit/node';
 import { fetchCredentials, foundCredentials, type ApiKey } from '../install/credentials.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
+import { linuxSystem } from '../install/system.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
@@ -44,7 +45,17 @@ export async function installHere(
   const { platform } = linuxHost();
   const candidate = await candidateOf(path.resolve(given.binary ?? process.execPath), platform);
   const isStarted = !given.noStart;
-  await installOnWindows({ root, credentialsFile, credentials, candidate, isStarted, clock, log, said });
+  await installOnWindows({
+    root,
+    credentialsFile,
+    credentials,
+    candidate,
+    isStarted,
+    system: linuxSystem,
+    clock,
+    log,
+    said,
+  });
   if (given.json) io.out(JSON.stringify({ is_changed: true, version: candidate.version, steps }));
   return exitCodes.done;
 }

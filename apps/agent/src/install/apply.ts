@@ -45,7 +45,7 @@ export class StepFailed extends Error {
  * the root is noted there first, with what it replaces. @throws StepFailed; FolderLocked while another installation is under way
  */
 export async function applySteps(steps: readonly Step[], parts: ApplyParts): Promise<void> {
-  const { root, credentialsFile, unitFile } = parts;
+  const { root, credentialsFile, unitFile, system } = parts;
   if (steps.length === 0) return;
   await mkdir(path.join(root, 'state'), { recursive: true, mode: 0o755 });
   await using _lock = await lockFolder(path.join(root, 'state', 'install.lock'));
@@ -60,6 +60,7 @@ export async function applySteps(steps: readonly Step[], parts: ApplyParts): Pro
       throw error instanceof StepFailed ? error : new StepFailed(step, errorText(error));
     }
   }
+  await system.run('sync'); // what systemctl has enabled survives a power cut from now on
 }
 
 /** Credentials are not noted: they are a secret, and go with the agent. */

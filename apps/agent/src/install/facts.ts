@@ -7,6 +7,8 @@ export interface Facts {
   userlandBits: 32 | 64 | undefined;
   isSystemdRunning: boolean;
   freeBytes: number;
+  /** What others than root may change: whoever can is root from then on. */
+  exposed: readonly Exposed[];
   /** Units of agents that are none of this one's. */
   others: readonly OtherAgent[];
   /** The program that shall be installed, and why it cannot be. */
@@ -23,6 +25,12 @@ export interface Facts {
   /** By path, of all files that an installation writes. */
   files: ReadonlyMap<string, FoundFile>;
   unit: { isActive: boolean; isEnabled: boolean; needsReload: boolean };
+}
+
+export interface Exposed {
+  path: string;
+  /** "owner 1000, mode 777" */
+  because: string;
 }
 
 export interface OtherAgent {

@@ -10,7 +10,8 @@ import { agentUnit } from '../unit.ts';
 import { Inspector, refusalOf } from '../update/inspect.ts';
 import { programStore } from '../update/store.ts';
 import { foundCredentials } from './credentials.ts';
-import type { Candidate, Facts, FoundFile, OtherAgent } from './facts.ts';
+import { exposedOf } from './exposed.ts';
+import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
 import { wordSize, type System } from './system.ts';
 
 /** Agents and servers of others that would fight with this one over the machine. */
@@ -52,6 +53,7 @@ export async function lookAround(
     userlandBits: await wordSize(['/sbin/init', '/bin/sh', '/bin/busybox']),
     isSystemdRunning,
     freeBytes: await freeBytesOf(places.root),
+    exposed: await exposedIn([places.root, places.credentialsFile]),
     others: await othersIn(places, async (unit) => (await systemctl('is-active', unit)) === 'active'),
     candidate,
     stored: (await store.list()).map(({ id }) => id),
@@ -67,6 +69,11 @@ export async function lookAround(
       needsReload: isSystemdRunning && (await systemctl('show', '-P', 'NeedDaemonReload', agentUnit)) === 'yes',
     },
   };
+}
+
+async function exposedIn(paths: readonly string[]): Promise<Exposed[]> {
+  const all = (await Promise.all(paths.map(exposedOf))).flat();
+  return all.filter(({ path: one }, i) => all.findIndex((other) => other.path === one) === i);
 }
 
 async function strayPid(root: string, clock: Clock): Promise<number | undefined> {

@@ -79,6 +79,14 @@ export function refusalsOf(facts: Facts, wish: InstallWish): Refusal[] {
       'Make room, or choose a folder on another disk with --root.',
     );
   }
+  for (const { path, because } of wish.usesSystemd ? facts.exposed : []) {
+    if (path === wish.credentialsFile) continue; // that is put right
+    refuse(
+      'EXPOSED',
+      `${path} can be changed by others than root (${because}): the agent runs as root, so they could do everything.`,
+      `Close it: chown root ${path} && chmod go-w ${path}; or choose another place.`,
+    );
+  }
   if (facts.candidate.refusal !== undefined) {
     refuse(
       'PROGRAM_UNUSABLE',
@@ -152,6 +160,17 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
     steps.push({ do: 'make-folders', root: wish.root }, { do: 'stage', id: candidate.id });
   }
   if (wish.credentials) write('the credentials', wish.credentialsFile, wish.credentials.text, 0o600, true);
+  else if (facts.credentials.at === 'usable' && areOpen(facts, wish)) {
+    const { credentialsFile: file } = wish;
+    steps.push({
+      do: 'write',
+      what: 'the credentials anew, for root alone,',
+      file,
+      text: facts.credentials.text,
+      mode: 0o600,
+      keepsOld: false,
+    });
+  }
   const beforeUnit = steps.length;
   write('the gate', wish.gateFile, wish.gateText, 0o755);
   // Without proxies in this shell, those of an earlier installation stay.
@@ -166,7 +185,8 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   // After its use: what is known to have failed is put to use with a way back.
   if (facts.quarantine !== undefined) steps.push({ do: 'forgive', id: candidate.id });
   if (!wish.usesSystemd) return steps;
-  const areCredentialsNew = steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
+  const areCredentialsNew =
+    wish.credentials !== undefined && steps.some((step) => step.do === 'write' && step.file === wish.credentialsFile);
   if (facts.isSystemdRunning && (isUnitNew || unit.needsReload)) steps.push({ do: 'reload' });
   if (!unit.isEnabled) steps.push({ do: 'enable' });
   if (!wish.isStarted) return steps;
@@ -174,6 +194,13 @@ export function stepsOf(facts: Facts, wish: InstallWish): Step[] {
   else if (isUnitNew || areCredentialsNew) steps.push({ do: 'restart' });
   else if (isNew) steps.push({ do: 'hand-over' });
   return steps;
+}
+
+/** Others can read the credentials, or change them: of a file that was moved here from somebody's home, for example. */
+function areOpen({ files, exposed }: Facts, { credentialsFile }: InstallWish): boolean {
+  const found = files.get(credentialsFile);
+  const isReadable = found?.is === 'file' && (found.mode & 0o077) !== 0;
+  return isReadable || exposed.some(({ path }) => path === credentialsFile);
 }
 
 /** What a step does, for people; without its subject. */

@@ -1,18 +1,28 @@
-import { copyFile, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { copyFile, lstat, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock, Log } from '@platform/kit';
-import { atomicWrite } from '@platform/kit/node';
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { atomicWrite, Usage } from '@platform/kit/node';
 import { windowsFileSystem } from '../os/windows/file-system.ts';
 import { keeperPath, serviceName } from '../os/windows/places.ts';
-import { windowsService } from '../os/windows/win32.ts';
+import { removeAtBoot, WindowsError, windowsService, type WindowsService } from '../os/windows/win32.ts';
 import type { Candidate } from './facts.ts';
+import { ours } from './remove.ts';
 import { placeSelf } from './self.ts';
+import type { System } from './system.ts';
 
 const restartMs = 5_000;
 const lookMs = 500;
 const stopMs = 240_000;
 const startMs = 60_000;
 const goneMs = 15_000;
+/** While Windows starts its service manager cannot be reached; a service that was removed stays while somebody looks at it. */
+const passing = new Map([
+  [1722, 'the service manager is not there yet'],
+  [1753, 'the service manager is not there yet'],
+  [1115, 'the machine shuts down'],
+  [1055, 'the service database is locked'],
+  [1072, 'the service is being removed'],
+]);
 
 export interface WindowsParts {
   root: string;
@@ -21,6 +31,7 @@ export interface WindowsParts {
   credentials: string | undefined;
   candidate: Candidate;
   isStarted: boolean;
+  system: System;
   clock: Clock;
   log: Log;
   said: (text: string) => void;
@@ -28,26 +39,24 @@ export interface WindowsParts {
 
 /** Lays everything down and makes the service. Safe to repeat; what runs is restarted when it is another version. */
 export async function installOnWindows(parts: WindowsParts): Promise<void> {
-  const { root, credentialsFile, credentials, candidate, clock, log, said } = parts;
+  const { root, credentialsFile, credentials, candidate, system, clock, log, said } = parts;
+  const service = patient(await windowsService(serviceName), clock);
+  const before = await service.state();
+  await mkdir(root, { recursive: true });
+  await closeToOthers(root, before === 'absent', system);
   if (credentials !== undefined) {
     await mkdir(path.dirname(credentialsFile), { recursive: true });
     await atomicWrite(credentialsFile, credentials, { mode: 0o600 });
     said(`wrote ${credentialsFile}`);
   }
-  await mkdir(root, { recursive: true });
+  await closeToOthers(credentialsFile, true, system);
   const id = await placeSelf(candidate, { files: windowsFileSystem(root), clock, log });
   said(`stored and chose version ${id}`);
-  const service = await windowsService(serviceName);
   const keeper = path.join(root, keeperPath);
-  const hasKeeper = await readFile(keeper).then(
-    () => true,
-    () => false,
-  );
-  if (!hasKeeper) {
+  if (!(await isThere(keeper))) {
     await copyFile(candidate.file, `${keeper}.tmp`);
     await rename(`${keeper}.tmp`, keeper);
   }
-  const before = await service.state();
   await service.install({
     displayName: 'Platform agent',
     description: 'Keeps the machine server of this machine installed, running and up to date.',
@@ -61,35 +70,114 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
   said(`started the service ${serviceName}`);
 }
 
+const isThere = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Leaves a file or folder to the system and to administrators: everybody may make files below ProgramData, and read those of
+ * others. What somebody else laid there before is taken over.
+ *
+ * @throws Usage when Windows refuses
+ */
+async function closeToOthers(target: string, isNew: boolean, system: System): Promise<void> {
+  const isFolder = (await stat(target)).isDirectory();
+  const inherit = isFolder ? '(OI)(CI)' : '';
+  const icacls = path.join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'icacls.exe');
+  const administrators = '*S-1-5-32-544';
+  const owner = [target, '/setowner', administrators, ...(isFolder ? ['/T'] : []), '/C', '/Q'];
+  const grant = [target, '/inheritance:r', '/grant:r', `*S-1-5-18:${inherit}F`, `${administrators}:${inherit}F`, '/Q'];
+  const below = [path.join(target, '*'), '/reset', '/T', '/C', '/Q'];
+  for (const words of isNew ? [owner, grant, ...(isFolder ? [below] : [])] : [grant]) {
+    const { code, text } = await system.run(icacls, ...words);
+    // There may be nothing below yet.
+    if (code !== 0 && words !== below) throw new Usage(`${target} cannot be closed to other users: ${text}`, 2);
+  }
+}
+
+export interface Uninstalled {
+  done: string[];
+  left: string[];
+}
+
 export async function uninstallOnWindows(
   { root, credentialsFile }: { root: string; credentialsFile: string | undefined },
   clock: Clock,
-): Promise<{ done: string[]; left: string[] }> {
-  const done: string[] = [];
-  const service = await windowsService(serviceName);
+): Promise<Uninstalled> {
+  const result: Uninstalled = { done: [], left: [] };
+  const service = patient(await windowsService(serviceName), clock);
   if ((await service.state()) !== 'absent') {
     await stopService(service, clock);
     await service.remove();
-    done.push(`removed the service ${serviceName}`);
+    result.done.push(`removed the service ${serviceName}`);
   }
-  const look = async () => (await readdir(root).catch(() => [])).map((name) => path.join(root, name));
-  let left = await look();
-  // Windows keeps the file of a program for a moment after its end.
-  for (const end = clock.now() + goneMs; ; await clock.sleep(lookMs)) {
-    await rm(root, { recursive: true, force: true }).catch(() => undefined);
-    left = await look();
-    if (left.length === 0 || clock.now() >= end) break;
-  }
-  if (left.length === 0) done.push(`removed ${root}`);
+  await removeRoot(root, result, clock);
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });
-    done.push(`removed ${credentialsFile}`);
+    result.done.push(`removed ${credentialsFile}`);
   }
-  return { done, left };
+  return result;
+}
+
+/** Removes what is the agent's own and then the folder. What Windows still holds goes at its next start. */
+async function removeRoot(root: string, { done, left }: Uninstalled, clock: Clock): Promise<void> {
+  if (!(await isThere(path.join(root, 'versions')))) return; // no folder of an agent
+  const targets = ours.map((name) => path.join(root, name));
+  // Windows keeps the file of a program for a moment after its end.
+  let held = new Map<string, string>();
+  for (const end = clock.now() + goneMs; ; await clock.sleep(lookMs)) {
+    held = await removeTrees(targets);
+    if (held.size === 0 || clock.now() >= end) break;
+  }
+  const rest = (await readdir(root).catch(() => [])).filter((name) => !ours.includes(name));
+  if (held.size === 0 && rest.length === 0) await rmdir(root).catch(() => undefined);
+  else for (const entry of [...held.keys(), root]) await removeAtBoot(entry).catch(() => undefined);
+  for (const [entry, problem] of held) left.push(`${entry} goes at the next start of Windows: ${problem}`);
+  if (rest.length > 0) left.push(`${root} holds what is none of platform-agent: ${rest.slice(0, 5).join(', ')}`);
+  done.push(`removed ${root}`);
+}
+
+/** Answers with what is still there and why, contents before their folders. (`rm` of the runtime tells of no failure in Wine.) */
+async function removeTrees(targets: readonly string[]): Promise<Map<string, string>> {
+  const held = new Map<string, string>();
+  for (const target of targets) {
+    const entry = await lstat(target).catch(() => undefined);
+    if (!entry) continue;
+    const isFolder = entry.isDirectory(); // a link is none, wherever it leads
+    if (isFolder) {
+      const names = await readdir(target).catch(() => []);
+      for (const each of await removeTrees(names.map((name) => path.join(target, name)))) held.set(...each);
+    }
+    const problem = await (isFolder ? rmdir(target) : unlink(target)).then(() => '', errorText);
+    if (await lstat(target).catch(() => undefined)) held.set(target, problem || 'it is in use');
+  }
+  return held;
+}
+
+/** Waits for what passes by itself. */
+function patient(service: WindowsService, clock: Clock): WindowsService {
+  const patiently = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (const end = clock.now() + startMs; ; await clock.sleep(lookMs)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof WindowsError) || !passing.has(error.number) || clock.now() >= end) throw error;
+      }
+    }
+  };
+  return {
+    state: () => patiently(() => service.state()),
+    install: (of) => patiently(() => service.install(of)),
+    start: () => patiently(() => service.start()),
+    stop: () => patiently(() => service.stop()),
+    remove: () => patiently(() => service.remove()),
+  };
 }
 
 /** A busy service manager refuses to start anything; then it is asked again. @throws Error when it did not come to run */
-async function startService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
+async function startService(service: WindowsService, clock: Clock): Promise<void> {
   let failure: unknown;
   for (const end = clock.now() + startMs; clock.now() < end; await clock.sleep(lookMs)) {
     const state = await service.state();
@@ -99,7 +187,7 @@ async function startService(service: Awaited<ReturnType<typeof windowsService>>,
   throw failure ?? new Error('the service does not come to run');
 }
 
-async function stopService(service: Awaited<ReturnType<typeof windowsService>>, clock: Clock): Promise<void> {
+async function stopService(service: WindowsService, clock: Clock): Promise<void> {
   await service.stop();
   const end = clock.now() + stopMs;
   while (!['stopped', 'absent'].includes(await service.state()) && clock.now() < end) await clock.sleep(lookMs);

@@ -1,9 +1,12 @@
+import { systemClock } from '@platform/kit/node';
 import { linuxFileSystem } from '../linux/file-system.ts';
 import { readFile } from '../file-disk.ts';
 import type { FileSystem } from '../ports.ts';
 
 const mark = 'link: ';
 const longestLink = 1_000;
+const renameTries = 20;
+const renameMs = 100;
 
 /**
  * As on other systems, but for links: Windows lets few users make them, so they are small files that say where they lead.
@@ -13,6 +16,18 @@ export function windowsFileSystem(root: string): FileSystem {
   const plain = linuxFileSystem(root);
   return {
     ...plain,
+    /** Virus scanners and indexers hold new files for a moment. */
+    async rename(from, to) {
+      for (let left = renameTries; ; left--) {
+        try {
+          return await plain.rename(from, to);
+        } catch (error) {
+          const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+          if (left <= 1 || !['EPERM', 'EACCES', 'EBUSY'].includes(code)) throw error;
+        }
+        await systemClock.sleep(renameMs);
+      }
+    },
     async symlink(target, path) {
       if ((await plain.stat(path)) !== undefined) throw Object.assign(new Error(`EEXIST: ${path}`), { code: 'EEXIST' });
       const file = await plain.openWrite(path, { mode: 0o644 });

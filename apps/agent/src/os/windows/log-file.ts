@@ -17,14 +17,22 @@ export class LogFile {
   }
 
   readonly sink: Sink = (line) => {
-    writeSync(this.#handle(), `${formatLine(line, 'text')}\n`);
+    try {
+      writeSync(this.#handle(), `${formatLine(line, 'text')}\n`);
+    } catch {
+      // A full disk: whoever has something to say must not end for it.
+    }
   };
 
   /** For a child to append to. A file that has grown too large is put aside first; what runs goes on writing to that one. */
   forChild(): number {
     if (this.#open !== undefined) closeSync(this.#open);
     this.#open = undefined;
-    if ((statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0) > limitBytes) this.#putAside();
+    try {
+      if ((statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0) > limitBytes) this.#putAside();
+    } catch {
+      // Somebody reads one of them: Windows renames none that is open. It grows until the next time.
+    }
     return this.#handle();
   }
 

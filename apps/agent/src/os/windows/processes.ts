@@ -26,7 +26,12 @@ export const windowsProcesses = (root: string): Processes => ({
       const exited = new Promise<Exit>((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })));
       await once(child, 'spawn'); // rejects with the error event
       const pid = child.pid ?? 0;
-      await job.add(pid);
+      try {
+        await job.add(pid);
+      } catch (error) {
+        child.kill('SIGKILL'); // it would outlive this agent
+        throw error;
+      }
       return { id: { pid, startTime: '' }, exited, signal: () => job.end() };
     } finally {
       closeSync(out);

@@ -13,6 +13,7 @@ const kernelCalls = {
   OpenProcess: { args: ['u32', 'i32', 'u32'], returns: 'u64' },
   CloseHandle: { args: ['u64'], returns: 'i32' },
   GetLastError: { args: [], returns: 'u32' },
+  MoveFileExW: { args: ['ptr', 'u64', 'u32'], returns: 'i32' },
 } as const;
 
 const serviceCalls = {
@@ -36,12 +37,27 @@ const serviceCalls = {
   SetServiceStatus: { args: ['u64', 'ptr'], returns: 'i32' },
 } as const;
 
-/** @throws Error with the call's name and Windows' number of the error when `answer` is zero. */
-async function must(call: string, answer: number | bigint): Promise<bigint> {
-  if (BigInt(answer) !== 0n) return BigInt(answer);
-  const { dlopen } = await import('bun:ffi');
-  throw new Error(`${call} failed with error ${dlopen('kernel32.dll', kernelCalls).symbols.GetLastError()}`);
+/** A call of Windows that failed. */
+export class WindowsError extends Error {
+  /** Windows' number of what went wrong. */
+  readonly number: number;
+
+  constructor(call: string, number: number) {
+    super(`${call} failed with error ${number}`);
+    this.name = 'WindowsError';
+    this.number = number;
+  }
 }
+
+type Must = (call: string, answer: number | bigint) => bigint;
+
+/** Throws WindowsError when the answer of a call is zero. Nothing may come between the call and this. */
+const mustBy =
+  (lastError: () => number | bigint): Must =>
+  (call, answer) => {
+    if (BigInt(answer) === 0n) throw new WindowsError(call, Number(lastError()));
+    return BigInt(answer);
+  };
 
 /** Processes that end together: at the latest when the last handle to the job is closed, so with this process. */
 export interface Job {
@@ -57,21 +73,32 @@ const setQuotaAndTerminate = 0x101;
 export async function createJob(): Promise<Job> {
   const { dlopen, ptr } = await import('bun:ffi');
   const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
-  const job = await must('CreateJobObjectW', k.CreateJobObjectW(none, none));
+  const must = mustBy(() => k.GetLastError());
+  const job = must('CreateJobObjectW', k.CreateJobObjectW(none, none));
   const limits = Buffer.alloc(144); // JOBOBJECT_EXTENDED_LIMIT_INFORMATION
   limits.writeUInt32LE(killOnClose, 16);
-  await must('SetInformationJobObject', k.SetInformationJobObject(job, extendedLimits, ptr(limits), limits.length));
+  must('SetInformationJobObject', k.SetInformationJobObject(job, extendedLimits, ptr(limits), limits.length));
   return {
     async add(pid) {
-      const handle = await must('OpenProcess', k.OpenProcess(setQuotaAndTerminate, 0, pid));
+      const handle = must('OpenProcess', k.OpenProcess(setQuotaAndTerminate, 0, pid));
       try {
-        await must('AssignProcessToJobObject', k.AssignProcessToJobObject(job, handle));
+        must('AssignProcessToJobObject', k.AssignProcessToJobObject(job, handle));
       } finally {
         k.CloseHandle(handle);
       }
     },
     end: () => void k.TerminateJobObject(job, 1),
   };
+}
+
+const delayUntilReboot = 4;
+
+/** Removes a file, which may be a program that runs, at the next start of Windows. @throws WindowsError */
+export async function removeAtBoot(file: string): Promise<void> {
+  const { dlopen, ptr } = await import('bun:ffi');
+  const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
+  const name = wide(file);
+  mustBy(() => k.GetLastError())('MoveFileExW', k.MoveFileExW(ptr(name), none, delayUntilReboot));
 }
 
 export type ServiceState = 'absent' | 'stopped' | 'starting' | 'stopping' | 'running';
@@ -94,6 +121,7 @@ const ownProcess = 0x10;
 const automatic = 2;
 const normalErrors = 1;
 const noChange = 0xffffffff;
+const noSuchService = 1060;
 const controlStop = 1;
 const settingDescription = 1;
 const settingFailureActions = 2;
@@ -103,10 +131,12 @@ const actionRestart = 1;
 export async function windowsService(name: string): Promise<WindowsService> {
   const { dlopen, ptr } = await import('bun:ffi');
   const { symbols: a } = dlopen('advapi32.dll', serviceCalls);
+  const { symbols: k } = dlopen('kernel32.dll', kernelCalls);
+  const must = mustBy(() => k.GetLastError());
   const wideName = wide(name);
 
   const withManager = async <T>(f: (manager: bigint) => Promise<T>): Promise<T> => {
-    const manager = await must('OpenSCManagerW', a.OpenSCManagerW(none, none, managerAccess));
+    const manager = must('OpenSCManagerW', a.OpenSCManagerW(none, none, managerAccess));
     try {
       return await f(manager);
     } finally {
@@ -117,20 +147,22 @@ export async function windowsService(name: string): Promise<WindowsService> {
   const withService = <T>(f: (service: bigint | undefined, manager: bigint) => Promise<T>): Promise<T> =>
     withManager(async (manager) => {
       const service = BigInt(a.OpenServiceW(manager, ptr(wideName), allAccess));
+      const why = service === 0n ? Number(k.GetLastError()) : 0;
+      if (why !== 0 && why !== noSuchService) throw new WindowsError('OpenServiceW', why);
       try {
         return await f(service === 0n ? undefined : service, manager);
       } finally {
         if (service !== 0n) a.CloseServiceHandle(service);
       }
     });
-  const change = async (service: bigint, what: number, text: Uint8Array): Promise<void> => {
-    await must('ChangeServiceConfig2W', a.ChangeServiceConfig2W(service, what, ptr(text)));
+  const change = (service: bigint, what: number, text: Uint8Array): void => {
+    must('ChangeServiceConfig2W', a.ChangeServiceConfig2W(service, what, ptr(text)));
   };
-  const configure = async (service: bigint, description: string, restartMs: number): Promise<void> => {
+  const configure = (service: bigint, description: string, restartMs: number): void => {
     const text = wide(description);
     const pointer = Buffer.alloc(8);
     pointer.writeBigUInt64LE(BigInt(ptr(text)), 0);
-    await change(service, settingDescription, pointer);
+    change(service, settingDescription, pointer);
     const actions = Buffer.alloc(3 * 8);
     for (let i = 0; i < 3; i++) {
       actions.writeUInt32LE(actionRestart, i * 8);
@@ -139,7 +171,7 @@ export async function windowsService(name: string): Promise<WindowsService> {
     const failure = Buffer.alloc(40); // SERVICE_FAILURE_ACTIONSW, never forgotten (reset period 0)
     failure.writeUInt32LE(3, 24);
     failure.writeBigUInt64LE(BigInt(ptr(actions)), 32);
-    await change(service, settingFailureActions, failure);
+    change(service, settingFailureActions, failure);
     const flag = Buffer.alloc(4);
     flag.writeUInt32LE(1, 0); // also when it ends with an error code instead of dying; not every Windows knows this one
     a.ChangeServiceConfig2W(service, settingFailureFlag, ptr(flag));
@@ -150,7 +182,7 @@ export async function windowsService(name: string): Promise<WindowsService> {
       withService(async (service) => {
         if (service === undefined) return 'absent';
         const status = Buffer.alloc(28);
-        await must('QueryServiceStatus', a.QueryServiceStatus(service, ptr(status)));
+        must('QueryServiceStatus', a.QueryServiceStatus(service, ptr(status)));
         return states[status.readUInt32LE(4)] ?? 'stopped';
       }),
     install: ({ displayName, description, commandLine, restartMs }) =>
@@ -170,10 +202,10 @@ export async function windowsService(name: string): Promise<WindowsService> {
             none,
             none,
           );
-          await must('ChangeServiceConfigW', done);
+          must('ChangeServiceConfigW', done);
           return configure(found, description, restartMs);
         }
-        const made = await must(
+        const made = must(
           'CreateServiceW',
           a.CreateServiceW(
             manager,
@@ -192,14 +224,14 @@ export async function windowsService(name: string): Promise<WindowsService> {
           ),
         );
         try {
-          await configure(made, description, restartMs);
+          configure(made, description, restartMs);
         } finally {
           a.CloseServiceHandle(made);
         }
       }),
     start: () =>
       withService(async (service) => {
-        if (service !== undefined) await must('StartServiceW', a.StartServiceW(service, 0, none));
+        if (service !== undefined) must('StartServiceW', a.StartServiceW(service, 0, none));
       }),
     stop: () =>
       withService(async (service) => {
@@ -207,7 +239,7 @@ export async function windowsService(name: string): Promise<WindowsService> {
       }),
     remove: () =>
       withService(async (service) => {
-        if (service !== undefined) await must('DeleteService', a.DeleteService(service));
+        if (service !== undefined) must('DeleteService', a.DeleteService(service));
       }),
   };
 }

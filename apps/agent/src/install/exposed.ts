@@ -1,0 +1,26 @@
+import { realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Exposed } from './facts.ts';
+
+const writableByOthers = 0o022;
+const sticky = 0o1000;
+
+/**
+ * Of this path and the folders above it, what others than root and the present user may change. In a sticky folder, as
+ * /tmp, nobody can exchange what is another's.
+ */
+export async function exposedOf(target: string): Promise<Exposed[]> {
+  const found: Exposed[] = [];
+  let at = await realpath(target).catch(() => target); // what is not there yet is made by root
+  for (;;) {
+    const entry = await stat(at).catch(() => undefined);
+    const isOurs = entry?.uid === 0 || entry?.uid === process.getuid?.();
+    const isOpen = entry && (entry.mode & writableByOthers) !== 0 && !(entry.isDirectory() && entry.mode & sticky);
+    if (entry && (!isOurs || isOpen)) {
+      found.push({ path: at, because: `owner ${entry.uid}, mode ${(entry.mode & 0o7777).toString(8)}` });
+    }
+    const parent = path.dirname(at);
+    if (parent === at) return found;
+    at = parent;
+  }
+}
