@@ -72,6 +72,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     bootId: crypto.randomUUID(),
     queue,
     clock,
+    random: Math.random,
   };
   const failed = new AbortController(); // one loop that fails ends them all
   const signal = AbortSignal.any([signalled, failed.signal]);

@@ -16,7 +16,7 @@ const line = (message: string, fields = {}) => ({
 });
 
 /** The uploading loop; `answers` are given in order, then every batch is taken. */
-function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = []) {
+function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = [], bad?: { lines: number[]; code: Code }) {
   const clock = new FakeClock();
   const batches: number[][] = [];
   const stop = new AbortController();
@@ -25,6 +25,8 @@ function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = []) {
       log: async ({ logs = [] }: { logs?: { sequence?: bigint }[] }) => {
         const answer = answers.shift() ?? 'ok';
         if (typeof answer === 'number') throw new ConnectError('told so', answer);
+        if (bad && logs.some(({ sequence }) => bad.lines.includes(Number(sequence))))
+          throw new ConnectError('a bad line', bad.code);
         batches.push(logs.map(({ sequence }) => Number(sequence)));
         if (answer === 'lost') throw new ConnectError('connection lost', Code.Unavailable);
         return create(LogResponseSchema);
@@ -35,6 +37,7 @@ function uploading(queue: LogQueue, answers: ('ok' | 'lost' | Code)[] = []) {
     bootId: 'b',
     queue,
     clock,
+    random: () => 0.5,
   };
   const done = uploadLogs(deps, stop.signal);
   const end = async () => {
@@ -73,15 +76,37 @@ test('a batch whose answer was lost comes again with the same numbers, after fiv
   await it.end();
 });
 
-test('a batch that is refused for good is given up and counted, the next ones follow', async () => {
+for (const [name, code] of [
+  ['refuses', Code.InvalidArgument],
+  ['fails at', Code.Internal],
+] as const) {
+  test(`lines that the server ${name} cost only themselves, and are counted`, async () => {
+    const queue = new LogQueue();
+    for (let i = 0; i < 120; i++) queue.push(line('x'));
+    const bad = { lines: [1, 50, 51, 119], code };
+    const it = uploading(queue, [], bad);
+    await it.clock.advance(20 * 60_000);
+    const arrived = new Set(it.batches.flat());
+    assert.deepEqual(
+      range(1, 120).filter((n) => !arrived.has(n)),
+      bad.lines,
+    );
+    assert.equal(queue.dropped, bad.lines.length);
+    assert.ok(arrived.has(121), 'the line that says how many were dropped');
+    await it.end();
+  });
+}
+
+test('a server that fails at everything loses nothing', async () => {
   const queue = new LogQueue();
   for (let i = 0; i < 120; i++) queue.push(line('x'));
-  const it = uploading(queue, [Code.InvalidArgument]);
-  await it.clock.advance(5000);
-  assert.deepEqual(it.batches, [range(101, 120)]);
-  assert.equal(queue.dropped, 100);
-  await it.clock.advance(1000);
-  assert.deepEqual(it.batches[1], [121]); // the line that says how many were dropped
+  const bad = { lines: range(1, 1_000), code: Code.Internal };
+  const it = uploading(queue, [], bad);
+  await it.clock.advance(60 * 60_000);
+  assert.deepEqual([it.batches, queue.dropped], [[], 0]);
+  bad.lines = [];
+  await it.clock.advance(60_000);
+  assert.deepEqual([...new Set(it.batches.flat())], range(1, 120));
   await it.end();
 });
 

@@ -89,9 +89,9 @@ async function pollOnce(deps: Deps, known: Known, waitMs: number, signal: AbortS
   const { robot, partId, version, contact, log } = deps;
   const asked = {
     id: partId,
-    agentInfo: agentInfo(version),
     knownRevision: known.revision,
-    ...(waitMs > 0 && { wait: durationFromMs(waitMs) }),
+    // What it is was told when it asked first.
+    ...(waitMs > 0 ? { wait: durationFromMs(waitMs) } : { agentInfo: agentInfo(version) }),
   };
   const { config, notModified } = await robot.config(asked, { signal, timeoutMs: callTimeoutMs + waitMs });
   if (!contact.get().isOnline) {

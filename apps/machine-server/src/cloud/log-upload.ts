@@ -14,6 +14,8 @@ const batchSize = 100;
 const pauseMs = 100;
 const pauseAfterErrorMs = 5000;
 const callTimeoutMs = 4000;
+/** Before a batch that the management server fails at is taken for one with a line that it can never take. */
+const failuresOfBatch = 3;
 
 /** Lines that wait to be sent, the oldest first. What does not fit any more drops the oldest line and is counted. */
 export class LogQueue {
@@ -72,46 +74,94 @@ interface Deps {
   readonly bootId: string;
   readonly queue: LogQueue;
   readonly clock: Clock;
+  /** In [0, 1). */
+  readonly random: () => number;
+}
+
+/** What was learned from batches that were not taken. */
+interface Batches {
+  most: number;
+  /** In a row that the management server failed at. */
+  failures: number;
 }
 
 /** Sends lines in batches, in order, each once: a batch whose answer was lost is sent again with the same numbers. */
 export async function uploadLogs(deps: Deps, signal: AbortSignal): Promise<void> {
-  const { queue, clock } = deps;
+  const { queue, clock, random } = deps;
   const told = { dropped: 0 };
+  const batches: Batches = { most: batchSize, failures: 0 };
   while (!signal.aborted) {
     if (queue.size === 0) await changedOr(queue.filled, Infinity, clock, signal);
     if (signal.aborted) break;
-    const isSent = await sendBatch(deps, signal);
-    if (isSent) tellDropped(queue, told, clock);
-    await clock.sleep(isSent ? pauseMs : pauseAfterErrorMs, signal);
+    const outcome = await sendBatch(deps, batches, signal);
+    if (outcome === 'taken') tellDropped(queue, told, clock);
+    // Not all machines at the same time: they all lost their server in the same second.
+    await clock.sleep(outcome === 'not taken' ? pauseAfterErrorMs * (0.5 + random()) : pauseMs, signal);
   }
 }
 
 /** The last chance before the program ends: everything that waits, until the first failure or `signal`. */
 export async function flushLogs(deps: Deps, signal: AbortSignal): Promise<void> {
-  while (deps.queue.size > 0 && !signal.aborted && (await sendBatch(deps, signal)));
+  const batches: Batches = { most: batchSize, failures: 0 };
+  while (deps.queue.size > 0 && !signal.aborted && (await sendBatch(deps, batches, signal)) !== 'not taken');
 }
 
-async function sendBatch({ robot, partId, host, bootId, queue }: Deps, signal: AbortSignal): Promise<boolean> {
-  const lines = queue.first(batchSize);
+/** `smaller`: the next batch is another one. */
+async function sendBatch(
+  deps: Deps,
+  batches: Batches,
+  signal: AbortSignal,
+): Promise<'taken' | 'smaller' | 'not taken'> {
+  const { queue } = deps;
+  const lines = queue.first(batches.most);
   const last = lines.at(-1)?.sequence ?? 0;
   try {
-    const logs = lines.map((line) => logEntry(line, host, bootId));
-    await robot.log({ id: partId, logs }, { signal, timeoutMs: callTimeoutMs });
+    await sendLines(deps, lines, signal);
     queue.done(last);
-    return true;
+    batches.most = Math.min(batches.most * 2, batchSize);
+    batches.failures = 0;
+    return 'taken';
   } catch (error) {
-    // A batch that can never be taken must not hold back all that follow.
-    if (ConnectError.from(error).code === Code.InvalidArgument) queue.lose(last);
-    return false;
+    // Lines that can never be taken must not hold back all the others.
+    const { code } = ConnectError.from(error);
+    const isRefused = code === Code.InvalidArgument;
+    const isHopeless = code === Code.Internal && ++batches.failures >= failuresOfBatch;
+    if (!isRefused && !isHopeless) return 'not taken';
+    if (lines.length > 1) {
+      batches.most = Math.ceil(lines.length / 2);
+      return isRefused ? 'smaller' : 'not taken';
+    }
+    if (!isRefused && !(await takesAnother(deps, batches.failures, signal))) return 'not taken';
+    queue.lose(last);
+    return 'smaller';
   }
+}
+
+/** A management server that fails at every line is ill: it takes them all when it is well again. */
+async function takesAnother(deps: Deps, attempt: number, signal: AbortSignal): Promise<boolean> {
+  const others = deps.queue.first(batchSize).slice(1);
+  const other = others[attempt % Math.max(1, others.length)];
+  if (!other) return false;
+  return sendLines(deps, [other], signal).then(
+    () => true, // it comes again in its turn, with the same number
+    () => false,
+  );
+}
+
+async function sendLines(
+  { robot, partId, host, bootId }: Deps,
+  lines: readonly NumberedLine[],
+  signal: AbortSignal,
+): Promise<void> {
+  const logs = lines.map((line) => logEntry(line, host, bootId));
+  await robot.log({ id: partId, logs }, { signal, timeoutMs: callTimeoutMs });
 }
 
 function tellDropped(queue: LogQueue, told: { dropped: number }, clock: Clock): void {
   const lines = queue.dropped - told.dropped;
   if (lines === 0) return;
   told.dropped = queue.dropped;
-  const message = 'log lines were dropped: the queue was full while the management server could not be reached';
+  const message = 'log lines were dropped: too many waited for the management server, or it refused them';
   queue.push({ time: clock.wall(), level: 'warn', logger: 'platform-server.log', message, fields: { lines } });
 }
 
