@@ -7,6 +7,7 @@ import { serveControl } from '../control/serve.ts';
 import { readLayers } from '../options.ts';
 import { linuxSystem } from '../install/system.ts';
 import { lastWordsOf } from '../os/linux/journal.ts';
+import { forgetStart } from '../os/linux/program-pages.ts';
 import { spareLock } from '../os/linux/spare-lock.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { childEnvironment } from '../os/environment.ts';
@@ -36,7 +37,9 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const layers = await readLayers(given);
   await makeFolders(root);
-  await using lock = await lockFolder(path.join(root, 'state', 'agent.lock'), { spare: await spareLock(root, 'agent') });
+  await using lock = await lockFolder(path.join(root, 'state', 'agent.lock'), {
+    spare: await spareLock(root, 'agent'),
+  });
 
   const sink = stderrSink(given.logFormat);
   const clock = systemClock;
@@ -90,6 +93,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           late,
           log,
         });
+  void forgetStart({ clock, log }, stop);
   await runAgent(
     {
       device,

@@ -36,3 +36,23 @@ export async function datagramsTo(address: string): Promise<(text: string) => bo
     return Number(sent) === bytes.length;
   };
 }
+
+/** A range of this process's memory. */
+export interface MemoryRange {
+  start: bigint;
+  bytes: bigint;
+}
+
+const dontNeed = 4;
+
+/**
+ * Lets go of the pages of these ranges. They have to be of a file and never written: such a page comes back from the file when it is
+ * read again, any other would be zeros.
+ *
+ * @returns whether the kernel did it for all of them.
+ */
+export async function forgetPages(ranges: readonly MemoryRange[]): Promise<boolean> {
+  const { dlopen } = await import('bun:ffi');
+  const { symbols: c } = dlopen('libc.so.6', { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } });
+  return ranges.every(({ start, bytes }) => Number(c.madvise(start, bytes, dontNeed)) === 0);
+}

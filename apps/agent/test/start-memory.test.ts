@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+
+const script = path.join(import.meta.dirname, 'start-memory.ts');
+const bun = path.join(
+  import.meta.dirname,
+  '../../../node_modules/@oven',
+  `bun-linux-${process.arch === 'x64' ? 'x64' : 'aarch64'}`,
+  'bin/bun',
+);
+const run = (program: string) => {
+  const { status, stdout, stderr } = spawnSync(program, [script], { encoding: 'utf8' });
+  assert.equal(status, 0, stderr);
+  return JSON.parse(stdout) as { before: number; after: number; works: number; told: string };
+};
+
+test('the memory of the start is given back, and the program goes on', () => {
+  const { before, after, works, told } = run(bun);
+  assert.match(told, /memory of the start was let go of \{"ranges":1\}/);
+  assert.ok(after < before * 0.8, `${before} → ${after} KiB of files`);
+  assert.equal(works, 57);
+});
+
+test('another runtime keeps it, and says so', () => {
+  assert.match(run(process.execPath).told, /memory of the start is kept/);
+});

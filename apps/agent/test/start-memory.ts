@@ -1,0 +1,15 @@
+// Lets go of the memory of its start and tells, one JSON line each, how much of files it held before and after, and that it still works.
+import { readFileSync } from 'node:fs';
+import { captureLog, FakeClock } from '@platform/kit/testing';
+import { forgetStart } from '../src/os/linux/program-pages.ts';
+
+const fileKib = (): number => Number(/^RssFile:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+const clock = new FakeClock();
+const { log, text } = captureLog(clock);
+const before = fileKib();
+const forgetting = forgetStart({ clock, log }, new AbortController().signal);
+await clock.advance(60_000);
+await forgetting;
+const after = fileKib();
+const works = JSON.stringify([...'it still works'].toSorted()).length;
+process.stdout.write(`${JSON.stringify({ before, after, works, told: text() })}\n`);
