@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { type Client } from '@connectrpc/connect';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { dataset, time, upload } from './captured-uploads.ts';
+import { outcome, trainingServer, type Who } from './training-server.ts';
+
+test('datasets: names, lists, merge, deletion', async () => {
+  await using server = await trainingServer();
+  const client = server.client(DatasetService, 'operator');
+  const stranger = server.client(DatasetService, 'stranger');
+  const organizationId = server.own.orgId;
+  const [one, two] = [await dataset(server, 'one'), await dataset(server, 'two')];
+  const sequences = await dataset(server, 'seq', 'owner', DatasetType.SEQUENCE_DATA);
+  await dataset(server, 'one', 'stranger');
+  const names = async (type?: DatasetType) =>
+    (
+      await client.listDatasetsByOrganizationID({ organizationId, ...(type === undefined ? {} : { type }) })
+    ).datasets.map(({ name }) => name);
+  assert.deepEqual(await names(), ['one', 'seq', 'two']);
+  assert.deepEqual(await names(DatasetType.SEQUENCE_DATA), ['seq']);
+  assert.deepEqual((await client.listDatasetsByIDs({})).datasets.length, 3, 'no ids: all that the key may see');
+  assert.deepEqual(
+    (await client.listDatasetsByIDs({ ids: [two, 'x', randomUUID()] })).datasets.map(({ name }) => name),
+    ['two'],
+  );
+  assert.deepEqual((await stranger.listDatasetsByIDs({ ids: [one] })).datasets, []);
+  const rows: [name: string, call: () => Promise<unknown>, expected: string][] = [
+    ['a name taken', () => client.createDataset({ organizationId, name: 'one' }), '6 DATASET_NAME_TAKEN'],
+    ['a rename onto it', () => client.renameDataset({ id: two, name: 'one' }), '6 DATASET_NAME_TAKEN'],
+    ['no name', () => client.createDataset({ organizationId, name: '' }), '3 INVALID_ARGUMENT'],
+    ['no organization', () => client.createDataset({ name: 'x' }), '3 INVALID_ARGUMENT'],
+    [
+      'a foreign organization',
+      () => client.createDataset({ organizationId: server.foreign.orgId, name: 'x' }),
+      '5 ORGANIZATION_NOT_FOUND',
+    ],
+    [
+      'a machine',
+      () => server.client(DatasetService, 'machine').createDataset({ organizationId, name: 'x' }),
+      '7 PERMISSION_DENIED',
+    ],
+    ['a foreign dataset', () => stranger.renameDataset({ id: one, name: 'x' }), '5 DATASET_NOT_FOUND'],
+    ['deleted by a stranger', () => stranger.deleteDataset({ id: one }), '5 DATASET_NOT_FOUND'],
+    [
+      'merge of two kinds',
+      () => client.mergeDatasets({ organizationId, name: 'm', datasetIds: [one, sequences] }),
+      '9 DATASET_TYPE_MISMATCH',
+    ],
+    [
+      'merge onto a name taken',
+      () => client.mergeDatasets({ organizationId, name: 'two', datasetIds: [one] }),
+      '6 DATASET_NAME_TAKEN',
+    ],
+    ['merge of nothing', () => client.mergeDatasets({ organizationId, name: 'm' }), '3 INVALID_ARGUMENT'],
+    ['a rename', () => client.renameDataset({ id: two, name: 'zwei' }), 'ok'],
+    ['to its own name', () => client.renameDataset({ id: two, name: 'zwei' }), 'ok'],
+  ];
+  for (const [name, call, expected] of rows) assert.equal(await outcome(call()), expected, name);
+  const shared = await upload(server, { datasetIds: [one, two] });
+  const alone = await upload(server, { datasetIds: [two] });
+  const { datasetId } = await client.mergeDatasets({ organizationId, name: 'both', datasetIds: [one, two] });
+  await client.deleteDataset({ id: two });
+  assert.equal(await outcome(client.deleteDataset({ id: two })), '5 DATASET_NOT_FOUND');
+  const data = server.client(DataService, 'owner');
+  const members = await data.binaryDataByFilter({ dataRequest: { filter: { datasetId } } });
+  assert.deepEqual(
+    members.data.map(({ metadata }) => metadata?.binaryDataId ?? '').toSorted(),
+    [shared, alone].toSorted(),
+  );
+});
+
+/** Distinct outcomes. */
+const all = async (of: Promise<unknown>[]): Promise<string[]> => [...new Set(await Promise.all(of.map(outcome)))];
+
+test('data of others: not there for strangers, out of reach for machines', async () => {
+  await using server = await trainingServer();
+  const datasetId = await dataset(server, 'd');
+  const id = await upload(server, { datasetIds: [datasetId] });
+  const ids = { binaryDataIds: [id] };
+  const box = { label: 'x', xMinNormalized: 0, yMinNormalized: 0, xMaxNormalized: 1, yMaxNormalized: 1 };
+  const bboxId = (await server.client(DataService, 'owner').addBoundingBoxToImageByID({ binaryDataId: id, ...box }))
+    .bboxId;
+  const calls = (client: Client<typeof DataService>): Promise<unknown>[] => [
+    client.binaryDataByIDs(ids),
+    client.deleteBinaryDataByIDs(ids),
+    client.addTagsToBinaryDataByIDs({ ...ids, tags: ['t'] }),
+    client.removeTagsFromBinaryDataByIDs({ ...ids, tags: ['t'] }),
+    client.addBoundingBoxToImageByID({ binaryDataId: id, ...box }),
+    client.updateBoundingBox({ binaryDataId: id, bboxId, label: 'y' }),
+    client.removeBoundingBoxFromImageByID({ binaryDataId: id, bboxId }),
+    client.createBinaryDataSignedURL({ binaryDataId: id }),
+  ];
+  const lists = (client: Client<typeof DataService>): Promise<unknown>[] => [
+    client.binaryDataByFilter({}),
+    client.tagsByFilter({}),
+    client.boundingBoxLabelsByFilter({}),
+    client.deleteBinaryDataByFilter({}),
+    client.addTagsToBinaryDataByFilter({ tags: ['t'] }),
+    client.removeTagsFromBinaryDataByFilter({ tags: ['t'] }),
+  ];
+  const [stranger, machine] = [server.client(DataService, 'stranger'), server.client(DataService, 'machine')];
+  assert.deepEqual(await all(calls(stranger)), ['5 BINARY_DATA_NOT_FOUND']);
+  assert.deepEqual(await all(lists(stranger)), ['ok'], 'lists show what is the own: nothing');
+  assert.deepEqual(await all([...calls(machine), ...lists(machine)]), ['7 PERMISSION_DENIED']);
+  const add = (client: Client<typeof DataService>) => [
+    client.addBinaryDataToDatasetByIDs({ datasetId, ...ids }),
+    client.removeBinaryDataFromDatasetByIDs({ datasetId, ...ids }),
+  ];
+  assert.deepEqual(await all(add(stranger)), ['5 DATASET_NOT_FOUND']);
+  const theirs = await dataset(server, 't', 'stranger');
+  const steal = stranger.addBinaryDataToDatasetByIDs({ datasetId: theirs, ...ids });
+  assert.equal(await outcome(steal), '5 BINARY_DATA_NOT_FOUND');
+  assert.deepEqual(
+    [(await server.get(`/data/${id}`, 'stranger')).status, (await server.get(`/data/${id}`, 'machine')).status],
+    [404, 403],
+  );
+  const [datum] = (await server.client(DataService, 'owner').binaryDataByIDs(ids)).data;
+  assert.deepEqual([datum?.metadata?.captureMetadata?.tags, datum?.metadata?.annotations?.bboxes[0]?.label], [[], 'x']);
+});
+
+test('fifty at once ask for one name: one gets it', async () => {
+  await using server = await trainingServer();
+  const results = await Promise.all(Array.from({ length: 50 }, () => outcome(dataset(server, 'same'))));
+  assert.deepEqual(
+    [results.filter((one) => one === 'ok').length, results.filter((one) => one === '6 DATASET_NAME_TAKEN').length],
+    [1, 49],
+  );
+});
+
+test('readings: exported in order, the latest, within an interval; of others nothing', async () => {
+  await using server = await trainingServer();
+  const { partId } = server.own;
+  const sync = server.client(DataSyncService, 'machine');
+  const count = 1200;
+  for (let from = 0; from < count; from += 300) {
+    await sync.dataCaptureUpload({
+      metadata: {
+        partId,
+        componentType: 'rdk:component:sensor',
+        componentName: 'probe',
+        methodName: 'Readings',
+        type: DataType.TABULAR_SENSOR,
+        tags: ['cellar'],
+      },
+      sensorContents: Array.from({ length: 300 }, (_, n) => ({
+        metadata: { timeRequested: time(from + n), timeReceived: time(from + n) },
+        data: { case: 'struct' as const, value: { readings: { celsius: from + n } } },
+      })),
+    });
+  }
+  const asked = { partId, resourceName: 'probe', resourceSubtype: 'sensor', methodName: 'Readings' };
+  const exported = async (more: object = {}, who: Who = 'owner'): Promise<unknown[]> => {
+    const found: unknown[] = [];
+    for await (const one of server.client(DataService, who).exportTabularData({ ...asked, ...more })) {
+      const { readings } = one.payload as { readings: { celsius: number } };
+      found.push(readings.celsius);
+    }
+    return found;
+  };
+  assert.deepEqual(
+    await exported(),
+    Array.from({ length: count }, (_, n) => n),
+  );
+  assert.deepEqual(await exported({ interval: { start: time(5), end: time(7) } }), [5, 6]);
+  assert.deepEqual(
+    await exported({ resourceSubtype: 'rdk:component:sensor', interval: { start: time(1199) } }),
+    [1199],
+  );
+  assert.deepEqual(await exported({ resourceSubtype: 'camera' }), []);
+  assert.deepEqual(await exported({}, 'stranger'), []);
+  const data = server.client(DataService, 'owner');
+  const latest = await data.getLatestTabularData(asked);
+  assert.deepEqual([latest.timeCaptured?.seconds, latest.payload], [1199n, { readings: { celsius: 1199 } }]);
+  assert.equal((await data.getLatestTabularData({ ...asked, methodName: 'Other' })).payload, undefined);
+  assert.equal(await outcome(data.getLatestTabularData({ ...asked, partId: 'x' })), '5 PART_NOT_FOUND');
+  assert.equal(await outcome(data.getLatestTabularData({ ...asked, resourceName: '' })), '3 INVALID_ARGUMENT');
+  assert.equal(await outcome(server.client(DataService, 'runner').getLatestTabularData(asked)), '7 PERMISSION_DENIED');
+});
