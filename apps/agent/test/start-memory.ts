@@ -11,5 +11,5 @@ const forgetting = forgetStart({ clock, log }, new AbortController().signal);
 await clock.advance(60_000);
 await forgetting;
 const after = fileKib();
-const works = JSON.stringify([...'it still works'].toSorted()).length;
+const works = JSON.parse('[1, 2, 3]').length as number;
 process.stdout.write(`${JSON.stringify({ before, after, works, told: text() })}\n`);

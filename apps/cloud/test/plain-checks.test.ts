@@ -161,3 +161,24 @@ test('stopping answers what is held and ends every connection', async () => {
   await Promise.all([held.ended(), resting.ended(), probe.ended()]);
   await closed;
 });
+
+test('a check on a connection that has said something else ends it, so that the next one comes by a light one', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const token = await on.token(part);
+  const wire = await dial(on.url);
+  await wire.say(Buffer.from(`GET /livez HTTP/1.1\r\nhost: ${new URL(on.url).host}\r\n\r\n`));
+  assert.equal((await wire.answer()).status, 200);
+  await wire.say(checkBytes(on, token, { id: partId }));
+  const answer = await wire.answer();
+  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close']);
+  await wire.ended();
+  const next = await dial(on.url);
+  await next.say(checkBytes(on, token, { id: partId, knownFingerprint: read(answer).fingerprint }));
+  const light = await next.answer();
+  assert.deepEqual(
+    [light.status, light.headers.has('connection'), light.headers.has('keep-alive')],
+    [200, false, false],
+  );
+  next.close();
+});
