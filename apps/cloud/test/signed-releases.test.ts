@@ -83,6 +83,18 @@ test('signed releases: root, publication with a patch, documents as served, rota
     [['1.0.0', 'platform-server/1.0.0/linux-amd64', ['dev']]],
   );
 
+  const audited = await on.db
+    .selectFrom('audit')
+    .select(['subject', 'details'])
+    .where('action', '=', 'sign releases')
+    .execute();
+  assert.deepEqual(audited, [
+    {
+      subject: 'platform-server 1.0.0 linux/amd64',
+      details: { root: 1, targets: 1, patches: 0, channels: { 'platform-server dev': '1.0.0' } },
+    },
+  ]);
+
   // What agents fetch hangs together.
   const got = async (path: string) => Buffer.from(await (await fetch(`${on.url}${path}`)).arrayBuffer());
   assert.deepEqual(await got('/tuf/1.root.json'), root);

@@ -121,8 +121,13 @@ export const releaseRoutes =
             await insertPatch(trx, patch);
           }
           const known = await setTargets(trx, taken.programs);
-          for (const [i, { name, version }] of releases.entries())
-            for (const channel of request.releases[i]?.channels ?? []) await setChannel(trx, name, channel, version);
+          const pointed: Record<string, string> = {};
+          for (const [i, { name, version }] of releases.entries()) {
+            for (const channel of request.releases[i]?.channels ?? []) {
+              await setChannel(trx, name, channel, version);
+              pointed[`${name} ${channel}`] = version;
+            }
+          }
           await audit(trx, {
             orgId: null,
             caller,
@@ -130,7 +135,7 @@ export const releaseRoutes =
             subject:
               releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
               `documents root ${taken.versions.root}, targets ${taken.versions.targets}`,
-            details: { ...taken.versions, patches: patches.length },
+            details: { ...taken.versions, patches: patches.length, channels: pointed },
           });
           return new Set([...known, ...releases.map(({ name }) => name)]);
         });
