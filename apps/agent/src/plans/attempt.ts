@@ -60,5 +60,7 @@ export function whyOf(
     return `${runs} ${asked} is downloaded.`;
   }
   if (want.is === 'installed') return `${runs} ${asked} is not on this machine any more.`;
+  if (!have.mayActivate)
+    return `${runs} ${asked} is wanted, and not downloaded: this agent was not started from bin/${name}.`;
   return last?.at === 'downloading' ? `${runs} ${asked} is being downloaded.` : `${runs} ${asked} is to be downloaded.`;
 }

@@ -49,7 +49,16 @@ const have = (more: Partial<Have>): Have => ({
   ...more,
 });
 const bad = (id: string, clearance = 0): Bad => ({ id, clearance, since: 1_767_225_600, reason: 'it hurts' });
-const trial = (from: string, to: string): Trial => ({ from, to, starts: 1, clearance: 0, since: 0, needs: 'local', boot: '', cuts: 0 });
+const trial = (from: string, to: string): Trial => ({
+  from,
+  to,
+  starts: 1,
+  clearance: 0,
+  since: 0,
+  needs: 'local',
+  boot: '',
+  cuts: 0,
+});
 const b11 = release('1.1.0', 'b');
 
 const rows: [name: string, goal: Goal, have: Have, steps: string][] = [
@@ -261,6 +270,11 @@ const whys: [goal: Goal, have: Have, why: string][] = [
     goal(b11),
     have({ linked: a, running: null, versions: sized(a, b), mayActivate: false }),
     '1.0.0 is used. 1.1.0 (stable) is downloaded but not used: this agent was not started from bin/platform-server.',
+  ],
+  [
+    goal(b11),
+    have({ linked: null, running: null, versions: [], mayActivate: false }),
+    'No version of platform-server is installed. 1.1.0 (stable) is wanted, and not downloaded: this agent was not started from bin/platform-server.',
   ],
 ];
 for (const [wanted, world, why] of whys) {
