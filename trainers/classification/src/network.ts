@@ -30,7 +30,7 @@ interface Body {
   tape: Tape;
   backbone: Backbone;
   image: Value;
-  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 5 % of the
+  /** Convolutions before this number keep their pretrained weights. Depthwise ones always do: they hold 6 % of the
    * weights and cost most of the backward pass. */
   freezeUntil: number;
 }

@@ -102,9 +102,9 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
   const [learning, checking, heldOut] = [train ?? 0, validation ?? 0, test ?? 0];
   const pixels = (recipe.side / 160) ** 2;
   const views = learning * (1 + recipe.probeViews);
-  const tuned = recipe.recipe === 'auto' ? recipe.epochs * (learning * 0.025 + checking * 0.008) : 0;
+  const tuned = recipe.recipe === 'auto' ? recipe.epochs * (learning * 0.015 + checking * 0.007) : 0;
   progress.expect('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
-  progress.expect('features', { phase: 'training', cost: 0.3 + views * 0.009 * pixels });
+  progress.expect('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
   progress.expect('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
   progress.expect('fine-tune', { phase: 'training', cost: tuned * pixels });
   progress.expect('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
