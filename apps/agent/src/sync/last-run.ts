@@ -24,6 +24,7 @@ interface Run {
 
 const runOf = (value: unknown): Run => {
   const { version, boot_id, started, has_ended } = value as Partial<Record<keyof Run, unknown>>;
+  if (Number.isNaN(new Date(Number(started)).getTime())) throw new Error('"started" is no time'); // of another agent's form
   return {
     version: String(version),
     boot_id: String(boot_id ?? ''),
