@@ -17,6 +17,8 @@ interface Given {
   json: boolean;
 }
 
+const isNoFolder = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
 /** A zip file knows no time before. */
 const firstOfZip = Date.UTC(1980, 0, 2);
 
@@ -42,7 +44,7 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
       endedByMachine(error) ??
       new Ended(exitCodes.failed, {
         code: 'NOT_WRITTEN',
-        what: `${file} cannot be written: ${errorText(error)}.`,
+        what: `${file} cannot be written: ${isNoFolder(error) ? 'its folder is not there' : errorText(error)}.`,
         remedy: 'Name another file with --output, in a folder that is there.',
       })
     );

@@ -29,10 +29,12 @@ const machineProblems: Readonly<Record<string, { says: string; remedy: string; e
 /** What the operating system refused, for the person at the machine; undefined: that is no such error. */
 export function endedByMachine(error: unknown): Ended | undefined {
   const { code = '', path } = error as NodeJS.ErrnoException;
-  const problem = error instanceof Error && path !== undefined ? machineProblems[code] : undefined;
-  if (!problem) return undefined;
+  const problem = error instanceof Error ? machineProblems[code] : undefined;
+  if (!problem || path === undefined) return undefined;
   const { says, remedy, exitCode } = problem;
-  return new Ended(exitCode, { code, what: `${path} cannot be used: ${says}.`, remedy });
+  // A file is written beside its place first.
+  const named = path.replace(/\.[0-9a-f]{12}\.tmp$/, '');
+  return new Ended(exitCode, { code, what: `${named} cannot be used: ${says}.`, remedy });
 }
 
 /** Ends the command with a code of its own; `what` and `remedy` are for the person. */

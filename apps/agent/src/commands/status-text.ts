@@ -3,8 +3,9 @@ import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
 
-/** The status for people, calm and at most `width` columns wide. */
-export function statusText(status: AgentStatus, width = standardWidth): string {
+/** The status for people, calm and at most `columns` wide; undefined: there is no terminal. */
+export function statusText(status: AgentStatus, columns?: number): string {
+  const width = columns ?? standardWidth;
   const { agent, cloud, config, server, programs, logs } = status;
   const now = Date.parse(status.at);
   const since = (time: string | null): string => (time === null ? '' : spanText((now - Date.parse(time)) / 1000));
@@ -37,6 +38,7 @@ export function statusText(status: AgentStatus, width = standardWidth): string {
         const { running, installed, wanted, previous } = programs[name];
         return [name, running || '-', installed || '-', wanted || '-', previous || '-'];
       }),
+      columns,
     ),
     ...(['agent', 'server'] as const).flatMap((name) => programWords(name, programs[name])),
     ...status.conditions.flatMap(({ severity, message, remedy, since: began }) => [

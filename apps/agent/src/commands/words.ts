@@ -22,10 +22,23 @@ export function listed(entries: readonly (readonly [name: string, value: string]
   );
 }
 
-/** An aligned table with a header. */
-export function tabled(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+/** An aligned table with a header; where it has no room, each row as names and values below each other. */
+export function tabled(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns = Number.POSITIVE_INFINITY,
+): string[] {
   const all = [header.map((title) => title.toUpperCase()), ...rows.map((row) => row.map(printable))];
   const widths = header.map((_, i) => Math.max(...all.map((row) => row[i]?.length ?? 0)));
+  if (widths.reduce((sum, one) => sum + one, 2 * (widths.length - 1)) > columns) {
+    return rows.flatMap((row, i) => [
+      ...(i === 0 ? [] : ['']),
+      ...listed(
+        header.map((title, at) => [title, row[at] ?? ''] as const),
+        columns,
+      ),
+    ]);
+  }
   return all.map((row) =>
     row
       .map((cell, i) => cell.padEnd(widths[i] ?? 0))

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentStatus } from '@platform/contract/agent-status';
+import { statusText } from '../src/commands/status-text.ts';
+import { program, status } from './healthy-status.ts';
+
+const since = '2025-12-31T22:00:00.000Z';
+const busy: AgentStatus = {
+  ...status,
+  programs: {
+    agent: program,
+    server: {
+      ...program,
+      running: '2.1.0-dev.19099fff',
+      wanted: '2.2.0-dev.9b7b471f',
+      pin: '2.1.0',
+      trial: { version: '2.1.0', previous: '2.0.4', starts: 2, since },
+      quarantined: [{ version: '2.2.0', reason: 'it ended 3 times\u001b[2J before it was ready', since }],
+      is_unsigned: true,
+    },
+  },
+  conditions: [{ code: 'CLOCK_WRONG', severity: 'warning', message: 'The clock is slow.', remedy: 'Set it.', since }],
+};
+
+test('the status for people: what stands in it', () => {
+  const text = statusText(busy);
+  for (const words of [
+    /^machine {2}part, barn, linux\/amd64, debian:12$/m,
+    /^server {4}1\.0\.0|^server {3}running 1\.0\.0/m,
+    /^PROGRAM {2}RUNNING {13}INSTALLED {2}WANTED {14}PREVIOUS$/m,
+    /pinned {2}to 2\.1\.0, on this machine/,
+    /trial {3}2\.1\.0 has to prove itself for 2 h, start 2 of 3; before it 2\.0\.4/,
+    /bad {5}2\.2\.0 for 2 h: it ended 3 times\?\[2J before it was ready/,
+    /signed {2}no: no release key signed the running file/,
+    /^WARNING for 2 h: The clock is slow\.\n {2}Set it\.$/m,
+  ])
+    assert.match(text, words);
+});
+
+test('the status for people fits any terminal, and a program that reads it gets the table', () => {
+  for (const columns of [40, 60, 80, 200])
+    for (const line of statusText(busy, columns).split('\n')) assert.ok(line.length <= columns, `${columns}: ${line}`);
+  assert.match(statusText(busy, 40), /^PROGRAM {4}server$/im);
+  assert.match(
+    statusText({ ...busy, programs: { ...busy.programs, agent: { ...program, running: 'x'.repeat(90) } } }),
+    /^PROGRAM/m,
+  );
+});
