@@ -1,8 +1,8 @@
 /**
  * The trained part of the detector. Per cell of 4 × 4 px it says how much the cell is the centre of a thing of each label,
- * and by how much the pretrained distances to the edges of the box are to be corrected. Both look at the neck and at the
- * deep features of the surroundings, each through inner channels of its own; what is there is also read from the features
- * of the second network, which tell nothing of edges and are kept from them.
+ * read from the neck, from the deep features of the surroundings and from those of the second network; and by how much the
+ * pretrained distances to the edges of the box are to be corrected, read from the neck alone: what the things are called
+ * tells nothing of their edges, and to learn of edges from it is to learn the training pictures by heart.
  */
 import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
@@ -53,7 +53,6 @@ const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> =>
     // Where its edges are; before training the correction is nothing.
     edge_inner: { ...inner('neck', 1), bias: 0 },
     edge_seen: inner('neck', 1),
-    edge_around: inner('deep', 0.5),
     edge: { to: 4, from: neckChannels, scale: 0, bias: 0 },
     correction: { to: 4, from: hidden, scale: 0 },
   };
@@ -120,9 +119,8 @@ function headOn(
   const inner = kept ? weighted(tape, whole, kept) : whole;
   // Where the edges are hangs on no single channel: to leave some out would only blur it.
   const edgeView = view(taps.boxView);
-  const edgeNear = tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen'));
-  const edgeFar = upsample(tape, conv(deep, 'edge_around'), factors.deep * factors.parts);
-  const correction = conv(relu(tape, tape.add(edgeNear, edgeFar)), 'correction');
+  const edgeInner = relu(tape, tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen')));
+  const correction = conv(edgeInner, 'correction');
   const residual = tape.add(conv(edgeView, 'edge'), correction);
   return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '' };
 }
@@ -214,9 +212,8 @@ export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape
   const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
   const inner = add({ is: 'relu', input: sum(near, far) });
   const heat = add({ is: 'sigmoid', input: conv(inner, 'heat') });
-  const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
-  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
-  const correction = conv(add({ is: 'relu', input: sum(edgeNear, edgeFar) }), 'correction');
+  const edgeInner = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
+  const correction = conv(add({ is: 'relu', input: edgeInner }), 'correction');
   const edges = sum(taps.distances, sum(conv(taps.boxView, 'edge'), correction));
   return { layers: needed(all, [heat, edges]), heat, edges };
 }
