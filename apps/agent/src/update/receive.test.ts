@@ -237,3 +237,32 @@ test('a part of a file that nobody asked for is no file', async () => {
   w.machine.releases.answers.set('https://r/x', { status: 206, headers: { 'content-range': 'bytes 0-9/100' } });
   await assert.rejects(w.get({}), { code: 'DOWNLOAD_FAILED' });
 });
+
+test('a download of unknown length leaves room on the disk, and goes on when there is more', async () => {
+  const w = world();
+  const mebibyte = 2 ** 20;
+  const chunk = new Uint8Array(8 * mebibyte).fill(1);
+  const total = 6;
+  w.parts.web = {
+    ask: async (_method, _url, headers) => {
+      const from = Number(/\d+/.exec(headers['range'] ?? '')?.[0] ?? 0);
+      const body = (async function* () {
+        for (let at = from; at < total * chunk.length; at += chunk.length) yield chunk;
+      })();
+      const range = `bytes ${from}-${total * chunk.length - 1}/*`;
+      return {
+        status: from > 0 ? 206 : 200,
+        headers: new Map([
+          ['etag', '"1"'],
+          ['content-range', range],
+        ]),
+        body,
+      };
+    },
+  };
+  w.machine.files.capacityBytes = 80 * mebibyte;
+  await assert.rejects(w.get({}), { code: 'DISK_FULL' });
+  assert.ok(w.machine.files.usedBytes() <= 33 * mebibyte, `${w.machine.files.usedBytes()} bytes are used`);
+  w.machine.files.capacityBytes = Infinity;
+  assert.equal((await w.get({})).found.sizeBytes, total * chunk.length);
+});

@@ -225,6 +225,7 @@ async function receiveOnce(
         if (bytes - synced >= syncBytes) {
           await file.sync();
           synced = bytes;
+          await checkSpace(files, 0); // whoever else writes; and a source that does not say how much will come
         }
         const now = clock.now();
         if (now - told >= progressMs) tell({ bytes, ofBytes });
