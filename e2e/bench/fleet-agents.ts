@@ -12,6 +12,7 @@ import {
   AuthService,
 } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { NeedsRestartRequestSchema, RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { longestHoldMs } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import type { FleetMember } from '../src/fleet-lab.ts';
 import { callBytes, WireLink } from '../src/wire-link.ts';
@@ -19,7 +20,6 @@ import { callBytes, WireLink } from '../src/wire-link.ts';
 const configMethod = `${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
 const restartMethod = `${RobotService.typeName}/${RobotService.method.needsRestart.name}`;
 const authenticateMethod = `${AuthService.typeName}/${AuthService.method.authenticate.name}`;
-const holdMs = 25_000;
 const shortestPauseMs = 200;
 
 /** An access token for a machine. */
@@ -137,7 +137,7 @@ export class Fleet {
         if (!answer.notModified) this.counts.whole++;
         agent.fingerprint = answer.fingerprint;
         agent.isServed = true;
-        waitMs = holdMs;
+        waitMs = longestHoldMs;
       } catch (error) {
         if (signal.aborted) return;
         const what = (error as NodeJS.ErrnoException).code ?? (error as Error).message;

@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { longestHoldMs } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { cpuMs, FleetLab, rssMib } from '../src/fleet-lab.ts';
 import { checkout } from '../src/up-process.ts';
@@ -60,6 +61,13 @@ async function untilServed(fleet: Fleet): Promise<number> {
 const seconds = (value: number): string => `${value.toFixed(1)} s`;
 const us = (ms: number, count: number): string => `${((ms * 1000) / count).toFixed(0)} µs`;
 
+/** @param before - MiB without agents. */
+function memory(what: string, lab: FleetLab, before: number, aim = '≤ 25 KiB'): void {
+  const now = rssMib(lab.pid);
+  const each = ((now - before) * 1024) / agents;
+  row(what, `${Math.round(before)} → ${Math.round(now)} MiB: ${each.toFixed(1)} KiB per agent`, aim);
+}
+
 async function connected(lab: FleetLab): Promise<{ fleet: Fleet; beforeMib: number }> {
   // What a server loads with its first machines is no memory of a machine.
   const first = new Fleet(lab.ready.url, await lab.machines(200));
@@ -79,12 +87,9 @@ async function connected(lab: FleetLab): Promise<{ fleet: Fleet; beforeMib: numb
     `${seconds((systemClock.now() - started) / 1000)}; CPU ${us(server, agents)} server, ${us(database, agents)} database each`,
   );
   await systemClock.sleep(15_000);
-  const each = ((rssMib(lab.pid) - before) * 1024) / agents;
-  row(
-    'memory of the server, all checks held, after all have signed in',
-    `${Math.round(before)} → ${Math.round(rssMib(lab.pid))} MiB: ${each.toFixed(1)} KiB per agent`,
-    '≤ 25 KiB',
-  );
+  memory('memory of the server, all checks held, 15 s after all have signed in', lab, before, '–');
+  await systemClock.sleep(longestHoldMs + 5_000);
+  memory('… after the first minute of checks', lab, before);
   const alone = rssMib(lab.pid);
   // A server takes 15,000 connections.
   const second = Math.min(agents, 4_000);
@@ -98,17 +103,19 @@ async function connected(lab: FleetLab): Promise<{ fleet: Fleet; beforeMib: numb
   return { fleet, beforeMib: before };
 }
 
+const steadyMs = 2 * longestHoldMs;
+
 async function steady(lab: FleetLab, fleet: Fleet): Promise<void> {
   fleet.forget();
   const cpu = cpuFrom(lab);
-  await systemClock.sleep(50_000);
+  await systemClock.sleep(steadyMs);
   const { server, database } = cpu();
   const { answers, failures } = fleet.counts;
   row(
-    `held checks of 25 s, ${answers} of them`,
+    `held checks of ${longestHoldMs / 1000} s, ${answers} of them`,
     `CPU ${us(server, answers)} server, ${us(database, answers)} database each; failures: ${failuresText(failures)}`,
   );
-  row('… CPU for all agents', `${((server / 50_000) * 100).toFixed(1)} % of a core`);
+  row('… CPU for all agents', `${((server / steadyMs) * 100).toFixed(1)} % of a core`);
 }
 
 /** The server is killed and started again; every agent comes back. */
@@ -127,12 +134,7 @@ async function storm(lab: FleetLab, fleet: Fleet, spanMs: number, beforeMib: num
   );
   row('… CPU', `${us(server, agents)} server, ${us(database, agents)} database each, with the start of the server`);
   await systemClock.sleep(15_000);
-  const each = ((rssMib(lab.pid) - beforeMib) * 1024) / agents;
-  row(
-    '… memory of the server then, all checks held',
-    `${Math.round(rssMib(lab.pid))} MiB: ${each.toFixed(1)} KiB per agent`,
-    '≤ 25 KiB',
-  );
+  memory('… memory of the server then, all checks held', lab, beforeMib);
 }
 
 /** Everybody follows stable, and stable moves. */

@@ -1,3 +1,4 @@
+import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 import { type Database, isDatabaseAway } from './store/database.ts';
 import { insertLogs, type NewLogRow } from './store/part-logs.ts';
@@ -14,6 +15,8 @@ const gatherMs = 15;
 const rowsPerInsert = 5_000;
 /** Statements at once: while one waits for the disk, the other works. */
 const lanes = 2;
+/** Of a lane. A database that takes nothing must not fill the memory with lines that their machines send again anyway. */
+const mostWaiting = 100_000;
 
 export function logWriter(db: Database, clock: Clock): LogWriter {
   const all = Array.from({ length: lanes }, () => lane(db, clock));
@@ -61,6 +64,8 @@ function lane(db: Database, clock: Clock): (batch: Batch) => void {
     state.isWriting = false;
   };
   return (batch) => {
+    if (state.rows > mostWaiting)
+      return batch.failed(new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostWaiting} log lines are waiting` }));
     waiting.push(batch);
     state.rows += batch.rows.length;
     if (!state.isWriting) void writeAll();

@@ -60,18 +60,17 @@ export function connectCloud(
   const robot = createClient(RobotService, transport);
   let token: Promise<string> | undefined;
 
-  const fetchToken = async (signal: AbortSignal): Promise<string> => {
+  const fetchToken = async (): Promise<string> => {
     const { entity, type, payload } = credentials;
     const request = { entity, credentials: { type, payload } };
     return (
-      await within(deadlineMs, { what: 'Authenticate', clock, signal }, (inner) =>
-        auth.authenticate(request, { signal: inner }),
-      )
+      await within(deadlineMs, { what: 'Authenticate', clock }, (signal) => auth.authenticate(request, { signal }))
     ).accessToken;
   };
-  const currentToken = (signal: AbortSignal): Promise<string> => {
+  /** One for all who need it: the end of who came first is not the end of the others. */
+  const currentToken = (): Promise<string> => {
     if (token === undefined) {
-      const fetched = fetchToken(signal);
+      const fetched = fetchToken();
       token = fetched;
       fetched.catch(() => {
         if (token === fetched) token = undefined;
@@ -88,8 +87,8 @@ export function connectCloud(
   ): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       try {
-        const used = currentToken(signal);
-        const bearer = await used;
+        const used = currentToken();
+        const bearer = await unlessAborted(used, signal);
         try {
           const answer = await within(ms, { what, clock, signal }, (inner) =>
             f({ signal: inner, headers: { authorization: `Bearer ${bearer}`, ...acceptEncoding } }),
@@ -124,6 +123,18 @@ export function connectCloud(
       await call('Log', deadlineMs, signal, (o) => robot.log(request, o));
     },
   };
+}
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
 }
 
 /** The error with what is wrong between here and the cloud among its causes. */

@@ -91,6 +91,8 @@ export interface IntakeParts {
   wanted: Cell<Wanted>;
   layers: OwnLayers;
   troubles: Troubles;
+  /** Told at once which texts no log may show, before anything of them could be logged. Left out: nobody has to know. */
+  hide?: (secrets: readonly string[]) => void;
   log: Log;
 }
 
@@ -101,7 +103,6 @@ export class Intake {
   #bytes = '';
   /** The newest answer is on disk, too. */
   #isStored = true;
-  #secrets: readonly string[] = [];
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
@@ -112,15 +113,10 @@ export class Intake {
     return this.#fingerprint;
   }
 
-  /** Texts of all layers that no log may show, longest first. */
-  get secrets(): readonly string[] {
-    return this.#secrets;
-  }
-
   /** Starts from the last answer of an earlier run. Without a usable one, the defaults hold. */
   async loadCache(): Promise<void> {
     const { disk, wanted, layers, troubles, log } = this.#parts;
-    this.#secrets = secretsIn(layers.commandLine, layers.manufacturer);
+    this.#learn();
     if (layers.problem !== undefined) {
       log.error("the manufacturer's defaults are not used", { problem: layers.problem });
       setTrouble(troubles, {
@@ -151,9 +147,15 @@ export class Intake {
     log.info('starting from the cached configuration', { revision: wanted.get().revision });
   }
 
-  /** True when it was news. */
-  async accept(answer: DeviceAgentConfigResponse): Promise<boolean> {
+  /**
+   * True when it was news.
+   *
+   * @param askedWith - fingerprint with which the answer was asked for. When another answer came in since, by the other of two calls,
+   *   this one may be the older: it is left, and the next question tells.
+   */
+  async accept(answer: DeviceAgentConfigResponse, askedWith: string): Promise<boolean> {
     const { wanted, layers, troubles, log } = this.#parts;
+    if (askedWith !== this.#fingerprint) return false;
     const bytes = answer.notModified ? this.#bytes : base64Encode(toBinary(DeviceAgentConfigResponseSchema, answer));
     if (bytes === this.#bytes) {
       if (!this.#isStored) await this.#store();
@@ -162,6 +164,7 @@ export class Intake {
     }
     this.#bytes = bytes; // at once: the same answer may come by two calls
     this.#fingerprint = answer.fingerprint;
+    this.#learn(answer);
     const next = wantedOf(answer, layers, true);
     log.info('configuration received', {
       revision: next.revision,
@@ -171,15 +174,14 @@ export class Intake {
     for (const correction of next.corrections)
       log.warn('a bad value of the configuration was replaced', { ...correction });
     wanted.set(next); // before it is stored: who hears the same answer meanwhile must not take the old one for it
-    this.#learn(answer);
     await this.#store();
     clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
     return true;
   }
 
-  #learn(answer: DeviceAgentConfigResponse): void {
-    const { commandLine, manufacturer } = this.#parts.layers;
-    this.#secrets = secretsIn(cloudLayer(answer), commandLine, manufacturer);
+  #learn(answer?: DeviceAgentConfigResponse): void {
+    const { layers, hide } = this.#parts;
+    hide?.(secretsIn(answer && cloudLayer(answer), layers.commandLine, layers.manufacturer));
   }
 
   /** A disk that takes nothing keeps no configuration from being used: only the next start without a network misses it. */

@@ -95,14 +95,21 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     void inlet.enter(line);
   };
   const log = createLog({ name: 'agent', clock, level, sink: enter });
-  const intake = new Intake({ disk: device.disk, wanted, layers, troubles, log: log.child('config') });
-  await intake.loadCache();
   const ownSecrets = [parts.credentials.payload].filter((secret) => secret.length >= shortestSecret);
+  /** Those of the configuration before, too: programs may still be telling of it. */
+  const secrets = { now: [] as readonly string[], before: [] as readonly string[] };
+  const hide = (now: readonly string[]): void => {
+    Object.assign(secrets, { now, before: secrets.now });
+    const all = new Set([...ownSecrets, ...secrets.now, ...secrets.before]);
+    mask.hide([...all].toSorted((a, b) => b.length - a.length));
+  };
+  hide([]);
+  const intake = new Intake({ disk: device.disk, wanted, layers, troubles, hide, log: log.child('config') });
+  await intake.loadCache();
   const follow = (): void => {
     const { settings } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
     inlet.setFolding(!settings.isFoldingOff && !settings.debug);
-    mask.hide([...ownSecrets, ...intake.secrets]);
   };
   follow();
   if (spool.problems.length > 0) tellDamage(spool.problems, troubles, log, clock);

@@ -62,7 +62,7 @@ export async function poll(
         waitMs,
         signal,
       );
-      const isNews = await intake.accept(answer);
+      const isNews = await intake.accept(answer, fingerprint);
       failures = 0;
       const heldMs = clock.now() - began;
       hear(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));

@@ -39,24 +39,24 @@ export async function report(
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const firstSeen = new Map<string, number>();
-  const since = (message: string): number => {
-    const seen = firstSeen.get(message) ?? clock.wall();
-    firstSeen.set(message, seen);
-    return seen;
-  };
+  /** When the conditions of the last report were first told, by what they say. */
+  const firstSeen = { at: new Map<string, number>() };
   const sent: { wanted?: Wanted; actual?: Actual; troubles?: readonly Condition[] } = {};
   const isSame = () => wanted.get() === sent.wanted && actual.get() === sent.actual && troubles.get() === sent.troubles;
   const send = async (until: AbortSignal): Promise<void> => {
     const [w, a, t, now] = [wanted.get(), actual.get(), troubles.get(), clock.now()];
-    const request = {
-      ...requestOf(self, a, now),
-      knownFingerprint: intake.fingerprint,
-      report: reportOf(self, w, a, now, since, t),
+    const told = new Map<string, number>();
+    const since = (message: string): number => {
+      const seen = firstSeen.at.get(message) ?? clock.wall();
+      told.set(message, seen);
+      return seen;
     };
+    const { fingerprint: knownFingerprint } = intake;
+    const request = { ...requestOf(self, a, now), knownFingerprint, report: reportOf(self, w, a, now, since, t) };
+    firstSeen.at = told;
     const answer = await cloud.deviceAgentConfig(request, 0, until);
     [sent.wanted, sent.actual, sent.troubles] = [w, a, t];
-    await intake.accept(answer);
+    await intake.accept(answer, knownFingerprint);
   };
 
   let failures = 0;
