@@ -28,7 +28,8 @@ export async function versionProblem(
         ? { path, ...found.pin.problem, severity: 'error' }
         : {
             path,
-            message: 'names a file that no release key signed.',
+            // Whole: it is what an owner consents to, and an editor on a small screen shows its beginning only.
+            message: `names a file that no release key signed: ${text}`,
             remedy:
               found.pin.sha256 === ''
                 ? 'Saving it as an owner is the consent, and is recorded. Add #sha256=<hash> to make sure which file it is.'

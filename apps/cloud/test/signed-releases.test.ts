@@ -160,8 +160,19 @@ test('signed releases: root, publication with a patch, documents as served, rota
     '1.0.0',
     '1.1.0',
   ]);
-  const asRunner = await on.client(ReleaseService, on.runner);
-  assert.equal(await failure(asRunner.submitMetadata(good)), 'PermissionDenied PERMISSION_DENIED');
+  // Who does not own the installation changes nothing, though all of it would be right.
+  const machine = await on.machine('m');
+  for (const who of [on.runner, machine.part]) {
+    const other = await on.client(ReleaseService, who);
+    const calls = {
+      submitMetadata: other.submitMetadata(good),
+      publishRelease: other.publishRelease({ ...words('1.1.0'), sha256: two.sha256, sizeBytes: BigInt(two.sizeBytes) }),
+      setChannel: other.setChannel({ name: 'platform-server', channel: 'stable', version: '1.1.0' }),
+      revokeRelease: other.revokeRelease({ name: 'platform-server', version: '1.0.0' }),
+    };
+    for (const [name, call] of Object.entries(calls))
+      assert.equal(await failure(call), 'PermissionDenied PERMISSION_DENIED', name);
+  }
 
   // The next root is taken from the keys of the root before it.
   const next = nextRoot(root, keys, now(), (roles) => roles);

@@ -213,8 +213,14 @@ test('a file that nobody vouches for: an owner consents by saving it, which is r
   const mine = 'https://mine.example/x';
   const { problems, revision } = await owner.saveConfig(pin(mine));
   assert.deepEqual(
-    problems.map(({ path, severity }) => [path, severity]),
-    [['agent.version_control.platform-server', Severity.NOTE]],
+    problems.map(({ path, severity, message }) => [path, severity, message]),
+    [
+      [
+        'agent.version_control.platform-server',
+        Severity.NOTE,
+        'names a file that no release key signed: https://mine.example/x',
+      ],
+    ],
   );
   // What an owner has allowed stays allowed while others change the rest; for the other program it was not allowed.
   assert.equal(await failure(operator.saveConfig(pin(mine))), 'no failure');
