@@ -147,3 +147,17 @@ test('with nothing installed it goes on trying, and says so', async () => {
   await machine.clock.advance(1_000);
   await done;
 });
+
+test('an agent in use for long that the disk has damaged: after three ends it is looked at, and the one before it is used', async () => {
+  const machine = new Machine();
+  machine.switchTo(fresh, 'crashes');
+  machine.files.put(statePath('agent', 'previous'), new TextEncoder().encode(`${old}\n`));
+  machine.files.put(`versions/${fresh}/sha256`, new TextEncoder().encode(`${'f'.repeat(64)}\n`));
+  machine.files.unlink(statePath('agent', 'trial'));
+  const { stop, done } = machine.keep();
+  await machine.clock.advance(3_600_000);
+  assert.deepEqual([machine.starts, await machine.linked()], [[fresh, fresh, fresh, old], old]);
+  stop();
+  await machine.clock.advance(1_000);
+  await done;
+});

@@ -213,6 +213,7 @@ export class Rig {
       const outcome = await gate(session.device.files, 'agent', {
         nowSeconds: wall,
         boot: session.device.host.bootId,
+        isDoubtful: false,
       });
       if (outcome !== 'normal') this.#tell(`gate ${outcome}`);
     } catch (error) {

@@ -233,6 +233,23 @@ test('a server that is given as agent is refused by what it says of itself, and 
     assert.deepEqual(rig.starts, ['1.0.0']);
   }));
 
+test('a machine server that the disk has damaged, in use for long, is noticed when it ends again and again, and fetched anew', () =>
+  runs(async (rig) => {
+    const id = await update(rig, 'server', '1.1.0');
+    // In place, with the same size and times, as bits of a memory card go.
+    const file = rig.machine.files.get(`versions/${id}/platform-server`)!;
+    const good = new TextDecoder().decode(file.bytes);
+    const bad = good.replace(/sleep 100000000/, 'exit 3         ');
+    assert.notEqual(bad, good);
+    file.bytes = new TextEncoder().encode(bad);
+    rig.survivors = { of: 'all' };
+    rig.cutPower();
+    assert.ok(await rig.until(() => rig.transcript.some((line) => line.includes('is damaged and is removed')), hour));
+    await rig.until(() => rig.isWell() && statusOf(rig, 'server')?.runningVersion === '1.1.0', hour);
+    assert.deepEqual([rig.inUse('server'), rig.isWell(), rig.broken], [id, true, undefined]);
+    assert.deepEqual(statusOf(rig, 'server')?.quarantined, []);
+  }));
+
 test('an operator goes back without a download; what was left is not taken again until the pin is off', () =>
   runs(async (rig) => {
     await update(rig, 'server', '1.1.0');

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Exposed } from './facts.ts';
 
-const writableByOthers = 0o022;
+const [writableByOthers, writableByGroup] = [0o002, 0o020];
 const sticky = 0o1000;
 
 /**
@@ -15,7 +15,8 @@ export async function exposedOf(target: string): Promise<Exposed[]> {
   for (;;) {
     const entry = await stat(at).catch(() => undefined);
     const isOurs = entry?.uid === 0 || entry?.uid === process.getuid?.();
-    const isOpen = entry && (entry.mode & writableByOthers) !== 0 && !(entry.isDirectory() && entry.mode & sticky);
+    const others = entry?.gid === 0 ? writableByOthers : writableByOthers | writableByGroup;
+    const isOpen = entry && (entry.mode & others) !== 0 && !(entry.isDirectory() && entry.mode & sticky);
     if (entry && (!isOurs || isOpen)) {
       found.push({ path: at, because: `owner ${entry.uid}, mode ${(entry.mode & 0o7777).toString(8)}` });
     }

@@ -1,6 +1,7 @@
 import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { errorText } from '@platform/kit';
+import { runFolder } from '../os/linux/starts-file.ts';
 import { agentUnit, serverUnit } from '../unit.ts';
 import { readChanges, restore } from './changes.ts';
 import type { System } from './system.ts';
@@ -55,6 +56,7 @@ export async function removeAll(of: Removal, system: System): Promise<Removed> {
   for (const file of credentialsFile === undefined ? [] : [credentialsFile, `${credentialsFile}.old`]) {
     await attempt(`removed ${file}`, () => removed(file));
   }
+  if (of.usesSystemd) await attempt(`removed ${runFolder}`, () => removed(runFolder));
   // Last: it holds the list of what else has to go.
   for (const name of ours) await attempt(`removed ${path.join(root, name)}`, () => removed(path.join(root, name)));
   const rest = await readdir(root).catch(() => []);

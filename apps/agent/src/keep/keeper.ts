@@ -1,7 +1,7 @@
 import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import * as machine from '../machines/kept-agent.ts';
 import type { FileSystem } from '../os/ports.ts';
-import { gate } from '../update/gate.ts';
+import { gate, isDoubtfulStart } from '../update/gate.ts';
 import { programPath } from '../update/layout.ts';
 import { hasProgram, linkedId } from '../update/switch.ts';
 
@@ -39,10 +39,14 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
   const inbox = new Inbox<machine.KeptEvent>();
   const end = new AbortController();
   let agent: KeptAgent | undefined;
+  let starts = 0; // since one showed that it lives
 
   const told = (line: string): void => {
     if (line === 'READY=1') inbox.push({ is: 'ready' });
-    else if (line === 'WATCHDOG=1') inbox.push({ is: 'alive' });
+    else if (line === 'WATCHDOG=1') {
+      starts = 0;
+      inbox.push({ is: 'alive' });
+    }
   };
   const untilExit = async (id: string, started: KeptAgent): Promise<void> => {
     log.info('the agent has ended', { id, how: await started.exited });
@@ -53,6 +57,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
       const outcome = await gate(files, 'agent', {
         nowSeconds: Math.round(clock.wall() / 1000),
         boot: parts.boot,
+        isDoubtful: isDoubtfulStart(starts++),
       }).catch((error: unknown) => {
         log.error('the gate failed: what is in use is started', { error }); // as with systemd
         return 'normal' as const;

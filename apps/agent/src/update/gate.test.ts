@@ -1,14 +1,16 @@
 // The gate exists twice: as a script that systemd runs before the agent, and here for the machine server. One table.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { tempFolder } from '@platform/kit/testing';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { bootIdFile } from '../os/linux/boot-id.ts';
-import { gate, gateText } from './gate.ts';
+import { startsFile } from '../os/linux/starts-file.ts';
+import { gate, gateText, isDoubtfulStart } from './gate.ts';
 import { cutsReason } from './trial-file.ts';
 
 const a = `1.0.0-${'a'.repeat(12)}`;
@@ -29,6 +31,10 @@ interface Before {
   isUnwritable?: boolean;
   /** Of the machine; left out: b2. */
   boot?: string;
+  /** Since an agent showed that it lives. */
+  starts?: number;
+  /** Of each version: what its program should have been. */
+  sums?: Record<string, string>;
 }
 interface After {
   link: string | undefined;
@@ -157,6 +163,29 @@ const rows: [name: string, before: Before, after: After][] = [
     { versions: [a, b], link: c, trial: `${a} ${c} 1 0 7 local\n` },
     { link: a },
   ],
+  [
+    'it ends again and again, and is damaged: the one before it',
+    { versions: [a, b], link: b, previous: `${a}\n`, starts: 3, sums: { [b]: 'something else' } },
+    { link: a },
+  ],
+  [
+    'it is damaged on trial',
+    { versions: [a, b], link: b, trial: `${a} ${b} 2 0 7 local b2 0\n`, starts: 8, sums: { [b]: 'something else' } },
+    { link: a },
+  ],
+  ['it ends again and again, and is whole', { versions: [a, b], link: b, starts: 3, sums: { [b]: b } }, { link: b }],
+  [
+    'damaged, and there is no other',
+    { versions: [b], link: b, starts: 3, sums: { [b]: 'something else' } },
+    { link: b },
+  ],
+  [
+    'damaged, and it is not the turn to look',
+    { versions: [a, b], link: b, starts: 2, sums: { [b]: 'something else' } },
+    { link: b },
+  ],
+  ['nobody knows what it should be', { versions: [a, b], link: b, starts: 3 }, { link: b }],
+  ['its sum is rubbish', { versions: [a, b], link: b, starts: 3, sums: { [b]: '' } }, { link: b }],
   ['a link to somewhere else', { versions: [a], link: '/usr/bin/true' }, { link: a }],
 ];
 
@@ -174,6 +203,11 @@ async function world(before: Before) {
   for (const what of ['trial', 'bad', 'previous'] as const) {
     if (before[what] !== undefined) await writeFile(folder.file(`state/platform-agent.${what}`), before[what]);
   }
+  for (const [id, content] of Object.entries(before.sums ?? {})) {
+    const sum = createHash('sha256').update(content).digest('hex');
+    await writeFile(folder.file('versions', id, 'sha256'), content === '' ? 'rubbish\n' : sum);
+  }
+  if (before.starts !== undefined) await writeFile(folder.file('starts'), `${before.starts}\n`);
   await writeFile(folder.file('boot_id'), before.boot === '' ? '' : `${before.boot ?? 'b2'}\n`);
   if (before.isUnwritable) await mkdir(folder.file('state/platform-agent.trial.tmp'));
   return folder;
@@ -181,6 +215,7 @@ async function world(before: Before) {
 
 async function treeOf(root: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
+  await rm(path.join(root, 'starts'), { force: true }); // the script's alone
   for (const name of await readdir(root, { recursive: true })) {
     const file = path.join(root, name);
     const entry = await lstat(file);
@@ -194,13 +229,17 @@ const run = promisify(execFile);
 const shell = async (root: string) => {
   await mkdir(path.join(root, 'lib'));
   assert.ok(gateText.includes(bootIdFile));
-  await writeFile(path.join(root, 'lib/gate'), gateText.replaceAll(bootIdFile, 'boot_id'));
+  await writeFile(
+    path.join(root, 'lib/gate'),
+    gateText.replaceAll(bootIdFile, 'boot_id').replaceAll(startsFile, 'starts'),
+  );
   await chmod(path.join(root, 'lib/gate'), 0o755);
   await run('/bin/sh', [path.join(root, 'lib/gate'), root]);
 };
 const twin = async (root: string) => {
   const boot = (await readFile(path.join(root, 'boot_id'), 'utf8')).trim();
-  return gate(linuxFileSystem(root), 'agent', { nowSeconds: 1_767_225_600, boot });
+  const starts = Number(await readFile(path.join(root, 'starts'), 'utf8').catch(() => '0'));
+  return gate(linuxFileSystem(root), 'agent', { nowSeconds: 1_767_225_600, boot, isDoubtful: isDoubtfulStart(starts) });
 };
 
 for (const [name, before, after] of rows) {

@@ -1,7 +1,19 @@
 import { bootIdFile } from '../os/linux/boot-id.ts';
+import { startsFile } from '../os/linux/starts-file.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { nameOf, statePath, type Program } from './layout.ts';
-import { addBad, endTrial, goBack, hasProgram, linkedId, point, readTrial, textOf, writeTrial } from './switch.ts';
+import {
+  addBad,
+  endTrial,
+  goBack,
+  hasProgram,
+  isDamaged,
+  linkedId,
+  point,
+  readTrial,
+  textOf,
+  writeTrial,
+} from './switch.ts';
 import { cutsReason, isId, mostCuts, mostStarts, spentBy, trialReason, withStart } from './trial-file.ts';
 
 export type GateOutcome =
@@ -11,7 +23,7 @@ export type GateOutcome =
   | 'trial'
   /** It had its starts, or they cannot be counted: the version before it is in use again. */
   | 'reverted'
-  /** What bin/ led to is not there; another whole version is in use. */
+  /** What bin/ led to is not there, or damaged; another whole version is in use. */
   | 'repaired';
 
 /**
@@ -20,27 +32,32 @@ export type GateOutcome =
  * agent can skip it.
  *
  * @param boot - another text after each start of the machine; empty: not known, then a power cut counts as a failure.
+ * @param isDoubtful - it ended again and again: is it still what was stored?
  */
 export async function gate(
   files: FileSystem,
   program: Program,
-  { nowSeconds, boot }: { nowSeconds: number; boot: string },
+  { nowSeconds, boot, isDoubtful }: { nowSeconds: number; boot: string; isDoubtful: boolean },
 ): Promise<GateOutcome> {
   const trial = await readTrial(files, program);
   let linked = await linkedId(files, program);
   let isRepaired = false;
-  if (linked === undefined || !(await hasProgram(files, program, linked))) {
-    const found = await fallback(files, program, trial?.from);
-    if (found === undefined) return 'normal'; // there is nothing to start
-    await point(files, program, found);
-    linked = found;
-    isRepaired = true;
+  const isThere = linked !== undefined && (await hasProgram(files, program, linked));
+  const damaged = isThere && isDoubtful && (await isDamaged(files, program, linked!)) ? linked : undefined;
+  if (!isThere || damaged !== undefined) {
+    const found = await fallback(files, program, trial?.from, damaged);
+    if (found === undefined && damaged === undefined) return 'normal'; // there is nothing to start
+    if (found !== undefined) {
+      await point(files, program, found);
+      linked = found;
+      isRepaired = true;
+    }
   }
   const none = async (): Promise<GateOutcome> => {
     if ((await files.stat(statePath(program, 'trial'))) !== undefined) await endTrial(files, program).catch(() => {});
     return isRepaired ? 'repaired' : 'normal';
   };
-  if (!trial || linked === trial.from) return none();
+  if (!trial || linked === undefined || linked === trial.from) return none();
   if (!(await hasProgram(files, program, trial.from))) return none(); // no way back: better this one than none
   const next = withStart(linked === trial.to ? trial : { ...trial, to: linked, starts: 0, cuts: 0 }, boot);
   const reason = spentBy(next);
@@ -60,15 +77,23 @@ export async function gate(
   return 'reverted';
 }
 
-/** The version to use when the one in use has vanished: the one before it, else any that is there. */
-async function fallback(files: FileSystem, program: Program, from: string | undefined): Promise<string | undefined> {
+/** The version to use when the one in use has vanished, or is damaged: the one before it, else any that is there. */
+async function fallback(
+  files: FileSystem,
+  program: Program,
+  from: string | undefined,
+  damaged: string | undefined,
+): Promise<string | undefined> {
   const previous = (await textOf(files, statePath(program, 'previous'))).trim();
   const all = (await files.readdir('versions')).toReversed();
   for (const id of [from, previous, ...all]) {
-    if (isId(id) && (await hasProgram(files, program, id))) return id;
+    if (isId(id) && id !== damaged && (await hasProgram(files, program, id))) return id;
   }
   return undefined;
 }
+
+/** Of the starts since the agent last showed that it lives, those at which the program is doubted: every fifth. */
+export const isDoubtfulStart = (starts: number): boolean => starts % 5 === 3;
 
 /**
  * The gate of the agent as a POSIX shell script: `/bin/sh ROOT/lib/gate ROOT`, before each start. Uses only what every
@@ -76,7 +101,8 @@ async function fallback(files: FileSystem, program: Program, from: string | unde
  */
 export const gateText = ((p: string): string => `#!/bin/sh
 # Runs before each start of ${p}: counts the starts of a version on trial, and goes back after ${mostStarts}.
-# A start that ended with the machine itself is made again, at most ${mostCuts} times.
+# A start that ended with the machine itself is made again, at most ${mostCuts} times. A program that ends again and again is
+# compared with its checksum: the disk may have damaged it.
 # usage: gate ROOT
 cd "$1" || exit 0
 is_id() {
@@ -98,6 +124,14 @@ go_back() {
     point "$1"
   fi
 }
+is_damaged() {
+  want= rest=
+  [ -f "versions/$1/sha256" ] && read -r want rest < "versions/$1/sha256"
+  case "$want" in *[!0-9a-f]*) return 1 ;; esac
+  [ \${#want} = 64 ] && command -v sha256sum >/dev/null || return 1
+  got=$(sha256sum < "versions/$1/${p}") || return 0
+  [ "\${got%% *}" != "$want" ]
+}
 end_trial() { rm -f state/${p}.trial && flush state; rm -f bin/${p}.back; }
 clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
 
@@ -108,19 +142,30 @@ is_id "$from" && is_id "$to" && is_count "$starts" || from=
 is_count "$cuts" || cuts=0
 is_boot "$boot" || boot=-
 
+tries=0
+[ -f ${startsFile} ] && read -r tries rest < ${startsFile}
+is_count "$tries" || tries=0
+{ mkdir -p -m 700 "$(dirname ${startsFile})" && echo $((tries + 1)) > ${startsFile}; } 2>/dev/null
+
 linked=$(readlink bin/${p} 2>/dev/null)
 linked=\${linked#../versions/}
 linked=\${linked%/${p}}
-if ! has "$linked"; then
+damaged=
+if has "$linked" && [ $((tries % 5)) = 3 ] && is_damaged "$linked"; then damaged=$linked; fi
+if [ -n "$damaged" ] || ! has "$linked"; then
   linked=
   previous=
   [ -f state/${p}.previous ] && read -r previous rest < state/${p}.previous
   for id in "$from" "$previous" $(ls -r versions 2>/dev/null); do
-    if has "$id"; then linked=$id; break; fi
+    if has "$id" && [ "$id" != "$damaged" ]; then linked=$id; break; fi
   done
+  if [ -n "$linked" ]; then
+    echo "<3>the version in use is gone or damaged: $linked is used"
+    point "$linked"
+  else
+    linked=$damaged
+  fi
   [ -n "$linked" ] || exit 0
-  echo "<3>the version in use is gone: $linked is used"
-  point "$linked"
 fi
 
 [ -n "$from" ] && [ "$linked" != "$from" ] || clean

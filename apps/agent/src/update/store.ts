@@ -3,7 +3,7 @@ import type { Clock, Log } from '@platform/kit';
 import { chunksOf, makeFolder, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { idOf } from '../state.ts';
-import { gate, type GateOutcome } from './gate.ts';
+import { gate, isDoubtfulStart, type GateOutcome } from './gate.ts';
 import { Inspector } from './inspect.ts';
 import { nameOf, partFolder, programPath, statePath, type Program } from './layout.ts';
 import {
@@ -98,6 +98,8 @@ export function programStore(
   const aboutOf = (id: string) => `versions/${id}/about.json`;
   const seconds = () => Math.floor(clock.wall() / 1000);
   let turn: Promise<unknown> = Promise.resolve();
+  /** Of the version in use, by this process. */
+  let starts: { id: string | undefined; count: number } = { id: undefined, count: 0 };
   /** One change at a time. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work, work);
@@ -243,11 +245,17 @@ export function programStore(
 
     beginStart: () =>
       inTurn(async () => {
-        const outcome = await gate(files, program, { nowSeconds: seconds(), boot });
+        const first = await linkedId(files, program);
+        starts = { id: first, count: starts.id === first ? starts.count + 1 : 0 };
+        if (first !== undefined && isId(first) && isDoubtfulStart(starts.count)) {
+          sound.delete(first);
+          await isSound(first, true);
+        }
+        const outcome = await gate(files, program, { nowSeconds: seconds(), boot, isDoubtful: false });
         let id = await linked();
         if (id === null) {
           // It was damaged and is removed: what else there is.
-          await gate(files, program, { nowSeconds: seconds(), boot });
+          await gate(files, program, { nowSeconds: seconds(), boot, isDoubtful: false });
           id = await linked();
         }
         return { id, outcome };

@@ -1,4 +1,5 @@
-import { readFile, replaceFile } from '../os/file-disk.ts';
+import { createHash } from 'node:crypto';
+import { chunksOf, readFile, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { idOfTarget, linkPath, linkTarget, programPath, statePath, type Program } from './layout.ts';
 import { readBadLines, readTrialLine, trialLine, withBad, type Bad, type Trial } from './trial-file.ts';
@@ -19,6 +20,19 @@ export const linkedId = async (files: FileSystem, program: Program): Promise<str
 export async function hasProgram(files: FileSystem, program: Program, id: string): Promise<boolean> {
   const entry = await files.stat(programPath(program, id));
   return entry?.kind === 'file' && entry.sizeBytes > 0; // a repair of the file system leaves empty ones
+}
+
+/** Its bytes are not those that were stored: a disk forgets some, or cannot be read. */
+export async function isDamaged(files: FileSystem, program: Program, id: string): Promise<boolean> {
+  const want = (await textOf(files, `versions/${id}/sha256`)).trim();
+  if (!/^[0-9a-f]{64}$/.test(want)) return false; // nobody knows
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of chunksOf(files, programPath(program, id))) hash.update(chunk);
+  } catch {
+    return true;
+  }
+  return hash.digest('hex') !== want;
 }
 
 export async function point(files: FileSystem, program: Program, id: string): Promise<void> {

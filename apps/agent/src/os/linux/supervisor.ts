@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Log } from '@platform/kit';
 import { nobody, type Supervisor } from '../supervisor.ts';
 import { datagramsTo } from './libc.ts';
+import { forgetStarts } from './starts-file.ts';
 
 /**
  * systemd, when it started this process as a unit of Type=notify; else nobody.
@@ -16,7 +17,16 @@ export async function linuxSupervisor(env: Record<string, string | undefined>, l
   const watchdogMs = isForUs && Number(watchdog) > 0 ? Number(watchdog) / 1000 : undefined;
   try {
     const send = 'bun' in process.versions ? await datagramsTo(address) : byProgram(address, log);
-    return { watchdogMs, tell: (state) => void (send(state) || log.warn('systemd was not told', { state })) };
+    const lives = { isKnown: false };
+    return {
+      watchdogMs,
+      tell(state) {
+        if (!send(state)) log.warn('systemd was not told', { state });
+        if (lives.isKnown || !/^WATCHDOG=1$/m.test(state)) return;
+        lives.isKnown = true;
+        forgetStarts();
+      },
+    };
   } catch (error) {
     log.error('systemd cannot be told anything', { error });
     return nobody;

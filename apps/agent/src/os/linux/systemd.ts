@@ -7,14 +7,13 @@ import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import { runFolder } from './starts-file.ts';
 
 const lookMs = 500;
 /** systemd notices an end a little later than the process table does. */
 const reapLooks = 50;
 const reapLookMs = 100;
 const programMs = 30_000;
-/** In memory: it may hold passwords of proxies, and a full disk must not keep the machine server from starting. */
-const environmentFolder = '/run/platform';
 
 /** SIGTERM … by number; where several names share one, the usual. */
 const signalNames: Readonly<Record<number, string>> = Object.fromEntries(
@@ -129,8 +128,9 @@ export function systemdProcesses(of: {
     start: (command) =>
       inOrder(async () => {
         await clear();
-        await mkdir(environmentFolder, { recursive: true, mode: 0o700 });
-        const file = path.join(environmentFolder, `${unit}.env`);
+        // It may hold passwords of proxies, and a full disk must not keep the machine server from starting.
+        await mkdir(runFolder, { recursive: true, mode: 0o700 });
+        const file = path.join(runFolder, `${unit}.env`);
         const env = { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value };
         await writeFile(file, environmentText(env), { mode: 0o600 });
         await chmod(file, 0o600);
