@@ -165,13 +165,14 @@ test('signed releases: root, publication with a patch, documents as served, rota
   for (const who of [on.runner, machine.part]) {
     const other = await on.client(ReleaseService, who);
     const calls = {
-      submitMetadata: other.submitMetadata(good),
-      publishRelease: other.publishRelease({ ...words('1.1.0'), sha256: two.sha256, sizeBytes: BigInt(two.sizeBytes) }),
-      setChannel: other.setChannel({ name: 'platform-server', channel: 'stable', version: '1.1.0' }),
-      revokeRelease: other.revokeRelease({ name: 'platform-server', version: '1.0.0' }),
+      submitMetadata: () => other.submitMetadata(good),
+      publishRelease: () =>
+        other.publishRelease({ ...words('1.1.0'), sha256: two.sha256, sizeBytes: BigInt(two.sizeBytes) }),
+      setChannel: () => other.setChannel({ name: 'platform-server', channel: 'stable', version: '1.1.0' }),
+      revokeRelease: () => other.revokeRelease({ name: 'platform-server', version: '1.0.0' }),
     };
     for (const [name, call] of Object.entries(calls))
-      assert.equal(await failure(call), 'PermissionDenied PERMISSION_DENIED', name);
+      assert.equal(await failure(call()), 'PermissionDenied PERMISSION_DENIED', name);
   }
 
   // The next root is taken from the keys of the root before it.
