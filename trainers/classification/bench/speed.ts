@@ -1,6 +1,6 @@
 /**
- * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, 160 × 160, eight pictures per step, one thread: by how much of the
- * network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
+ * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, 160 × 160, eight pictures per step, one
+ * thread: by how much of the network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
  *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet]
  */
 import { parseArgs } from 'node:util';
@@ -8,6 +8,7 @@ import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import { systemClock } from '@platform/trainer-engine/clock';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { openSession } from '@platform/trainer-engine/runtime';
+import { gradientsOf } from '../src/fine-tune.ts';
 import { learnerGraph, trialStep } from '../src/network.ts';
 import { mobilenet } from './mobilenet.ts';
 
@@ -27,11 +28,12 @@ for (const from of flags.from.split(',').map(Number)) {
   const { feeds } = trialStep(backbone, geometry, from);
   const session = await openSession(model, 1);
   const adam = new Adam();
+  const gradients = gradientsOf(tape);
   const steps = Number(flags.steps);
   let [cpu, wall] = [process.cpuUsage(), systemClock.now()];
   for (let step = 0; step < warmUp + steps; step++) {
     if (step === warmUp) [cpu, wall] = [process.cpuUsage(), systemClock.now()];
-    const results = await session.run(feeds);
+    const results = await session.run(feeds, gradients);
     adam.step(tape.parameters, (name) => results(`d_${name}`), 1e-4);
   }
   const used = process.cpuUsage(cpu);

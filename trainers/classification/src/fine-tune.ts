@@ -81,7 +81,7 @@ class Average {
 }
 
 /** Where the results of a step go, over and over. */
-function gradientsOf(tape: Tape): Record<string, FloatFeed> {
+export function gradientsOf(tape: Tape): Record<string, FloatFeed> {
   const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
   for (const [name, { values, shape }] of tape.parameters) {
     into[`d_${name}`] = { data: new Float32Array(values.length), dims: shape };
