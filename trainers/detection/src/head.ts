@@ -2,7 +2,8 @@
  * The trained part of the detector. Per cell of 4 × 4 px it says how much the cell is the centre of a thing of each label,
  * read from the neck, from the deep features of the surroundings and from those of the second network; and by how much the
  * pretrained distances to the edges of the box are to be corrected, read from the neck alone: what the things are called
- * tells nothing of their edges, and to learn of edges from it is to learn the training pictures by heart.
+ * tells nothing of their edges, and to learn of edges from it is to learn the training pictures by heart. It also says how
+ * well the box will fit, and a score is both: a thing of the label, well enclosed.
  */
 import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
@@ -55,6 +56,9 @@ const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> =>
     edge_seen: inner('neck', 1),
     edge: { to: 4, from: neckChannels, scale: 0, bias: 0 },
     correction: { to: 4, from: hidden, scale: 0 },
+    // How far that box will overlap the true one; before training one in two.
+    quality: { to: 1, from: hidden, scale: 0, bias: 0 },
+    quality_seen: { to: 1, from: neckChannels, scale: 0 },
   };
 };
 
@@ -75,6 +79,8 @@ export function firstWeights(shape: Shape, seed: number): Map<string, Float32Arr
 
 interface Heads {
   logits: Value;
+  /** Logits of the overlap that the box is expected to have with the true one. */
+  quality: Value;
   residual: Value;
   /** Name of the pretrained distances, in units of 16 px. */
   given: string;
@@ -122,7 +128,8 @@ function headOn(
   const edgeInner = relu(tape, tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen')));
   const correction = conv(edgeInner, 'correction');
   const residual = tape.add(conv(edgeView, 'edge'), correction);
-  return { logits: conv(inner, 'heat'), residual, given: seen.get(taps.distances) ?? '' };
+  const quality = tape.add(conv(edgeInner, 'quality'), conv(edgeView, 'quality_seen'));
+  return { logits: conv(inner, 'heat'), quality, residual, given: seen.get(taps.distances) ?? '' };
 }
 
 export interface HeadGraph {
@@ -167,16 +174,16 @@ export function headGraph(
     parts: sight('parts'),
   };
   const kept = to === 'learn' ? { kept: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
-  const { logits, residual, given } = headOn(tape, detector, weights, shape, { ...seen, ...kept });
+  const { logits, quality, residual, given } = headOn(tape, detector, weights, shape, { ...seen, ...kept });
   const wanted = tape.input('heatmap', [batch, shape.labels, h, h]);
   const distances = tape.input('distances', [batch, 4, h, h]);
   const mask = tape.input('mask', [batch, 1, h, h]);
   const inverseCount = tape.input('inverse_count', [1]);
   heatmapLoss(tape, logits, wanted, inverseCount, 'heat_loss');
-  overlapLoss(tape, { residual, given }, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
+  overlapLoss(tape, { residual, given, quality }, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
   g.op('Add', ['heat_loss', 'overlap_loss'], {}, 'loss');
   if (to === 'learn') return { tape, model: tape.finish(['loss']) };
-  g.op('Sigmoid', [logits.name], {}, 'scores');
+  g.op('Mul', [g.op('Sigmoid', [logits.name]), g.op('Sigmoid', [quality.name])], {}, 'scores');
   g.op('Add', [residual.name, given], {}, 'edges');
   for (const name of ['loss', 'scores', 'edges']) g.outputs.push({ name, type: FLOAT });
   return { tape, model: g.encode() };
@@ -211,9 +218,11 @@ export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape
   const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
   const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
   const inner = add({ is: 'relu', input: sum(near, far) });
-  const heat = add({ is: 'sigmoid', input: conv(inner, 'heat') });
-  const edgeInner = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
-  const correction = conv(add({ is: 'relu', input: edgeInner }), 'correction');
+  const edgeInner = add({ is: 'relu', input: sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen')) });
+  const quality = sum(conv(edgeInner, 'quality'), conv(taps.boxView, 'quality_seen'));
+  const sigmoid = (input: number): number => add({ is: 'sigmoid', input });
+  const heat = add({ is: 'multiply', inputs: [sigmoid(conv(inner, 'heat')), sigmoid(quality)] });
+  const correction = conv(edgeInner, 'correction');
   const edges = sum(taps.distances, sum(conv(taps.boxView, 'edge'), correction));
   return { layers: needed(all, [heat, edges]), heat, edges };
 }

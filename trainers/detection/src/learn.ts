@@ -66,7 +66,7 @@ export const shapeOf = ({ recipe, prepared }: Pick<Pupil, 'recipe' | 'prepared'>
 });
 
 /** Of the file with the features of views, whatever the job may use. */
-const mostFeatureBytes = 1.5 * 2 ** 30;
+const mostFeatureBytes = 2 * 2 ** 30;
 /** Pictures that tell how large the values of the neck are. */
 const measuredPictures = 24;
 /** Each picture and its mirror image, of some pictures where there are many. */

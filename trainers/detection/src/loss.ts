@@ -1,4 +1,4 @@
-/** The losses of CenterNet, with their gradients, as nodes of the training graph. */
+/** The losses of the head, with their gradients, as nodes of the training graph. */
 import type { Tape, Value } from '@platform/trainer-engine/autodiff/tape';
 
 /** A cell counts as the centre of a box from this target on. */
@@ -36,11 +36,13 @@ export function heatmapLoss(tape: Tape, logits: Value, wanted: Value, inverseCou
 
 /**
  * −log of the overlap (intersection over union) of the predicted and the wanted box in the cells of the mask: weight/n Σ
- * mask · −log IoU. It weighs a pixel of a small box more than one of a large box. Emits the scalar `name`.
+ * mask · −log IoU. It weighs a pixel of a small box more than one of a large box. And the cross entropy of the overlap that
+ * `quality` (logits) expects there, beside it with the same weights; the box learns nothing from that. Emits the scalar
+ * `name`, the sum of both.
  */
 export function overlapLoss(
   tape: Tape,
-  predicted: { residual: Value; given: string },
+  predicted: { residual: Value; given: string; quality: Value },
   wanted: Value,
   mask: Value,
   inverseCount: Value,
@@ -66,11 +68,18 @@ export function overlapLoss(
   const [commonWidth, commonHeight] = [extent(nearer, 0), extent(nearer, 1)];
   const common = times(commonWidth, commonHeight);
   const all = minus(plus(times(width, height), times(extent(w, 0), extent(w, 1))), common);
-  const scale = g.op('Mul', [inverseCount.name, g.scalar(weight)]);
-  const loss = times(minus(g.op('Log', [all]), g.op('Log', [common])), mask.name);
-  g.op('Mul', [g.op('ReduceSum', [loss, g.ints([0, 1, 2, 3])], { keepdims: 0 }), scale], {}, name);
-  // d(log all − log common): the common part counts where the predicted edge is the nearer one.
+  const weights = times(mask.name, g.op('Mul', [inverseCount.name, g.scalar(weight)]));
   const one = g.scalar(1);
+
+  const overlap = over(common, all);
+  const { quality } = predicted;
+  // log(1 + exp(z)) − z · overlap
+  const surprise = minus(g.op('Softplus', [quality.name]), times(quality.name, overlap));
+  tape.accumulate(quality, times(minus(g.op('Sigmoid', [quality.name]), overlap), weights));
+
+  const loss = times(plus(minus(g.op('Log', [all]), g.op('Log', [common])), surprise), weights);
+  g.op('ReduceSum', [loss, g.ints([0, 1, 2, 3])], { keepdims: 0 }, name);
+  // d(log all − log common): the common part counts where the predicted edge is the nearer one.
   const byCommon = plus(over(one, all), over(one, common));
   const gradients = sides.map((k) => {
     const isHorizontal = k % 2 === 0;
@@ -78,5 +87,5 @@ export function overlapLoss(
     const grown = over(isHorizontal ? height : width, all);
     return minus(grown, times(isNearer, isHorizontal ? commonHeight : commonWidth, byCommon));
   });
-  tape.accumulate(predicted.residual, times(g.op('Concat', gradients, { axis: 1 }), mask.name, scale));
+  tape.accumulate(predicted.residual, times(g.op('Concat', gradients, { axis: 1 }), weights));
 }

@@ -76,6 +76,8 @@ const randomLook = (random: Random): Look => ({
   contrast: between(random, 0.75, 1.25),
   saturation: between(random, 0.7, 1.3),
 });
+/** Width over its own mean with the height: things of other shapes than those of the pictures are to be found, too. */
+const stretched = (random: Random): number => Math.exp(between(random, -0.35, 0.35));
 const flip = (random: Random): boolean => random() < 0.5;
 
 export function plainView(pictures: readonly Labelled[], picture: number, mirrored = false): View {
@@ -86,7 +88,7 @@ export function plainView(pictures: readonly Labelled[], picture: number, mirror
 /** The picture nearer or farther, moved, mirrored half of the time; what lies outside repeats its edge. */
 function zoomed(pictures: readonly Labelled[], picture: number, random: Random): View {
   const size = Math.exp(between(random, Math.log(0.55), Math.log(1.35)));
-  const stretch = Math.exp(between(random, -0.15, 0.15));
+  const stretch = stretched(random);
   const [width, height] = [size * stretch, size / stretch];
   const from: Rectangle = {
     width,
@@ -111,7 +113,8 @@ function mosaic(pictures: readonly Labelled[], picture: number, random: Random):
     const chosen = i === 0 ? picture : Math.floor(random() * pictures.length);
     // How large a whole picture would be in the view.
     const scale = between(random, 0.6, 1.1);
-    const [width, height] = [Math.min(1, to.width / scale), Math.min(1, to.height / scale)];
+    const stretch = stretched(random);
+    const [width, height] = [Math.min(1, to.width / (scale * stretch)), Math.min(1, (to.height * stretch) / scale)];
     const from = { width, height, left: random() * (1 - width), top: random() * (1 - height) };
     return { picture: chosen, from, to, mirrored: flip(random), look: randomLook(random) };
   });
@@ -139,8 +142,10 @@ function pasted(pictures: readonly Labelled[], picture: number, random: Random):
       width: Math.min(1, box.right + margin * boxWidth) - left,
       height: Math.min(1, box.bottom + margin * boxHeight) - top,
     };
-    const scale = Math.min(between(random, 0.6, 1.4), 0.9 / Math.max(from.width, from.height));
-    const [width, height] = [from.width * scale, from.height * scale];
+    const stretch = stretched(random);
+    const longest = Math.max(from.width * stretch, from.height / stretch);
+    const scale = Math.min(between(random, 0.6, 1.4), 0.9 / longest);
+    const [width, height] = [from.width * scale * stretch, (from.height * scale) / stretch];
     const to = { width, height, left: random() * (1 - width), top: random() * (1 - height) };
     if (boxes.some((one) => covered(one, to) > 0.1)) continue;
     const part: Part = { picture: chosen, from, to, mirrored: flip(random), look: randomLook(random) };
