@@ -239,9 +239,9 @@ test('a machine server that the disk has damaged, in use for long, is noticed wh
     // In place, with the same size and times, as bits of a memory card go.
     const file = rig.machine.files.get(`versions/${id}/platform-server`)!;
     const good = new TextDecoder().decode(file.bytes);
-    const bad = good.replace(/sleep 100000000/, 'exit 3         ');
-    assert.notEqual(bad, good);
-    file.bytes = new TextEncoder().encode(bad);
+    const damaged = good.replace(/sleep 100000000/, 'exit 3         ');
+    assert.notEqual(damaged, good);
+    file.bytes = new TextEncoder().encode(damaged);
     rig.survivors = { of: 'all' };
     rig.cutPower();
     assert.ok(await rig.until(() => rig.transcript.some((line) => line.includes('is damaged and is removed')), hour));
