@@ -131,7 +131,7 @@ export async function copyChecked(
   await makeFolder(files, partFolder);
   const inspector = new Inspector();
   const source = linuxFileSystem(path.dirname(candidate.file));
-  const copy = await files.openWrite(part, { mode: 0o755 });
+  const copy = await files.openWrite(part, { mode: 0o600 });
   try {
     for await (const chunk of chunksOf(source, path.basename(candidate.file))) {
       inspector.update(chunk);

@@ -88,7 +88,7 @@ export interface WritableFile {
 export interface FileSystem {
   /** One level; one that exists is no error. */
   mkdir(path: string): Promise<void>;
-  /** Makes the file, or empties the one that is there (`append`: keeps it). The folder must exist. */
+  /** Makes the file, or empties the one that is there (`append`: keeps it), with this mode. The folder must exist. */
   openWrite(path: string, how: { mode: number; append?: boolean }): Promise<WritableFile>;
   openRead(path: string): Promise<ReadableFile>;
   /** Makes the entries of a folder durable. */

@@ -98,7 +98,7 @@ async function patched(
       await checkSpace(files, sizeBytes);
       const path = `${partFolder}/${names.made}`;
       const inspector = new Inspector();
-      const file = await files.openWrite(path, { mode: 0o755 });
+      const file = await files.openWrite(path, { mode: 0o600 });
       try {
         const source = { source: programPath(task.program, base), patch: chunksOf(files, patch.path) };
         await patches.apply({ ...source, limitBytes: sizeBytes || largestBytes }, async (bytes) => {

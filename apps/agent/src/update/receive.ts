@@ -203,7 +203,7 @@ async function receiveOnce(
     if (goesOn) log.info('continuing an interrupted download', { url, fromBytes: had });
     else await files.unlink(stampFile);
     const inspector = goesOn ? before.inspector : new Inspector();
-    const file = await files.openWrite(path, { mode: 0o755, append: goesOn });
+    const file = await files.openWrite(path, { mode: 0o600, append: goesOn });
     try {
       if (!goesOn) await replaceFile(files, stampFile, new TextEncoder().encode(JSON.stringify({ url, stamp, boot })));
       let bytes = had;

@@ -196,13 +196,14 @@ export function programStore(
           return id;
         }
         await makeFolder(files, `versions/${id}`);
+        // Before this nobody else could read it: it may be any file that an address led to.
         const file = await files.openWrite(part, { mode: 0o755, append: true });
         await file.sync();
         await file.close();
         const { mark = '', file: self = '' } = (await files.stat(part)) ?? {};
         await replaceFile(files, `versions/${id}/sha256`, encoder.encode(`${about.sha256}\n`), { mode: 0o644 });
         await replaceFile(files, aboutOf(id), encoder.encode(`${JSON.stringify({ ...about, mark, file: self })}\n`), {
-          mode: 0o644,
+          mode: 0o600, // the address may hold a token
         });
         await files.rename(part, fileOf(id));
         await files.syncFolder(`versions/${id}`);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readdir, readlink, rename, rmdir, lstat, statfs, symlink, unlink } from 'node:fs/promises';
+import { mkdir, open, readdir, readlink, rename, rmdir, lstat, statfs, symlink, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { FileSystem } from '../ports.ts';
 
@@ -23,7 +23,13 @@ export function linuxFileSystem(root: string): FileSystem {
 
     async openWrite(name, { mode, append = false }) {
       const handle = await open(at(name), append ? 'a' : 'w', mode);
-      if (!append) await chmod(at(name), mode); // not narrowed by the umask, nor kept from an earlier file
+      try {
+        // Not narrowed by the umask, nor kept from an earlier file. Looked at first: a change is a write to the disk.
+        if (((await handle.stat()).mode & 0o7777) !== mode) await handle.chmod(mode);
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
       return {
         write: async (bytes) => handle.appendFile(bytes),
         sync: () => handle.sync(),

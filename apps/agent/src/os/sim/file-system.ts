@@ -51,6 +51,7 @@ export function simFileSystem(files: SimFiles, fate: (step: Step) => Fate = () =
       if (found && found.kind !== 'file') throw systemError('EISDIR', path);
       let file = found;
       if (!append || !file) await make({ do: 'create', path }, () => void (file = files.create(path, mode)));
+      file!.mode = mode;
       const node = file!;
       return {
         async write(bytes) {
