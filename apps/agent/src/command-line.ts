@@ -22,18 +22,22 @@ export async function commandLine(argv: readonly string[], env: Io['env']): Prom
 
 interface Writer {
   write(text: string): void;
+  /** The reader has seen enough. */
+  gone: AbortSignal;
   /** A pipe takes what its reader has room for; the end of the process would cut off the rest. */
   flushed(): Promise<unknown>;
 }
 
 function writerTo(stream: NodeJS.WriteStream): Writer {
   // A reader that has seen enough, such as head, or a journal that is gone, is no reason to fail.
-  stream.on('error', () => {});
+  const gone = new AbortController();
+  stream.on('error', (error) => gone.abort(error));
   let last: Promise<unknown> = Promise.resolve();
   return {
     write(text) {
       last = new Promise((resolve) => stream.write(`${text}\n`, resolve));
     },
+    gone: gone.signal,
     flushed: () => last,
   };
 }
@@ -115,6 +119,7 @@ function processIo(env: Io['env'], stdout: Writer, stderr: Writer): Io {
     clock: systemClock,
     out: (text) => stdout.write(text),
     note: (text) => stderr.write(text),
+    gone: stdout.gone,
     columns: process.stdout.isTTY ? process.stdout.columns : undefined,
     async ask(question) {
       if (!process.stdin.isTTY) return undefined;

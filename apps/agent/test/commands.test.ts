@@ -113,6 +113,27 @@ test('logs --server: the last whole lines, then new ones as they come, through a
 });
 
 for (const [name, runtime] of Object.entries(runtimes)) {
+  test(`a reader that has seen enough ends what follows, by ${name}`, async () => {
+    await using folder = await tempFolder();
+    await mkdir(folder.file('log'));
+    const file = folder.file('log/platform-server.stderr.log');
+    await writeFile(file, 'one\n');
+    const child = await spawnGroup({
+      command: runtime,
+      args: [mainFile, 'logs', '--server', '-f', '--root', folder.path],
+    });
+    await using _ = { [Symbol.asyncDispose]: async () => void (await child.stop({ termMs: 5_000 })) };
+    await once(child.stdout!, 'data');
+    child.stdout!.destroy();
+    let isOver = false;
+    const ended = child.exited.finally(() => (isOver = true));
+    while (!isOver) {
+      await appendFile(file, 'more\n');
+      await systemClock.sleep(50);
+    }
+    assert.deepEqual(await ended, { code: 0, signal: null });
+  });
+
   test(`a slow reader gets all of a long output, by ${name}`, async () => {
     await using folder = await tempFolder();
     await mkdir(folder.file('log'));
@@ -207,6 +228,7 @@ test('diagnostics: on a machine that believes it is 1970, and into a folder that
     clock: new FakeClock(0),
     out: (line: string) => void told.push(line),
     note: () => {},
+    gone: new AbortController().signal,
     columns: undefined,
     ask: async () => undefined,
   };

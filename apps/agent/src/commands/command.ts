@@ -10,6 +10,8 @@ export interface Io {
   out(text: string): void;
   /** Everything else that people want to know: stderr. */
   note(text: string): void;
+  /** Nobody reads the results any more. */
+  gone: AbortSignal;
   /** Columns of the terminal; undefined: programs read it. */
   columns: number | undefined;
   /** The person's answer to a question; undefined: nobody is there. */

@@ -29,7 +29,7 @@ export async function logs(given: Given, io: Io): Promise<number> {
   const { lines, position } = await lastLinesOf(path.join(root, file), given.lines);
   for (const line of lines) say(line);
   if (!given.follow) return exitCodes.done;
-  const stop = onSignals();
+  const stop = AbortSignal.any([onSignals(), io.gone]);
   const reader = linuxLines(root);
   let from = position;
   while (!stop.aborted) {
