@@ -125,9 +125,9 @@ for (const [name, runtime] of Object.entries(runtimes)) {
     await using _ = { [Symbol.asyncDispose]: async () => void (await child.stop({ termMs: 5_000 })) };
     await once(child.stdout!, 'data');
     child.stdout!.destroy();
-    let isOver = false;
-    const ended = child.exited.finally(() => (isOver = true));
-    while (!isOver) {
+    const seen = { isOver: false };
+    const ended = child.exited.finally(() => (seen.isOver = true));
+    while (!seen.isOver) {
       await appendFile(file, 'more\n');
       await systemClock.sleep(50);
     }
