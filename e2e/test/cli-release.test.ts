@@ -101,6 +101,17 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   await writeFile(w.folder.file('silent'), 'words');
   assert.equal(await w.failure('release', 'publish', w.folder.file('silent')), 'INVALID_ARGUMENT');
 
+  // Files that are not there or hold something else; command lines that are none. For programs, too.
+  assert.equal(await w.failure('release', 'publish', w.folder.file('nowhere')), 'ENOENT');
+  assert.match(
+    (await w.cli('release', 'publish', w.folder.file('nowhere'))).stderr,
+    /nowhere does not exist\.\nCheck the path/,
+  );
+  assert.equal(await w.failure('release', 'sign-root', w.folder.file('silent')), 'INVALID_ARGUMENT');
+  assert.equal(await w.failure('release', 'submit-root', w.folder.file('silent')), 'INVALID_ARGUMENT');
+  for (const words of [['promote', 'platform-agent'], ['promote', 'a', 'b', 'c', 'd'], ['nosuch'], []])
+    assert.equal(await w.failure('release', ...words), 'USAGE', words.join(' '));
+
   // Refused before anything is uploaded.
   const wrong = [
     ['--channel', 'nightly'],

@@ -12,7 +12,13 @@ import { isStopped } from './world.ts';
 const isJson = process.argv.includes('--json');
 
 function complain(error: unknown): void {
-  if (error instanceof CommanderError) return; // it has printed its own words
+  if (error instanceof CommanderError) {
+    if (!isJson || error.exitCode === 0) return; // it has printed its own words
+    const isHelp = error.message === '(outputHelp)';
+    const what = isHelp ? 'A command is missing.' : error.message.replace(/^error: /, '');
+    const remedy = 'See the same command line with --help.';
+    return void process.stderr.write(`${JSON.stringify({ error: { code: 'USAGE', what, remedy } })}\n`);
+  }
   if (error instanceof Usage)
     return void (error.exitCode === 0 ? process.stdout : process.stderr).write(`${error.message}\n`);
   const complaint = complaintOf(error);
@@ -32,7 +38,7 @@ function complain(error: unknown): void {
 // A reader that has seen enough, such as head, ends the program without a word.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 try {
-  await createProgram(completionNames).parseAsync();
+  await createProgram(completionNames, { isJson }).parseAsync();
   if (isStopped()) process.exitCode = exitCodes.stopped;
 } catch (error) {
   if (!isStopped() || error instanceof Ended) complain(error);

@@ -54,12 +54,28 @@ export function complaintOf(error: unknown): Complaint | undefined {
   if (error instanceof PlatformError || error instanceof PlatformApiError) {
     return { code: error.code, what: error.what, remedy: error.remedy };
   }
-  if (!(error instanceof ConnectError)) return undefined;
+  if (!(error instanceof ConnectError)) return ofFile(error);
   const info = error.findDetails(ErrorInfoSchema).find((detail) => detail.domain === errorDomain);
   const code = errorCodeOf(error) ?? info?.reason;
   if (code === undefined) return isAway(error) ? offline(error) : undefined;
   const { what = error.rawMessage, remedy = '' } = info?.metadata ?? {};
   return { code, what, remedy };
+}
+
+const fileProblems: Readonly<Record<string, { what: string; remedy: string }>> = {
+  ENOENT: { what: 'does not exist', remedy: 'Check the path; it counts from the folder that you are in.' },
+  EACCES: { what: 'is closed to you', remedy: 'Change its rights, or run the command as its owner.' },
+  EPERM: { what: 'is closed to you', remedy: 'Change its rights, or run the command as its owner.' },
+  EROFS: { what: 'lies on a disk that is read-only', remedy: 'Name another place.' },
+  ENOSPC: { what: 'has no room: the disk is full', remedy: 'Make room, or name another place.' },
+};
+
+/** What the operating system says of a file that was named. */
+function ofFile(error: unknown): Complaint | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '', path } = error as NodeJS.ErrnoException;
+  const problem = fileProblems[code];
+  return problem && path !== undefined ? { code, what: `${path} ${problem.what}.`, remedy: problem.remedy } : undefined;
 }
 
 const isAway = (error: ConnectError): boolean =>

@@ -27,9 +27,13 @@ const globalOptions = [
 const leaves = (command: Command): Command[] =>
   command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
 
-/** The whole command line; `namesOf` gives the names that a shell offers for arguments. */
-export function createProgram(namesOf: NamesOf): Command {
+/**
+ * The whole command line; `namesOf` gives the names that a shell offers for arguments. `isJson`: of what cannot be understood
+ * nothing is printed, whoever runs it says it.
+ */
+export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: boolean } = {}): Command {
   const program = new Command('platform')
+    .configureOutput({ writeErr: (text) => void (isJson || process.stderr.write(text)) })
     .description('Machines, training and models of a Platform.')
     .version(version)
     .enablePositionalOptions()

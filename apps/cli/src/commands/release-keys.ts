@@ -131,7 +131,7 @@ List of files ${targets.version}, valid until ${targets.expires}.`);
       run(async ({ output }, file: string, flags: KeyFlags) => {
         const at = path.resolve(file);
         const ring = await openKeys(flags);
-        const signed = signRootMore(await readFile(at), ring.root);
+        const signed = signRootMore(await readDocument(at), ring.root);
         await atomicWrite(at, signed.bytes);
         output.json({ file, signatures: signed.signatures });
         output.text(`${file} has ${signed.signatures} signatures now.`);
@@ -145,7 +145,7 @@ List of files ${targets.version}, valid until ${targets.expires}.`);
     .action(
       run(async ({ connection, output }, file: string, flags: KeyFlags) => {
         const { client } = await connection();
-        const root = await readFile(path.resolve(file));
+        const root = await readDocument(path.resolve(file));
         await submitRoot(client, await openKeys(flags), root, systemClock.wall());
         output.json({ version: rootVersion(root) });
         output.text(`Root document ${rootVersion(root)} is in force. Machines follow it at their next update.`);
@@ -156,6 +156,17 @@ List of files ${targets.version}, valid until ${targets.expires}.`);
 function documentsOf({ root, targets }: Pick<Current, 'root' | 'targets'>) {
   const words = ({ version, expires }: { version: number; expires: string }) => ({ version, expires });
   return { root: words(readRoot(root).signed), targets: words(readTargets(targets).signed) };
+}
+
+async function readDocument(file: string): Promise<Buffer> {
+  const bytes = await readFile(file);
+  try {
+    readRoot(bytes);
+  } catch (error) {
+    const limit = 'a root document as `platform release rotate-root --out` writes it';
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'file', value: file, limit }, error);
+  }
+  return bytes;
 }
 
 const rootVersion = (root: Uint8Array): number => readRoot(root).signed.version;
