@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import { linuxDevice } from '../src/os/linux/device.ts';
-import type { Device } from '../src/os/ports.ts';
+import type { Device, FileSystem } from '../src/os/ports.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
 import { idOf } from '../src/state.ts';
 import { fetchRelease } from '../src/update/fetch.ts';
@@ -146,6 +146,28 @@ for (const [kind, make] of [
     assert.deepEqual([await store.linked(), (await store.trial())?.from], [a, b]);
     await store.revert('it did not start');
     assert.equal(await store.linked(), b);
+  });
+
+  on('what another process puts on trial while a version proves itself stays on trial', async (f) => {
+    const store = storeOn(f);
+    const { id: a } = await download(f, { bytes: one });
+    await store.activate(a, yes);
+    const { id: b } = await download(f, { bytes: two, version: '1.1.0' });
+    const { id: c } = await download(f, { bytes: three, version: '1.2.0' });
+    await store.activate(b, yes);
+    const { files } = f.device;
+    const late: FileSystem = {
+      ...files,
+      async rename(from, to) {
+        await files.rename(from, to);
+        if (to.endsWith('.previous')) await storeOn(f).activate(c, yes);
+      },
+    };
+    await programStore(late, 'server', { clock: new FakeClock(), log }).confirm();
+    const trial = await store.trial();
+    assert.deepEqual([await store.linked(), trial?.to], [c, c]);
+    await store.revert('it crashed');
+    assert.equal(await store.linked(), trial?.from);
   });
 
   on('fetched, put to use, tried, proven, taken back, removed', async (f) => {

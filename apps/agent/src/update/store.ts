@@ -273,7 +273,8 @@ export function programStore(
         const open = await trial();
         if (!open) return;
         await writePrevious(files, program, open.from);
-        await endTrial(files, program);
+        // An installation is another process: what it has put on trial meanwhile stays so.
+        if ((await readTrial(files, program))?.to === open.to) await endTrial(files, program);
       }),
 
     revert: (reason) =>
