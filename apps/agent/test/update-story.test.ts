@@ -159,6 +159,20 @@ test('crashes and power cuts of one trial are counted apart: three crashes are t
     assert.deepEqual([seen.starts, statusOf(rig, 'agent')?.quarantined[0]?.reason], [5, trialReason]);
   }));
 
+test('a management server that is away during a trial: nobody could reach it, so the version is tried again', () =>
+  runs(async (rig) => {
+    const { id, use } = rig.publish('agent', '1.1.0');
+    use();
+    await rig.until(() => rig.starts.at(-1) === '1.1.0', 5, 100);
+    rig.cloud.isUp = false;
+    await passes(rig, 20);
+    assert.deepEqual([rig.inUse('agent').slice(0, -13), rig.starts], ['1.0.0', ['1.0.0', '1.1.0', '1.0.0']]);
+    rig.cloud.isUp = true;
+    await rig.until(() => rig.isWell() && rig.inUse('agent') === id, hour);
+    assert.deepEqual([rig.inUse('agent'), rig.isWell(), rig.broken], [id, true, undefined]);
+    assert.deepEqual(statusOf(rig, 'agent')?.quarantined, []);
+  }));
+
 test('a new agent that people restart again and again while it is on trial is not taken back for that', () =>
   runs(async (rig) => {
     const { id, use } = rig.publish('agent', '1.1.0', 'good');

@@ -1,5 +1,6 @@
 import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state.ts';
+import { unreached } from '../update/trial-file.ts';
 import { agentTrialMs, judge, serverSteadyMs, type Evidence, type TrialLimits } from '../update/trial.ts';
 import type { ProgramStore } from '../update/store.ts';
 import type { Program } from '../update/layout.ts';
@@ -114,7 +115,7 @@ export function agentEvidence(
       { what: 'it did not get ready', isDone: vitals.isReady },
       { what: 'its watchdog was not fed', isDone: vitals.ticks >= neededTicks },
       { what: 'it did not take the machine server over', isDone: isInCharge },
-      { what: 'it did not reach the management server', isDone: trial.needs === 'local' || isReached },
+      { what: unreached, isDone: trial.needs === 'local' || isReached },
     ],
   };
 }

@@ -14,12 +14,17 @@ import type { Fetcher, Patches, Trust } from '../update/ports.ts';
 import { sourcesOn } from '../update/sources.ts';
 import { programStore } from '../update/store.ts';
 import { textOf } from '../update/switch.ts';
+import { wasOnlyUnreached, type Bad } from '../update/trial-file.ts';
 import { programVersion, type ProgramVersion } from './program-version.ts';
 import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
 import type { Vitals } from './watchdog.ts';
 
 const hourMs = 3_600_000;
 const spreadMs = 20_000;
+/** An agent that starts where there is a way to the management server has reached it by then. */
+const usualReachMs = 60_000;
+/** A version that was taken back so shortly before the start of this agent was taken back for it. */
+const justBeforeMs = 5 * 60_000;
 
 export interface UpdatesParts {
   device: Device;
@@ -67,7 +72,8 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const urgent = new Cell<Partial<Record<Program, string>>>({});
   const attempts = await Attempts.open(disk, log);
   const sources = sourcesOn(disk, web, clock);
-  const reach = { lastAt: -Infinity };
+  const reach = { lastAt: -Infinity, isFirst: true };
+  const startedWall = clock.wall();
   const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
   /** Whoever started this agent starts it again when it ends. */
   const isRestarted = host.isSupervisedBySystemd || host.isKept === true;
@@ -136,6 +142,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     loops(signal) {
       const followReach = async (): Promise<void> => {
         let was = isReached.get();
+        reach.isFirst = !was;
         while (!signal.aborted) {
           if (isReached.get() === was) await isReached.changed(signal);
           if (isReached.get() === was) continue;
@@ -144,11 +151,23 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
             reach.lastAt = clock.now();
             continue;
           }
+          if (reach.isFirst) await forgiveUnreached();
+          reach.isFirst = false;
           // What could not be fetched may be now; not by all machines of a server at once.
           const failed = programNames.filter((program) => programs[program].version.isHeld());
           if (failed.length === 0) continue;
           await clock.sleep(parts.random() * spreadMs, signal);
           for (const program of failed) again(program, 'reached');
+        }
+      };
+      /** The version before did not reach the management server, and neither did this one: then it was not to blame. */
+      const forgiveUnreached = async (): Promise<void> => {
+        if (clock.now() - parts.startedAt < usualReachMs) return;
+        const isMeant = (bad: Bad) =>
+          wasOnlyUnreached(bad) && Math.abs(bad.since * 1000 - startedWall) < justBeforeMs && bad.id !== selfId;
+        for (const { id } of await agent.store.forgive(isMeant).catch(() => [])) {
+          agent.log.info('nobody reached the management server: the version is tried again', { id });
+          again('agent');
         }
       };
       /** The guard of the agent's start is as new as the agent, once that has proved itself. */

@@ -9,6 +9,7 @@ import { nameOf, partFolder, programPath, statePath, type Program } from './layo
 import {
   addBad,
   endTrial,
+  forgiveBad,
   goBack,
   layBack,
   linkedId,
@@ -77,6 +78,8 @@ export interface ProgramStore {
   revert(reason: string): Promise<void>;
   /** Remembers a version as one that must not be used here. */
   quarantine(id: string, reason: string, clearance: number): Promise<void>;
+  /** Takes versions out of the quarantine that turned out not to be to blame; answers with them. */
+  forgive(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
   /** False: there was nothing to forget. */
   clearQuarantine(): Promise<boolean>;
   remove(id: string): Promise<void>;
@@ -292,6 +295,8 @@ export function programStore(
         await makeFolder(files, 'state');
         await addBad(files, program, { id, clearance, since: seconds(), reason });
       }),
+
+    forgive: (isMeant) => inTurn(() => forgiveBad(files, program, isMeant)),
 
     clearQuarantine: () =>
       inTurn(async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chunksOf, readFile, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { idOfTarget, linkPath, linkTarget, programPath, statePath, type Program } from './layout.ts';
-import { readBadLines, readTrialLine, trialLine, withBad, type Bad, type Trial } from './trial-file.ts';
+import { badLine, readBadLines, readTrialLine, trialLine, withBad, type Bad, type Trial } from './trial-file.ts';
 
 // The few steps that change which version is in use. Each leaves a whole version in use, whatever is lost after it.
 
@@ -76,6 +76,17 @@ export const readBad = async (files: FileSystem, program: Program): Promise<Bad[
 export async function addBad(files: FileSystem, program: Program, bad: Bad): Promise<void> {
   const path = statePath(program, 'bad');
   await replaceFile(files, path, encoder.encode(withBad(await textOf(files, path), bad)), { mode: 0o644 });
+}
+
+/** Answers with those that it let go of. */
+export async function forgiveBad(files: FileSystem, program: Program, isMeant: (bad: Bad) => boolean): Promise<Bad[]> {
+  const path = statePath(program, 'bad');
+  const all = readBadLines(await textOf(files, path));
+  const gone = all.filter(isMeant);
+  if (gone.length === 0) return [];
+  const kept = all.filter((bad) => !gone.includes(bad)).map(badLine);
+  await replaceFile(files, path, encoder.encode(kept.join('')), { mode: 0o644 });
+  return gone;
 }
 
 export async function writePrevious(files: FileSystem, program: Program, id: string): Promise<void> {

@@ -84,6 +84,12 @@ export interface Bad {
   reason: string;
 }
 
+/** What a new agent did not do, in words. */
+export const unreached = 'it did not reach the management server';
+/** That was all that it did not do. */
+export const wasOnlyUnreached = ({ reason }: Pick<Bad, 'reason'>): boolean =>
+  /^after \d+ minutes?: /.test(reason) && reason.endsWith(`: ${unreached}`) && !reason.includes(';');
+
 const keptLines = 50;
 
 export const badLine = ({ id, clearance, since, reason }: Bad): string =>
