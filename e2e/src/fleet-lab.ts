@@ -6,6 +6,7 @@ import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { postmasterOf } from './end-state.ts';
 import { ServerLab } from './server-lab.ts';
+import { collectGarbage, openDebugger } from './garbage.ts';
 import { checkout, cleanEnv } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
@@ -17,6 +18,8 @@ export interface FleetMember {
 }
 
 export class FleetLab extends ServerLab {
+  #debugged: { group: ProcessGroup; address?: string } | undefined;
+
   static async open(): Promise<FleetLab> {
     const lab = new FleetLab(await tempFolder());
     await lab.start();
@@ -28,13 +31,22 @@ export class FleetLab extends ServerLab {
     return pid > 0 ? cpuMs([pid, ...childrenOf(pid)]) + endedChildrenMs(pid) : 0;
   }
 
-  protected launch(args: readonly string[]): Promise<ProcessGroup> {
-    return spawnGroup({
+  protected async launch(args: readonly string[]): Promise<ProcessGroup> {
+    const group = await spawnGroup({
       command: process.execPath,
-      args: ['--disable-warning=ExperimentalWarning', program, ...args],
+      args: ['--disable-warning=ExperimentalWarning', '--inspect-port=0', program, ...args],
       env: cleanEnv(),
       cwd: checkout,
     });
+    this.#debugged = { group };
+    return group;
+  }
+  /** Leaves the server what it needs. */
+  async collectGarbage(): Promise<void> {
+    const debugged = this.#debugged;
+    if (!debugged?.group.stderr) throw new Error('the server was not started');
+    debugged.address ??= await openDebugger(debugged.group.pid, debugged.group.stderr);
+    await collectGarbage(debugged.address);
   }
 
   /** Machines with a part, a secret and a configuration each, written straight into the database. */

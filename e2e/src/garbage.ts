@@ -1,0 +1,41 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+
+const listening = /Debugger listening on (ws:\S+)/;
+
+/**
+ * Has a Node process, started with `--inspect-port=0`, open its debugger; once in its life.
+ *
+ * @param stderr - of the process: there it tells where.
+ */
+export function openDebugger(pid: number, stderr: Readable): Promise<string> {
+  const address = addressIn(stderr);
+  process.kill(pid, 'SIGUSR1');
+  return address;
+}
+
+/** Leaves the process of this debugger what it needs. */
+export async function collectGarbage(address: string): Promise<void> {
+  const socket = new WebSocket(address);
+  await once(socket, 'open');
+  for (const id of [1, 2]) {
+    socket.send(JSON.stringify({ id, method: 'HeapProfiler.collectGarbage' }));
+    await once(socket, 'message');
+  }
+  socket.close();
+  await once(socket, 'close');
+}
+
+function addressIn(stderr: Readable): Promise<string> {
+  const found = Promise.withResolvers<string>();
+  const told = { text: '' };
+  const read = (bytes: Buffer): void => {
+    told.text += bytes.toString();
+    const [, address] = listening.exec(told.text) ?? [];
+    if (address === undefined) return;
+    stderr.off('data', read);
+    found.resolve(address);
+  };
+  stderr.on('data', read);
+  return found.promise;
+}
