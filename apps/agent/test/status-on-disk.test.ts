@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { FakeClock, tempFolder } from '@platform/kit/testing';
+import { statusOnDisk } from '../src/commands/status-on-disk.ts';
+import { linkPath, linkTarget, statePath } from '../src/update/layout.ts';
+import { badLine, trialLine, type Trial } from '../src/update/trial-file.ts';
+
+const [old, fresh, bad] = ['1.0.0-aaaaaaaaaaaa', '1.1.0-bbbbbbbbbbbb', '1.2.0-cccccccccccc'];
+const since = Date.parse('2025-12-31T22:00:00Z') / 1000;
+
+test('without an agent its folder tells what is installed, on trial and given up', async () => {
+  await using folder = await tempFolder();
+  const write = async (name: string, text: string): Promise<void> => {
+    await mkdir(path.dirname(folder.file(name)), { recursive: true });
+    await writeFile(folder.file(name), text);
+  };
+  await mkdir(folder.file('bin'));
+  await symlink(linkTarget('agent', fresh), folder.file(linkPath('agent')));
+  const trial = { from: old, to: fresh, starts: 2, clearance: 0, since, needs: 'cloud', boot: 'b', cuts: 0 } as Trial;
+  await write(statePath('agent', 'trial'), trialLine(trial));
+  await write(statePath('agent', 'previous'), `${old}\n`);
+  await write(statePath('agent', 'bad'), badLine({ id: bad, clearance: 0, since, reason: 'it crashed' }));
+  const part = { cloud: { app_address: 'https://c.example', id: 'part-1', secret: 'a secret' } };
+  await write('platform.json', JSON.stringify(part));
+
+  const status = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'));
+  const { installed, running, previous, trial: shown, quarantined } = status.programs.agent;
+  assert.deepEqual([status.is_running, installed, running, previous], [false, '1.1.0', '', '1.0.0']);
+  assert.deepEqual(shown, { version: '1.1.0', previous: '1.0.0', starts: 2, since: '2025-12-31T22:00:00.000Z' });
+  assert.deepEqual(quarantined, [{ version: '1.2.0', reason: 'it crashed', since: '2025-12-31T22:00:00.000Z' }]);
+  assert.deepEqual([status.agent.part_id, status.cloud.address], ['part-1', 'https://c.example']);
+  assert.equal(JSON.stringify(status).includes('a secret'), false);
+
+  // Torn notes tell nothing, and stop nothing.
+  await write(statePath('agent', 'trial'), 'half of a');
+  await write(statePath('agent', 'bad'), '\u0000\u0000');
+  await write('state/status.json', '{"is_running": tr');
+  const torn = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'));
+  assert.deepEqual([torn.programs.agent.trial, torn.programs.agent.quarantined], [null, []]);
+});
