@@ -14,11 +14,16 @@ export async function commandLine(argv: readonly string[], env: Io['env']): Prom
   try {
     return await choose(argv, io);
   } catch (error) {
-    return complain(error, argv.includes('--json'), io);
+    // Of what runs for years, the whole story has to stand in the journal.
+    const known = isLasting(argv) ? error : (endedByMachine(error) ?? error);
+    return complain(known, argv.includes('--json'), io);
   } finally {
     await Promise.all([stdout.flushed(), stderr.flushed()]);
   }
 }
+
+const isLasting = ([name = '']: readonly string[]): boolean =>
+  name === '' || name.startsWith('-') || ['run', 'supervise', 'service'].includes(name);
 
 interface Writer {
   write(text: string): void;
@@ -96,8 +101,7 @@ const forPeople = new Set([
 ]);
 
 /** Says what went wrong on stderr, with --json as a document; answers with the exit code. */
-function complain(thrown: unknown, isJson: boolean, io: Io): number {
-  const error = endedByMachine(thrown) ?? thrown;
+function complain(error: unknown, isJson: boolean, io: Io): number {
   if (error instanceof Usage && error.exitCode === 0) {
     io.out(error.message);
     return exitCodes.done;
