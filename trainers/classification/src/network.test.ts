@@ -27,7 +27,7 @@ async function logitsOf(batch: number, freezeUntil: number): Promise<number[][]>
   for (let from = 0; from < pictures.length; from += batch) {
     const data = Float32Array.from(pictures.slice(from, from + batch).flatMap((one) => [...one]));
     const logits = (await session.run({ ...feeds, image: { data, dims: [batch, side, side, 3] } }))('logits');
-    for (let i = 0; i < batch; i++) found.push([...logits.slice(i * classes, (i + 1) * classes)]);
+    for (let i = 0; i < batch; i++) found.push(Array.from(logits.subarray(i * classes, (i + 1) * classes)));
   }
   await session.release();
   return found;
