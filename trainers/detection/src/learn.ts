@@ -132,9 +132,10 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     sessions.push(session);
     return session;
   };
-  const release = async (): Promise<void> => {
-    for (const file of files) file.close();
-    for (const session of sessions) await session.release();
+  /** Closes the files, and all sessions but the first ones. */
+  const releaseBut = async (kept: number): Promise<void> => {
+    for (const file of files.splice(0)) file.close();
+    for (const session of sessions.splice(kept)) await session.release();
   };
   try {
     const started = clock.now();
@@ -237,6 +238,8 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       }
     }
     progress.at('fine-tune', 1);
+    // What the steps took is room for the files that are to be made; pictures are still looked at.
+    await releaseBut(1);
     return {
       chosen: best.stage,
       weights,
@@ -244,10 +247,10 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       curve,
       seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuneStarted) / 1000) },
       features: (sample) => eye.sample(sample),
-      release,
+      release: () => releaseBut(0),
     };
   } catch (e) {
-    await release();
+    await releaseBut(0);
     throw e;
   }
 }
