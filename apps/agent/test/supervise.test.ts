@@ -43,7 +43,7 @@ async function until<T>(
   throw new Error(`${what} did not happen; last: ${JSON.stringify(last) ?? String(last)}\n${log}`);
 }
 
-test('without systemd: started again after a kill, back from a version that crashes, stopped in order', async () => {
+test('without systemd: started again after a kill and a handover, back from a version that crashes, stopped in order', async () => {
   const good = built('0.8.0');
   const bad = built('0.9.0', '--test-fault', 'crash');
   await using folder = await tempFolder();
@@ -66,11 +66,17 @@ test('without systemd: started again after a kill, back from a version that cras
   const first = await until(folder, 'the agent tells its process', (s) => s.agent.pid ?? undefined);
   assert.notEqual(first, keeper.pid);
   process.kill(first, 'SIGKILL');
-  const second = await until(folder, 'it is started again', (s) => s.agent.pid !== first && (s.agent.pid ?? undefined));
-  assert.equal(
-    await until(folder, 'the server is adopted', (s) => s.server.at === 'running' && s.server.pid),
-    serverPid,
-  );
+  const other = (than: number) => (s: AgentStatus) => s.agent.pid !== than && (s.agent.pid ?? undefined);
+  const adopted = () => until(folder, 'the server is adopted', (s) => s.server.at === 'running' && s.server.pid);
+  const killed = await until(folder, 'it is started again', other(first));
+  assert.equal(await adopted(), serverPid);
+
+  assert.deepEqual(await controlOf(folder.file('agent'), systemClock).post('/handover', {}), {
+    is_changed: true,
+    did: 'This agent ends, the version in use takes over.',
+  });
+  const second = await until(folder, 'another agent takes over', other(killed));
+  assert.equal(await adopted(), serverPid);
 
   const program = await readFile(bad.file);
   const url = server.publish('/agent', { bytes: program });

@@ -33,7 +33,8 @@ export async function serveControl(
   try {
     const operator = view.operator ?? noOperator;
     const handOver = (): boolean => {
-      if (!view.self.host.isSupervisedBySystemd) return false;
+      const { isSupervisedBySystemd, isKept = false } = view.self.host;
+      if (!isSupervisedBySystemd && !isKept) return false;
       void clock.sleep(answerMs, signal).then(view.handOver);
       return true;
     };
