@@ -11,9 +11,6 @@ export const mostOverlap = 0.5;
 export const leastScore = 0.02;
 
 /**
- * A peak tells where about a thing is; the edges are told best from the middle of it. So the box that is seen from the peak
- * only says where its middle is, and the box that is seen from there counts.
- *
  * @param heat - [K,h,h] 0..1; a cell is a peak where no neighbour is higher.
  * @param edges - [4,h,h]: left, top, right, bottom in units of 16 px.
  * @returns mostBoxes of them at most, the surest first; dropped ones have score 0.
@@ -33,41 +30,16 @@ export function boxesIn(
   peaks.sort((a, b) => b.score - a.score || a.at - b.at);
   const found = peaks.slice(0, mostBoxes).map(({ at, score }): Found => {
     const cell = at % cells;
-    const box = boxAt(edges, centreSeenFrom(edges, [cell % h, Math.floor(cell / h)], h), h);
-    const [left = 0, top = 0, right = 0, bottom = 0] = box.map((x) => Math.min(1, Math.max(0, x / h)));
+    const [x, y] = [(cell % h) * cellStride, Math.floor(cell / h) * cellStride];
+    const edge = (k: number): number => Math.max(0, edges[k * cells + cell] ?? 0) * distanceUnit;
+    const unit = (px: number): number => Math.min(1, Math.max(0, px / side));
+    const [left, top, right, bottom] = [unit(x - edge(0)), unit(y - edge(1)), unit(x + edge(2)), unit(y + edge(3))];
     return { label: Math.floor(at / cells), score, left, top, right, bottom };
   });
   return found.map((one, i) => {
     const isCovered = found.slice(0, i).some((surer) => surer.label === one.label && overlap(surer, one) > mostOverlap);
     return isCovered ? { ...one, score: 0 } : one;
   });
-}
-
-type Point = readonly [x: number, y: number];
-const cellsPerUnit = distanceUnit / cellStride;
-/** Left, top, right, bottom in cells, as told by one cell. */
-function reachOf(edges: Float32Array, [x, y]: Point, h: number): number[] {
-  return [0, 1, 2, 3].map((k) => Math.max(0, edges[k * h * h + y * h + x] ?? 0) * cellsPerUnit);
-}
-/** Middle of the box that a cell tells, in cells; inside of the grid. */
-function centreSeenFrom(edges: Float32Array, [x, y]: Point, h: number): Point {
-  const [left = 0, top = 0, right = 0, bottom = 0] = reachOf(edges, [x, y], h);
-  const inside = (at: number): number => Math.min(h - 1, Math.max(0, at));
-  return [inside(x + (right - left) / 2), inside(y + (bottom - top) / 2)];
-}
-/** Corners in cells, as told by the four cells around a point. */
-function boxAt(edges: Float32Array, [x, y]: Point, h: number): number[] {
-  const [low, high] = [Math.floor, (at: number): number => Math.min(h - 1, Math.floor(at) + 1)];
-  const reach = [0, 0, 0, 0];
-  for (const [column, shareX] of [[low(x), 1 - x + low(x)] as const, [high(x), x - low(x)] as const]) {
-    for (const [row, shareY] of [[low(y), 1 - y + low(y)] as const, [high(y), y - low(y)] as const]) {
-      for (const [k, one] of reachOf(edges, [column, row], h).entries()) {
-        reach[k] = (reach[k] ?? 0) + shareX * shareY * one;
-      }
-    }
-  }
-  const [left = 0, top = 0, right = 0, bottom = 0] = reach;
-  return [x - left, y - top, x + right, y + bottom];
 }
 
 function isPeak(heat: Float32Array, at: number, h: number): boolean {

@@ -2,7 +2,7 @@
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
 import type { Placed } from '@platform/trainer-engine/network/tflite';
-import { FLOAT, Graph, INT64, UINT8 } from '@platform/trainer-engine/onnx/graph';
+import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import type { ElementType, OperatorName } from '@platform/trainer-engine/tflite/schema';
@@ -55,40 +55,25 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
   const { values: scores, indices } = g.topK(g.op('Reshape', [peaks, int(-1)]), count);
   const category = g.op('Div', [indices, int(h * h)]);
   const cell = g.op('Mod', [indices, int(h * h)]);
-  const flat = g.op('Reshape', [edges, g.ints([4, -1])]);
-  // Below zero the cell would lie outside of its box. [4, n], in cells.
-  const reachAt = (cells: string): string =>
-    times(g.op('Relu', [g.op('Gather', [flat, cells], { axis: 1 })]), distanceUnit / cellStride);
-  const row = (value: string, k: number): string => g.op('Gather', [value, int(k)], { axis: 0 });
-  const seen = reachAt(cell);
-  const start = [float(g.op('Mod', [cell, int(h)])), float(g.op('Div', [cell, int(h)]))];
-  const middle = start.map((at, k) => {
-    const moved = g.op('Add', [at, times(g.op('Sub', [row(seen, k + 2), row(seen, k)]), 0.5)]);
-    return g.op('Clip', [moved, g.scalar(0), g.scalar(h - 1)]);
-  });
-  const places = middle.map((at) => {
-    const low = g.op('Floor', [at]);
-    const share = g.op('Sub', [at, low]);
-    const high = g.op('Min', [g.op('Add', [low, g.scalar(1)]), g.scalar(h - 1)]);
-    return [
-      { at: low, share: g.op('Sub', [g.scalar(1), share]) },
-      { at: high, share },
-    ];
-  });
-  const [columns = [], rows = []] = places;
-  const reach = rows
-    .flatMap((y) =>
-      columns.map((x) => {
-        const place = g.op('Reshape', [g.op('Add', [times(y.at, h), x.at]), int(-1)]);
-        const index = g.op('Cast', [place], { to: INT64 });
-        return times(times(reachAt(index), x.share), y.share);
-      }),
-    )
-    .reduce((a, b) => g.op('Add', [a, b]));
-  const centres = g.op('Concat', [...middle, ...middle], { axis: 0 });
-  const outward = g.constant(Float32Array.of(-1, -1, 1, 1), [4, 1]);
-  const moved = times(g.op('Add', [centres, times(reach, outward)]), 1 / h);
-  const boxes = g.op('Clip', [g.op('Transpose', [moved], { perm: [1, 0] }), g.scalar(0), g.scalar(1)]);
+  const x = times(float(g.op('Mod', [cell, int(h)])), cellStride / side);
+  const y = times(float(g.op('Div', [cell, int(h)])), cellStride / side);
+  const corners = g.op(
+    'Transpose',
+    [
+      g.op(
+        'Concat',
+        [x, y, x, y].map((one) => g.op('Unsqueeze', [one, int(0)])),
+        { axis: 0 },
+      ),
+    ],
+    { perm: [1, 0] },
+  );
+  // Below zero the cell would lie outside of its box.
+  const reach = g.op('Relu', [g.op('Gather', [g.op('Reshape', [edges, g.ints([4, -1])]), cell], { axis: 1 })]);
+  const scale = distanceUnit / side;
+  const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
+  const moved = g.op('Add', [corners, times(g.op('Transpose', [reach], { perm: [1, 0] }), outward)]);
+  const boxes = g.op('Clip', [moved, g.scalar(0), g.scalar(1)]);
 
   // Every pair of boxes: rows are those in question, columns the surer ones.
   const apart = g.op('Add', [boxes, times(g.op('Unsqueeze', [float(category), int(1)]), labelDistance)]);
@@ -166,56 +151,26 @@ function emitTfliteBoxes(g: TfliteGraph, heat: Placed, edges: Placed, side: numb
   const int = (name: OperatorName, x: number, by: number): number => binary(name, x, whole(by), [count], 'int32');
   const category = cast(int('FLOOR_MOD', indices, labels), 'int32', [count]);
   const cell = int('FLOOR_DIV', indices, labels);
-  const flat = reshape(edges.tensor, [h * h, 4]);
-  const wide = [count, 4];
-  /** [n, 4], in cells. */
-  const reachAt = (cells: number): number => {
-    const found = g.op('GATHER', [flat, cells], { shape: wide }, { axis: 0 });
-    return binary('MUL', g.op('RELU', [found], { shape: wide }), number(distanceUnit / cellStride), wide);
-  };
-  const split = (value: number): number[] =>
-    g.ops(
-      'SPLIT',
-      [whole(1), value],
-      Array.from({ length: 4 }, () => ({ shape: column })),
-      { count: 4 },
-    );
-  const seen = split(reachAt(cell));
-  const start = [int('FLOOR_MOD', cell, h), int('FLOOR_DIV', cell, h)];
-  const middle = start.map((at, k) => {
-    const half = binary('MUL', binary('SUB', seen[k + 2] ?? 0, seen[k] ?? 0, column), number(0.5), column);
-    const moved = binary('ADD', reshape(cast(at, 'int32', [count]), column), half, column);
-    return binary('MINIMUM', binary('MAXIMUM', moved, number(0), column), number(h - 1), column);
-  });
-  const places = middle.map((at) => {
-    const share = binary('FLOOR_MOD', at, number(1), column);
-    const low = binary('SUB', at, share, column);
-    const high = binary('MINIMUM', binary('ADD', low, number(1), column), number(h - 1), column);
-    return [
-      { at: low, share: binary('SUB', number(1), share, column) },
-      { at: high, share },
-    ];
-  });
-  const [columns = [], rows = []] = places;
-  const toWhole = { from: elementTypes.float32, to: elementTypes.int32 };
-  const reach = rows
-    .flatMap((y) =>
-      columns.map((x) => {
-        const place = reshape(binary('ADD', binary('MUL', y.at, number(h), column), x.at, column), [count]);
-        const index = g.op('CAST', [place], { shape: [count], type: 'int32' }, toWhole);
-        return binary('MUL', reachAt(index), binary('MUL', x.share, y.share, column), wide);
-      }),
-    )
-    .reduce((a, b) => binary('ADD', a, b, wide));
-  const centres = g.op('CONCATENATION', [...middle, ...middle], { shape: wide }, { axis: 1 });
-  const outward = g.constant(Float32Array.of(-1, -1, 1, 1), [1, 4]);
-  const moved = binary('ADD', centres, binary('MUL', reach, outward, wide), wide);
-  const shares = binary('MUL', moved, number(1 / h), wide);
-  const boxes = binary('MINIMUM', binary('MAXIMUM', shares, number(0), wide), number(1), wide);
+  const placed = (x: number): number =>
+    reshape(binary('MUL', cast(x, 'int32', [count]), number(cellStride / side), [count]), column);
+  const [x, y] = [placed(int('FLOOR_MOD', cell, h)), placed(int('FLOOR_DIV', cell, h))];
+  const corners = g.op('CONCATENATION', [x, y, x, y], { shape: [count, 4] }, { axis: 1 });
+  const reach = g.op('GATHER', [reshape(edges.tensor, [h * h, 4]), cell], { shape: [count, 4] }, { axis: 0 });
+  const scale = distanceUnit / side;
+  const outward = g.constant(Float32Array.of(-scale, -scale, scale, scale), [1, 4]);
+  const outside = binary('MUL', g.op('RELU', [reach], { shape: [count, 4] }), outward, [count, 4]);
+  const moved = binary('ADD', corners, outside, [count, 4]);
+  const boxes = binary('MINIMUM', binary('MAXIMUM', moved, number(0), [count, 4]), number(1), [count, 4]);
 
   const shift = binary('MUL', reshape(category, column), number(labelDistance), column);
   const apart = binary('ADD', boxes, shift, [count, 4]);
-  const [left = 0, top = 0, right = 0, bottom = 0] = split(apart);
+  const sides = g.ops(
+    'SPLIT',
+    [whole(1), apart],
+    Array.from({ length: 4 }, () => ({ shape: column })),
+    { count: 4 },
+  );
+  const [left = 0, top = 0, right = 0, bottom = 0] = sides;
   const turned = (value: number): number => reshape(value, [1, count]);
   const common = (low: number, high: number): number => {
     const from = binary('MAXIMUM', low, turned(low), pairs);

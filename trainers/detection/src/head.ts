@@ -1,9 +1,8 @@
 /**
  * The trained part of the detector. Per cell of 4 × 4 px it says how much the cell is the centre of a thing of each label,
  * read from the neck, from the deep features of the surroundings and from those of the second network; and by how much the
- * pretrained distances to the edges of the box are to be corrected, read from the neck alone: what the things are called
- * tells nothing of their edges, and to learn of edges from it is to learn the training pictures by heart. It also says how
- * well the box will fit, and a score is both: a thing of the label, well enclosed.
+ * pretrained distances to the edges of the box are to be corrected, read without the second network, which tells nothing of
+ * edges. It also says how well the box will fit, and a score is both: a thing of the label, well enclosed.
  */
 import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
@@ -54,6 +53,7 @@ const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> =>
     // Where its edges are; before training the correction is nothing.
     edge_inner: { ...inner('neck', 1), bias: 0 },
     edge_seen: inner('neck', 1),
+    edge_around: inner('deep', 0.5),
     edge: { to: 4, from: neckChannels, scale: 0, bias: 0 },
     correction: { to: 4, from: hidden, scale: 0 },
     // How far that box will overlap the true one; before training one in two.
@@ -121,11 +121,12 @@ function headOn(
   const near = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
   const coarse = upsample(tape, tape.add(conv(deep, 'around'), conv(kinds, 'kind')), factors.deep);
   const far = upsample(tape, tape.add(coarse, conv(parts, 'part')), factors.parts);
-  const whole = relu(tape, tape.add(near, far));
-  const inner = kept ? weighted(tape, whole, kept) : whole;
-  // Where the edges are hangs on no single channel: to leave some out would only blur it.
+  const some = (whole: Value): Value => (kept ? weighted(tape, whole, kept) : whole);
+  const inner = some(relu(tape, tape.add(near, far)));
   const edgeView = view(taps.boxView);
-  const edgeInner = relu(tape, tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen')));
+  const edgeNear = tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen'));
+  const edgeFar = upsample(tape, conv(deep, 'edge_around'), factors.deep * factors.parts);
+  const edgeInner = some(relu(tape, tape.add(edgeNear, edgeFar)));
   const correction = conv(edgeInner, 'correction');
   const residual = tape.add(conv(edgeView, 'edge'), correction);
   const quality = tape.add(conv(edgeInner, 'quality'), conv(edgeView, 'quality_seen'));
@@ -183,7 +184,8 @@ export function headGraph(
   overlapLoss(tape, { residual, given, quality }, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
   g.op('Add', ['heat_loss', 'overlap_loss'], {}, 'loss');
   if (to === 'learn') return { tape, model: tape.finish(['loss']) };
-  g.op('Mul', [g.op('Sigmoid', [logits.name]), g.op('Sigmoid', [quality.name])], {}, 'scores');
+  const fit = g.op('Sigmoid', [quality.name]);
+  g.op('Mul', [g.op('Sigmoid', [logits.name]), g.op('Mul', [fit, fit])], {}, 'scores');
   g.op('Add', [residual.name, given], {}, 'edges');
   for (const name of ['loss', 'scores', 'edges']) g.outputs.push({ name, type: FLOAT });
   return { tape, model: g.encode() };
@@ -218,10 +220,14 @@ export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape
   const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
   const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
   const inner = add({ is: 'relu', input: sum(near, far) });
-  const edgeInner = add({ is: 'relu', input: sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen')) });
+  const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
+  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
+  const edgeInner = add({ is: 'relu', input: sum(edgeNear, edgeFar) });
   const quality = sum(conv(edgeInner, 'quality'), conv(taps.boxView, 'quality_seen'));
   const sigmoid = (input: number): number => add({ is: 'sigmoid', input });
-  const heat = add({ is: 'multiply', inputs: [sigmoid(conv(inner, 'heat')), sigmoid(quality)] });
+  const fit = sigmoid(quality);
+  const fit2 = add({ is: 'multiply', inputs: [fit, fit] });
+  const heat = add({ is: 'multiply', inputs: [sigmoid(conv(inner, 'heat')), fit2] });
   const correction = conv(edgeInner, 'correction');
   const edges = sum(taps.distances, sum(conv(taps.boxView, 'edge'), correction));
   return { layers: needed(all, [heat, edges]), heat, edges };

@@ -6,7 +6,7 @@ export type TensorData = Float32Array | Uint8Array | BigInt64Array;
 export type DataType = 1 | 2 | 7;
 export const FLOAT: DataType = 1;
 export const UINT8: DataType = 2;
-export const INT64: DataType = 7;
+const INT64: DataType = 7;
 
 /** A plain number is written as INT, number[] as INTS; a float needs the object form. */
 export type Attribute = number | string | readonly number[] | { float: number };
