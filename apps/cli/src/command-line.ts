@@ -12,15 +12,16 @@ import { isStopped } from './world.ts';
 const isJson = process.argv.includes('--json');
 
 function complain(error: unknown): void {
-  if (error instanceof CommanderError) {
-    if (!isJson || error.exitCode === 0) return; // it has printed its own words
-    const isHelp = error.message === '(outputHelp)';
-    const what = isHelp ? 'A command is missing.' : error.message.replace(/^error: /, '');
-    const remedy = 'See the same command line with --help.';
-    return void process.stderr.write(`${JSON.stringify({ error: { code: 'USAGE', what, remedy } })}\n`);
+  if (error instanceof CommanderError || error instanceof Usage) {
+    const isRefused = error.exitCode !== 0;
+    if (isRefused && isJson) {
+      const what = error.message.replace(/^error: /, '');
+      const remedy = 'See the same command line with --help.';
+      return void process.stderr.write(`${JSON.stringify({ error: { code: 'USAGE', what, remedy } })}\n`);
+    }
+    if (error instanceof CommanderError) return; // it has printed its own words
+    return void (isRefused ? process.stderr : process.stdout).write(`${error.message}\n`);
   }
-  if (error instanceof Usage)
-    return void (error.exitCode === 0 ? process.stdout : process.stderr).write(`${error.message}\n`);
   const complaint = complaintOf(error);
   const problems = problemsOf(error);
   if (isJson) {

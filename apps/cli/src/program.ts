@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { addCompletion, type NamesOf } from './completion.ts';
 import { configCommands } from './commands/config.ts';
 import { datasetCommands } from './commands/dataset.ts';
@@ -23,9 +23,21 @@ const globalOptions = [
   ['--json', 'one JSON document on stdout'],
 ] as const;
 
-/** Commands that act, not those that only hold others. */
-const leaves = (command: Command): Command[] =>
-  command.commands.length === 0 ? [command] : command.commands.flatMap(leaves);
+/** The command and all below it. */
+const tree = (command: Command): Command[] => [command, ...command.commands.flatMap(tree)];
+
+const fullName = (command: Command): string => (command.parent ? `${fullName(command.parent)} ` : '') + command.name();
+
+/** A command that only holds others says which, when none of them is named. */
+function tellCommandsOf(group: Command): void {
+  group.exitOverride((error) => {
+    const isMissing = error.code === 'commander.help';
+    if (!isMissing && error.code !== 'commander.unknownCommand') throw error;
+    const what = isMissing ? `A command is missing after "${fullName(group)}"` : error.message.replaceAll('\n', ' ');
+    const names = group.commands.map((one) => one.name()).filter((name) => name !== 'complete');
+    throw new CommanderError(error.exitCode, error.code, `${what}; there are: ${names.join(', ')}.`);
+  });
+}
 
 /**
  * The whole command line; `namesOf` gives the names that a shell offers for arguments. `isJson`: of what cannot be understood
@@ -61,13 +73,16 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
       const { up } = await import('./up/up.ts');
       process.exitCode = await up(upOptions(process.argv.slice(process.argv.indexOf('up') + 1), process.env));
     });
-  for (const command of leaves(program)) {
+  for (const command of program.commands.flatMap(tree)) {
     if (command === upCommand) continue;
+    const isGroup = command.commands.length > 0;
     for (const [flags, words] of globalOptions) {
       const option = new Option(flags, words);
-      command.addOption(flags === '--json' ? option : option.hideHelp());
+      command.addOption(flags === '--json' && !isGroup ? option : option.hideHelp());
     }
+    if (isGroup) tellCommandsOf(command);
   }
+  tellCommandsOf(program);
   for (const [flags, words] of globalOptions) program.option(flags, words);
   program
     .command('help [command...]')

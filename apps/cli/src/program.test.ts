@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { exitCodes } from './exit-codes.ts';
+
+const main = path.join(import.meta.dirname, 'main.ts');
+const platform = (line: string) => {
+  const args = ['--disable-warning=ExperimentalWarning', main, ...line.split(' ').filter(Boolean)];
+  return spawnSync(process.execPath, args, { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+};
+
+const releaseCommands = 'list, publish, promote, revoke, sign, keys, rotate-root, sign-root, submit-root';
+const table: [line: string, what: RegExp][] = [
+  ['release --json', new RegExp(`^A command is missing after "platform release"; there are: ${releaseCommands}\\.$`)],
+  ['--json release', /^A command is missing after "platform release"/],
+  ['machine --json', /^A command is missing after "platform machine"; there are: create, list, show, .*pin, unpin, /],
+  ['release keys --json', /^A command is missing after "platform release keys"; there are: init, make, list\.$/],
+  ['--json', /^A command is missing after "platform"; there are: train, dataset, .*up, help, completion\.$/],
+  ['release lits --json', new RegExp(`^unknown command 'lits' .*list.*; there are: ${releaseCommands}\\.$`)],
+  ['nosuch --json', /^unknown command 'nosuch'.*; there are: train, dataset, /],
+  ['release --jsn --json', /^unknown option '--jsn'/],
+  ['release --json list', /^No server or no API key is named/],
+];
+
+for (const [line, what] of table)
+  test(`what cannot be understood, told to programs: platform ${line}`, () => {
+    const { status, stdout, stderr } = platform(line);
+    assert.deepEqual([status, stdout], [exitCodes.usage, ''], stderr);
+    const { error } = JSON.parse(stderr) as { error: Record<string, string> };
+    assert.equal(error['code'], 'USAGE');
+    assert.match(error['what'] ?? '', what);
+  });
+
+test('a missing command, told to people: the commands with what they do', () => {
+  const { status, stdout, stderr } = platform('release');
+  assert.deepEqual([status, stdout], [exitCodes.usage, '']);
+  assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a version/);
+});
