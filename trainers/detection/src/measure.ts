@@ -24,7 +24,7 @@ export interface Measured {
   seconds: number;
 }
 export interface Models {
-  onnx: ReadonlyMap<Stage, Uint8Array>;
+  onnx: ReadonlyMap<Stage, () => Uint8Array>;
   /** Of the chosen stage. */
   tflite: Uint8Array | undefined;
 }
@@ -47,8 +47,8 @@ export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tf
   let maxDifference = 0;
   let tfliteDifference: number | undefined;
   let done = 0;
-  for (const [stage, model] of models) {
-    const session = await openSession(model, threads);
+  for (const [stage, made] of models) {
+    const session = await openSession(made(), threads);
     try {
       if (stage === learned.chosen) {
         maxDifference = await compare(pupil, learned, session);

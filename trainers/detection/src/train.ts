@@ -13,7 +13,7 @@ import type { Example } from './dataset.ts';
 import { onnxOf, tfliteOf } from './delivered.ts';
 import { evaluationOf, thresholdsFrom } from './evaluation.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
-import type { Shape } from './head.ts';
+import type { Network, Shape } from './head.ts';
 import { learn, shapeOf, slotsFor, viewsOfProbe } from './learn.ts';
 import type { Learned, Pupil, Stage } from './learn.ts';
 import { measure } from './measure.ts';
@@ -119,14 +119,19 @@ async function deliver(pupil: Pupil, learned: Learned, started: number): Promise
   const thresholds = thresholdsFrom(learned.validated, labels.length);
   const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
-  const models = new Map<Stage, Uint8Array>();
-  for (const [stage, weights] of learned.weights) {
-    models.set(stage, onnxOf(wholeNetwork(detector, weights, shape), ports));
-  }
-  const chosen = wholeNetwork(detector, learned.weights.get(learned.chosen) ?? new Map(), shape);
+  const networkOf = (stage: Stage): Network =>
+    wholeNetwork(detector, learned.weights.get(stage) ?? new Map<string, Float32Array>(), shape);
+  const chosen = networkOf(learned.chosen);
+  const onnx = onnxOf(chosen, ports);
   const tflite = job.framework === 'onnx' ? undefined : tfliteOf(chosen, ports);
-  const onnx = models.get(learned.chosen) ?? new Uint8Array();
   const delivered = await writeModels(outFolder, job.model_name, { onnx, tflite });
+  // One after the other: each is as large as both pretrained networks.
+  const models = new Map(
+    [...learned.weights.keys()].map((stage) => [
+      stage,
+      () => (stage === learned.chosen ? onnx : onnxOf(networkOf(stage), ports)),
+    ]),
+  );
   const measured = await measure(pupil, learned, { onnx: models, tflite });
   const evaluation = evaluationOf({
     ...pupil,
