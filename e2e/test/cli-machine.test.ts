@@ -88,7 +88,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   assert.deepEqual(await configured(), { agent: { version_control: { agent: 'file:///opt/builds/agent' } } });
 
   const refused: [args: string[], code: number, says: RegExp][] = [
-    [['machine', 'pin', 'press', 'kernel', '1.0.0'], 1, /agent or server/],
+    [['machine', 'pin', 'press', 'kernel', '1.0.0'], 1, /one of agent, server/],
     [['machine', 'pin', 'press', 'agent', 'http://builds.example/agent'], 1, /without TLS/],
     [['machine', 'pin', 'press', 'agent', 'newest'], 1, /version_control\.agent/],
     [['machine', 'clear-quarantine', 'nowhere'], 4, /MACHINE_NOT_FOUND/],

@@ -13,8 +13,6 @@ export function versionOf(config: unknown, program: ProgramName): string {
   return said.filter((one): one is string => typeof one === 'string').find((one) => one !== '') ?? 'stable';
 }
 
-export const isProgramName = (text: string): text is ProgramName => text === 'agent' || text === 'server';
-
 /**
  * The text of a configuration with another wish for one program; everything else stays as it is, but for blanks.
  *

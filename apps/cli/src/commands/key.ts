@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
+import { choiceOption } from '../choices.ts';
 import { isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
+
+const roles = { owner: 'owner', operator: 'operator', runner: 'runner' } as const;
 
 export function keyCommands(program: Command, run: Run): void {
   const key = program.command('key').description('API keys of the organization');
@@ -8,7 +11,7 @@ export function keyCommands(program: Command, run: Run): void {
   key
     .command('create <name>')
     .description('create an API key; its secret is shown once')
-    .option('--role <role>', 'owner, operator or runner', 'owner')
+    .addOption(choiceOption('--role <role>', 'what it may do', roles).default('owner'))
     .action(
       run(async ({ connection, output }, name: string, options: { role: string }) => {
         const { client, organizationId } = await connection();

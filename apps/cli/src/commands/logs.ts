@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { droppedLines } from '@platform/contract/log-marker';
 import { isAbort } from '@platform/kit';
+import { choicesOption } from '../choices.ts';
 import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { choice, collect, wholeNumber } from '../values.ts';
+import { wholeNumber } from '../values.ts';
 import { findMachine } from './machine.ts';
 
 const levels = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' } as const;
@@ -46,17 +47,17 @@ export function logCommands(program: Command, run: Run): void {
     .description('log lines of a machine, oldest first')
     .option('-f, --follow', 'go on with new lines until Ctrl-C')
     .option('-n, --lines <n>', 'how many of the newest lines', '100')
-    .option('--level <level>', 'only this level: debug, info, warn, error; again for more', collect)
+    .addOption(choicesOption('--level <level>', 'only this level; again for more', levels))
     .option('--filter <text>', 'only lines that contain this text')
     .action(
       run(
         async (
           { connection, output, signal },
           name: string,
-          options: { follow?: boolean; lines: string; level?: string[]; filter?: string },
+          options: { follow?: boolean; lines: string; level?: (keyof typeof levels)[]; filter?: string },
         ) => {
           const limit = wholeNumber('--lines', options.lines, { max: 10_000 });
-          const level = options.level?.map((one) => choice('--level', one, levels));
+          const { level } = options;
           const { client, ...rest } = await connection();
           const { partId } = await findMachine({ client, ...rest }, name);
           const print = (entry: LogEntry): void => {

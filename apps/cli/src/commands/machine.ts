@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
-import { isProgramName, withVersion } from '@platform/contract/version-pin';
+import { type ProgramName, withVersion } from '@platform/contract/version-pin';
+import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
@@ -24,6 +25,8 @@ export async function findMachine(connection: Connection, name: string): Promise
     });
   return machine;
 }
+
+const programs: Readonly<Record<ProgramName, ProgramName>> = { agent: 'agent', server: 'server' };
 
 export function machineCommands(program: Command, run: Run): void {
   const machine = program.command('machine').description('machines of the organization');
@@ -122,13 +125,14 @@ export function machineCommands(program: Command, run: Run): void {
     );
 
   machine
-    .command('pin <machine> <program> <version>')
-    .description(
-      'choose the version of a program (agent or server): stable, dev, 1.4.0, an https:// or file:// address',
-    )
+    .command('pin')
+    .argument('<machine>', 'its name or ID')
+    .addArgument(choiceArgument('<program>', 'of the machine', programs))
+    .argument('<version>', 'stable, dev, 1.4.0, an https:// or file:// address')
+    .description('choose the version of a program')
     .addHelpText('after', pinHelp)
     .action(
-      run(async ({ connection, output }, name: string, which: string, version: string) => {
+      run(async ({ connection, output }, name: string, which: ProgramName, version: string) => {
         const saved = await pin(await connection(), name, which, version);
         output.json(saved);
         output.text(`${which} ${printable(version)}: saved as revision ${saved.revision}. ${whenUsed(name)}`);
@@ -137,10 +141,12 @@ export function machineCommands(program: Command, run: Run): void {
     );
 
   machine
-    .command('unpin <machine> <program>')
-    .description('let a program (agent or server) follow stable again')
+    .command('unpin')
+    .argument('<machine>', 'its name or ID')
+    .addArgument(choiceArgument('<program>', 'of the machine', programs))
+    .description('let a program follow stable again')
     .action(
-      run(async ({ connection, output }, name: string, which: string) => {
+      run(async ({ connection, output }, name: string, which: ProgramName) => {
         const saved = await pin(await connection(), name, which, undefined);
         output.json(saved);
         output.text(`${which} follows stable: saved as revision ${saved.revision}. ${whenUsed(name)}`);
@@ -178,11 +184,9 @@ const whenUsed = (name: string): string => `See it happen: platform machine show
 async function pin(
   { client, ...rest }: Connection,
   name: string,
-  program: string,
+  program: ProgramName,
   wish: string | undefined,
 ): Promise<{ revision: number; problems: { path: string; message: string; remedy: string }[] }> {
-  if (!isProgramName(program))
-    throw new PlatformError('INVALID_ARGUMENT', { field: 'program', value: program, limit: 'agent or server' });
   const { partId } = await findMachine({ client, ...rest }, name);
   for (let attempt = 1; ; attempt++) {
     const { configJson, revision } = await client.fleetClient.getConfig({ partId });

@@ -1,4 +1,5 @@
 import { ModelFramework, ModelType } from '@platform/client';
+import { madeFrameworks, type RecipeName, recipes } from '@platform/contract/trainer-settings';
 
 export const modelTypes = {
   'single-label': ModelType.SINGLE_LABEL_CLASSIFICATION,
@@ -13,3 +14,10 @@ export const frameworks = {
   pytorch: ModelFramework.PYTORCH,
   onnx: ModelFramework.ONNX,
 } as const;
+/** Those that built-in training makes. */
+export const trainedFrameworks: Readonly<Record<string, ModelFramework>> = Object.fromEntries(
+  Object.values(madeFrameworks)
+    .flat()
+    .map((one) => [one, frameworks[one]]),
+);
+export const recipeWords: Readonly<Record<string, RecipeName>> = Object.fromEntries(recipes.map((one) => [one, one]));

@@ -6,6 +6,7 @@ import { targetsOf } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
 import { isProgram } from '@platform/releases/targets';
 import type { Command } from 'commander';
+import { choiceArgument, choiceOption, choicesOption } from '../choices.ts';
 import { confirmed } from '../confirm.ts';
 import { ago, isoTime, sizeText } from '../output.ts';
 import { openKeys } from '../releases/keys.ts';
@@ -13,7 +14,7 @@ import { uploadPatches } from '../releases/patches.ts';
 import { type ProgramFile, readProgram } from '../releases/program-file.ts';
 import { currentOf, renewDocuments, submitSigned, type SignedPatch } from '../releases/sign.ts';
 import type { Run } from '../run.ts';
-import { choice, wholeNumber } from '../values.ts';
+import { wholeNumber } from '../values.ts';
 import { releaseKeyCommands } from './release-keys.ts';
 
 export const releaseJson = (one: Release): Record<string, unknown> => ({
@@ -34,6 +35,7 @@ const stateOf = (one: Release): string => (one.revokedOn ? 'revoked' : one.targe
 
 const programs = { 'platform-agent': 'platform-agent', 'platform-server': 'platform-server' } as const;
 const channelNames = { stable: 'stable', dev: 'dev' } as const;
+type ChannelName = keyof typeof channelNames;
 
 /** What a build leaves beside a program, so that `dist/platform-agent-1.0.0-*` names the programs alone. */
 const besideProgram = /\.(json|sha256|stamp)$/;
@@ -54,12 +56,11 @@ export function releaseCommands(program: Command, run: Run): void {
   release
     .command('list')
     .description('what was published')
-    .option('--name <program>', 'only platform-agent or platform-server', '')
+    .addOption(choiceOption('--name <program>', 'only this one', programs))
     .action(
-      run(async ({ connection, output }, flags: { name: string }) => {
-        const name = flags.name === '' ? '' : choice('--name', flags.name, programs);
+      run(async ({ connection, output }, flags: { name?: string }) => {
         const { client } = await connection();
-        const releases = await client.releaseClient.listReleases(name);
+        const releases = await client.releaseClient.listReleases(flags.name ?? '');
         output.json(releases.map(releaseJson));
         if (releases.length === 0) return output.text('Nothing is published yet: platform release publish --help');
         output.table(
@@ -80,13 +81,13 @@ export function releaseCommands(program: Command, run: Run): void {
   release
     .command('publish <file...>')
     .description('sign and publish programs; machines that follow the channel get them')
-    .option('--channel <channel...>', 'channels to point here at once: dev, stable')
+    .addOption(choicesOption('--channel <channel...>', 'channels to point here at once', channelNames))
     .option(...keysOption)
     .option('--threshold <n>', 'root keys that must sign, for the first publication; default: more than half')
     .option('--no-patches', 'without patches from the versions before')
     .action(
       run(async ({ connection, output }, files: string[], flags: PublishFlags) => {
-        const channels = (flags.channel ?? []).map((one) => choice('--channel', one, channelNames));
+        const channels = flags.channel ?? [];
         const given =
           flags.threshold === undefined ? undefined : wholeNumber('--threshold', flags.threshold, { min: 1, max: 50 });
         const { client } = await connection();
@@ -121,11 +122,13 @@ export function releaseCommands(program: Command, run: Run): void {
     );
 
   release
-    .command('promote <name> <version> <channel>')
+    .command('promote')
+    .addArgument(choiceArgument('<name>', 'the program', programs))
+    .argument('<version>', 'that is published, such as 1.4.0')
+    .addArgument(choiceArgument('<channel>', 'that points there', channelNames))
     .description('point a channel at a version that is published')
     .action(
-      run(async ({ connection, output }, name: string, version: string, wanted: string) => {
-        const channel = choice('channel', wanted, channelNames);
+      run(async ({ connection, output }, name: string, version: string, channel: ChannelName) => {
         const { client } = await connection();
         await client.releaseClient.setChannel(name, channel, version);
         output.json({ name, version, channel });
@@ -134,7 +137,9 @@ export function releaseCommands(program: Command, run: Run): void {
     );
 
   release
-    .command('revoke <name> <version>')
+    .command('revoke')
+    .addArgument(choiceArgument('<name>', 'the program', programs))
+    .argument('<version>', 'that is published, such as 1.4.0')
     .description('withdraw a version: no machine is offered it any more, and no signature vouches for it')
     .option('--yes', 'without asking')
     .option(...keysOption)
@@ -197,7 +202,7 @@ interface KeyFlags {
   readonly keys?: string[];
 }
 interface PublishFlags extends KeyFlags {
-  readonly channel?: string[];
+  readonly channel?: ChannelName[];
   readonly threshold?: string;
   readonly patches: boolean;
 }

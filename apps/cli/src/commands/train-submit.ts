@@ -1,15 +1,16 @@
-import type { JobResources } from '@platform/client';
+import type { JobResources, ModelFramework, ModelType } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
+import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findDataset } from '../find/dataset.ts';
 import { findScript } from '../find/registry.ts';
 import { labelsOf } from '../find/labels.ts';
 import { printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
-import { choice, collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
-import { frameworks, modelTypes } from './model-words.ts';
+import { collect, collectList, keyValues, seconds, timeVersion, wholeNumber } from '../values.ts';
+import { modelTypes, recipeWords, trainedFrameworks } from './model-words.ts';
 import { scriptFlags, uploadScript, type ScriptFlags } from './training-script-upload.ts';
 import { watchJob } from './train-watch.ts';
 
@@ -26,8 +27,8 @@ interface JobFlags {
   readonly wait?: boolean;
 }
 interface ManagedFlags extends JobFlags {
-  readonly modelType: string;
-  readonly framework?: string;
+  readonly modelType: ModelType;
+  readonly framework?: ModelFramework;
   readonly labels?: string[];
   readonly label?: string[];
   readonly recipe?: string;
@@ -69,11 +70,17 @@ Example:
 export function submitCommands(train: Command, run: Run): void {
   const managed = jobFlags(train.command('submit'))
     .description('train a built-in model type on a dataset')
-    .requiredOption('--model-type <type>', 'single-label, multi-label or object-detection (required)')
+    .addOption(choiceOption('--model-type <type>', 'what to train (required)', modelTypes).makeOptionMandatory())
     .option('--model-labels, --labels <a,b,…>', 'labels to learn; default: all of the dataset', collectList)
     .option('--label <label>', 'one label to learn, for labels with a comma; again for more', collect)
-    .option('--model-framework, --framework <name>', 'tflite (with ONNX) or onnx; default: of the server')
-    .option('--recipe <name>', 'auto, or probe: a first model within seconds')
+    .addOption(
+      choiceOption(
+        '--model-framework, --framework <name>',
+        'tflite comes with ONNX; default: of the server',
+        trainedFrameworks,
+      ),
+    )
+    .addOption(choiceOption('--recipe <name>', 'probe: a first model within seconds', recipeWords))
     .option('--epochs <n>', 'rounds over the pictures at most')
     .option('--side <px>', 'pixels of the square that the network sees')
     .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);
@@ -82,10 +89,8 @@ export function submitCommands(train: Command, run: Run): void {
     .action(
       run(async (world: CommandWorld, flags: ManagedFlags) => {
         const open = await world.connection();
-        const modelType = choice('--model-type', flags.modelType, modelTypes);
-        const framework =
-          flags.framework === undefined ? {} : { modelFramework: choice('--framework', flags.framework, frameworks) };
-        const { recipe, epochs, side } = flags;
+        const { modelType, recipe, epochs, side } = flags;
+        const framework = flags.framework === undefined ? {} : { modelFramework: flags.framework };
         const settings = Object.entries({ recipe, epochs, side }).filter(
           (pair): pair is [string, string] => pair[1] !== undefined,
         );

@@ -3,12 +3,13 @@ import { PlatformError } from '@platform/contract/errors';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
+import { choiceOption } from '../choices.ts';
 import { confirmed } from '../confirm.ts';
 import { findDataset } from '../find/dataset.ts';
 import { findJob, findOnlyJob } from '../find/job.ts';
 import { isoTime, listText, printable } from '../output.ts';
 import type { CommandWorld, Run } from '../run.ts';
-import { choice, wholeNumber } from '../values.ts';
+import { wholeNumber } from '../values.ts';
 import { jobColumns, jobDetails, jobJson, jobRow, statusWord } from '../views/job.ts';
 import { submitCommands } from './train-submit.ts';
 import { printEvaluation, watchCommands } from './train-watch.ts';
@@ -24,7 +25,6 @@ const statuses = {
   canceling: TrainingStatus.CANCELING,
   canceled: TrainingStatus.CANCELED,
 } as const;
-export const jobStatusWords = Object.keys(statuses);
 
 export const jobArgument = 'A job is named by its ID (or 8 characters of its beginning), MODEL/VERSION, or MODEL.';
 
@@ -50,7 +50,7 @@ export function trainCommands(program: Command, run: Run): void {
   train
     .command('list')
     .description('jobs, newest first')
-    .option('--job-status, --status <status>', `only these: ${jobStatusWords.join(', ')}`, 'all')
+    .addOption(choiceOption('--job-status, --status <status>', 'only these', statuses).default(statuses.all, '"all"'))
     .option('-n, --limit <n>', 'jobs of one page, at most 1000', '30')
     .option('--page-token <token>', 'the page after the one that printed this token')
     .option('--all', 'all pages')
@@ -126,7 +126,7 @@ export function trainCommands(program: Command, run: Run): void {
 }
 
 interface ListFlags {
-  readonly status: string;
+  readonly status: TrainingStatus;
   readonly limit: string;
   readonly pageToken?: string;
   readonly all?: boolean;
@@ -134,7 +134,7 @@ interface ListFlags {
 
 async function listJobs({ connection, output }: CommandWorld, flags: ListFlags): Promise<void> {
   const open = await connection();
-  const status = choice('--status', flags.status, statuses);
+  const { status } = flags;
   const pageSize = flags.all ? 1000 : wholeNumber('--limit', flags.limit, { min: 1, max: 1000 });
   if (flags.all && flags.pageToken !== undefined)
     throw new PlatformError('INVALID_ARGUMENT', { field: '--page-token', limit: 'not together with --all' });

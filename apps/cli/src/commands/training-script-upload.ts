@@ -5,30 +5,33 @@ import { type RegistryItem, Visibility } from '@platform/contract/gen/platform/a
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { checkScriptArchive, packScriptFolder } from '@platform/sandbox/archive';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
+import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { findScript, registryItems } from '../find/registry.ts';
 import { printable, sizeText } from '../output.ts';
 import type { CommandWorld } from '../run.ts';
-import { choice } from '../values.ts';
 import { frameworks, modelTypes } from './model-words.ts';
 
-export const visibilities = {
+const visibilities = {
   private: Visibility.PRIVATE,
   public: Visibility.PUBLIC,
   'public-unlisted': Visibility.PUBLIC_UNLISTED,
 } as const;
 
+export const visibilityOption = (): Option =>
+  choiceOption('--visibility <who>', 'who finds it; public ones need a description', visibilities);
+
 /** What a version of a script says about the models it makes. */
 export interface ScriptFlags {
-  readonly framework?: string;
-  readonly modelType?: string;
+  readonly framework?: ModelFramework;
+  readonly modelType?: ModelType;
   readonly scriptUrl?: string;
 }
 export const scriptFlags = (command: Command): Command =>
   command
-    .option('--framework <name>', 'of the models it makes: tflite, tensorflow, pytorch, onnx')
-    .option('--type, --model-type <type>', 'of the models it makes: single-label, multi-label, object-detection')
+    .addOption(choiceOption('--framework <name>', 'of the models it makes', frameworks))
+    .addOption(choiceOption('--type, --model-type <type>', 'of the models it makes', modelTypes))
     .option('--script-url <url>', 'page about the script');
 
 export interface ScriptUpload extends ScriptFlags {
@@ -39,7 +42,7 @@ export interface ScriptUpload extends ScriptFlags {
   readonly version?: string;
   readonly draft: boolean;
   readonly description?: string;
-  readonly visibility?: string;
+  readonly visibility?: Visibility;
 }
 
 /** Packs a folder and publishes it as a new version of a script. */
@@ -50,11 +53,7 @@ export async function uploadScript(
 ): Promise<{ itemId: string; version: string }> {
   const organizationId = await open.organizationId();
   const before = metadataOf(await ownScript(open, upload.name));
-  const modelType = upload.modelType === undefined ? before?.modelType : choice('--type', upload.modelType, modelTypes);
-  const modelFramework =
-    upload.framework === undefined ? before?.modelFramework : choice('--framework', upload.framework, frameworks);
-  const visibility =
-    upload.visibility === undefined ? undefined : choice('--visibility', upload.visibility, visibilities);
+  const { modelType = before?.modelType, framework: modelFramework = before?.modelFramework, visibility } = upload;
   const archive = await archiveOf(upload.folder);
   const version = await open.client.trainingScriptClient.uploadTrainingScript(organizationId, upload.name, archive, {
     draft: upload.draft,
@@ -64,7 +63,7 @@ export async function uploadScript(
   });
   output.text(`Uploaded ${printable(upload.name)} as version ${version} (${sizeText(archive.length)}).`);
   if (upload.description !== undefined || upload.scriptUrl !== undefined || visibility !== undefined)
-    await describe(open, upload.name, { ...upload, visibility });
+    await describe(open, upload.name, upload);
   return { itemId: `${organizationId}:${upload.name}`, version };
 }
 

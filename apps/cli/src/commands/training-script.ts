@@ -4,15 +4,14 @@ import {
   ModelTypeSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import { type RegistryItem, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { type RegistryItem, type Visibility, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { registryItems } from '../find/registry.ts';
 import { ago, enumName, enumWord, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { choice } from '../values.ts';
 import { testLocalCommand } from './test-local.ts';
-import { describe, type ScriptFlags, scriptFlags, uploadScript, visibilities } from './training-script-upload.ts';
+import { describe, type ScriptFlags, scriptFlags, uploadScript, visibilityOption } from './training-script-upload.ts';
 
 /** Versions of a script, newest first. */
 const versionsOf = (item: RegistryItem) =>
@@ -45,7 +44,7 @@ export function trainingScriptCommands(program: Command, run: Run): void {
     .option('--version <version>', 'default: the time in ms')
     .option('--draft', 'not finished yet')
     .option('--description <text>', 'what it does')
-    .option('--visibility <who>', 'private, public or public-unlisted; public ones need a description')
+    .addOption(visibilityOption())
     .action(
       run(
         async (
@@ -56,7 +55,7 @@ export function trainingScriptCommands(program: Command, run: Run): void {
             version?: string;
             draft?: boolean;
             description?: string;
-            visibility?: string;
+            visibility?: Visibility;
           },
         ) => {
           const open = await world.connection();
@@ -107,7 +106,7 @@ export function trainingScriptCommands(program: Command, run: Run): void {
   script
     .command('update <script>')
     .description('change what the registry says about a script')
-    .option('--visibility <who>', 'private, public or public-unlisted; public ones need a description')
+    .addOption(visibilityOption())
     .option('--description <text>', 'what it does')
     .option('--script-url <url>', 'page about it')
     .option('--draft', 'not finished yet')
@@ -117,16 +116,14 @@ export function trainingScriptCommands(program: Command, run: Run): void {
         async (
           { connection, output },
           name: string,
-          flags: { visibility?: string; description?: string; scriptUrl?: string; draft?: boolean },
+          flags: { visibility?: Visibility; description?: string; scriptUrl?: string; draft?: boolean },
         ) => {
           if (Object.values(flags).every((one) => one === undefined))
             throw new PlatformError('INVALID_ARGUMENT', {
               field: 'update',
               limit: 'give something to change, see --help',
             });
-          const { description, scriptUrl, draft } = flags;
-          const visibility =
-            flags.visibility === undefined ? undefined : choice('--visibility', flags.visibility, visibilities);
+          const { description, scriptUrl, draft, visibility } = flags;
           const after = await describe(await connection(), name, {
             visibility,
             ...(description !== undefined && { description }),

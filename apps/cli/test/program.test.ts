@@ -1,14 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import path from 'node:path';
 import { test } from 'node:test';
-import { exitCodes } from './exit-codes.ts';
-
-const main = path.join(import.meta.dirname, 'main.ts');
-const platform = (line: string) => {
-  const args = ['--disable-warning=ExperimentalWarning', main, ...line.split(' ').filter(Boolean)];
-  return spawnSync(process.execPath, args, { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
-};
+import { exitCodes } from '../src/exit-codes.ts';
+import { platform } from './platform.ts';
 
 const releaseCommands = 'list, publish, promote, revoke, sign, keys, rotate-root, sign-root, submit-root';
 const table: [line: string, what: RegExp][] = [
@@ -25,15 +18,15 @@ const table: [line: string, what: RegExp][] = [
 
 for (const [line, what] of table)
   test(`what cannot be understood, told to programs: platform ${line}`, () => {
-    const { status, stdout, stderr } = platform(line);
-    assert.deepEqual([status, stdout], [exitCodes.usage, ''], stderr);
+    const { code, stdout, stderr } = platform(...line.split(' '));
+    assert.deepEqual([code, stdout], [exitCodes.usage, ''], stderr);
     const { error } = JSON.parse(stderr) as { error: Record<string, string> };
     assert.equal(error['code'], 'USAGE');
     assert.match(error['what'] ?? '', what);
   });
 
 test('a missing command, told to people: the commands with what they do', () => {
-  const { status, stdout, stderr } = platform('release');
-  assert.deepEqual([status, stdout], [exitCodes.usage, '']);
+  const { code, stdout, stderr } = platform('release');
+  assert.deepEqual([code, stdout], [exitCodes.usage, '']);
   assert.match(stderr, /promote \[options\] <name> <version> <channel> +point a channel at a version/);
 });

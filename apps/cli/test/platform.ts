@@ -1,0 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+
+const main = path.join(import.meta.dirname, '../src/main.ts');
+
+/** The program as a process of its own, with no server named. */
+export function platform(...args: string[]): { code: number | null; stdout: string; stderr: string } {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--disable-warning=ExperimentalWarning', main, ...args],
+    { encoding: 'utf8', env: { PATH: process.env['PATH'] } },
+  );
+  return { code: status, stdout, stderr };
+}
