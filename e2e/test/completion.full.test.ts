@@ -44,6 +44,8 @@ const table: [line: string, expected: Record<keyof typeof completedBy, RegExp>][
   ['platform train can', { zsh: /TOLD=platform train cancel =/, fish: /^cancel\tstop a job/m }],
   ['platform train c', { zsh: /^containers +-- environments/m, fish: /^containers\tenvironments/m }],
   ['platform machine show p', { zsh: /TOLD=platform machine show press =/, fish: /^press$/m }],
+  ['platform machine pin press s', { zsh: /TOLD=platform machine pin press server =/, fish: /^server$/m }],
+  ['platform logs press --level w', { zsh: /TOLD=platform logs press --level warn =/, fish: /^warn$/m }],
   ['platform machine create "a b" --loc', { zsh: /TOLD=.*"a b" --location =/, fish: /^--location\tlocation/m }],
   ['platform train submit --model-t', { zsh: /--model-type =/, fish: /^--model-type\t/m }],
   ['platform config set press da', { zsh: /TOLD=platform config set press data\/=/, fish: /^data\/$/m }],
@@ -51,7 +53,7 @@ const table: [line: string, expected: Record<keyof typeof completedBy, RegExp>][
 ];
 
 for (const shell of ['zsh', 'fish'] as const)
-  test(`${shell} completes commands, flags, names of the server and files`, async () => {
+  test(`${shell} completes commands, flags, words, names of the server and files`, async () => {
     await using cloud = await startCloud();
     await using folder = await tempFolder();
     const { ready } = cloud;
