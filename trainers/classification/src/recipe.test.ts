@@ -45,16 +45,16 @@ test('flags: all four paths are needed, arguments of the job are let through', (
 
 const hour = 3600;
 const plans: [string, Record<string, string>, number, number, number, side: number, epochs: number][] = [
-  ['a few large pictures', {}, 80, 1000, 4 * hour, 224, 32],
-  ['pictures of 200 px are not enlarged', {}, 100, 200, 4 * hour, 160, 29],
-  ['tiny pictures', {}, 100, 64, 4 * hour, 160, 29],
+  ['a few large pictures', {}, 80, 1000, 4 * hour, 224, 20],
+  ['pictures of 200 px are not enlarged', {}, 100, 200, 4 * hour, 160, 18],
+  ['tiny pictures', {}, 100, 64, 4 * hour, 160, 18],
   ['hundreds', {}, 300, 1000, 4 * hour, 224, 12],
   ['two thousand: fewer pixels', {}, 2000, 1000, 4 * hour, 224, 12],
   ['ten thousand: fewer still', {}, 10_000, 1000, 4 * hour, 160, 6],
   ['a hundred thousand within four hours', {}, 100_000, 1000, 4 * hour, 160, 3],
   ['ten minutes in all', {}, 2000, 1000, 600, 160, 7],
   ['what was asked for is not changed', { side: '96', epochs: '50' }, 10_000, 1000, 600, 96, 50],
-  ['the side alone was asked for', { side: '160' }, 100, 256, 4 * hour, 160, 29],
+  ['the side alone was asked for', { side: '160' }, 100, 256, 4 * hour, 160, 18],
 ];
 for (const [name, wanted, pictures, edge, limit, side, epochs] of plans) {
   test(`side and epochs: ${name}`, () => {

@@ -94,10 +94,7 @@ const smallestSide = 160;
 /** Of a picture's edge: views are cut out of it, and what is enlarged shows no more. */
 const largestShare = 0.9;
 /** Views that a small dataset is seen in, all epochs together, and the most epochs. */
-const amounts: Readonly<Record<Task, { views: number; most: number }>> = {
-  single_label_classification: { views: 2900, most: 32 },
-  multi_label_classification: { views: 1800, most: 20 },
-};
+const small = { views: 1800, most: 20 };
 /** Larger datasets: twelve epochs while they stay within so many views, and never fewer than six. */
 const large = { views: 24_000, most: 12, fewest: 6 };
 /** Of one view at 160 px, on two cores that have nothing else to do. */
@@ -111,10 +108,9 @@ const secondsOf = (views: number, side: number): number => views * secondsPerVie
 
 /** @param limitSeconds - of the whole job. */
 export function recipeFor(wish: Wish, { pictures, edge }: Survey, limitSeconds: number): Recipe {
-  const { views, most } = amounts[wish.task];
   const fill = (amount: number): number => Math.round(amount / Math.max(1, pictures));
   const fewest = Math.max(large.fewest, Math.min(large.most, fill(large.views)));
-  const usual = Math.max(fewest, Math.min(most, fill(views)));
+  const usual = Math.max(fewest, Math.min(small.most, fill(small.views)));
   const allowed = Math.min(patienceSeconds, limitSeconds * shareOfLimit);
   const epochs = wish.epochs ?? usual;
   const fitting = sides[wish.task].find(
