@@ -13,13 +13,9 @@ import {
   type Transport,
 } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import {
-  AgentDeviceService,
-  RestartWish,
-  type UpdateInfoSchema,
-} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AgentDeviceService, type UpdateInfoSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import type { AgentReport } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type AgentReport, RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { Cell, type Clock } from '@platform/kit';
 

@@ -10,10 +10,10 @@ import type { Clock } from '@platform/kit';
 import {
   DeviceAgentConfigResponseSchema,
   PackageFormat,
-  RestartWish,
   type UpdateInfo,
   UpdateInfoSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ReleaseBook } from './release-book.ts';
 import { fileName, type Product, type Program, releasePath, versionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';

@@ -13,7 +13,8 @@ import {
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
-import { AgentDeviceService, RestartWish } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';

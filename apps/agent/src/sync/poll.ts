@@ -1,5 +1,5 @@
 import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
-import { RestartWish } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   changedOr,
   errorText,

@@ -47,7 +47,7 @@ const wrong: [string[], RegExp][] = [
   [['--script-python', 'py:3.11=python3'], /--script-python: "python3" must be an absolute path/],
   [['--pip-index-url', 'mirror'], /--pip-index-url must be an address/],
   [['--pip-index-url', 'file:///x'], /--pip-index-url must be an address/],
-  [['--script-processes', '3'], /≥ 16/],
+  [['--script-processes', '3'], /from 16 to 100000, not "3"/],
 ];
 for (const [argv, message] of wrong) {
   test(`refused: ${argv.join(' ')}`, () => {
