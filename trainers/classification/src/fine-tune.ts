@@ -27,6 +27,8 @@ export interface FineTuneTask {
   draw(i: number, into: Float32Array, offset: number): Lesson;
   /** Judges these values of the parameters. */
   validate(weights: Weights): Promise<Validation>;
+  /** Takes over these values, in place of those before: they are the best so far. */
+  keep(weights: Weights): void;
   random: Random;
   signal: AbortSignal;
   onStep(share: number): void;
@@ -35,17 +37,11 @@ export interface FineTuneTask {
 export interface FineTuned {
   validation: Validation;
   epoch: number;
-  weights: Map<string, Float32Array>;
 }
 
 /** The values themselves: steps change them. */
-const valuesOf = (tape: Tape): Weights => new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
-/** Into what an earlier copy holds, where there is one: copies are large, and many of them would pile up. */
-function copyInto(weights: Weights, copy: Map<string, Float32Array> | undefined): Map<string, Float32Array> {
-  if (!copy) return new Map([...weights].map(([name, values]) => [name, Float32Array.from(values)]));
-  for (const [name, values] of weights) copy.get(name)?.set(values);
-  return copy;
-}
+export const valuesOf = (tape: Tape): Weights =>
+  new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
 
 /** Warm-up, then half a cosine down to zero. */
 export function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number, steps: number): number {
@@ -57,11 +53,11 @@ const stride = 4;
 
 /** The running mean of the weights: it lies nearer to the middle of where the steps wander. */
 class Average {
-  readonly #values: Map<string, Float32Array>;
+  readonly #values: Weights;
   readonly #decay: number;
   #steps = 0;
   constructor(tape: Tape, decay: number) {
-    this.#values = copyInto(valuesOf(tape), undefined);
+    this.#values = new Map([...valuesOf(tape)].map(([name, values]) => [name, values.slice()]));
     this.#decay = decay;
   }
   follow(tape: Tape): void {
@@ -90,9 +86,9 @@ export function gradientsOf(tape: Tape): Record<string, FloatFeed> {
 }
 
 /**
- * Trains the parameters of the tape. Returns the values of the last epoch whose validation loss is no worse than the
- * lowest one by more than that one's standard error: of few pictures chance alone would choose among the epochs, and the
- * later ones, with their small steps, are the better ones by nature.
+ * Trains the parameters of the tape. What is kept in the end are the values of the last epoch whose validation loss is no
+ * worse than the lowest one by more than that one's standard error: of few pictures chance alone would choose among the
+ * epochs, and the later ones, with their small steps, are the better ones by nature.
  */
 export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefined> {
   const { recipe, session, tape, classes, pictures, random, signal } = task;
@@ -138,7 +134,8 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
     task.onEpoch(epoch, lossSum / stepsPerEpoch, validation);
     if (!best || validation.loss < best.loss) best = validation;
     if (validation.loss <= best.loss + best.lossError) {
-      found = { validation, epoch, weights: copyInto(judged, found?.weights) };
+      task.keep(judged);
+      found = { validation, epoch };
     }
     if (found && epoch - found.epoch >= recipe.patience) break;
   }

@@ -1,14 +1,17 @@
 /** Probe first, then fine-tuning from it; what is fine-tuned is delivered, unless the probe validates clearly better. */
+import path from 'node:path';
 import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
+import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { round } from '@platform/trainer-engine/progress';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import { randomView } from './augment.ts';
-import { fineTune } from './fine-tune.ts';
+import { fineTune, valuesOf } from './fine-tune.ts';
 import type { FineTuneTask, Lesson } from './fine-tune.ts';
 import type { Sample } from './intake.ts';
+import { KeptWeights } from './kept-weights.ts';
 import { look, parameterFeeds } from './looks.ts';
 import type { Viewer } from './looks.ts';
 import { learnerGraph, pretrainedWeights, viewerGraph } from './network.ts';
@@ -46,7 +49,10 @@ export interface Pupil {
   training: Training;
   device: Device;
   recipe: Recipe;
+  /** Its weights learn. */
   backbone: Backbone;
+  /** Folder for what is not to be delivered. */
+  tmp: string;
   prepared: Prepared;
   progress: Progress;
 }
@@ -85,11 +91,13 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   const probeSeconds = (clock.now() - probeStarted) / 1000;
   tell({ epoch: 0, stage: 'probe', loss, validation: probe, seconds: round(probeSeconds, 2) });
 
-  const weights = new Map<Stage, Weights>([['probe', probeWeights(tape, backbone)]]);
+  const head = headOf(tape);
+  const weights = new Map<Stage, Weights>();
   let chosen: Stage = 'probe';
   const tuningStarted = clock.now();
   if (recipe.recipe === 'auto' && probe) {
     const learner = await devices.open(model, device.place);
+    const kept = new KeptWeights(path.join(pupil.tmp, 'best.f32'));
     let epochStarted = clock.now();
     const tuned = await fineTune({
       recipe,
@@ -100,6 +108,7 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       pictures: train.length,
       draw: drawerOf(pupil, objective),
       validate: async (values) => objective.validation(await judge(validation, values)),
+      keep: (values) => kept.keep(values),
       random: seeded('order', job.seed),
       signal: training.signal,
       onStep: (share) => progress.at('fine-tune', share),
@@ -110,11 +119,16 @@ export async function learn(pupil: Pupil): Promise<Learned> {
       },
     });
     await learner.release();
+    // What the probe was made on is read anew: while steps ran it would only have taken memory.
+    weights.set('probe', new Map([...pretrainedWeights(readEfficientnet()), ...head]));
     if (tuned) {
-      weights.set('fine-tune', tuned.weights);
+      kept.readInto(valuesOf(tape));
+      weights.set('fine-tune', valuesOf(tape));
       if (!isProbeBetter(probe, tuned.validation, validation.length)) chosen = 'fine-tune';
     }
+    kept.close();
   }
+  if (!weights.has('probe')) weights.set('probe', new Map([...pretrainedWeights(backbone), ...head]));
   progress.at('fine-tune', 1);
   const fineTuneSeconds = weights.has('fine-tune') ? (clock.now() - tuningStarted) / 1000 : 0;
   return {
@@ -145,14 +159,9 @@ function drawerOf({ training: { job }, recipe, prepared }: Pupil, objective: Obj
   };
 }
 
-/** Without copies of what the backbone holds: steps change the head's and the learner's own values. */
-function probeWeights(tape: Tape, backbone: Backbone): Weights {
-  const head = ['W', 'B'].map((name): [string, Float32Array] => [
-    name,
-    Float32Array.from(tape.parameters.get(name)?.values ?? []),
-  ]);
-  return new Map([...pretrainedWeights(backbone), ...head]);
-}
+/** A copy: steps change it. */
+const headOf = (tape: Tape): Weights =>
+  new Map(['W', 'B'].map((name) => [name, Float32Array.from(tape.parameters.get(name)?.values ?? [])]));
 
 async function judgeWith(
   { training, prepared }: Pupil,

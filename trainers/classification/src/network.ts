@@ -52,7 +52,7 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     const { dims, stride, depthwise, relu } = layer;
     const number = numbers.get(layer);
     const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value =>
-      learns(layer) ? tape.parameter(key, Float32Array.from(pretrained), shape) : tape.frozen(pretrained, shape);
+      learns(layer) ? tape.parameter(key, pretrained, shape) : tape.frozen(pretrained, shape);
     const w = parameter(`w${number}`, layer.weights, dims);
     const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
     const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
@@ -114,7 +114,7 @@ export const weightColumns = (output: OutputKind, classes: number): number => (o
 
 /**
  * In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1] or, with sigmoid, [N,K], parameters.
- * Out: loss, d_<parameter>.
+ * Out: loss, d_<parameter>. What learns are the backbone's own arrays: a copy would take as much memory again.
  */
 export function learnerGraph(
   backbone: Backbone,

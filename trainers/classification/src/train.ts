@@ -39,7 +39,7 @@ export async function train(training: Training, tmp: string): Promise<Classifier
     const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
     const level = device.isSecondBest ? 'warn' : 'info';
     events.tell({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
-    const pupil = { training, device, recipe, backbone, prepared, progress };
+    const pupil = { training, device, recipe, backbone, tmp, prepared, progress };
     const learned = await learn(pupil);
     try {
       return await deliver(pupil, learned, started);

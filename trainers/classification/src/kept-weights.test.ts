@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { tempFolder } from '../../engine/test/temp-folder.ts';
+import { KeptWeights } from './kept-weights.ts';
+import type { Weights } from './network.ts';
+
+const weights = (...values: number[]): Weights =>
+  // As those of a network are: parts of larger arrays, too.
+  new Map([
+    ['w', Float32Array.from([9, ...values]).subarray(1)],
+    ['b', Float32Array.from(values, (x) => x / 3)],
+  ]);
+
+test('what was kept last comes back to the bit', async () => {
+  await using folder = await tempFolder();
+  const kept = new KeptWeights(path.join(folder.path, 'best'));
+  kept.keep(weights(1, 2, 3));
+  const last = weights(0.1, -0, Infinity);
+  kept.keep(last);
+  const into = weights(7, 7, 7);
+  kept.readInto(into);
+  assert.deepEqual(into, last);
+  assert.throws(() => kept.readInto(weights(7, 7, 7, 7)), /the weights b were not kept whole/);
+  kept.close();
+});

@@ -1,0 +1,30 @@
+/** The best weights so far, in a file: as arrays they would take as much memory as the network once more. */
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import type { Weights } from './network.ts';
+
+export class KeptWeights {
+  readonly #file: number;
+  constructor(path: string) {
+    this.#file = openSync(path, 'w+');
+  }
+  /** In place of what was kept before. */
+  keep(weights: Weights): void {
+    let at = 0;
+    for (const values of weights.values()) at += writeSync(this.#file, bytesOf(values), 0, values.byteLength, at);
+  }
+  /** @param into - arrays of the same names, order and sizes; throws where the file holds fewer values. */
+  readInto(into: Weights): void {
+    let at = 0;
+    for (const [name, values] of into) {
+      const read = readSync(this.#file, bytesOf(values), 0, values.byteLength, at);
+      if (read !== values.byteLength) throw new Error(`the weights ${name} were not kept whole`);
+      at += read;
+    }
+  }
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+const bytesOf = (values: Float32Array): Uint8Array =>
+  new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
