@@ -69,10 +69,10 @@ export function machineConfigs(of: {
     },
     async answer({ partId, baseUrl }, known) {
       const before = epoch.count;
-      const part = known ?? (await findPart(db, partId));
-      // A part that was deleted must not be told that nothing is wanted of it.
-      if (!part) throw new PlatformError('PART_NOT_FOUND', { partId });
       const saved = await findConfig(db, partId);
+      // A part that was deleted, also just now, must not be told that nothing is wanted of it.
+      const part = (saved && known) ?? (await findPart(db, partId));
+      if (!part) throw new PlatformError('PART_NOT_FOUND', { partId });
       const names = { isFollowing: false };
       const { config, skipped } = await robotConfigOf(saved?.config ?? {}, (name) => {
         names.isFollowing = true;
