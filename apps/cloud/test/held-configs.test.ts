@@ -113,9 +113,9 @@ for (const [name, isKey] of [
     const third = await again;
     assert.deepEqual([third.config?.components[0]?.name, third.config?.revisionNumber], ['cam', 2n]);
 
-    const last = robot.config({ id: partId, knownRevision: third.config?.revision ?? '', wait });
+    const last = failure(robot.config({ id: partId, knownRevision: third.config?.revision ?? '', wait }));
     await fleet.deleteMachine({ id: machineId });
-    assert.match(await failure(last), /PART_NOT_FOUND|TOKEN_EXPIRED/);
+    assert.match(await last, /PART_NOT_FOUND|TOKEN_EXPIRED/);
   });
 
   test(`every answer to an agent says whether a restart is wanted, and none is held while one is: ${name}`, async () => {
