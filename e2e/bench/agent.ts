@@ -36,11 +36,6 @@ const idleMinutes = Number(flags['idle-minutes']);
 const starts = Number(flags.starts);
 const warmMinutes = Math.min(2, idleMinutes / 2);
 
-/** Where the bytes of an idle machine go, counted at a connection in the clear. */
-const checkLines: readonly string[] = [
-  'What an idle machine says is a held check of its agent every 55 seconds, one of its machine server, and a report an hour. Of the 693 bytes of an agent’s question 290 are its token (269) and the name of it, 264 the path and what HTTP and Connect want, 137 the message: who asks (38), system and versions (58), uptimes (10), what it has (25), how long to wait (5). Of the 176 bytes of its answer 138 are the head, the time of day among it, by which machines without a clock set theirs, and 38 the message. A machine server’s question has 610 bytes, its answer 141. TLS, TCP and IP come on top: about 200 bytes a check.',
-];
-
 const table: { what: string; agent: string; node?: string; aim: string }[] = [];
 const say = (text: string): boolean => process.stderr.write(`${text}\n`);
 const row = (what: string, agent: string, aim: string, node?: string): void => {
@@ -164,6 +159,11 @@ function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], sec
       (a, b) => `${mb(((b.wireBytes - a.wireBytes) / seconds) * 86_400)} a day`,
     ],
     [
+      '… of one call and its answer',
+      '–',
+      (a, b) => `${((b.wireBytes - a.wireBytes) / Math.max(1, b.calls - a.calls)).toFixed(0)} bytes`,
+    ],
+    [
       '… with those of the machine server',
       '5 MB a day at most',
       (a, b) => `${mb(((b.machineBytes - a.machineBytes) / seconds) * 86_400)} a day`,
@@ -279,13 +279,11 @@ async function main(): Promise<void> {
     '',
     `Written by \`npm run bench:agent\` on ${new Date(systemClock.wall()).toISOString().slice(0, 10)}. ${os.cpus()[0]?.model ?? 'unknown processor'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}; load ${load} at the end, the management server and everything else on the same machine.`,
     '',
-    `The compiled agent (Bun 1.4.5) and, as the measure of it, the same sources on the pinned Node ${process.version} in one file (the way out, never shipped) run side by side against one management server, each with a real machine server. Starts: the middle of ${starts}, from the start of the process until systemd would hear READY, and until the first bytes of a configuration check leave. Idle: ${idleMinutes} minutes after ${warmMinutes} of rest; bytes of the wire are those of HTTP (no TLS here, no TCP headers). Resident memory is what the kernel has not taken back: on a machine that needs its memory it is less, because most of it are pages of the program file that were read once. Updates: bytes of all calls until it was reported as installed, seconds from the first request for a file or patch until then (the report comes up to a second later). The two versions differ in their number alone, so a patch is as small as it gets. Times on a busy machine are upper bounds.`,
+    `The compiled agent (Bun 1.4.5) and, as the measure of it, the same sources on the pinned Node ${process.version} in one file (the way out, never shipped) run side by side against one management server, each with a real machine server. Starts: the middle of ${starts}, from the start of the process until systemd would hear READY, and until the first bytes of a configuration check leave. Idle: ${idleMinutes} minutes after ${warmMinutes} of rest; bytes of the wire are those of HTTP (no TLS here, no TCP headers), nearly all of them held checks of 55 seconds. Resident memory is what the kernel has not taken back: on a machine that needs its memory it is less, because most of it are pages of the program file that were read once. Updates: bytes of all calls until it was reported as installed, seconds from the first request for a file or patch until then (the report comes up to a second later). The two versions differ in their number alone, so a patch is as small as it gets. Times on a busy machine are upper bounds.`,
     '',
     '| | compiled | on Node | aim |',
     '|---|---|---|---|',
     ...table.map(({ what, agent: value, node, aim }) => `| ${what} | ${value} | ${node ?? ''} | ${aim} |`),
-    '',
-    ...checkLines,
     '',
   ];
   if (flags['no-file']) return void process.stdout.write(lines.join('\n'));
