@@ -1,89 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import test from 'node:test';
-import { errorCodeOf } from '@platform/contract/errors';
-import { Cell, type Clock } from '@platform/kit';
-import { systemClock } from '@platform/kit/node';
-import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
+import { FakeClock } from '@platform/kit/testing';
 import { readRoot, readTargets, rolesOf, signTargets } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
-import type { Target } from '@platform/releases/targets';
-import { fileDisk } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/linux/file-system.ts';
-import type { Web } from '../src/os/ports.ts';
-import type { Condition } from '../src/sync/conditions.ts';
-import { lateTold } from '../src/trust/late.ts';
-import { releaseTime, type ReleaseTime } from '../src/trust/release-time.ts';
-import { pinRoot, releaseTrust } from '../src/trust/trust.ts';
+import { pinRoot } from '../src/trust/trust.ts';
 import { newKey, newRing, patch, program, Repository, sha256Of } from './release-repository.ts';
-
-const none = new AbortController().signal;
-const start = Date.parse('2026-03-01T00:00:00Z');
-const hour = 3_600_000;
-const day = 24 * hour;
-
-const web: Web = {
-  async ask(method, url, headers, signal) {
-    const { status, headers: got, body } = await fetch(url, { method, headers, signal, redirect: 'manual' });
-    const chunks = body ?? new ReadableStream<Uint8Array>({ start: (end) => end.close() });
-    return { status, headers: new Map(got), body: chunks };
-  },
-};
-
-type World = Awaited<ReturnType<typeof world>>;
-
-/** A machine with an empty disk, before a repository that lists one version. */
-async function world({ clock = systemClock }: { clock?: Clock } = {}) {
-  const repository = new Repository({ now: start });
-  const folder = await tempFolder();
-  const disk = fileDisk(linuxFileSystem(folder.path));
-  repository.publish(program('1.0.0'));
-  const server = await repository.serve();
-  const { log, text } = captureLog(clock);
-  const time: ReleaseTime = { now: start + hour, isTrusted: true, certain: 0 };
-  const troubles = new Cell<readonly Condition[]>([]);
-  const late = lateTold(troubles, clock);
-  const machine = (appAddress = server.url) =>
-    releaseTrust({ disk, web, appAddress, time: () => time, late, clock, log });
-  const check = async (target: Target, change: { platform?: string; sha256?: string; target?: string } = {}) => {
-    const [name = '', version = '', place = ''] = target.path.split('/');
-    const claim = {
-      target: target.path,
-      program: name,
-      version,
-      platform: place.replace('-', '/'),
-      sha256: target.sha256,
-    };
-    return machine().check({ ...claim, ...change }, none);
-  };
-  return {
-    repository,
-    disk,
-    folder,
-    time,
-    troubles,
-    log: text,
-    server,
-    machine,
-    check,
-    /** Code of the refusal, or the hash that may be installed. */
-    async outcome(target: Target, change: Parameters<typeof check>[1] = {}): Promise<string> {
-      try {
-        return (await check(target, change)).sha256 === target.sha256 ? 'trusted' : 'trusted with other bytes';
-      } catch (error) {
-        return errorCodeOf(error) ?? String(error);
-      }
-    },
-    async forget(): Promise<void> {
-      for (const name of ['root', 'timestamp', 'snapshot', 'targets'])
-        await rm(folder.file('state', 'tuf', `${name}.json`), { force: true });
-    },
-    async [Symbol.asyncDispose]() {
-      await server[Symbol.asyncDispose]();
-      await folder[Symbol.asyncDispose]();
-    },
-  };
-}
+import { day, hour, none, start, world, type World } from './tuf-world.ts';
 
 test('what is signed is trusted: sizes and hashes come from the release keys', async () => {
   await using w = await world();
@@ -394,65 +317,6 @@ test('tuf_torn_local_metadata', async () => {
   other.forgeOnline(9, other.targets, [other.online]);
   for (const [name, page] of other.pages) w.repository.pages.set(name, page);
   assert.equal(await w.outcome(next), 'RELEASE_UNTRUSTED');
-});
-
-test('tuf_clock_1970', async () => {
-  await using w = await world();
-  const one = program('1.0.0');
-  const late = { now: start + 400 * day, isTrusted: false };
-  for (const time of [{ now: 0, isTrusted: false }, late]) {
-    Object.assign(w.time, time);
-    assert.equal(await w.outcome(one), 'trusted', 'updates go on while nobody knows the time');
-  }
-  assert.match(w.log(), /looks expired, but the clock of this machine is not synchronized.*"role":"root"/);
-  assert.match(w.troubles.get()[0]?.message ?? '', /its signed root document looks expired/);
-  Object.assign(w.time, { now: start + 2 * hour, isTrusted: true });
-  assert.deepEqual([await w.outcome(one), w.troubles.get()], ['trusted', []]);
-  // Versions still cannot fall.
-  const old = w.repository.copy();
-  w.repository.publish(program('1.1.0'));
-  assert.equal(await w.outcome(program('1.1.0')), 'trusted');
-  for (const [name, page] of old) w.repository.pages.set(name, page);
-  assert.equal(await w.outcome(one), 'RELEASE_UNTRUSTED');
-});
-
-test('expired_timestamp_freeze: a clock that is set back makes no old document good again', async () => {
-  await using w = await world();
-  const one = program('1.0.0');
-  const at = async (wall: number, isSynchronized: boolean): Promise<string> => {
-    Object.assign(w.time, await releaseTime(w.disk, new FakeClock(wall), isSynchronized));
-    return w.outcome(one);
-  };
-  // Nobody else's clock: the documents of this test are made later than the program itself.
-  const now = Date.parse('2027-03-01T00:00:00Z');
-  w.repository.now = now;
-  w.repository.rotate((roles) => roles);
-  w.repository.publish(program('1.1.0'));
-  w.repository.renew();
-  assert.equal(await at(now + hour, true), 'trusted');
-  assert.equal(await at(now + 30 * hour, true), 'METADATA_EXPIRED', 'frozen for more than a day');
-  // What the time server said is kept, whatever becomes of the clock.
-  for (const wall of [0, now + hour, now - 365 * day, Date.parse('2038-01-19T03:14:08Z'), 8.64e15 - 1]) {
-    assert.equal(await at(wall, false), 'METADATA_EXPIRED', new Date(wall).toISOString());
-  }
-  w.repository.now = now + 31 * hour;
-  w.repository.renew();
-  assert.equal(await at(0, false), 'trusted', 'the server shows that it lives');
-  assert.equal(await at(now + 32 * hour, true), 'trusted');
-});
-
-test('documents that expired before the program itself was made have expired, though the clock says 1970', async () => {
-  await using w = await world();
-  w.repository.now = start - 400 * day;
-  w.repository.renew();
-  Object.assign(w.time, await releaseTime(w.disk, new FakeClock(0), false));
-  assert.equal(await w.outcome(program('1.0.0')), 'METADATA_EXPIRED');
-});
-
-test('tuf-js is told the time: ten years later everything has expired', async () => {
-  await using w = await world();
-  w.time.now = start + 3_650 * day;
-  assert.equal(await w.outcome(program('1.0.0')), 'METADATA_EXPIRED');
 });
 
 test('a file that no release key signed is no release: it needs consent', async () => {
