@@ -5,27 +5,31 @@ import { forgetPages, type MemoryRange } from './libc.ts';
 /** Longer than a start takes, with everything that is looked up once. */
 const startMs = 60_000;
 
-/** Where the instructions of a program lie, as `/proc/self/maps` tells it: mapped from its file and never writable. */
-export function programText(maps: string, program: string): readonly MemoryRange[] {
-  return maps.split('\n').flatMap((line) => {
+/**
+ * Where the instructions and constants of a program lie, as `/proc/self/smaps` tells it: mapped from its file, not writable, and no
+ * page of them changed. What the loader wrote to before it made it read-only is left out: it would come back unwritten.
+ */
+export function programPages(smaps: string, program: string): readonly MemoryRange[] {
+  return smaps.split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m).flatMap((mapping) => {
     const [, from = '', to = '', name] =
-      /^([0-9a-f]+)-([0-9a-f]+) r-xp [0-9a-f]+ \S+ [1-9]\d* +(\/.*)$/.exec(line) ?? [];
+      /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [0-9a-f]+ \S+ [1-9]\d* +(\/.*)$/m.exec(mapping) ?? [];
     if (name !== program && name !== `${program} (deleted)`) return [];
+    const isUnchanged = ['Anonymous', 'Swap'].every((kind) => new RegExp(`^${kind}: +0 kB$`, 'm').test(mapping));
     const start = BigInt(`0x${from}`);
-    return [{ start, bytes: BigInt(`0x${to}`) - start }];
+    return isUnchanged ? [{ start, bytes: BigInt(`0x${to}`) - start }] : [];
   });
 }
 
 /**
- * Of the instructions of this program, those of the start alone are half of what it has in memory, and the kernel keeps what a process
- * has mapped longer than anything else of a file. Once the start is over they are let go of: what runs is read in again, mostly from
- * the kernel's cache.
+ * Of the instructions and constants of this program, those of the start alone are half of what it has in memory, and the kernel keeps
+ * what a process has mapped longer than anything else of a file. Once the start is over they are let go of: what runs is read in
+ * again, mostly from the kernel's cache.
  */
 export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, signal: AbortSignal): Promise<void> {
   await clock.sleep(startMs, signal);
   if (signal.aborted || process.platform !== 'linux') return;
   try {
-    const ranges = programText(await readFile('/proc/self/maps', 'utf8'), process.execPath);
+    const ranges = programPages(await readFile('/proc/self/smaps', 'utf8'), process.execPath);
     const isDone = ranges.length > 0 && (await forgetPages(ranges));
     log.debug(isDone ? 'memory of the start was let go of' : 'memory of the start is kept', { ranges: ranges.length });
   } catch (error) {
