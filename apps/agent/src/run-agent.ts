@@ -195,6 +195,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         credentialsMark,
         root,
         beginStart: updates.beginStart,
+        endedAsAsked: () => updates.interrupted('server'),
         linked: updates.linked,
         isSupervising,
         // An agent that fails or is replaced is no reason to stop a server that works.
@@ -205,7 +206,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   );
   await Promise.all(earlyLoops);
   // One that never got ready may be stopped for that.
-  if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted();
+  if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted('both');
   log.info('platform agent ends', {
     because: errorText(early.reason),
   });

@@ -46,6 +46,10 @@ async function runs(work: (rig: Rig) => Promise<void>): Promise<void> {
   }
 }
 
+const disabled = (is: boolean) => ({
+  advanced_settings: { agent_auto_restart: true, disable_platform_server: is },
+});
+
 const startsOf = (rig: Rig, version: string): number => rig.starts.filter((v) => v === version).length;
 const serverStartsOf = (rig: Rig, id: string): number =>
   rig.transcript.filter((line) => line.includes('the machine server was started') && line.includes(id.slice(0, -13)))
@@ -189,6 +193,25 @@ test('a new agent that people restart again and again while it is on trial is no
     rig.cloud.isUp = true;
     await rig.until(() => rig.isWell(), hour);
     assert.deepEqual([rig.inUse('agent'), rig.isWell(), rig.broken], [id, true, undefined]);
+  }));
+
+test('a new machine server that people restart again and again while it is on trial is not taken back for that', () =>
+  runs(async (rig) => {
+    const { id, use } = rig.publish('server', '1.1.0', 'good');
+    use();
+    const hasStarted = (times: number) => () => serverStartsOf(rig, id) === times;
+    assert.ok(await rig.until(hasStarted(1), hour, 1_000));
+    for (let i = 1; i <= mostCuts; i++) {
+      if (i % 2 === 0) rig.cloud.agentConfig.set(disabled(true));
+      else rig.cloud.askForRestart();
+      await passes(rig, 2);
+      rig.cloud.agentConfig.set(disabled(false));
+      assert.ok(await rig.until(hasStarted(i + 1), 4, 1_000), `start ${i + 1}: ${rig.transcript.join('\n')}`);
+      assert.equal(statusOf(rig, 'server')?.trial?.version, '1.1.0', `restart ${i}`);
+    }
+    await rig.until(() => rig.isWell(), hour);
+    assert.deepEqual([rig.inUse('server'), rig.isWell(), rig.broken], [id, true, undefined]);
+    assert.deepEqual([stateOf(rig, 'server'), statusOf(rig, 'server')?.quarantined], ['HEALTHY', []]);
   }));
 
 test('both_versions_broken_keeps_agent_running: it goes back once, and goes on trying the one that is left', () =>

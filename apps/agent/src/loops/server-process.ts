@@ -38,6 +38,8 @@ export interface ServerProcessParts {
   root: string;
   /** Counts the start of a version on trial; the version to start now. */
   beginStart: () => Promise<string | null>;
+  /** The server was asked to stop, and did: no word against a version on trial. */
+  endedAsAsked: () => Promise<void>;
   /** The version that is in use. */
   linked: () => Promise<string | null>;
   /** Set once it is known whether a server runs already. */
@@ -111,6 +113,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       obstacle,
     });
     await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
+    if (state.at === 'stopping' && state.next === 'start') await parts.endedAsAsked();
     inbox.push({ is: 'exited' });
   };
 

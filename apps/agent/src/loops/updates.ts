@@ -59,8 +59,8 @@ export interface Updates {
   beginStart(): Promise<string | null>;
   /** The version of the server that is in use. */
   linked(): Promise<string | null>;
-  /** Agent and server were asked to stop, and do: no word against versions on trial. */
-  interrupted(): Promise<void>;
+  /** The server, or both, were asked to stop, and did: no word against versions on trial. */
+  interrupted(who: 'server' | 'both'): Promise<void>;
   loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
 }
 
@@ -131,8 +131,8 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       return id;
     },
     linked: () => server.store.linked(),
-    async interrupted() {
-      for (const { store, log: programLog } of [agent, server]) {
+    async interrupted(who) {
+      for (const { store, log: programLog } of who === 'both' ? [agent, server] : [server]) {
         await store
           .interrupt()
           .catch((error: unknown) => programLog.warn('the end of a start was not noted', { error }));
