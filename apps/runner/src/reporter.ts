@@ -1,8 +1,9 @@
 /** Keeps the queue informed about one attempt, and listens for its orders. */
 import type { JobEvent } from '@platform/contract/job';
-import { Cell, changedOr, errorText, type Clock, type Log } from '@platform/kit';
+import { Cell, changedOr, errorText, retry, type Clock, type Log } from '@platform/kit';
 import {
   isLeaseLost,
+  isPassing,
   type AttemptId,
   type LogEntry,
   type MetricEntry,
@@ -18,6 +19,8 @@ const heartbeatMs = 5_000;
 const collectMs = 400;
 const retryMs = 1_000;
 const linesAtOnce = 2_000;
+/** Of the last news, each: about a quarter of a minute in all, longer than a server takes to start again. */
+const lastAttempts = 10;
 /** More lines than this are not kept while the server is away. */
 const mostKept = 20_000;
 
@@ -32,6 +35,8 @@ export class Reporter {
   #metrics: MetricEntry[] = [];
   #sequence = 0;
   #dropped = 0;
+  /** The turn whose news the server has. */
+  #toldTurn = 0;
 
   constructor(queue: Queue, attempt: AttemptId, { clock, log }: { clock: Clock; log: Log }) {
     this.#queue = queue;
@@ -84,10 +89,12 @@ export class Reporter {
   async run(onOrder: (order: Order) => void, signal: AbortSignal): Promise<void> {
     await Promise.all([this.#listen(onOrder, signal), this.#tell(onOrder, signal)]);
   }
-  /** Sends what is left, once. */
+  /** Sends what is left, the last standing too; gives up on a server that stays away. */
   async flush(signal: AbortSignal): Promise<void> {
+    const isLeft = (): boolean => this.#logs.length + this.#metrics.length > 0 || this.#toldTurn !== this.#turns.get();
+    const options = { clock: this.#clock, signal, attempts: lastAttempts, maxMs: 5_000, isRetryable: isPassing };
     try {
-      while (this.#logs.length + this.#metrics.length > 0) await this.#send(signal);
+      while (isLeft()) await retry((_, inner) => this.#send(inner), options);
     } catch (error) {
       this.#log.warn('the last lines of the job were not sent', { error: errorText(error) });
     }
@@ -114,12 +121,14 @@ export class Reporter {
     }
   }
   async #send(signal: AbortSignal): Promise<{ stop: boolean }> {
+    const turn = this.#turns.get();
     const logs = this.#logs.slice(0, linesAtOnce);
     const metrics = this.#metrics.slice(0, linesAtOnce);
     const answer = await this.#queue.report(this.#attempt, { ...this.#standing, logs, metrics }, 0, signal);
     // Sequence numbers make it safe to send lines again whose answer was lost.
     this.#logs = this.#logs.slice(logs.length);
     this.#metrics = this.#metrics.slice(metrics.length);
+    this.#toldTurn = turn;
     if (this.#dropped > 0) {
       const message = `${this.#dropped} lines were dropped while the server could not take them.`;
       this.#dropped = 0;

@@ -25,6 +25,8 @@ export interface QueuedJob {
   runnerId: string;
   logs: { sequence: number; level: string; message: string }[];
   metrics: JsonObject[];
+  /** Lines and metrics of the attempt: what comes a second time, because its answer was lost, is kept once. */
+  heard: Set<string>;
   progress: number[];
   phases: Set<string>;
   files: { path: string; sha256: string; size: number }[];
@@ -138,6 +140,7 @@ export class QueueServer implements AsyncDisposable {
       runnerId: '',
       logs: [],
       metrics: [],
+      heard: new Set(),
       progress: [],
       phases: new Set(),
       files: [],
@@ -230,7 +233,7 @@ export class QueueServer implements AsyncDisposable {
           if (signal.aborted) return {};
           const job = this.jobs.find((one) => one.state === 'pending' && kinds.includes(one.spec.kind));
           if (job) {
-            Object.assign(job, { state: 'in_progress', attempt: job.attempt + 1, runnerId });
+            Object.assign(job, { state: 'in_progress', attempt: job.attempt + 1, runnerId, heard: new Set() });
             this.calls.push(`lease ${job.spec.id}#${job.attempt}`);
             const { spec, manifestSha256, attempt } = job;
             const sent = spec as unknown as JsonObject;
@@ -294,8 +297,14 @@ export class QueueServer implements AsyncDisposable {
 const attemptTokenOf = ({ spec, attempt }: QueuedJob): string => `attempt-token-${spec.id}-${attempt}`;
 
 function keep(job: QueuedJob, { logs, metrics, progress, phase }: ReportJobRequest): void {
-  job.logs.push(...logs.map(({ sequence, level, message }) => ({ sequence: Number(sequence), level, message })));
-  job.metrics.push(...metrics.flatMap(({ values }) => (values ? [values] : [])));
+  // Other news under a number that was used are kept too, for the test to find.
+  const isNew = ({ sequence, ...news }: { sequence: bigint; message?: string; values?: unknown }): boolean => {
+    const size = job.heard.size;
+    return job.heard.add(JSON.stringify([Number(sequence), news.message, news.values])).size > size;
+  };
+  const lines = logs.filter(isNew);
+  job.logs.push(...lines.map(({ sequence, level, message }) => ({ sequence: Number(sequence), level, message })));
+  job.metrics.push(...metrics.filter(isNew).flatMap(({ values }) => (values ? [values] : [])));
   job.progress.push(progress);
   job.phases.add(phase);
 }

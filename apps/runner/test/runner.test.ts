@@ -233,6 +233,15 @@ test('a server that is away for a while costs nothing: calls are made again, one
   assert.equal(new Set(job.metrics.map((one) => JSON.stringify(one))).size, 1);
 });
 
+test('a server that is away when the job ends hears its last lines when it is back', async () => {
+  await using s = await stage();
+  s.server.outages.set('report', 5);
+  const job = s.server.submit();
+  await s.server.until('completed', () => job.state === 'completed');
+  assert.ok(job.logs.some(({ message }) => message === 'a line on stderr'));
+  assert.ok(job.phases.has('uploading'));
+});
+
 test('a wrong key ends the runner with the reason', async () => {
   await using s = await stage('wrong');
   await assert.rejects(s.running, /unauthenticated/i);
