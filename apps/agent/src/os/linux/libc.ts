@@ -44,6 +44,7 @@ export interface MemoryRange {
 }
 
 const dontNeed = 4;
+const pageOut = 21;
 
 /**
  * Lets go of the pages of these ranges. They have to be of a file and never written: such a page comes back from the file when it is
@@ -51,8 +52,17 @@ const dontNeed = 4;
  *
  * @returns whether the kernel did it for all of them.
  */
-export async function forgetPages(ranges: readonly MemoryRange[]): Promise<boolean> {
+export const forgetPages = (ranges: readonly MemoryRange[]): Promise<boolean> => advise(ranges, dontNeed);
+
+/**
+ * Asks the kernel to take back what it can of these ranges, of whatever kind, with nothing lost: a written page goes to the swap, or stays.
+ *
+ * @returns whether the kernel did it for all of them; those before Linux 5.4 do not.
+ */
+export const takeBackPages = (ranges: readonly MemoryRange[]): Promise<boolean> => advise(ranges, pageOut);
+
+async function advise(ranges: readonly MemoryRange[], advice: number): Promise<boolean> {
   const { dlopen } = await import('bun:ffi');
   const { symbols: c } = dlopen('libc.so.6', { madvise: { args: ['u64', 'u64', 'i32'], returns: 'i32' } });
-  return ranges.every(({ start, bytes }) => Number(c.madvise(start, bytes, dontNeed)) === 0);
+  return ranges.map(({ start, bytes }) => Number(c.madvise(start, bytes, advice)) === 0).every(Boolean);
 }

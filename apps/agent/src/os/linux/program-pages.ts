@@ -1,23 +1,35 @@
 import { readFile } from 'node:fs/promises';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import { forgetPages, type MemoryRange } from './libc.ts';
+import { forgetPages, takeBackPages, type MemoryRange } from './libc.ts';
 
 /** Longer than a start takes, with everything that is looked up once. */
 const startMs = 60_000;
 
+/** What a program has mapped from its file. */
+export interface ProgramPages {
+  /** Instructions and constants that can be read in again: not writable, and none of their pages was changed. */
+  unchanged: readonly MemoryRange[];
+  /** Variables: most of their pages were only read. */
+  writable: readonly MemoryRange[];
+}
+
 /**
- * Where the instructions and constants of a program lie, as `/proc/self/smaps` tells it: mapped from its file, not writable, and no
- * page of them changed. What the loader wrote to before it made it read-only is left out: it would come back unwritten.
+ * As `/proc/self/smaps` tells it. What the loader wrote to before it made it read-only is in neither: it would come back unwritten.
  */
-export function programPages(smaps: string, program: string): readonly MemoryRange[] {
-  return smaps.split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m).flatMap((mapping) => {
-    const [, from = '', to = '', name] =
-      /^([0-9a-f]+)-([0-9a-f]+) r-[x-]p [0-9a-f]+ \S+ [1-9]\d* +(\/.*)$/m.exec(mapping) ?? [];
+export function programPages(smaps: string, program: string): ProgramPages {
+  const mappings = smaps.split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m).flatMap((mapping) => {
+    const [, from = '', to = '', mode = '', name] =
+      /^([0-9a-f]+)-([0-9a-f]+) (\S+) [0-9a-f]+ \S+ [1-9]\d* +(\/.*)$/m.exec(mapping) ?? [];
     if (name !== program && name !== `${program} (deleted)`) return [];
     const isUnchanged = ['Anonymous', 'Swap'].every((kind) => new RegExp(`^${kind}: +0 kB$`, 'm').test(mapping));
     const start = BigInt(`0x${from}`);
-    return isUnchanged ? [{ start, bytes: BigInt(`0x${to}`) - start }] : [];
+    return [{ mode, isUnchanged, range: { start, bytes: BigInt(`0x${to}`) - start } }];
   });
+  const ranges = (list: typeof mappings): MemoryRange[] => list.map(({ range }) => range);
+  return {
+    unchanged: ranges(mappings.filter(({ mode, isUnchanged }) => /^r-[x-]p$/.test(mode) && isUnchanged)),
+    writable: ranges(mappings.filter(({ mode }) => mode === 'rw-p')),
+  };
 }
 
 /**
@@ -29,9 +41,13 @@ export async function forgetStart({ clock, log }: { clock: Clock; log: Log }, si
   await clock.sleep(startMs, signal);
   if (signal.aborted || process.platform !== 'linux') return;
   try {
-    const ranges = programPages(await readFile('/proc/self/smaps', 'utf8'), process.execPath);
-    const isDone = ranges.length > 0 && (await forgetPages(ranges));
-    log.debug(isDone ? 'memory of the start was let go of' : 'memory of the start is kept', { ranges: ranges.length });
+    const { unchanged, writable } = programPages(await readFile('/proc/self/smaps', 'utf8'), process.execPath);
+    const isDone = unchanged.length > 0 && (await forgetPages(unchanged));
+    const isTakenBack = await takeBackPages(writable);
+    log.debug(isDone ? 'memory of the start was let go of' : 'memory of the start is kept', {
+      ranges: unchanged.length,
+      isTakenBack,
+    });
   } catch (error) {
     log.debug('memory of the start is kept', { error: errorText(error) }); // under another runtime, or where it is not allowed
   }
