@@ -5,12 +5,30 @@ import type { LogRow, NewLogRow } from '../store/part-logs.ts';
 
 const longestMessage = 32_768;
 const longestName = 256;
+/** Years 1 to 9999, in seconds since 1970: what the database and every client can read. */
+const earliest = -62_135_596_800;
+const latest = 253_402_300_799;
 
 /** PostgreSQL's texts hold no NUL. */
 const clean = (text: string, limit: number): string => {
   const whole = text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text;
-  return whole.length <= limit ? whole : `${whole.slice(0, limit)}… (${whole.length - limit} more)`;
+  if (whole.length <= limit) return whole;
+  return `${whole.slice(0, limit).toWellFormed()}… (${whole.length - limit} more)`;
 };
+/** Whoever reads a page of lines gets all that stands beside them, too: one line must not be as large as a whole message. */
+const bounded = (value: JsonObject): JsonObject => {
+  const { length } = JSON.stringify(value);
+  return length <= longestMessage ? value : { left_out: `${length} characters` };
+};
+function boundedAll(fields: readonly JsonObject[]): readonly JsonObject[] {
+  const { length } = JSON.stringify(fields);
+  return length <= longestMessage ? fields : [{ left_out: `${length} characters in ${fields.length} fields` }];
+}
+/** Undefined: none that means anything, as from a machine whose clock runs wild. */
+function timeUs({ time }: LogEntry): number | undefined {
+  const seconds = Number(time?.seconds ?? NaN);
+  return seconds >= earliest && seconds <= latest ? seconds * 1e6 + Math.floor((time?.nanos ?? 0) / 1000) : undefined;
+}
 function cleanJson(value: unknown): string {
   const text = JSON.stringify(value);
   return text.includes('\\u0000') ? text.replaceAll('\\u0000', '\\ufffd') : text;
@@ -18,13 +36,13 @@ function cleanJson(value: unknown): string {
 
 /** @param now - ms since 1970, for entries without a time. */
 export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogRow {
-  const isNumbered = entry.bootId !== '' && entry.sequence > 0n;
+  const isNumbered = entry.bootId !== '' && entry.sequence > 0n && entry.sequence <= Number.MAX_SAFE_INTEGER;
   const hasRest = entry.caller !== undefined || entry.stack !== '' || entry.fields.length > 0;
   return {
     partId,
     bootId: isNumbered ? clean(entry.bootId, longestName) : null,
     sequence: isNumbered ? Number(entry.sequence) : null,
-    timeUs: entry.time ? Number(entry.time.seconds) * 1e6 + Math.floor(entry.time.nanos / 1000) : now * 1000,
+    timeUs: timeUs(entry) ?? now * 1000,
     level: clean(entry.level.toLowerCase(), 20) || 'info',
     host: clean(entry.host, longestName),
     loggerName: clean(entry.loggerName, longestName),
@@ -32,9 +50,9 @@ export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogR
     // Members that are undefined are left out of JSON.
     rest: hasRest
       ? cleanJson({
-          caller: entry.caller,
+          caller: entry.caller && bounded(entry.caller),
           stack: entry.stack === '' ? undefined : clean(entry.stack, longestMessage),
-          fields: entry.fields.length === 0 ? undefined : entry.fields,
+          fields: entry.fields.length === 0 ? undefined : boundedAll(entry.fields),
         })
       : null,
   };

@@ -81,8 +81,29 @@ export type LogQuery = {
 
 const escapeLike = (text: string): string => text.replace(/[\\%_]/g, (found) => `\\${found}`);
 
-/** In the order in which they arrived. */
-export async function readLogs(db: Database, query: LogQuery): Promise<LogRow[]> {
+/** Below the 4 MiB that gRPC clients take in one message. */
+const pageBytes = 3 * 2 ** 20;
+/** Read at once: so many of the longest lines are no burden either. */
+const sliceRows = 250;
+
+/** In the order in which they arrived; fewer than the limit when they are long, at least one where there is one. */
+export async function readLogs(db: Database, { limit, ...query }: LogQuery): Promise<LogRow[]> {
+  const found: LogRow[] = [];
+  for (let bytes = 0; found.length < limit;) {
+    const last = found.at(-1);
+    const wanted = Math.min(sliceRows, limit - found.length);
+    const slice = await readSlice(db, { ...query, ...(last && { after: last.id }), limit: wanted });
+    for (const { size, ...row } of slice) {
+      bytes += size;
+      if (bytes > pageBytes && found.length > 0) return found;
+      found.push(row);
+    }
+    if (slice.length < wanted) break;
+  }
+  return found;
+}
+
+async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { size: number })[]> {
   let rows = db
     .selectFrom('partLog')
     .select([
@@ -95,6 +116,7 @@ export async function readLogs(db: Database, query: LogQuery): Promise<LogRow[]>
       'message',
       'rest',
       sql<number>`extract(epoch from time) * 1000000`.as('timeUs'),
+      sql<number>`octet_length(message) + coalesce(octet_length(rest::text), 0) + 300`.as('size'),
     ])
     .where('partId', '=', query.partId)
     .orderBy('id', query.isAscending ? 'asc' : 'desc')

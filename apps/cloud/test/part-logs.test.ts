@@ -1,0 +1,94 @@
+// Lines that a machine sends by mistake or on purpose: none is as large as a message may be, none stops those behind it.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { toBinary } from '@bufbuild/protobuf';
+import { AppService, GetRobotPartLogsResponseSchema, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { systemClock } from '@platform/kit/node';
+import { testServer } from './server.ts';
+
+const bootId = 'boot';
+
+test('what stands beside a line is kept as long as it is short', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
+  await robot.log({
+    id: partId,
+    logs: [
+      { message: 'short', bootId, sequence: 1n, caller: { file: 'a.ts' }, fields: [{ n: 1 }, { n: 2 }] },
+      {
+        message: 'long',
+        bootId,
+        sequence: 2n,
+        fields: [{ text: 'x'.repeat(5 * 2 ** 20) }],
+        caller: { f: 'y'.repeat(2 ** 20) },
+      },
+      // The cut goes through the middle of a letter.
+      { message: `${'m'.repeat(32_767)}🦄`, stack: `${'s'.repeat(32_767)}🦄`, bootId, sequence: 3n },
+    ],
+  });
+  const { logs } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING });
+  assert.deepEqual([logs[0]?.caller, logs[0]?.fields], [{ file: 'a.ts' }, [{ n: 1 }, { n: 2 }]]);
+  assert.deepEqual(logs[1]?.caller, { left_out: `${2 ** 20 + 8} characters` });
+  assert.deepEqual(logs[1].fields, [{ left_out: `${5 * 2 ** 20 + 13} characters in 1 fields` }]);
+  assert.match(logs[2]?.stack ?? '', /^s+\ufffd… \(1 more\)$/);
+  assert.match(logs[2]?.message ?? '', /^m+\ufffd… \(1 more\)$/);
+});
+
+test('a time or a number out of range does not hold up the lines behind it', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
+  const before = BigInt(Math.floor(systemClock.wall() / 1000));
+  const wild = [2n ** 62n, -(2n ** 62n), 253_402_300_800n];
+  await robot.log({
+    id: partId,
+    logs: [
+      ...wild.map((seconds, n) => ({ message: 'wild', bootId, sequence: BigInt(n + 1), time: { seconds, nanos: 0 } })),
+      { message: 'number', bootId, sequence: 2n ** 63n - 1n },
+      { message: 'last', bootId, sequence: 9n, time: { seconds: 253_402_300_799n, nanos: 5_000 } },
+    ],
+  });
+  const { logs } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING });
+  assert.deepEqual(
+    logs.map(({ message }) => message),
+    ['wild', 'wild', 'wild', 'number', 'last'],
+  );
+  assert.ok(
+    logs.slice(0, 4).every(({ time }) => (time?.seconds ?? 0n) >= before),
+    'they came now',
+  );
+  assert.equal(logs[4]?.time?.seconds, 253_402_300_799n);
+});
+
+test('pages of long lines end before they are larger than clients take, and all lines come', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
+  const count = 600;
+  for (let from = 0; from < count; from += 200) {
+    const logs = Array.from({ length: 200 }, (_, n) => ({
+      message: `${from + n} ${'ü'.repeat(10_000)}`,
+      bootId,
+      sequence: BigInt(from + n + 1),
+    }));
+    await robot.log({ id: partId, logs });
+  }
+  for (const order of [LogOrder.ASCENDING, LogOrder.DESCENDING]) {
+    const seen: number[] = [];
+    for (let pageToken = '', pages = 0; ; pages++) {
+      const page = await app.getRobotPartLogs({ id: partId, order, limit: 1_000n, pageToken });
+      const { length } = toBinary(GetRobotPartLogsResponseSchema, page);
+      assert.ok(length < 4 * 2 ** 20, `${length} bytes`);
+      if (page.logs.length === 0) {
+        assert.ok(pages > 3);
+        break;
+      }
+      seen.push(...page.logs.map(({ message }) => Number(message.split(' ')[0])));
+      pageToken = page.nextPageToken;
+    }
+    const all = Array.from({ length: count }, (_, n) => n);
+    assert.deepEqual(seen, order === LogOrder.ASCENDING ? all : all.toReversed());
+  }
+});
