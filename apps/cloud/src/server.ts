@@ -21,6 +21,7 @@ import { keepCluster } from './postgres/keeper.ts';
 import { presence } from './presence.ts';
 import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
+import { seats, seatsOfMachine } from './seats.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
 import { type Connection, clientConfig, openDatabase } from './store/database.ts';
@@ -151,6 +152,7 @@ export async function startServer(
     releases,
     hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),
+    waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,
     version,

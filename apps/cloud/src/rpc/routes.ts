@@ -11,6 +11,7 @@ import type { MachineConfigs } from '../machine-configs.ts';
 import type { Presence } from '../presence.ts';
 import type { ReleaseBook } from '../release-book.ts';
 import type { ReportedHosts } from '../reported-hosts.ts';
+import type { Seats } from '../seats.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import type { Notifications } from '../store/notifications.ts';
@@ -44,6 +45,8 @@ export type Deps = {
   releases: ReleaseBook;
   hosts: ReportedHosts;
   logs: LogWriter;
+  /** Held checks of agents and of machine servers, by part. */
+  waiting: { agents: Seats; servers: Seats };
   /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */
   publicUrl: string | undefined;
   /** Address of the open port. */

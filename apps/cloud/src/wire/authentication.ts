@@ -2,7 +2,7 @@ import type { Interceptor } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../auth/authenticate.ts';
-import { setCaller } from '../auth/caller.ts';
+import { knownCallerOf, setCaller } from '../auth/caller.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { mayCall } from '../rules/scopes.ts';
 
@@ -27,7 +27,7 @@ export const authenticationInterceptor =
   (next) =>
   async (request) => {
     if (request.service.typeName !== AuthService.typeName) {
-      const caller = await callerFrom(authenticator, request.header);
+      const caller = knownCallerOf(request.contextValues) ?? (await callerFrom(authenticator, request.header));
       const call = `${request.service.typeName}/${request.method.name}`;
       if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
       setCaller(request.contextValues, caller);

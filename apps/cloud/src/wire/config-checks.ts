@@ -5,6 +5,7 @@ import type { Identities } from '../auth/identities.ts';
 import type { Tokens } from '../auth/tokens.ts';
 import { baseUrlFrom } from '../rpc/base-url.ts';
 import type { Deps } from '../rpc/routes.ts';
+import { type Seats, tooManyWait } from '../seats.ts';
 import { agentChecks, agentCheckPath } from './agent-check.ts';
 import type { Check, CheckRequest, NewCheck, Present, ReadCheck } from './check.ts';
 import { publicError, toConnectError } from './errors.ts';
@@ -13,7 +14,7 @@ import { serverCheckPath, serverChecks } from './server-check.ts';
 
 type CheckDeps = Pick<
   Deps,
-  'answers' | 'configs' | 'presence' | 'hosts' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
+  'answers' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
 > & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
@@ -54,6 +55,10 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   const readers = new Map<string, ReadCheck>([
     [agentCheckPath, agentChecks(deps)],
     [serverCheckPath, serverChecks(deps.configs)],
+  ]);
+  const waitingFor = new Map<string, Seats>([
+    [agentCheckPath, deps.waiting.agents],
+    [serverCheckPath, deps.waiting.servers],
   ]);
   const cold = { count: 0 };
 
@@ -129,9 +134,11 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
       state.unwatch = check.watch(wake);
       held.hold(waiting);
     };
+    const leave = waitingFor.get(path)?.take(check.partId, () => fail(reply, tooManyWait(), path));
     reply.onEnd(() => {
       presence.touch(check.partId); // it was there until now
       end();
+      leave?.();
     });
     held.hold(waiting);
   };

@@ -4,9 +4,7 @@ import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/c
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { errorText, isAbort, type Log } from '@platform/kit';
 import { isDatabaseAway, sqlState } from '../store/database.ts';
-
-/** Larger messages are refused; clients expect at least 32 MiB. */
-export const messageLimitBytes = 64 * 1024 * 1024;
+import { messageLimits } from './message-limits.ts';
 
 /** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
@@ -70,11 +68,17 @@ export function explained(error: ConnectError, where: string): ConnectError {
   return found ? toConnectError(found) : error;
 }
 
+/** The library names the limit that its message passed. */
+function limitIn(problem: string): number | undefined {
+  const found = /readMaxBytes (\d+)/.exec(problem)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
 function rowOf(error: ConnectError, where: string): PlatformError | undefined {
   const problem = error.rawMessage.slice(0, longestValue).toWellFormed();
   switch (error.code) {
     case Code.ResourceExhausted:
-      return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: messageLimitBytes }, error);
+      return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: limitIn(problem) ?? messageLimits.any }, error);
     case Code.Unimplemented:
       return new PlatformError('UNSUPPORTED', { what: where }, error);
     case Code.DeadlineExceeded:

@@ -1,16 +1,18 @@
 import http2 from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import type { ConnectError, ConnectRouter } from '@connectrpc/connect';
-import { errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
+import { type ConnectError, type ConnectRouter, type ContextValues, createContextValues } from '@connectrpc/connect';
+import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
+import { withCaller } from '../auth/caller.ts';
 import { authenticationInterceptor } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { errorInterceptor, messageLimitBytes, toConnectError } from './errors.ts';
+import { errorInterceptor, publicError, toConnectError } from './errors.ts';
 import { withReasons } from './explained.ts';
+import { messageLimits } from './message-limits.ts';
 import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
 
 export type ListenerOptions = {
@@ -24,26 +26,49 @@ export type ListenerOptions = {
 };
 
 const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}`;
+/**
+ * Whoever stops reading half-way would destroy the request, and its rest would stand before the next one on the connection for ever.
+ * Left alone it is read and forgotten when the answer is out.
+ */
+const keepWhole = (request: Request): void =>
+  void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
+const isSmall = ({ headers }: Request): boolean => Number(headers['content-length'] ?? NaN) <= messageLimits.unproven;
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
 /** RPC under both names, the fast path, and plain HTTP behind them. */
 export function rpcListener(options: ListenerOptions): Listener {
+  /** Callers of requests that had to say first who they are. */
+  const admitted = new WeakMap<Request, ContextValues>();
+  /** Paths of the services that want to know their callers. */
+  const ofCallers = new Set<string>();
   const rpc = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);
       router.handlers.splice(0, Infinity, ...router.handlers.map(withReasons));
+      for (const { service, requestPath } of router.handlers)
+        if (service.typeName !== AuthService.typeName) ofCallers.add(requestPath);
     },
     interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
     acceptCompression: [compressionGzip],
-    readMaxBytes: messageLimitBytes,
+    readMaxBytes: messageLimits.any,
+    contextValues: (request) => admitted.get(request as Request) ?? createContextValues(),
     fallback: (asked, answered) => {
       const [request, response] = [asked as Request, answered as Response];
-      if (String(request.headers['content-type'] ?? '').startsWith('application/grpc'))
-        return unknownMethod(request, response);
-      if (request.headers['connect-protocol-version'] !== undefined) return unknownConnectMethod(request, response);
+      if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
+      if (request.headers['connect-protocol-version'] !== undefined)
+        return refuseConnect(response, noMethod(request), 404);
       options.pages(request, response);
     },
   });
+  /** A whole message is read before its call begins, so whoever sends a large one proves first who they are. */
+  const admit = async (request: Request): Promise<void> => {
+    const { authorization, cookie } = request.headers;
+    if (authorization !== undefined) {
+      admitted.set(request, withCaller(await options.authenticator.bearer(authorization)));
+    } else if (cookie === undefined || !(await options.authenticator.session(cookie))) {
+      throw new PlatformError('NOT_AUTHENTICATED');
+    }
+  };
   return (request, response) => {
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
@@ -53,7 +78,13 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
     const next = (): void => {
       freeSender(http2Stream(response));
-      rpc(request, response);
+      if (request.httpVersionMajor === 1) keepWhole(request);
+      if (isSmall(request) || !ofCallers.has(request.url ?? '')) return rpc(request, response);
+      admit(request).then(
+        () => rpc(request, response),
+        (error: unknown) =>
+          refuse(request, response, toConnectError(publicError(error, options.log, (request.url ?? '').slice(1)))),
+      );
     };
     if (!options.fast(request, response, next)) next();
   };
@@ -82,10 +113,15 @@ function crossOrigin(request: Request, response: Response): boolean {
   return true;
 }
 
+const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
+
+const refuse = (request: Request, response: Response, error: ConnectError): void =>
+  isGrpc(request) ? refuseGrpc(request, response, error) : refuseConnect(response, error);
+
 /** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
-function unknownMethod(request: Request, response: Response): void {
+function refuseGrpc(request: Request, response: Response, error: ConnectError): void {
   const trailer = new Headers();
-  setTrailerStatus(trailer, noMethod(request));
+  setTrailerStatus(trailer, error);
   const headers = { 'content-type': String(request.headers['content-type']), ...Object.fromEntries(trailer) };
   const stream = http2Stream(response);
   if (stream) {
@@ -96,9 +132,9 @@ function unknownMethod(request: Request, response: Response): void {
   response.end();
 }
 
-function unknownConnectMethod(request: Request, response: Response): void {
-  response.writeHead(404, { 'content-type': 'application/json' });
-  response.end(errorToJsonBytes(noMethod(request), undefined));
+function refuseConnect(response: Response, error: ConnectError, status = codeToHttpStatus(error.code)): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(errorToJsonBytes(error, undefined));
 }
 
 const noMethod = ({ url = '' }: Request): ConnectError =>

@@ -6,6 +6,7 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { CheckRequest } from './check.ts';
 import type { Reply } from './config-checks.ts';
 import { plainChecks } from './plain-checks.ts';
+import { unfinished } from './unfinished.ts';
 
 /** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */
 export type Request = http.IncomingMessage;
@@ -23,6 +24,8 @@ export type PortOptions = {
   maxConnections?: number;
   /** A connection that says nothing for so long is closed. */
   firstByteMs?: number;
+  /** So is one that has announced a message and sends nothing of it. */
+  nextByteMs?: number;
   /** Answers config checks that come without TLS by itself. */
   checks?: (request: CheckRequest, reply: Reply) => boolean;
   clock: Clock;
@@ -57,6 +60,8 @@ const noTls = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 
 /** Longer than the pools of clients keep idle connections, or they write into a closing one. */
 const keepAliveMs = 75_000;
 const headersMs = 30_000;
+/** Ten thousand machines with two held checks and some calls each. */
+const mostConnections = 40_000;
 
 /**
  * One port for HTTP/1.1, HTTP/2 without TLS (by its preface) and TLS (by its first byte; ALPN tells the rest).
@@ -73,22 +78,29 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
         'without a TLS certificate only this machine may connect: give --tls-cert and --tls-key, or say --allow-plaintext behind a TLS proxy',
     });
   }
+  const stop = new AbortController();
+  const open = unfinished(clock, options.nextByteMs ?? 120_000, stop.signal);
+  const watched: Listener = (request, response) => {
+    open.follow(request, response);
+    listener(request, response);
+  };
   const http1 = http.createServer(
+    // A large file takes its time; one that stands still does not get it.
     { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 },
-    listener,
+    watched,
   );
   const sessions = new Set<http2.ServerHttp2Session>();
   const follow = (server: http2.Http2Server | http2.Http2SecureServer) => {
     server.on('sessionError', (error) => log.debug('an HTTP/2 session failed', { error: errorText(error) }));
     server.on('session', (session) => {
       sessions.add(session);
+      open.followSession(session);
       session.once('close', () => sessions.delete(session));
     });
   };
-  const h2c = http2.createServer(listener as never);
+  const h2c = http2.createServer(watched as never);
   follow(h2c);
-  const secure =
-    tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, listener as never);
+  const secure = tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, watched as never);
   if (secure) {
     follow(secure);
     secure.on('tlsClientError', (error) => log.debug('a TLS handshake failed', { error: errorText(error) }));
@@ -102,7 +114,6 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   /** Since when they are open without a word. One timer for all: a thousand connections a second may come. */
   const silent = new Map<net.Socket, number>();
   const firstByteMs = options.firstByteMs ?? 10_000;
-  const stop = new AbortController();
   const closeSilent = async (): Promise<void> => {
     while (!stop.signal.aborted) {
       await clock.sleep(Math.min(1_000, firstByteMs / 4), stop.signal);
@@ -157,7 +168,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     };
     socket.once('readable', sniff);
   });
-  server.maxConnections = options.maxConnections ?? 15_000;
+  server.maxConnections = options.maxConnections ?? mostConnections;
   server.on('drop', () => log.warn('a connection was refused: too many are open', { limit: server.maxConnections }));
 
   await new Promise<void>((resolve, reject) => {

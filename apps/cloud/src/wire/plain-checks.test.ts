@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import type net from 'node:net';
+import { Duplex } from 'node:stream';
 import test from 'node:test';
+import { FakeClock } from '@platform/kit/testing';
 import { agentCheckPath } from './agent-check.ts';
-import { readPlainCheck } from './plain-checks.ts';
+import { plainChecks, readPlainCheck } from './plain-checks.ts';
 import { serverCheckPath } from './server-check.ts';
 
 const usual = [
@@ -56,3 +59,36 @@ const others: [name: string, bytes: Buffer][] = [
 ];
 for (const [name, bytes] of others)
   test(`not read as a check: ${name}`, () => assert.equal(readPlainCheck(bytes).is, 'other'));
+
+test('who asks and does not read gets no further answer, and is let go in the end', async () => {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const written: (() => void)[] = [];
+  // The other side takes nothing until it is told to.
+  const socket = new Duplex({ read() {}, write: (_, __, done) => void written.push(done) });
+  socket.on('error', () => {});
+  const asked = { count: 0 };
+  const plain = plainChecks({
+    take: (_, reply) => {
+      asked.count++;
+      reply.send(200, [], Buffer.alloc(100_000));
+      return true;
+    },
+    other: () => assert.fail('it is a check'),
+    clock,
+    keepAliveMs: 75_000,
+    stop: stop.signal,
+  });
+  assert.equal(plain.take(socket as net.Socket, request(usual)), 'check');
+  for (const next of [1, 2]) {
+    socket.push(request(usual));
+    await clock.settle();
+    assert.equal(asked.count, next, 'not before the answer was read');
+    written.shift()?.();
+    await clock.settle();
+    assert.equal(asked.count, next + 1);
+  }
+  await clock.advance(90_000);
+  assert.equal(socket.destroyed, true);
+  stop.abort();
+});

@@ -74,7 +74,12 @@ export type PlainChecks = {
   take(socket: net.Socket, bytes: Buffer): PlainRead['is'];
 };
 
-const statusTexts: Readonly<Record<number, string>> = { 200: 'OK', 401: 'Unauthorized', 404: 'Not Found' };
+const statusTexts: Readonly<Record<number, string>> = {
+  200: 'OK',
+  401: 'Unauthorized',
+  404: 'Not Found',
+  429: 'Too Many Requests',
+};
 
 /**
  * Thousands of connections that wait most of the time, without what the HTTP server keeps for each: that takes more memory than all
@@ -138,12 +143,14 @@ export function plainChecks(of: {
         for (let n = 0; n + 1 < headers.length; n += 2) lines.push(`${headers[n]}: ${headers[n + 1]}`);
         lines.push(`date: ${dateText()}`, `content-length: ${body.length}`);
         // That it stays open otherwise goes without saying: this answer is sent a million times a day.
-        if (stop.aborted) lines.push('connection: close');
+        const isLast = stop.aborted || status === 429;
+        if (isLast) lines.push('connection: close');
         lines.push('', '');
-        socket.write(Buffer.concat([Buffer.from(lines.join('\r\n'), 'latin1'), body]));
-        if (stop.aborted) socket.end();
-        else if (turn.early) go(socket, turn.early);
-        else rest(socket);
+        const isTaken = socket.write(Buffer.concat([Buffer.from(lines.join('\r\n'), 'latin1'), body]));
+        const next = (): void => (turn.early ? go(socket, turn.early) : rest(socket));
+        if (isLast) socket.end();
+        else if (isTaken) next();
+        else whenRead(socket, next);
       },
       onEnd: (then) => void turn.ended.push(then),
     };
@@ -158,6 +165,17 @@ export function plainChecks(of: {
     const found = answer(socket, bytes);
     if (found === 'more') rest(socket, bytes);
     else if (found === 'other') of.other(socket, bytes);
+  };
+  /** Whoever asks and does not read must not have answers pile up here. */
+  const whenRead = (socket: net.Socket, then: () => void): void => {
+    resting.set(socket, clock.now());
+    const forget = (): void => void resting.delete(socket);
+    socket.once('close', forget);
+    socket.once('drain', () => {
+      socket.off('close', forget);
+      forget();
+      then();
+    });
   };
   /** Until the next check, or what else comes. */
   const rest = (socket: net.Socket, before?: Buffer): void => {

@@ -1,0 +1,74 @@
+import http2 from 'node:http2';
+import type { Clock } from '@platform/kit';
+import type { Request, Response } from './mux.ts';
+
+type Waited = { bytes: number; since: number };
+type Session = Waited & { streams: Set<http2.ServerHttp2Stream> };
+
+/** Clients keep a channel that they do not use now; for ever nobody needs one. */
+const idleSessionMs = 30 * 60_000;
+
+export type Unfinished = {
+  follow(request: Request, response: Response): void;
+  followSession(session: http2.ServerHttp2Session): void;
+};
+
+/**
+ * Messages that were announced and have not come to their end. Anybody can announce one, without a key, and would keep a connection by it;
+ * so one of which nothing comes for a while is given up. One timer for all.
+ */
+export function unfinished(clock: Clock, nextByteMs: number, stop: AbortSignal): Unfinished {
+  const requests = new Map<Request, Waited>();
+  const sessions = new Map<http2.ServerHttp2Session, Session>();
+  /** How long nothing has come. */
+  const quietMs = (waited: Waited, bytes: number, isOurTurn: boolean): number => {
+    if (bytes !== waited.bytes || isOurTurn) Object.assign(waited, { bytes, since: clock.now() });
+    return clock.now() - waited.since;
+  };
+  const look = (): void => {
+    for (const [request, waited] of requests) {
+      // What is there and not taken yet waits for us.
+      const isOurTurn = request.readableLength > 0 || request.isPaused();
+      if (quietMs(waited, request.socket.bytesRead, isOurTurn) > nextByteMs) request.socket.destroy();
+    }
+    for (const [session, waited] of sessions) {
+      const open = [...waited.streams].filter((stream) => !stream.readableEnded);
+      const isOurTurn = open.some((stream) => stream.readableLength > 0);
+      const quiet = quietMs(waited, session.destroyed ? 0 : session.socket.bytesRead, isOurTurn);
+      if (quiet > nextByteMs) for (const stream of open) stream.close(http2.constants.NGHTTP2_CANCEL);
+      if (quiet > idleSessionMs && waited.streams.size === 0) session.close();
+    }
+  };
+  const run = async (): Promise<void> => {
+    while (!stop.aborted) {
+      await clock.sleep(Math.min(5_000, nextByteMs / 4), stop);
+      look();
+    }
+  };
+  void run();
+  return {
+    follow(request, response) {
+      if (request.httpVersionMajor > 1 || !isAnnounced(request)) return;
+      const forget = (): void => void requests.delete(request);
+      requests.set(request, { bytes: request.socket.bytesRead, since: clock.now() });
+      request.once('end', forget);
+      request.once('close', forget);
+      // What is left of a message that was refused stands before the next one on its connection.
+      response.once('finish', () => {
+        if (!request.complete) request.resume();
+      });
+    },
+    followSession(session) {
+      const streams: Session['streams'] = new Set();
+      sessions.set(session, { bytes: 0, since: clock.now(), streams });
+      session.once('close', () => sessions.delete(session));
+      session.on('stream', (stream) => {
+        streams.add(stream);
+        stream.once('close', () => streams.delete(stream));
+      });
+    },
+  };
+}
+
+const isAnnounced = ({ headers }: Request): boolean =>
+  headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
