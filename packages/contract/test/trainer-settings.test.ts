@@ -10,10 +10,17 @@ const table = [
 
 for (const [key, good, bad] of table) {
   test(`setting ${key}`, () => {
-    for (const value of good) assert.equal(settingProblem(key, value), undefined, value);
-    for (const value of bad) assert.match(settingProblem(key, value) ?? '', /needed/, value);
+    for (const value of good) assert.equal(settingProblem(key, value, 'single_label_classification'), undefined, value);
+    for (const value of bad)
+      assert.match(settingProblem(key, value, 'multi_label_classification') ?? '', /needed/, value);
   });
 }
+
+test('a detector may see larger pictures', () => {
+  const side = (value: string): string | undefined => settingProblem('side', value, 'object_detection');
+  assert.deepEqual([side('352'), side('512')], [undefined, undefined]);
+  assert.equal(side('544'), 'pixels, a multiple of 32 from 96 to 512, are needed');
+});
 
 test('only own names are settings', () => {
   assert.deepEqual(['epochs', 'toString', 'epoch'].map(isTrainerSetting), [true, false, false]);

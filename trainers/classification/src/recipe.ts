@@ -67,8 +67,8 @@ export type Wish = Omit<Recipe, 'side' | 'epochs'> & { side: number | undefined;
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
 export function wishOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { wish: Wish; unknown: string[] } {
-  const { wishes, unknown } = wishesOf(job);
   const task = taskOf(job.kind);
+  const { wishes, unknown } = wishesOf(job, task);
   const wish: Wish = { ...standard, side: undefined, epochs: undefined, ...wishes, task };
   if (task === 'multi_label_classification') {
     wish.views = { ...wish.views, area: mostOfIt };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import { advice, labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
-import { epochsFor, recipeOf } from './recipe.ts';
+import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
 import { isAsGood, isBetter, slotsFor } from './learn.ts';
 
 const box = (label: string, left = 0.1, top = 0.1, right = 0.5, bottom = 0.5): BoxAnnotation => ({
@@ -136,6 +136,11 @@ test('the recipe: what the arguments change, and what is refused', () => {
   const usual = recipeOf({ arguments: {} }).recipe;
   assert.equal(epochsFor(recipe, 1000), 7);
   assert.ok(epochsFor(usual, 10) > epochsFor(usual, 200) && epochsFor(usual, 200) >= epochsFor(usual, 100_000));
+});
+
+test('a run of the graph takes fewer pictures where they are large', () => {
+  const rows = (side: number): number => rowsOf({ batch: 4, side });
+  assert.deepEqual([96, 320, 352, 448, 512].map(rows), [4, 4, 2, 2, 1]);
 });
 
 test('the file of features is bounded, however many pictures there are', () => {

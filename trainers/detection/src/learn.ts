@@ -17,7 +17,7 @@ import { copyOf, Judge, Learner } from './lesson.ts';
 import type { Lesson } from './lesson.ts';
 import { Pool } from './pool.ts';
 import type { Prepared, Sample } from './prepare.ts';
-import { epochsFor } from './recipe.ts';
+import { epochsFor, rowsOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import type { Detector, Features } from './sight.ts';
 import { renderView } from './views.ts';
@@ -157,14 +157,14 @@ export async function learn(pupil: Pupil): Promise<Learned> {
     const shape = shapeOf(pupil);
     const common = { neckSteps: steps, overlapWeight: recipe.overlapWeight };
     const first = firstWeights(shape, job.seed);
-    const learning = headGraph(detector, first, shape, { ...common, batch: recipe.batch, to: 'learn' });
+    const rows = rowsOf(recipe);
+    const learning = headGraph(detector, first, shape, { ...common, batch: rows, to: 'learn' });
     const judging = headGraph(detector, first, shape, { ...common, batch: 1, to: 'judge' });
     const learner = new Learner(
       await open(learning.model),
       learning,
-      { ...shape, batch: recipe.batch },
+      { ...shape, batch: rows },
       {
-        batch: recipe.batch,
         hidden: recipe.hidden,
         share: recipe.dropped,
         random: seeded('dropped', job.seed),

@@ -41,8 +41,12 @@ class Desk {
     };
     this.#targets = emptyTargets(grid);
   }
-  /** Rows without a lesson are those of the step before, and count for nothing. */
-  lay(lessons: readonly Lesson[], file: FeatureFile, tape: Tape): Feeds {
+  /**
+   * Rows without a lesson are those of the step before, and count for nothing.
+   *
+   * @param count - boxes of the step, where it has more lessons than these.
+   */
+  lay(lessons: readonly Lesson[], file: FeatureFile, tape: Tape, count?: number): Feeds {
     const { batch, side, labels } = this.#grid;
     for (const [row, { slot }] of lessons.entries()) file.read(slot, row, this.#features);
     drawTargets(
@@ -52,6 +56,7 @@ class Desk {
     );
     const h = side / cellStride;
     const { heatmap, distances, mask, inverseCount } = this.#targets;
+    if (count !== undefined) inverseCount[0] = 1 / Math.max(1, count);
     return {
       ...Object.fromEntries(
         [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
@@ -69,7 +74,6 @@ class Desk {
 
 /** Each step does without a share of the inner channels, others in each picture, so that no answer hangs on one of them. */
 export interface Dropping {
-  batch: number;
   hidden: number;
   share: number;
   random: Random;
@@ -82,12 +86,16 @@ export class Learner {
   readonly #adam: Adam;
   /** Gradients and the loss go into memory that is kept. */
   readonly #results: Readonly<Record<string, FloatFeed>>;
+  /** Of the runs of one step. */
+  readonly #sums: ReadonlyMap<string, Float32Array>;
+  readonly #rows: number;
   readonly #dropping: Dropping;
   constructor(session: Session, graph: HeadGraph, grid: Grid, { decay, ...dropping }: Dropping & { decay: number }) {
     this.#adam = new Adam({ decay });
     this.#session = session;
     this.#graph = graph;
     this.#desk = new Desk(grid);
+    this.#rows = grid.batch;
     this.#dropping = dropping;
     this.#results = Object.fromEntries([
       ['loss', { data: new Float32Array(1), dims: [1] }],
@@ -96,16 +104,33 @@ export class Learner {
         { data: new Float32Array(values.length), dims: shape },
       ]),
     ]);
+    this.#sums = new Map(
+      [...graph.tape.parameters].map(([name, { values }]) => [name, new Float32Array(values.length)]),
+    );
   }
-  /** One step on as many lessons as the graph has rows. @returns the loss before it. */
+  /** One step, in as many runs as the lessons need. @returns the loss before it. */
   async step(lessons: readonly Lesson[], file: FeatureFile, learningRate: number): Promise<number> {
     const { tape } = this.#graph;
-    const { batch, hidden, share, random } = this.#dropping;
-    const kept = Float32Array.from({ length: batch * hidden }, () => (random() < share ? 0 : 1 / (1 - share)));
-    const feeds = { ...this.#desk.lay(lessons, file, tape), kept: { data: kept, dims: [batch, hidden, 1, 1] } };
-    const results = await this.#session.run(feeds, this.#results);
-    this.#adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate);
-    return results('loss')[0] ?? Number.NaN;
+    const count = lessons.reduce((sum, { boxes }) => sum + boxes.length, 0);
+    for (const sum of this.#sums.values()) sum.fill(0);
+    let loss = 0;
+    for (let from = 0; from < lessons.length; from += this.#rows) {
+      const part = lessons.slice(from, from + this.#rows);
+      const feeds = { ...this.#desk.lay(part, file, tape, count), kept: this.#kept() };
+      const results = await this.#session.run(feeds, this.#results);
+      loss += results('loss')[0] ?? Number.NaN;
+      for (const [name, sum] of this.#sums) {
+        const gradient = results(`d_${name}`);
+        for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] ?? 0) + (gradient[i] ?? 0);
+      }
+    }
+    this.#adam.step(tape.parameters, (name) => this.#sums.get(name) ?? new Float32Array(), learningRate);
+    return loss;
+  }
+  #kept(): FloatFeed {
+    const { hidden, share, random } = this.#dropping;
+    const kept = Float32Array.from({ length: this.#rows * hidden }, () => (random() < share ? 0 : 1 / (1 - share)));
+    return { data: kept, dims: [this.#rows, hidden, 1, 1] };
   }
 }
 

@@ -45,14 +45,16 @@ export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tf
   const judged = new Map<Stage, readonly Judged[]>();
   let medianMs = 0;
   let maxDifference = 0;
-  let tfliteDifference: number | undefined;
+  const [compared] = [...prepared.validation, ...prepared.train];
+  if (!compared) throw new Error('there is no picture to compare the files on');
+  let foundByOnnx: readonly Found[] = [];
   let done = 0;
   for (const [stage, made] of models) {
     const session = await openSession(made(), threads);
     try {
       if (stage === learned.chosen) {
         maxDifference = await compare(pupil, learned, session);
-        if (tflite) tfliteDifference = await compareTflite(pupil, session, tflite);
+        if (tflite) foundByOnnx = (await detect(session, prepared.pixels(compared), pupil)).found;
       }
       const times: number[] = [];
       const results: Judged[] = [];
@@ -68,6 +70,9 @@ export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tf
       await session.release();
     }
   }
+  // Nothing is trained or looked at any more, and what runs the .tflite file takes as much memory again.
+  await learned.release();
+  const tfliteDifference = tflite && (await compareTflite(pupil, compared, foundByOnnx, tflite));
   progress.at('evaluate', 1);
   return { heldOut, judged, medianMs, maxDifference, tfliteDifference, seconds: (clock.now() - started) / 1000 };
 }
@@ -166,18 +171,19 @@ function requireSame({ missing, compared }: Comparison, name: string): void {
 }
 
 /** On one picture: this computer runs the .tflite file step by step, which takes seconds. */
-async function compareTflite(pupil: Pupil, onnx: Session, tflite: Uint8Array): Promise<number> {
-  const { prepared, training } = pupil;
-  const [sample] = [...prepared.validation, ...prepared.train];
-  if (!sample) throw new Error('there is no picture to compare the files on');
-  const pixels = prepared.pixels(sample);
-  const results = await runTfliteInSteps(tflite, pixels, async () => {
+async function compareTflite(
+  { prepared, training }: Pupil,
+  sample: Sample,
+  foundByOnnx: readonly Found[],
+  tflite: Uint8Array,
+): Promise<number> {
+  const results = await runTfliteInSteps(tflite, prepared.pixels(sample), async () => {
     await setImmediate();
     training.signal.throwIfAborted();
   });
   const { location, category, score } = results;
   if (!location || !category || !score) throw new Error('the .tflite file lacks an output');
-  const one = comparison((await detect(onnx, pixels, pupil)).found, boxesOf(location, category, score));
+  const one = comparison(foundByOnnx, boxesOf(location, category, score));
   requireSame(one, 'delivered .tflite file');
   return one.maxDifference;
 }

@@ -34,7 +34,7 @@ export interface Recipe {
 const standard: Recipe = {
   recipe: 'auto',
   epochs: undefined,
-  side: 320,
+  side: 448,
   batch: 4,
   hidden: 64,
   learningRate: 4e-3,
@@ -53,13 +53,22 @@ const lessons = 4500;
 const fewestEpochs = 12;
 const mostEpochs = 50;
 
+/** Pixels of the pictures that one run of the graph takes at most: the memory of a step, however large the pictures. */
+const pixelsOfRun = 4 * 320 ** 2;
+/** Pictures per run of the graph: a step of larger pictures is several runs, whose gradients are added up. */
+export function rowsOf({ batch, side }: Pick<Recipe, 'batch' | 'side'>): number {
+  let rows = batch;
+  while (rows > 1 && (rows * side ** 2 > pixelsOfRun || batch % rows !== 0)) rows--;
+  return rows;
+}
+
 export function epochsFor({ epochs }: Recipe, pictures: number): number {
   return epochs ?? Math.min(mostEpochs, Math.max(fewestEpochs, Math.round(lessons / Math.max(1, pictures))));
 }
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
 export function recipeOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { recipe: Recipe; unknown: string[] } {
-  const { wishes, unknown } = wishesOf(job);
+  const { wishes, unknown } = wishesOf(job, 'object_detection');
   const recipe: Recipe = { ...standard, ...wishes };
   return { recipe, unknown };
 }

@@ -12,15 +12,17 @@ import {
   readCenternet,
 } from '@platform/trainer-engine/pretrained/centernet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
+import { overWindows } from './windows.ts';
 
 /**
  * Features of a picture, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
- * latter finer and less abstract.
+ * latter finer and less abstract, both as means over the box that CenterNet expects around the cell. Not of its last layers:
+ * those know ImageNet's kinds of things best, and others less well.
  */
 export const sights = {
   neck: { channels: neckChannels, stride: cellStride },
   deep: { channels: deepChannels, stride: deepStride },
-  kinds: { channels: 1280, stride: 32 },
+  kinds: { channels: 192, stride: 32 },
   parts: { channels: 112, stride: 16 },
 } as const;
 export type Sight = keyof typeof sights;
@@ -63,20 +65,21 @@ export function readDetector(): Detector {
   const moved = (value: number): number => (value === 0 ? 0 : value + start);
   const { neck, deep, classView, boxView, distances } = finder.taps;
   const sha256 = createHash('sha256').update(`${finder.sha256}\n${namer.sha256}\n`).digest('hex');
+  const { layers, means } = overWindows(
+    [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
+    distances,
+    [
+      { value: moved(namer.taps[32]), ...sights.kinds },
+      { value: moved(namer.taps[16]), ...sights.parts },
+    ],
+  );
+  const [kinds = 0, parts = 0] = means;
   return {
     name: `${finder.name}; ${namer.name}`,
     license: `${finder.license}; ${namer.license}`,
     sha256,
-    layers: [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
-    taps: {
-      neck,
-      deep,
-      classView,
-      boxView,
-      distances,
-      kinds: moved(namer.taps[32]),
-      parts: moved(namer.taps[16]),
-    },
+    layers,
+    taps: { neck, deep, classView, boxView, distances, kinds, parts },
   };
 }
 function renumbered(layer: Layer, moved: (value: number) => number): Layer {

@@ -18,7 +18,7 @@ import { learn, shapeOf, slotsFor, viewsOfProbe } from './learn.ts';
 import type { Learned, Pupil, Stage } from './learn.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
-import { epochsFor, recipeOf } from './recipe.ts';
+import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import { report } from './reports.ts';
 import { dimsOf, readDetector, sightNames, sizeOf } from './sight.ts';
@@ -84,7 +84,9 @@ function expectWork(progress: Progress, examples: readonly Example[], recipe: Re
 }
 
 /** One step on empty pictures. */
-function trialStep(detector: Detector, shape: Shape, { batch, overlapWeight }: Recipe): Trial {
+function trialStep(detector: Detector, shape: Shape, recipe: Recipe): Trial {
+  const { overlapWeight } = recipe;
+  const batch = rowsOf(recipe);
   const weights = firstWeights(shape, 0);
   const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, to: 'learn' });
   const { side } = shape;

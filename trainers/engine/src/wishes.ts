@@ -1,7 +1,12 @@
 /** What the arguments of a job say about its training. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
-import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
+import {
+  type BuiltInKind,
+  isTrainerSetting,
+  type RecipeName,
+  settingProblem,
+} from '@platform/contract/trainer-settings';
 
 export interface Wishes {
   recipe?: RecipeName;
@@ -10,7 +15,10 @@ export interface Wishes {
 }
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
-export function wishesOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { wishes: Wishes; unknown: string[] } {
+export function wishesOf(
+  job: Pick<JobSpec, 'arguments' | 'recipe'>,
+  kind: BuiltInKind,
+): { wishes: Wishes; unknown: string[] } {
   const unknown: string[] = [];
   const wishes: Wishes = {};
   const wanted = Object.entries(job.arguments);
@@ -20,7 +28,7 @@ export function wishesOf(job: Pick<JobSpec, 'arguments' | 'recipe'>): { wishes: 
       unknown.push(key);
       continue;
     }
-    const limit = settingProblem(key, value);
+    const limit = settingProblem(key, value, kind);
     if (limit !== undefined) throw new PlatformError('INVALID_ARGUMENT', { field: `arguments.${key}`, value, limit });
     if (key === 'recipe') wishes.recipe = value === 'probe' ? 'probe' : 'auto';
     else wishes[key] = Number(value);

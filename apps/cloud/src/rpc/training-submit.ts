@@ -32,7 +32,7 @@ export async function submit(deps: TrainingDeps, request: SubmitTrainingJobReque
   const kind = builtInKind(request.modelType);
   const framework = madeFramework(kind, request.modelFramework);
   const labels = check.labels(request.tags);
-  const settings = check.trainerArguments(request.arguments);
+  const settings = check.trainerArguments(request.arguments, kind);
   const limits = resourcesOf(request.resources);
   const dataset = await ownPictures(deps, target);
   await refuseTaken(deps, target);

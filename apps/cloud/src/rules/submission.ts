@@ -1,6 +1,11 @@
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
-import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
+import {
+  type BuiltInKind,
+  isTrainerSetting,
+  settingProblem,
+  trainerSettings,
+} from '@platform/contract/trainer-settings';
 
 /** Longest free text in a name or version. */
 const maxName = 128;
@@ -73,11 +78,11 @@ export function scriptArguments(values: Readonly<Record<string, string>>): Recor
 }
 
 /** Settings of a built-in trainer. Unknown ones are refused: they would be typing errors. */
-export function trainerArguments(values: Readonly<Record<string, string>>): Record<string, string> {
+export function trainerArguments(values: Readonly<Record<string, string>>, kind: BuiltInKind): Record<string, string> {
   for (const [key, value] of Object.entries(values)) {
     if (!isTrainerSetting(key))
       throw invalid(`arguments.${key}`, value, `known settings: ${Object.keys(trainerSettings).join(', ')}`);
-    const problem = settingProblem(key, value);
+    const problem = settingProblem(key, value, kind);
     if (problem !== undefined) throw invalid(`arguments.${key}`, value, problem);
   }
   return { ...values };

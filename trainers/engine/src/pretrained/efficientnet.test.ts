@@ -24,7 +24,8 @@ test('the network: 49 convolutions, 1280 features, every value of the file in it
   const sizes = sizesOf(layers, { channels: 3, height: 224, width: 160 });
   assert.deepEqual(sizes.get(taps[8]), { channels: 40, height: 28, width: 20 });
   assert.deepEqual(sizes.get(taps[16]), { channels: 112, height: 14, width: 10 });
-  assert.deepEqual(sizes.get(taps[32]), { channels: features, height: 7, width: 5 });
+  assert.deepEqual(sizes.get(taps[32]), { channels: 192, height: 7, width: 5 });
+  assert.deepEqual(sizes.get(layers.at(-1)?.output ?? 0), { channels: features, height: 7, width: 5 });
 });
 
 test('other weights are refused before they are read', async () => {

@@ -17,7 +17,7 @@ export interface Backbone {
   /** The picture's scaling comes first; the last one's output has `features` channels. */
   layers: readonly Layer[];
   features: number;
-  /** Numbers of values by pixels of the picture per cell: 40 channels at 8, 112 at 16, all the features at 32. */
+  /** Numbers of values within the network, by pixels of the picture per cell: 40 channels at 8, 112 at 16, 192 at 32. */
   taps: Readonly<Record<8 | 16 | 32, number>>;
 }
 
@@ -36,7 +36,7 @@ const stages = [
   { blocks: 4, kernel: 5, stride: 2, widening: 6, channels: 192 },
   { blocks: 1, kernel: 3, stride: 1, widening: 6, channels: 320 },
 ] as const;
-const lastOf = { 8: 2, 16: 4 } as const;
+const lastOf = { 8: 2, 16: 4, 32: 5 } as const;
 
 type Shape = Pick<ConvLayer, 'stride' | 'relu'> & { dims: Dims4; depthwise?: boolean };
 
@@ -84,7 +84,7 @@ function networkOf(values: Float32Array): Pick<Backbone, 'layers' | 'taps'> {
     }
     ends.push(last);
   }
-  last = conv(last, { dims: [features, channels, 1, 1], stride: 1, relu: 6 });
+  conv(last, { dims: [features, channels, 1, 1], stride: 1, relu: 6 });
   const end = (stage: number): number => ends[stage] ?? 0;
-  return { layers, taps: { 8: end(lastOf[8]), 16: end(lastOf[16]), 32: last } };
+  return { layers, taps: { 8: end(lastOf[8]), 16: end(lastOf[16]), 32: end(lastOf[32]) } };
 }

@@ -56,7 +56,7 @@ function convolution(inputs: readonly Array4[], operator: TfliteOperator, shape:
       sums[out * filters + o] = (sums[out * filters + o] ?? 0) + sum;
     }
   });
-  return activated(Float32Array.from(sums), operator.options['activation'] ?? 0);
+  return activated(rounded(sums), operator.options['activation'] ?? 0);
 }
 
 function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
@@ -70,7 +70,13 @@ function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: r
       sums[out * channels + c] = (sums[out * channels + c] ?? 0) + product;
     }
   });
-  return activated(Float32Array.from(sums), operator.options['activation'] ?? 0);
+  return activated(rounded(sums), operator.options['activation'] ?? 0);
+}
+/** Gives the sums back at once, and not when V8 comes to it: those of a large picture take tens of megabytes. */
+function rounded(sums: Float64Array<ArrayBuffer>): Float32Array {
+  const values = Float32Array.from(sums);
+  sums.buffer.transfer(0);
+  return values;
 }
 
 function maxPool(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
@@ -198,7 +204,10 @@ function* steps(file: Uint8Array, image: Uint8Array): Generator<undefined, Recor
     for (const index of operator.inputs) {
       const isNeeded =
         model.outputs.includes(index) || model.operators.slice(step + 1).some(({ inputs }) => inputs.includes(index));
-      if (!isNeeded) computed.delete(index);
+      if (isNeeded) continue;
+      const { buffer } = computed.get(index) ?? new Float32Array();
+      if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+      computed.delete(index);
     }
     yield;
   }
