@@ -3,6 +3,7 @@ import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';
 import { type Server, startServer } from './server.ts';
+import { thinned } from './thinned.ts';
 
 /** Stopping must never depend on everybody agreeing. */
 const stopMs = 10_000;
@@ -21,7 +22,7 @@ async function main(): Promise<number> {
     name: 'cloud',
     clock: systemClock,
     level: options.logLevel,
-    sink: stderrSink(options.json ? 'json' : 'text'),
+    sink: thinned(stderrSink(options.json ? 'json' : 'text')),
   });
   let server: Server;
   try {

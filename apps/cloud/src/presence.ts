@@ -34,9 +34,11 @@ export function presence(of: {
       await saveLastSeen(of.db, batch);
     } catch (error) {
       of.log.warn('last contacts could not be stored', { error: errorText(error) });
+      for (const [id, at] of batch) if (!fresh.has(id)) fresh.set(id, at);
     }
-    const old = of.clock.wall() - forgetMs;
-    for (const [id, at] of seen) if (at < old) seen.delete(id);
+    const now = of.clock.wall();
+    // In the future: before the clock was set back.
+    for (const [id, at] of seen) if (Math.abs(now - at) > forgetMs) seen.delete(id);
   };
   const run = async (): Promise<void> => {
     while (!of.stop.aborted) {

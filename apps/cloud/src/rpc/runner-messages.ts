@@ -63,6 +63,6 @@ export const runnerMessage = (runner: SeenRunner, now: number) => ({
   containers: runner.containers.map(containerMessage),
   noScriptsBecause: runner.noScriptsBecause,
   lastSeen: timeOf(runner.lastSeen),
-  online: now - runner.lastSeen < onlineMs,
+  online: Math.abs(now - runner.lastSeen) < onlineMs,
   jobId: runner.jobId ?? '',
 });

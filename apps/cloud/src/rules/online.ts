@@ -9,7 +9,8 @@ const slackMs = 2_000;
 /** @param lastSeen - ms since 1970; undefined: never. */
 export function onlineState(lastSeen: number | undefined, now: number, checkMs: number): Online {
   if (lastSeen === undefined) return 'awaiting setup';
-  return now - lastSeen <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
+  // Seen in the future: by a clock that was wrong since. It says nothing of now.
+  return Math.abs(now - lastSeen) <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
 }
 
 const shortestMs = 5_000;

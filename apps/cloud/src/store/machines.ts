@@ -230,6 +230,6 @@ export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, numbe
   const ids = rows.map(([id]) => id);
   const times = rows.map(([, ms]) => ms);
   await sql`
-    update part set last_seen = greatest(part.last_seen, to_timestamp(seen.ms / 1000))
+    update part set last_seen = to_timestamp(seen.ms / 1000)
     from unnest(${ids}::uuid[], ${times}::double precision[]) seen(id, ms) where part.id = seen.id`.execute(db);
 }

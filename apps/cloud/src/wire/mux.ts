@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import http2 from 'node:http2';
 import net from 'node:net';
@@ -62,6 +63,17 @@ const keepAliveMs = 75_000;
 const headersMs = 30_000;
 /** Ten thousand machines with two held checks and some calls each. */
 const mostConnections = 40_000;
+/** Of the open files: without room for others, the server could not even reach its database. */
+const ownShare = 0.9;
+
+/** What the system lets this process open; Node has raised it to all it may have. */
+function openFiles(): number {
+  try {
+    return Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
+  } catch {
+    return Infinity; // another system
+  }
+}
 
 /**
  * One port for HTTP/1.1, HTTP/2 without TLS (by its preface) and TLS (by its first byte; ALPN tells the rest).
@@ -168,7 +180,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     };
     socket.once('readable', sniff);
   });
-  server.maxConnections = options.maxConnections ?? mostConnections;
+  server.maxConnections = options.maxConnections ?? Math.min(mostConnections, Math.floor(openFiles() * ownShare));
   server.on('drop', () => log.warn('a connection was refused: too many are open', { limit: server.maxConnections }));
 
   await new Promise<void>((resolve, reject) => {
