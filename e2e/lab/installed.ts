@@ -23,6 +23,10 @@ export const isOnlineSince =
 /** Installs on a machine that the app knows, or is told of. @throws Error with what the installer said */
 export async function installed(site: Site, on: LabMachine, as: string | NewMachine): Promise<NewMachine> {
   const made = typeof as === 'string' ? await site.createMachine(as) : as;
+  // Its network may still be coming up, and a shell that is given nothing by curl does nothing, and well.
+  await eventually(`${on.name} reaches the server`, 300, async () =>
+    (await on.exec(`curl -fsS -o /dev/null ${site.url}/livez`)).code === 0 ? true : undefined,
+  );
   await on.must(oneLine(site, made.partId), 600);
   await site.until(made.partId, 'online, and its server runs', 300, isOnline);
   return made;

@@ -2,7 +2,15 @@ import { machineExit, readyLine, serverName, versionLine } from '@platform/contr
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { createLog, errorText, within } from '@platform/kit';
 import type { LogLine } from '@platform/kit';
-import { FolderLocked, formatLine, lockFolder, onSignals, systemClock as clock, Usage } from '@platform/kit/node';
+import {
+  FolderLocked,
+  formatLine,
+  lockFolder,
+  onSignals,
+  spareLock,
+  systemClock as clock,
+  Usage,
+} from '@platform/kit/node';
 import type { FolderLock } from '@platform/kit/node';
 import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
@@ -47,6 +55,8 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const credentials = await readCredentials(config);
   await using _lock = await takeDataFolder(dataFolder);
 
+  // What a full disk does not take of the lines is lost, and no reason to end.
+  process.stdout.on('error', () => {});
   const queue = new LogQueue();
   const sink = (line: LogLine) => {
     // stdout stays on the machine; what goes to the management server goes through the queue.
@@ -96,7 +106,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
 async function takeDataFolder(folder: string): Promise<FolderLock> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    return await lockFolder(path.join(folder, 'lock'));
+    return await lockFolder(path.join(folder, 'lock'), { spare: await spareLock(path.resolve(folder), serverName) });
   } catch (error) {
     if (error instanceof FolderLocked) {
       const what = `The data folder ${folder} is in use by process ${error.pid}.`;

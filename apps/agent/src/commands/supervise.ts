@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { createLog } from '@platform/kit';
-import { lockFolder, onSignals, stderrSink, systemClock } from '@platform/kit/node';
+import { lockFolder, onSignals, spareLock, stderrSink, systemClock } from '@platform/kit/node';
 import { candidateOf } from '../install/look.ts';
 import { placeSelf } from '../install/self.ts';
 import { startChild } from '../keep/child.ts';
@@ -9,7 +9,6 @@ import { keepAgent } from '../keep/keeper.ts';
 import { keeperLimits } from '../keep/limits.ts';
 import { machineBootId } from '../os/linux/boot-id.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
-import { spareLock } from '../os/linux/spare-lock.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';

@@ -1,7 +1,7 @@
 import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
+import { runFolder } from '@platform/kit/node';
 import { errorText } from '@platform/kit';
-import { runFolder } from '../os/linux/starts-file.ts';
 import { agentUnit, serverUnit } from '../unit.ts';
 import { readChanges, restore } from './changes.ts';
 import type { System } from './system.ts';

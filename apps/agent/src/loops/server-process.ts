@@ -132,6 +132,10 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       const id = await parts.beginStart();
       if (id === null) return { is: 'notStarted', error: 'no version is installed' };
       await tellStrangers(parts, publish);
+      for (const file of [stdoutFile, stderrFile]) {
+        if ((await lines.makeRoom(file)) === 'memory')
+          log.warn('the disk is full: lines of the machine server are kept in memory', { file });
+      }
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
       const errorsFrom = await lines.end(stderrFile);
       const started = await processes.start({

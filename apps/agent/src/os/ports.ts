@@ -137,6 +137,11 @@ export interface FileWatch {
 export interface Lines {
   /** Position of the end, before anything that is written from now on. */
   end(file: string): Promise<Position>;
+  /**
+   * Before somebody writes to the file: where its disk takes no lines, its name leads to one in memory, until there is room when this
+   * is called again. Never fails: then nothing better is known than to try.
+   */
+  makeRoom(file: string): Promise<'disk' | 'memory'>;
   /** Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. */
   read(file: string, from: Position | undefined): Promise<{ lines: string[]; position: Position }>;
   /** For a reader that waits for more. It may be made before the file is. */

@@ -1,4 +1,5 @@
 import { atomicWrite, readJson } from '@platform/kit/node';
+import { mkdirSync } from 'node:fs';
 import { mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { PackageSpec } from '../machine-config.ts';
@@ -23,18 +24,21 @@ export class PackageStore {
 
   /** The packages in use, as their links say; what is not whole is none. Half-done work of before is removed. */
   async open(): Promise<ReadonlyMap<string, InstalledPackage>> {
-    await mkdir(this.#models, { recursive: true });
+    // A full disk takes no folder: what is installed runs all the same.
+    await mkdir(this.#models, { recursive: true }).catch((error: unknown) => {
+      if (!isDiskFault(error)) throw error;
+    });
     const installed = new Map<string, InstalledPackage>();
-    for (const file of await readdir(this.#models)) {
+    for (const file of await namesIn(this.#models)) {
       if (file.endsWith('.unpacking') || file.endsWith('.tmp')) {
         await rm(path.join(this.#models, file), { recursive: true, force: true });
       }
     }
-    for (const link of await readdir(this.#root, { withFileTypes: true })) {
-      if (link.name.endsWith('.tmp')) await rm(path.join(this.#root, link.name), { force: true });
-      else if (link.isSymbolicLink()) {
-        const found = await this.#linked(link.name);
-        if (found) installed.set(link.name, found);
+    for (const name of await namesIn(this.#root)) {
+      if (name.endsWith('.tmp')) await rm(path.join(this.#root, name), { force: true });
+      else {
+        const found = await this.#linked(name);
+        if (found) installed.set(name, found);
       }
     }
     return installed;
@@ -42,6 +46,7 @@ export class PackageStore {
 
   /** Where the archive of a package is downloaded to. */
   archiveFile(spec: PackageSpec): string {
+    mkdirSync(this.#models, { recursive: true }); // the disk may have been full before
     return path.join(this.#models, `${folderName(spec)}.tar.gz.part`);
   }
 
@@ -75,7 +80,7 @@ export class PackageStore {
   /** Removes every version of `name` but the one in `keep`, and downloads that were given up. */
   async clear(name: string, keep?: InstalledPackage): Promise<void> {
     if (keep === undefined) await rm(path.join(this.#root, name), { force: true });
-    for (const file of await readdir(this.#models)) {
+    for (const file of await namesIn(this.#models)) {
       if (file.startsWith(`${name}-`) && file.endsWith('.part'))
         await rm(path.join(this.#models, file), { force: true });
       if (!file.endsWith('.json')) continue;
@@ -95,7 +100,8 @@ export class PackageStore {
   }
 
   async #linked(name: string): Promise<InstalledPackage | undefined> {
-    const found = await this.#manifest(path.basename(await readlink(path.join(this.#root, name))));
+    const target = await readlink(path.join(this.#root, name)).catch(() => undefined); // no link
+    const found = target === undefined ? undefined : await this.#manifest(path.basename(target));
     return found?.name === name ? found : undefined;
   }
 
@@ -107,6 +113,13 @@ export class PackageStore {
     return { name: json.name, id: json.id, version: json.version, folder };
   }
 }
+
+/** None: the folder could not be made yet. */
+const namesIn = (folder: string): Promise<string[]> =>
+  readdir(folder).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  });
 
 /** The disk's fault, not the archive's: it may work later. */
 export function isDiskFault(error: unknown): boolean {

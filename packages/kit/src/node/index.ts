@@ -11,6 +11,7 @@ export {
   type SpawnOptions,
 } from './process-group.ts';
 export { onSignals } from './signals.ts';
+export { inMemory, runFolder, spareLock } from './run-folder.ts';
 export { formatLine, stderrSink } from './sinks.ts';
 export { FolderLocked, lockFolder, type FolderLock } from './lock.ts';
 export { applyPatch, PatchRefused, type PatchParts } from './vcdiff.ts';

@@ -1,4 +1,5 @@
 import type { Clock } from '@platform/kit';
+import { inMemory } from '@platform/kit/node';
 import type { Device } from '../ports.ts';
 import { linuxDisk } from './disk.ts';
 import { linuxFileSystem } from './file-system.ts';
@@ -25,7 +26,7 @@ export function linuxDevice(of: {
     processes: units && isUnit ? systemdProcesses({ root, mark, plain, clock, ...units }) : plain,
     files: linuxFileSystem(root),
     disk: linuxDisk(root),
-    lines: linuxLines(root),
+    lines: linuxLines(root, () => inMemory('log', root)),
     web: linuxWeb,
     probe: linuxProbe(clock),
     host,

@@ -2,13 +2,15 @@ import { mkdir, open, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Lines, Position } from '../ports.ts';
 import { watchFile } from './file-watch.ts';
+import { makeRoom } from './spare-lines.ts';
 
 const chunkBytes = 64 * 1024;
 const countBytes = 2 ** 20;
 const mostTurns = 20;
 const newLine = 0x0a;
 
-export function linuxLines(root: string): Lines {
+/** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
+export function linuxLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
   const at = (file: string) => path.join(root, file);
   const look = async (file: string): Promise<{ id: string; size: number }> => {
     try {
@@ -27,6 +29,10 @@ export function linuxLines(root: string): Lines {
 
   return {
     end,
+    async makeRoom(file) {
+      await mkdir(path.dirname(at(file)), { recursive: true, mode: 0o700 }).catch(() => {});
+      return makeRoom(at(file), await spareFolder?.());
+    },
     async read(file, from) {
       const { id, size } = await look(file);
       // Another file, or one that was cut off, is read from its beginning.

@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
+import { runFolder } from '@platform/kit/node';
 
-/** In memory, root's alone: what does not outlive the machine's present start. */
-export const runFolder = '/run/platform';
 /** How often the gate has started the agent since one showed that it lives. */
 export const startsFile = `${runFolder}/agent-starts`;
 

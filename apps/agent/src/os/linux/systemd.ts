@@ -4,10 +4,9 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
-import { isAlive, processStartTime } from '@platform/kit/node';
+import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
-import { runFolder } from './starts-file.ts';
 
 const lookMs = 500;
 /** systemd notices an end a little later than the process table does. */

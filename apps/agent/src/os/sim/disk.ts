@@ -57,6 +57,7 @@ export function simLines(files: SimFiles): Lines {
       const file = files.get(name)!;
       return { file: file.id, offset: file.bytes.length };
     },
+    makeRoom: async () => 'disk',
     async read(name, from) {
       const file = files.get(name);
       if (!file) return { lines: [], position: { file: '', offset: 0 } };

@@ -1,0 +1,76 @@
+// The disk fills up, to the last block, and the power fails too. On a machine with systemd and a real ext4.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { systemClock } from '@platform/kit/node';
+import { build } from '../lab/builds.ts';
+import { installed, isOnlineSince, mainPid, runningVersion, telling, untilRuns } from '../lab/installed.ts';
+import { cuttableContainer } from '../lab/machine.ts';
+import { keep, timed } from '../lab/results.ts';
+import { startSite } from '../lab/site.ts';
+
+test(
+  'a full disk: an update is refused and reported, both programs start, and it goes on when there is room',
+  {
+    timeout: 1_800_000,
+  },
+  async () => {
+    await using site = await startSite();
+    await site.publish(await build('platform-server', '0.1.0'), 'stable');
+    await site.publish(await build('platform-agent', '0.1.0'), 'stable');
+    await site.publish(await build('platform-agent', '0.1.1'));
+    await using machine = await cuttableContainer(site.port);
+    const { partId } = await telling(machine, () => installed(site, machine, 'barn'));
+    /** Not even root, for whom ext4 keeps some, can write one more block. */
+    const isFull = async (): Promise<boolean> => {
+      const { stderr } = await machine.exec(
+        'cd /opt/platform && head -c 4096 /dev/zero > probe; sync probe; rm -f probe',
+      );
+      return /No space left/.test(stderr);
+    };
+
+    await telling(machine, async () => {
+      await machine.must(
+        'cd /opt/platform && fallocate -l $(( $(df --output=avail -B1 . | tail -1) - 60000000 )) filler && sync',
+      );
+      const pid = await mainPid(machine, 'platform-agent');
+      await site.configure(partId, {
+        version_control: { agent: '0.1.1' },
+        advanced_settings: { agent_auto_restart: true },
+      });
+      const refused = ({ report }: Machine) => {
+        const update = report?.agent?.lastUpdate;
+        return update?.state === UpdateState.FAILED && update.code === 'DISK_FULL';
+      };
+      await site.until(partId, 'refused for want of space', 120, refused);
+      assert.equal(await mainPid(machine, 'platform-agent'), pid);
+      assert.equal(await machine.must('ls -d /opt/platform/versions/*/ | wc -l'), '2');
+
+      // Full to the last block, with those that ext4 keeps for root.
+      await machine.exec('cd /opt/platform && dd if=/dev/zero of=filler2 bs=4k status=none; sync', 300);
+      assert.ok(await isFull(), 'it is full');
+      const again = async (what: string, f: () => Promise<unknown>): Promise<number> => {
+        const momentMs = systemClock.wall();
+        const { seconds } = await timed(async () => {
+          await f();
+          await site.until(partId, `online after ${what}`, 180, isOnlineSince(momentMs));
+        });
+        assert.ok(await isFull(), `it was still full after ${what}`);
+        return seconds;
+      };
+      const restart = await again('a restart', () => machine.must('systemctl restart platform-agent', 300));
+      await keep('disk full to the last block: restart until online', 'container', restart);
+      const boot = await again('a power cut', async () => {
+        await machine.cut();
+        await machine.up();
+      });
+      await keep('disk full to the last block: power cut until online', 'container', boot);
+
+      await machine.must('rm /opt/platform/filler*');
+      await machine.must('/opt/platform/bin/platform-agent update', 300);
+      const seconds = await untilRuns(machine, 'platform-agent', '0.1.1', 300);
+      assert.equal(await runningVersion(machine, 'platform-agent'), '0.1.1');
+      await keep('disk full: an update is refused; with room again until the new version runs', 'container', seconds);
+    });
+  },
+);
