@@ -1,6 +1,7 @@
 // The disk fills up, to the last block, and the power fails too. On a machine with systemd and a real ext4.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AgentStatus } from '@platform/contract/agent-status';
 import { type Machine, UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
@@ -56,6 +57,10 @@ test(
           await site.until(partId, `online after ${what}`, 180, isOnlineSince(momentMs));
         });
         assert.ok(await isFull(), `it was still full after ${what}`);
+        const { server } = JSON.parse(
+          await machine.must('/opt/platform/bin/platform-agent status --json'),
+        ) as AgentStatus;
+        assert.equal(server.at, 'running', `the agent answers after ${what}`);
         return seconds;
       };
       const restart = await again('a restart', () => machine.must('systemctl restart platform-agent', 300));

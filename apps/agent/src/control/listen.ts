@@ -1,9 +1,10 @@
-import { chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { chmod, mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { ControlFailure } from '@platform/contract/agent-status';
 import { errorText, type Clock, type Log } from '@platform/kit';
+import { inMemory } from '@platform/kit/node';
 import { readRequest, replyText, type HttpRequest } from './http-text.ts';
 import { answer, type Controlled } from './requests.ts';
 import { socketFile } from './socket-file.ts';
@@ -35,30 +36,52 @@ export async function listen(
     converse(socket, controlled, log);
   });
 
-  // Bound inside a folder of our own: at no moment may others connect. The rename takes the place of a dead agent's socket.
   const file = path.join(root, socketFile);
-  const made = `${path.dirname(file)}/.control`;
-  await rm(made, { recursive: true, force: true });
-  await mkdir(made, { mode: 0o700 });
-  try {
-    const bound = path.join(made, 's');
+  const bind = async (to: string): Promise<void> => {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(bound, () => resolve());
+      server.listen(to, () => resolve());
     });
     server.removeAllListeners('error');
     server.on('error', (error) => log.warn('the control socket failed', { error: errorText(error) }));
-    await chmod(bound, 0o600);
-    await rename(bound, file);
-  } finally {
-    await rm(made, { recursive: true, force: true });
-  }
+    await chmod(to, 0o600);
+  };
+  const inFile = await bound(file, bind);
   try {
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   } finally {
     await rm(file, { force: true });
+    await rm(inFile, { force: true });
     server.close();
     for (const socket of open) socket.destroy();
+  }
+}
+
+/**
+ * Bound inside a folder of our own: at no moment may others connect. The rename takes the place of a dead agent's socket. A full disk
+ * takes no folder, but a link to a socket in memory. Answers with where the socket is.
+ */
+async function bound(file: string, bind: (to: string) => Promise<void>): Promise<string> {
+  const made = `${path.dirname(file)}/.control`;
+  const socket = path.join(made, 's');
+  try {
+    await rm(made, { recursive: true, force: true });
+    await mkdir(made, { mode: 0o700 });
+    await bind(socket);
+    await rename(socket, file);
+    return file;
+  } catch (error) {
+    const spare = await inMemory('control', file);
+    if (spare === undefined) throw error;
+    await rm(spare, { force: true });
+    await bind(spare);
+    const link = `${file}.link`;
+    await rm(link, { force: true });
+    await symlink(spare, link);
+    await rename(link, file);
+    return spare;
+  } finally {
+    await rm(made, { recursive: true, force: true });
   }
 }
 
