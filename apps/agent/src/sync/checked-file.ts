@@ -57,6 +57,11 @@ export async function readChecked<T>(disk: Disk, file: string, parse: (value: un
   return { value: copy.value, problem: first.problem ?? copy.problem ?? `${file} is gone` };
 }
 
+/** Removes the file and its copy, so far as the disk lets it. Never throws. */
+export async function forgetChecked(disk: Disk, file: string): Promise<void> {
+  for (const name of [file, lastGood(file)]) await disk.remove(name).catch(() => {});
+}
+
 /**
  * Replaces the file; what it held before, if it was whole, becomes the copy. Durable when it resolves.
  *

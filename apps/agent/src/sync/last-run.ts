@@ -1,6 +1,6 @@
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
-import { readChecked, writeChecked } from './checked-file.ts';
+import { forgetChecked, readChecked, writeChecked } from './checked-file.ts';
 
 const file = 'state/run.json';
 const mostWords = 40;
@@ -40,7 +40,8 @@ export async function beginRun(
 ): Promise<{ end: () => Promise<void> }> {
   const { value: before } = await readChecked(disk, file, runOf);
   const run: Run = { version, boot_id: afterlife.bootId, started: Math.round(clock.wall()), has_ended: false };
-  const write = (state: Run) => writeChecked(disk, file, state).catch(() => {}); // told by others that need the disk more
+  // A full disk is told by others that need it more. What was noted before would be wrong by then: better nothing.
+  const write = (state: Run) => writeChecked(disk, file, state).catch(() => forgetChecked(disk, file));
   if (before && !before.has_ended) {
     const isReboot = before.boot_id !== '' && before.boot_id !== afterlife.bootId;
     const lastWords = await afterlife.lastWords().catch((error: unknown) => [errorText(error)]);
