@@ -1,7 +1,7 @@
 /**
- * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, 160 × 160, eight pictures per step, one
- * thread: by how much of the network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
- *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet]
+ * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, eight pictures per step, one thread: by
+ * how much of the network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
+ *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet] [--side=160]
  */
 import { parseArgs } from 'node:util';
 import { Adam } from '@platform/trainer-engine/autodiff/adam';
@@ -17,9 +17,10 @@ const { values: flags } = parseArgs({
     steps: { type: 'string', default: '12' },
     from: { type: 'string', default: '0,30,46' },
     network: { type: 'string', default: 'mobilenet' },
+    side: { type: 'string', default: '160' },
   },
 });
-const geometry = { batch: 8, side: 160, classes: 10 };
+const geometry = { batch: 8, side: Number(flags.side), classes: 10 };
 const warmUp = 3;
 const backbone = flags.network === 'efficientnet' ? readEfficientnet() : mobilenet();
 

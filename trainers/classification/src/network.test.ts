@@ -54,3 +54,40 @@ for (const [batch, freezeUntil, learned] of [
     assert.notDeepEqual(wanted[0], wanted[1]);
   });
 }
+
+/** Of every parameter, of the loss of these pictures. */
+async function gradientsOf(batch: number, edge: number, from: number): Promise<Map<string, Float32Array>> {
+  const { model, tape } = learnerGraph(backbone, { batch, side: edge, classes }, 0, 'softmax');
+  const targets = Float32Array.from({ length: batch * classes }, (_, i) =>
+    i % classes === (from + Math.floor(i / classes)) % classes ? 1 : 0,
+  );
+  const size = edge * edge * 3;
+  const noise = seeded('pictures');
+  const all = Float32Array.from({ length: 2 * size }, () => noise() * 255);
+  const feeds: Record<string, Feed> = {
+    image: { data: all.slice(from * size, (from + batch) * size), dims: [batch, edge, edge, 3] },
+    targets: { data: targets, dims: [batch, classes] },
+    weights: { data: new Float32Array(batch).fill(1), dims: [batch, 1] },
+  };
+  for (const [name, { values, shape }] of tape.parameters) {
+    feeds[name] = { data: name === 'W' ? head.W : values, dims: shape };
+  }
+  const session = await openSession(model, 1);
+  const results = await session.run(feeds);
+  const found = new Map([...tape.parameters.keys()].map((name) => [name, Float32Array.from(results(`d_${name}`))]));
+  await session.release();
+  return found;
+}
+
+test('pictures that are taken in parts teach the mean of what each of them teaches', async () => {
+  // At this size the first half of the network takes them one by one.
+  const edge = 128;
+  const both = await gradientsOf(2, edge, 0);
+  const [one, other] = [await gradientsOf(1, edge, 0), await gradientsOf(1, edge, 1)];
+  for (const [name, gradient] of both) {
+    const expected = gradient.map((_, i) => ((one.get(name)?.[i] ?? Number.NaN) + (other.get(name)?.[i] ?? 0)) / 2);
+    const length = Math.sqrt(expected.reduce((sum, d) => sum + d * d, 0));
+    const difference = Math.sqrt(gradient.reduce((sum, d, i) => sum + (d - (expected[i] ?? 0)) ** 2, 0));
+    assert.ok(length > 0 && difference < 1e-3 * length, `${name}: ${difference} of ${length}`);
+  }
+});

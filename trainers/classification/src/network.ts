@@ -1,5 +1,13 @@
 /** The graphs made of the pretrained network: one that learns, one that only looks. */
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
+import {
+  addRows,
+  averageRows,
+  frozenDepthwiseOfRows,
+  productOfRows,
+  rowsOf,
+} from '@platform/trainer-engine/autodiff/rows';
+import type { Rows } from '@platform/trainer-engine/autodiff/rows';
 import { shape4, Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Trial } from '@platform/trainer-engine/device';
 import { inputsOf, sizesOf } from '@platform/trainer-engine/network/layers';
@@ -41,57 +49,114 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     layer.is === 'conv' && !layer.depthwise && (numbers.get(layer) ?? 0) >= freezeUntil;
   const found = layers.findIndex(learns);
   const frozen = layers.slice(0, found < 0 ? layers.length : found);
-  const rest = layers.slice(frozen.length);
-  const values = frozenValues(tape, frozen, rest, image);
-  const at = (index: number): Value => {
-    const value = values.get(index);
-    if (!value) throw new Error(`value ${index} is not computed yet`);
+  const last = lastInParts(layers, image);
+  const inParts = layers.slice(frozen.length, last + 1);
+  const rest = layers.slice(frozen.length + inParts.length);
+  const parameters = new Map<string, Value>();
+  const parameter = (layer: Layer, key: string, pretrained: Float32Array, shape: readonly number[]): Value => {
+    const made = parameters.get(key);
+    if (made) return made;
+    const value = learns(layer) ? tape.parameter(key, pretrained, shape) : tape.frozen(pretrained, shape);
+    parameters.set(key, value);
     return value;
   };
-  const convolved = (layer: LayerOf<'conv'>): Value => {
-    const { dims, stride, depthwise, relu } = layer;
+  const parametersOf = (layer: LayerOf<'conv'>): [Value, Value] => {
     const number = numbers.get(layer);
-    const parameter = (key: string, pretrained: Float32Array, shape: readonly number[]): Value =>
-      learns(layer) ? tape.parameter(key, pretrained, shape) : tape.frozen(pretrained, shape);
-    const w = parameter(`w${number}`, layer.weights, dims);
-    const b = parameter(`b${number}`, layer.bias, [layer.bias.length]);
-    const y = tape.conv(at(layer.input), w, b, { stride, depthwise });
+    const [w, b] = [`w${number}`, `b${number}`];
+    return [parameter(layer, w, layer.weights, layer.dims), parameter(layer, b, layer.bias, [layer.bias.length])];
+  };
+  const convolved = (layer: LayerOf<'conv'>, x: Value): Value => {
+    const { stride, depthwise, relu } = layer;
+    const y = tape.conv(x, ...parametersOf(layer), { stride, depthwise });
     return relu === 6 ? tape.relu6(y) : y;
   };
-  for (const layer of rest) {
-    if (layer.is === 'conv') values.set(layer.output, convolved(layer));
-    else if (layer.is === 'add') values.set(layer.output, tape.add(at(layer.inputs[0]), at(layer.inputs[1])));
-    else throw new Error(`a layer "${layer.is}" cannot be trained here`);
-  }
-  return tape.averagePool(at(layers.length));
+  const learn = (some: readonly Layer[], values: Values): void => {
+    for (const layer of some) {
+      if (layer.is === 'conv') values.set(layer.output, convolved(layer, valueAt(values, layer.input)));
+      else if (layer.is === 'add') {
+        const [a, b] = layer.inputs;
+        values.set(layer.output, tape.add(valueAt(values, a), valueAt(values, b)));
+      } else throw new Error(`a layer "${layer.is}" cannot be trained here`);
+    }
+  };
+  const learnInRows = (some: readonly Layer[], from: Values): Rows => {
+    const values = new Map([...from].map(([index, value]) => [index, rowsOf(tape, value)]));
+    for (const layer of some) {
+      const [x, y] = inputsOf(layer).map((input) => valueAt(values, input));
+      if (layer.is === 'add' && x && y) values.set(layer.output, addRows(tape, x, y));
+      else if (layer.is === 'conv' && x) {
+        const [w, b] = parametersOf(layer);
+        const options = { stride: layer.stride, relu6: layer.relu === 6 };
+        const convolve = layer.depthwise ? frozenDepthwiseOfRows : productOfRows;
+        values.set(layer.output, convolve(tape, x, w, b, options));
+      } else throw new Error(`a layer "${layer.is}" cannot be trained here`);
+    }
+    return valueAt(values, layers.length);
+  };
+  const parts = oneByOne(tape, image).map((part) => {
+    const values = frozenValues(tape, frozen, [...inParts, ...rest], part);
+    learn(inParts, values);
+    return values;
+  });
+  const wanted = wantedOf([...frozen, ...inParts], rest);
+  const joined: Values = new Map(
+    wanted.map((value) => [value, tape.concat(parts.map((values) => valueAt(values, value)))]),
+  );
+  return rest.length === 0
+    ? tape.averagePool(valueAt(joined, layers.length))
+    : averageRows(tape, learnInRows(rest, joined));
 }
 
-/** Pictures that the frozen layers look at together: the first layers' values are large, and of two they stay in the cache. */
-const together = 2;
+type Values = Map<number, Value>;
+function valueAt<V>(values: ReadonlyMap<number, V>, index: number): V {
+  const value = values.get(index);
+  if (!value) throw new Error(`value ${index} is not computed yet`);
+  return value;
+}
+
+/** Places of a value from which on its layer takes the pictures one by one: they stay in the cache from node to node. */
+const large = 150;
+
+/** Number of the last layer that makes a large value, or that is no product of rows; −1: none. */
+function lastInParts(layers: readonly Layer[], image: Value): number {
+  const [, channels, height, width] = shape4(image);
+  const sizes = sizesOf(layers, { channels, height, width });
+  return layers.findLastIndex((layer) => {
+    const size = sizes.get(layer.output);
+    const isLarge = size !== undefined && size.height * size.width > large;
+    return isLarge || (layer.is === 'conv' && !layer.depthwise && layer.dims[2] > 1);
+  });
+}
+
+/** ONNX Runtime finishes one part before it begins the next. */
+function oneByOne({ graph }: Tape, image: Value): Value[] {
+  const [batch, ...rest] = shape4(image);
+  if (batch === 1) return [image];
+  return Array.from({ length: batch }, (_, i) => {
+    const range = [graph.ints([i]), graph.ints([i + 1]), graph.ints([0])];
+    return { name: graph.op('Slice', [image.name, ...range]), shape: [1, ...rest], trained: false };
+  });
+}
+
+/** Numbers of the values of the first layers that the others need. */
+function wantedOf(before: readonly Layer[], after: readonly Layer[]): number[] {
+  const ends = after.length > 0 ? after.flatMap(inputsOf) : [before.length];
+  return [...new Set(ends)].filter((value) => value <= before.length);
+}
 
 /** Of the layers that learn nothing, the values that the rest needs. */
-function frozenValues(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Map<number, Value> {
-  const { graph } = tape;
+function frozenValues(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Values {
   const [batch, channels, height, width] = shape4(image);
-  const ends = rest.length > 0 ? rest.flatMap(inputsOf) : [frozen.length];
-  const wanted = [...new Set(ends)].filter((value) => value <= frozen.length);
-  const parts = batch % together === 0 ? batch / together : 1;
-  const emitted = Array.from({ length: parts }, (_, part) => {
-    const [from, to] = [(part * batch) / parts, ((part + 1) * batch) / parts];
-    const own =
-      parts === 1 ? image.name : graph.op('Slice', [image.name, graph.ints([from]), graph.ints([to]), graph.ints([0])]);
-    const names = new Map([[0, own]]);
-    emitOnnx(graph, frozen, names);
-    return names;
-  });
+  const names = new Map([[0, image.name]]);
+  emitOnnx(tape.graph, frozen, names);
   const sizes = sizesOf(frozen, { channels, height, width });
-  const joined = wanted.map((value): [number, Value] => {
-    const names = emitted.map((one) => one.get(value) ?? '');
-    const name = parts === 1 ? (names[0] ?? '') : graph.op('Concat', names, { axis: 0 });
-    const size = sizes.get(value) ?? { channels: 0, height: 0, width: 0 };
-    return [value, { name, shape: [batch, size.channels, size.height, size.width], trained: false }];
-  });
-  return new Map(joined);
+  return new Map(
+    wantedOf(frozen, rest).map((value) => {
+      const size = sizes.get(value) ?? { channels: 0, height: 0, width: 0 };
+      const shape = [batch, size.channels, size.height, size.width];
+      return [value, { name: names.get(value) ?? '', shape, trained: false }];
+    }),
+  );
 }
 
 /** By the names that learners give them. */

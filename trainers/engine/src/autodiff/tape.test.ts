@@ -20,6 +20,10 @@ const operations: [string, Build][] = [
     (t, x, r) => t.conv(x, t.parameter('w', r(180), [5, 4, 3, 3]), t.parameter('b', r(5), [5]), { stride: 2 }),
   ],
   [
+    '5×5 convolution of many values, stride 2',
+    (t, x, r) => t.conv(x, t.parameter('w', r(300), [3, 4, 5, 5]), t.parameter('b', r(3), [3]), { stride: 2 }),
+  ],
+  [
     'depthwise 3×3',
     (t, x, r) => t.conv(x, t.parameter('w', r(36), [4, 1, 3, 3]), t.parameter('b', r(4), [4]), { depthwise: true }),
   ],
@@ -32,6 +36,11 @@ const operations: [string, Build][] = [
     'frozen depthwise 3×3, stride 2',
     (t, x, r) => t.conv(x, t.frozen(r(36), [4, 1, 3, 3]), t.frozen(r(4), [4]), { depthwise: true, stride: 2 }),
   ],
+  [
+    'frozen depthwise 5×5, stride 2',
+    (t, x, r) => t.conv(x, t.frozen(r(100), [4, 1, 5, 5]), t.frozen(r(4), [4]), { depthwise: true, stride: 2 }),
+  ],
+  ['frozen 3×3, stride 2', (t, x, r) => t.conv(x, t.frozen(r(144), [4, 4, 3, 3]), t.frozen(r(4), [4]), { stride: 2 })],
   ['frozen 3×3', (t, x, r) => t.conv(x, t.frozen(r(144), [4, 4, 3, 3]), t.frozen(r(4), [4]))],
   ['relu6', (t, x) => t.relu6(x)],
   ['add', (t, x) => t.add(x, t.relu6(x))],

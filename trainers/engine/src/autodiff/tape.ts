@@ -4,6 +4,9 @@
  * shapes, dense ones [N,D]. Parameters are graph inputs; the results are `loss` (a scalar) and `d_<parameter>`.
  */
 import { FLOAT, Graph } from '../onnx/graph.ts';
+import { ConvolutionGradients } from './convolution.ts';
+import type { Convolution, Shape4 } from './convolution.ts';
+import { beforeRelu6, relu6 } from './relu6.ts';
 
 /** A value in the graph. `trained`: a gradient flows into it. */
 export interface Value {
@@ -19,7 +22,6 @@ export interface ConvOptions {
   stride?: 1 | 2;
   depthwise?: boolean;
 }
-type Shape4 = readonly [number, number, number, number];
 
 export function shape4({ shape }: Value): Shape4 {
   const [a, b, c, d] = shape;
@@ -48,6 +50,7 @@ export class Tape {
   /** Value name → name of the node with its gradient. */
   readonly #gradients = new Map<string, string>();
   readonly #rules: (() => void)[] = [];
+  readonly #convolutions = new ConvolutionGradients(this.graph);
 
   input(name: string, shape: readonly number[]): Value {
     this.graph.inputs.push({ name, type: FLOAT, dims: shape });
@@ -97,96 +100,32 @@ export class Tape {
     const [top, bottom] = samePadding(height, k, stride);
     const [left, right] = samePadding(width, k, stride);
     const shape: Shape4 = [n, o, Math.ceil(height / stride), Math.ceil(width / stride)];
-    const group = depthwise ? c : 1;
-    const pads = [top, left, bottom, right];
-    const attributes = { pads, strides: [stride, stride], group, kernel_shape: [k, k] };
+    const pads = [top, left, bottom, right] as const;
+    const attributes = { pads, strides: [stride, stride], group: depthwise ? c : 1, kernel_shape: [k, k] };
     const name = this.graph.op('Conv', [x.name, w.name, bias.name], attributes);
     const trained = x.trained || w.trained || bias.trained;
-    return this.derive({ name, shape, trained }, (dy) => {
-      const learns = bias.trained || w.trained;
-      const dyRows = learns && !depthwise ? this.#rows(dy, shape) : undefined;
-      if (bias.trained) this.accumulate(bias, dyRows ? this.#sum(dyRows, [1]) : this.#sum(dy, [0, 2, 3]));
-      if (w.trained) this.accumulate(w, this.#convWeightGradient(x, w, { dy, dyRows, shape, pads, stride }));
-      if (!x.trained) return;
-      if (stride === 1) {
-        this.accumulate(x, this.#sameConvInputGradient(w, dy, { k, group, pads, depthwise }));
-        return;
-      }
-      const outputPadding = [
-        height - ((shape[2] - 1) * stride + k - top - bottom),
-        width - ((shape[3] - 1) * stride + k - left - right),
-      ];
-      const transposed = { ...attributes, output_padding: outputPadding };
-      this.accumulate(x, this.graph.op('ConvTranspose', [dy, w.name], transposed));
-    });
-  }
-  /** [N,C,H,W] → [C,N·H·W]: sums over all pictures and places are then sums along rows, and one product sums them all. */
-  #rows(x: string, [n, c, h, w]: Shape4): string {
-    const turned = this.graph.op('Transpose', [this.#reshape(x, [n, c, h * w])], { perm: [1, 0, 2] });
-    return this.#reshape(turned, [c, n * h * w]);
-  }
-  /**
-   * One matrix product per offset of the kernel: windows of the padded input against dY.
-   *
-   * @param dyRows - absent: the convolution is depthwise.
-   */
-  #convWeightGradient(
-    x: Value,
-    w: Value,
-    {
-      dy,
-      dyRows,
-      shape,
+    const one: Convolution = {
+      x: x.name,
+      from: shape4(x),
+      w: w.name,
+      kernel: shape4(w),
+      to: shape,
       pads,
       stride,
-    }: { dy: string; dyRows: string | undefined; shape: Shape4; pads: readonly number[]; stride: number },
-  ): string {
-    const g = this.graph;
-    const [n, c] = shape4(x);
-    const [o, , k] = shape4(w);
-    const [, , h, v] = shape;
-    const [top = 0, left = 0, bottom = 0, right = 0] = pads;
-    const padded = k === 1 ? x.name : g.op('Pad', [x.name, g.ints([0, 0, top, left, 0, 0, bottom, right])]);
-    const perOffset: string[] = [];
-    for (let i = 0; i < k; i++) {
-      for (let j = 0; j < k; j++) {
-        const ends = g.ints([i + (h - 1) * stride + 1, j + (v - 1) * stride + 1]);
-        const window =
-          k === 1 ? padded : g.op('Slice', [padded, g.ints([i, j]), ends, g.ints([2, 3]), g.ints([stride, stride])]);
-        if (dyRows === undefined) {
-          perOffset.push(this.#reshape(this.#sum(g.op('Mul', [window, dy]), [0, 2, 3]), [c, 1, 1, 1]));
-          continue;
-        }
-        const columns = g.op('Transpose', [this.#rows(window, [n, c, h, v])], { perm: [1, 0] });
-        perOffset.push(this.#reshape(g.op('MatMul', [dyRows, columns]), [o, c, 1, 1]));
-      }
-    }
-    const [only] = perOffset;
-    if (k === 1 && only !== undefined) return only;
-    return this.#reshape(g.op('Concat', perOffset, { axis: 3 }), w.shape);
-  }
-  /** A convolution of dY with the weights turned round, in and out swapped. */
-  #sameConvInputGradient(
-    w: Value,
-    dy: string,
-    { k, group, pads, depthwise }: { k: number; group: number; pads: readonly number[]; depthwise: boolean },
-  ): string {
-    const g = this.graph;
-    const far = -(2 ** 31);
-    const turned =
-      k === 1
-        ? w.name
-        : g.op('Slice', [w.name, g.ints([-1, -1]), g.ints([far, far]), g.ints([2, 3]), g.ints([-1, -1])]);
-    const weights = depthwise ? turned : g.op('Transpose', [turned], { perm: [1, 0, 2, 3] });
-    return g.op('Conv', [dy, weights], { kernel_shape: [k, k], group, pads: pads.map((pad) => k - 1 - pad) });
+      depthwise,
+    };
+    return this.derive({ name, shape, trained }, (dy) => {
+      const learned = this.#convolutions.ofParameters(one, dy, { bias: bias.trained, weights: w.trained });
+      if (learned.bias !== undefined) this.accumulate(bias, learned.bias);
+      if (learned.weights !== undefined) this.accumulate(w, learned.weights);
+      if (x.trained) this.accumulate(x, this.#convolutions.ofInput(one, dy));
+    });
   }
 
   relu6(x: Value): Value {
-    const g = this.graph;
-    const name = g.op('Clip', [x.name, g.scalar(0), g.scalar(6)]);
+    const name = relu6(this.graph, x.name);
     return this.derive({ name, shape: x.shape, trained: x.trained }, (dy) => {
-      const inside = g.op('And', [g.op('Greater', [name, g.scalar(0)]), g.op('Less', [name, g.scalar(6)])]);
-      this.accumulate(x, g.op('Where', [inside, dy, g.scalar(0)]));
+      this.accumulate(x, beforeRelu6(this.graph, name, dy));
     });
   }
   add(a: Value, b: Value): Value {
@@ -194,6 +133,24 @@ export class Tape {
     return this.derive({ name, shape: a.shape, trained: a.trained || b.trained }, (dy) => {
       this.accumulate(a, dy);
       this.accumulate(b, dy);
+    });
+  }
+  /** Along the first axis. */
+  concat(values: readonly Value[]): Value {
+    const g = this.graph;
+    const [first] = values;
+    if (!first) throw new Error('nothing to put together');
+    if (values.length === 1) return first;
+    const names = values.map((one) => one.name);
+    const ends = values.map((_, i) => values.slice(0, i + 1).reduce((sum, { shape: [n = 0] }) => sum + n, 0));
+    const shape = [ends.at(-1) ?? 0, ...first.shape.slice(1)];
+    const trained = values.some((one) => one.trained);
+    return this.derive({ name: g.op('Concat', names, { axis: 0 }), shape, trained }, (dy) => {
+      for (const [i, value] of values.entries()) {
+        if (!value.trained) continue;
+        const range = [g.ints([ends[i - 1] ?? 0]), g.ints([ends[i] ?? 0]), g.ints([0])];
+        this.accumulate(value, g.op('Slice', [dy, ...range]));
+      }
     });
   }
   /** [N,C,H,W] → [N,C]. */
