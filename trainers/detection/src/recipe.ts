@@ -44,7 +44,7 @@ const standard: Recipe = {
   decay: 0.5,
   patience: 12,
   probeSteps: 60,
-  views: 8,
+  views: 6,
   renewed: 0.25,
 };
 

@@ -37,7 +37,7 @@ interface Said {
   found: { location: number[]; category: number[]; score: number[] }[];
 }
 
-for (const side of [96, 320]) {
+for (const side of [96, 448]) {
   test(`at ${side} px the official interpreter finds what ONNX Runtime finds, picture by picture`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { arguments: { recipe: 'probe', side: String(side) } });
