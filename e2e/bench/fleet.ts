@@ -218,7 +218,7 @@ function write(): void {
     '|---|---|---|',
     ...table.map(({ what, found, aim }) => `| ${what} | ${found} | ${aim} |`),
     '',
-    'Memory is what the process has from the system, with the garbage that has not been collected yet, where it is not said otherwise: V8 keeps the pages that a storm of sign-ins filled as long as nobody else wants them. The process without agents is measured without any. Agents come back as ours do: each after a random share of the span. “Within 1 s” is what a fleet without that would do.',
+    'Memory is what the process has from the system, with the garbage that has not been collected yet, where it is not said otherwise: V8 would keep the pages that a storm of sign-ins filled as long as nobody else wants them, so the server collects once when it has come to rest. The process without agents is measured without any. Agents come back as ours do: each after a random share of the span. “Within 1 s” is what a fleet without that would do.',
     '',
   ];
   if (flags['no-file']) return;

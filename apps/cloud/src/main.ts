@@ -3,6 +3,7 @@ import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';
 import { type Server, startServer } from './server.ts';
+import { giveBackMemory, ownMemory } from './spare-memory.ts';
 import { thinned } from './thinned.ts';
 
 /** Stopping must never depend on everybody agreeing. */
@@ -34,6 +35,8 @@ async function main(): Promise<number> {
     return 1;
   }
   process.stdout.write(`${JSON.stringify(readyLine(server))}\n`);
+  const resting = new AbortController();
+  const tidied = giveBackMemory({ memory: ownMemory, clock: systemClock, log }, resting.signal);
   log.info('ready', { url: server.url, dataDir: server.dataFolder, database: server.database });
 
   const reason = await Promise.race([
@@ -42,6 +45,8 @@ async function main(): Promise<number> {
   ]);
   if (reason) log.error('cannot go on', { error: reason.message });
   log.info('stopping');
+  resting.abort();
+  await tidied;
   const isClosed = await Promise.race([server.close().then(() => true), systemClock.sleep(stopMs).then(() => false)]);
   log.info(isClosed ? 'stopped' : 'stopped before everything had ended');
   return reason ? 1 : 0;
