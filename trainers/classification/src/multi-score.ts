@@ -38,36 +38,53 @@ const candidates = Array.from({ length: 97 }, (_, i) => i + 2);
  */
 const borrowed = 8;
 
+/** How far, as a logit, a picture may lie from one that it is like. */
+const spread = 0.5;
+const logit = (p: number): number => Math.log(Math.max(p, 1e-7) / Math.max(1 - p, 1e-7));
+const sigmoid = (z: number): number => 1 / (1 + Math.exp(-z));
+
+interface Placed {
+  there: ReadonlySet<number>;
+  logits: readonly number[];
+}
+
 /**
- * From which probability on each label counts as there, for the best F1 on these pictures. Where many thresholds do
- * equally well, the one in their middle: new pictures are a little different on either side.
+ * From which probability on each label counts as there, for the best F1 that is to be expected of pictures like these: each
+ * stands for those around it. Of the few that validate, one alone would otherwise move the threshold to its own place.
  */
 export function thresholdsOf(judged: readonly Judged[], classes: number): number[] {
   const present = judged.reduce((sum, one) => sum + one.classes.length, 0);
   const share = present === 0 ? 0 : borrowed / present;
+  const placed = judged.map((one) => ({ there: new Set(one.classes), logits: Array.from(one.probabilities, logit) }));
   const scores = candidates.map((hundredths) => {
-    const own = countsOf(
-      judged,
-      Array.from({ length: classes }, () => hundredths / 100),
-    );
+    const own = expectedCounts(placed, classes, logit(hundredths / 100));
     const all = sumOf(own);
     return own.map(({ hits, wrong, missed }) =>
       f1Of(hits + share * all.hits, wrong + share * all.wrong, missed + share * all.missed),
     );
   });
-  return Array.from({ length: classes }, (_, k) => middleOfBest(scores.map((of) => of[k] ?? 0)));
+  return Array.from({ length: classes }, (_, k) => bestOf(scores.map((of) => of[k] ?? 0)));
 }
 
-/** Of the longest run of candidates with the best score; a half where none scores. */
-function middleOfBest(scores: readonly number[]): number {
+/** A half where none scores. */
+function bestOf(scores: readonly number[]): number {
   const best = Math.max(...scores);
-  if (best === 0) return 0.5;
-  let [length, end, run] = [0, 0, 0];
-  for (const [i, score] of scores.entries()) {
-    run = score > best - 1e-9 ? run + 1 : 0;
-    if (run > length) [length, end] = [run, i];
+  return best === 0 ? 0.5 : (candidates[scores.indexOf(best)] ?? 50) / 100;
+}
+
+/** @param threshold - of every label, a logit. */
+function expectedCounts(placed: readonly Placed[], classes: number, threshold: number): Counts[] {
+  const counts = Array.from({ length: classes }, () => ({ hits: 0, wrong: 0, missed: 0 }));
+  for (const { there, logits } of placed) {
+    for (const [k, count] of counts.entries()) {
+      const predicted = sigmoid(((logits[k] ?? -Infinity) - threshold) / spread);
+      if (there.has(k)) {
+        count.hits += predicted;
+        count.missed += 1 - predicted;
+      } else count.wrong += predicted;
+    }
   }
-  return Math.round(((candidates[end - length + 1] ?? 50) + (candidates[end] ?? 50)) / 2) / 100;
+  return counts;
 }
 
 /** Classes whose probability reaches their threshold. */
