@@ -196,22 +196,33 @@ interface Speed {
   cpu_ms: number;
   rss_mib: number;
 }
-function speedsOf(command: string, args: readonly string[]): Speed[] | undefined {
+const rounds = 3;
+const stepsPerRound = 24;
+
+function speedOf(command: string, args: readonly string[]): Speed | undefined {
   const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) return undefined;
-  const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
-  return lines.map((line) => JSON.parse(line) as Speed);
+  const line = stdout?.split('\n').find((one) => one.startsWith('{'));
+  return status === 0 && line !== undefined ? (JSON.parse(line) as Speed) : undefined;
 }
+/** Of an odd number of rounds. */
+function middleOf(speeds: readonly (Speed | undefined)[]): Speed | undefined {
+  const sorted = speeds.filter((one) => one !== undefined).toSorted((a, b) => a.cpu_ms - b.cpu_ms);
+  return sorted.length === speeds.length ? sorted[sorted.length >> 1] : undefined;
+}
+/** In turns, each in a process of its own: neither's memory nor the minute's load counts for the other. */
 function measureSpeed(): void {
   const python = process.env['BENCH_TENSORFLOW_PYTHON'];
-  // In turns, each in a process of its own: neither's memory nor the minute's load counts for the other.
-  for (const first of [0, 30, 46]) {
-    const [ours] = speedsOf(process.execPath, [...quiet, program('bench/speed.ts'), `--from=${first}`]) ?? [];
+  for (const from of [0, 30, 46]) {
+    const pairs = Array.from({ length: rounds }, () => {
+      const own = [program('bench/speed.ts'), `--from=${from}`, `--steps=${stepsPerRound}`];
+      const ours = speedOf(process.execPath, [...quiet, ...own]);
+      const theirs = python && speedOf(python, [program('bench/keras-step.py'), `${stepsPerRound}`, `${from}`]);
+      return { ours, theirs: theirs === '' ? undefined : theirs };
+    });
+    const ours = middleOf(pairs.map((one) => one.ours));
     if (!ours) throw new Error('speed.ts failed');
-    const { from, cpu_ms: cpu, rss_mib: rss } = ours;
-    const theirs =
-      python === undefined ? undefined : speedsOf(python, [program('bench/keras-step.py'), '12', `${from}`]);
-    const other = theirs?.[0];
+    const other = middleOf(pairs.map((one) => one.theirs));
+    const { cpu_ms: cpu, rss_mib: rss } = ours;
     const beside = other
       ? `TensorFlow ${other.cpu_ms.toFixed(1)} ms, ${other.rss_mib} MiB: ours takes ${(cpu / other.cpu_ms).toFixed(2)} of its time`
       : 'TensorFlow is not here (BENCH_TENSORFLOW_PYTHON)';
