@@ -60,6 +60,7 @@ export class Fleet {
   readonly #agents: Agent[];
   readonly #stop = new AbortController();
   #running: Promise<unknown> = Promise.resolve();
+  #countsFrom = 0;
   /** After a failure each comes back within this time, at a moment of its own. */
   comeBackWithinMs = 30_000;
   counts: FleetCounts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
@@ -114,8 +115,9 @@ export class Fleet {
   closeOthers(): void {
     for (const { other } of this.#agents) other.close();
   }
-  /** From now on only answers that come count. */
+  /** From now on only answers that come count, and failures of what is asked. */
   forget(): void {
+    this.#countsFrom = systemClock.now();
     for (const agent of this.#agents) agent.isServed = false;
     this.counts = { answers: 0, whole: 0, failures: new Map(), waits: [] };
   }
@@ -141,7 +143,7 @@ export class Fleet {
       } catch (error) {
         if (signal.aborted) return;
         const what = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
-        this.counts.failures.set(what, (this.counts.failures.get(what) ?? 0) + 1);
+        if (from >= this.#countsFrom) this.counts.failures.set(what, (this.counts.failures.get(what) ?? 0) + 1);
         waitMs = 0;
         await systemClock.sleep(Math.max(shortestPauseMs, Math.random() * this.comeBackWithinMs), signal);
       }
