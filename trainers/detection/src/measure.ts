@@ -44,13 +44,13 @@ export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tf
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
   const judged = new Map<Stage, readonly Judged[]>();
   let medianMs = 0;
-  let maxDifference = 0;
-  let fullest: Telling | undefined;
+  const { maxDifference, fullest } = await compare(pupil, learned, models);
+  // Nothing is looked at for the trained head any more, and what runs the files takes as much memory.
+  await learned.release();
   let done = 0;
   for (const [stage, made] of models) {
     const session = await openSession(made(), threads);
     try {
-      if (stage === learned.chosen) ({ maxDifference, fullest } = await compare(pupil, learned, session));
       const times: number[] = [];
       const results: Judged[] = [];
       for (const sample of heldOut) {
@@ -65,8 +65,6 @@ export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tf
       await session.release();
     }
   }
-  // Nothing is trained or looked at any more, and what runs the .tflite file takes as much memory again.
-  await learned.release();
   const tfliteDifference = tflite && fullest && (await compareTflite(pupil, fullest, tflite));
   progress.at('evaluate', 1);
   return { heldOut, judged, medianMs, maxDifference, tfliteDifference, seconds: (clock.now() - started) / 1000 };
@@ -132,13 +130,14 @@ const countSure = (found: readonly Found[]): number => found.filter(({ score }) 
 async function compare(
   pupil: Pupil,
   learned: Learned,
-  delivered: Session,
+  models: Models['onnx'],
 ): Promise<{ maxDifference: number; fullest: Telling | undefined }> {
   const { training, device, recipe, detector, prepared } = pupil;
   const shape = shapeOf(pupil);
   const weights = learned.weights.get(learned.chosen) ?? new Map<string, Float32Array>();
   const options = { batch: 1, overlapWeight: recipe.overlapWeight, to: 'judge' } as const;
   const { model, tape } = headGraph(detector, weights, shape, options);
+  const delivered = await openSession(models.get(learned.chosen)?.() ?? new Uint8Array(), training.threads);
   const session = await training.devices.open(model, device.place);
   const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedPictures);
   const { side } = recipe;
@@ -174,6 +173,7 @@ async function compare(
     }
   } finally {
     await session.release();
+    await delivered.release();
   }
   requireSame(total, 'delivered model');
   return { maxDifference: total.maxDifference, fullest };

@@ -54,7 +54,7 @@ const fewestEpochs = 12;
 const mostEpochs = 50;
 
 /** Pixels of the pictures that one run of the graph takes at most: the memory of a step, however large the pictures. */
-const pixelsOfRun = 4 * 320 ** 2;
+const pixelsOfRun = 2 * 320 ** 2;
 /** Pictures per run of the graph: a step of larger pictures is several runs, whose gradients are added up. */
 export function rowsOf({ batch, side }: Pick<Recipe, 'batch' | 'side'>): number {
   let rows = batch;
