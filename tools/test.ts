@@ -1,6 +1,8 @@
 // npm test [-- FILE-OR-FOLDER …]: builds what the tests start, then runs them with node's own runner, whose summary comes last.
 // npm run test:full runs the files named *.full.test.ts instead: they need Debian's packages or PyPI, which are installed first.
 // npm run test:lab runs the files named *.lab.test.ts: whole machines, with systemd and a plug to pull; root on Debian, an hour.
+// npm run test:attack runs the files named *.attack.test.ts: hostile callers against a running server, on loopback and bounded.
+// PLATFORM_ATTACK=short runs fewer rounds of each.
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,9 +15,10 @@ const kind =
   new Map([
     ['--full', 'full'],
     ['--lab', 'lab'],
+    ['--attack', 'attack'],
   ]).get(process.argv[2] ?? '') ?? 'plain';
 const wanted = process.argv.slice(kind === 'plain' ? 2 : 3);
-const kindOf = (file: string): string => /\.(full|lab)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
+const kindOf = (file: string): string => /\.(full|lab|attack)\.test\.ts$/.exec(file)?.[1] ?? 'plain';
 const patterns = ['packages', 'apps', 'trainers', 'datasets', 'clients', 'tools', 'e2e'].map(
   (folder) => `${folder}/**/*.test.ts`,
 );
@@ -54,7 +57,7 @@ const done = spawnSync(
     `--test-reporter-destination=${record}`,
     // Two emulated machines at once only slow each other down.
     `--test-concurrency=${kind === 'lab' ? 1 : 2}`,
-    `--test-timeout=${kind === 'lab' ? 3_600_000 : 420_000}`,
+    `--test-timeout=${kind === 'lab' || kind === 'attack' ? 3_600_000 : 420_000}`,
     ...files,
   ],
   {
