@@ -12,6 +12,7 @@ const benches: Readonly<Record<string, string>> = {
   agent: 'the compiled agent: file, start, idle memory, processor, wire and disk, updates by patch',
   training: 'the classification trainers on named sets: accuracy, seconds, memory; cancel; a step beside TensorFlow',
   detection: 'the object detection trainer on named sets: mAP, seconds, memory',
+  gpu: 'trainings on the GPU of this computer beside its CPU, and a training script in the sandbox with a GPU',
 };
 
 const wanted = process.argv.slice(2);
