@@ -14,6 +14,12 @@ export const errorsKToZ = {
     message: 'Every labelled picture carries several of the requested labels[ ({count} pictures)].',
     remedy: 'Give each picture one of the labels, or train a multi-label model.',
   },
+  LAST_OWNER: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Nobody else owns {resource}: without this key, nobody could manage it.',
+    remedy: 'Create another owner key first, then delete this one.',
+  },
   LEASE_LOST: {
     rpc: 'aborted',
     retry: 'never',

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller, Grant } from '../rules/permissions.ts';
+import type { Caller } from '../rules/permissions.ts';
 import { findScriptKey } from '../store/attempts.ts';
 import type { Changes } from '../store/changes.ts';
 import { type Database, at } from '../store/database.ts';
+import { grantsOf } from '../store/keys.ts';
 import { readPartIdentities } from '../store/part-sources.ts';
 import { gathered } from '../gathered.ts';
 import type { Clock } from '@platform/kit';
@@ -40,21 +41,6 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
     if (loaded && epoch.count === before) cache.set(name, loaded);
     return loaded;
   };
-  const grantsOf = async (type: 'person' | 'api_key', id: string): Promise<Grant[]> => {
-    const rows = await db
-      .selectFrom('accessGrant')
-      .selectAll()
-      .where('identityType', '=', type)
-      .where('identityId', '=', id)
-      .execute();
-    return rows.map((row) => ({
-      role: row.role,
-      resource: row.resourceType,
-      resourceId: row.resourceId,
-      orgId: row.orgId ?? undefined,
-    }));
-  };
-
   /** Looked up each time: it ends with a run of a job, at any moment. */
   const scriptKey = async (id: string): Promise<Identity | undefined> => {
     const found = await findScriptKey(db, id);
@@ -72,7 +58,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
           kind: 'api_key',
           id: key.id,
           name: key.name,
-          grants: await grantsOf('api_key', key.id),
+          grants: await grantsOf(db, 'api_key', key.id),
         };
         return { caller, proofs: new Map([[proofOf(key.keyHash), key.keyHash]]) };
       });
@@ -107,7 +93,12 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
           .where('browserSession.expiresOn', '>', at(clock.wall()))
           .executeTakeFirst();
         if (!row) return undefined;
-        const caller: Caller = { kind: 'person', id: row.id, name: row.name, grants: await grantsOf('person', row.id) };
+        const caller: Caller = {
+          kind: 'person',
+          id: row.id,
+          name: row.name,
+          grants: await grantsOf(db, 'person', row.id),
+        };
         return { caller, proofs: new Map(), expiresOn: row.expiresOn };
       });
       return found?.expiresOn !== undefined && found.expiresOn > clock.wall() ? found : undefined;

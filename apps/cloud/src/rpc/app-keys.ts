@@ -4,19 +4,31 @@ import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../auth/caller.ts';
-import { type Caller, type Grant, requireMachineOwner, requireOwner, type Role } from '../rules/permissions.ts';
+import {
+  belongsTo,
+  type Caller,
+  type Grant,
+  mayGive,
+  type Place,
+  requireMachineOwner,
+  requireOwner,
+  type Role,
+} from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import {
   deleteKey,
-  findKey,
   insertKey,
   type KeyRow,
   type KeyWithGrants,
   listKeys,
+  lockKey,
+  ownedByKeyAlone,
   renameKey,
   rotateKey,
 } from '../store/keys.ts';
+import { findMachine } from '../store/machines.ts';
+import type { JsonObject } from '../store/schema.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine } from './part-access.ts';
@@ -59,48 +71,80 @@ async function grantFrom(db: Database, caller: Caller, asked: Authorization): Pr
   return { role, resource: 'robot', resourceId: machine.id, orgId: machine.orgId };
 }
 
-async function ownedKey(db: Database, caller: Caller, id: string): Promise<KeyRow> {
-  const key = await findKey(db, id);
-  const absent = () => new PlatformError('KEY_NOT_FOUND', { keyId: id });
-  if (!key) throw absent();
-  requireOwner(caller, key.orgId, absent);
+/**
+ * The key, locked, if the caller could have given every right that it has: whoever rotates or copies a key may do all that the key may.
+ *
+ * @throws PlatformError KEY_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED
+ */
+async function managedKey(trx: Database, caller: Caller, id: string): Promise<KeyWithGrants> {
+  const key = await lockKey(trx, id);
+  if (!key || !belongsTo(caller, key.orgId)) throw new PlatformError('KEY_NOT_FOUND', { keyId: id });
+  // What has no right left is the organization's.
+  const grants = key.grants.length > 0 ? key.grants : [wholeOrganization(key.orgId)];
+  for (const grant of grants) {
+    if (mayGive(caller, grant, await placeOf(trx, grant))) continue;
+    if (grant.resource === 'installation') {
+      throw new PlatformError('PERMISSION_DENIED', { resource: `key ${key.id}, which owns the installation` });
+    }
+    throw new PlatformError('NOT_OWNER', { organizationId: key.orgId });
+  }
   return key;
 }
 
+const wholeOrganization = (orgId: string): Grant<Role> => ({
+  role: 'owner',
+  resource: 'organization',
+  resourceId: orgId,
+  orgId,
+});
+
+async function placeOf(db: Database, grant: Grant): Promise<Place | undefined> {
+  if (grant.resource !== 'robot') return undefined;
+  const machine = await findMachine(db, grant.resourceId);
+  return machine && { ...machine, machineId: machine.id };
+}
+
+const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
+
 export const keyCalls = ({ db, changes, clock }: Deps) => {
-  const create = async (caller: Caller, name: string, grants: readonly (Grant<Role> & { orgId: string })[]) => {
-    const [first] = grants;
-    if (!first)
-      throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });
-    if (grants.some((grant) => grant.orgId !== first.orgId)) {
-      throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'all of one organization' });
-    }
-    const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
-    return db.transaction().execute(async (trx) => {
-      const created = await insertKey(trx, { orgId: first.orgId, name: keyName, grants });
-      await audit(trx, {
-        orgId: first.orgId,
-        caller,
-        action: 'create key',
-        subject: created.id,
-        details: { grants: grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`) },
-      });
-      return created;
+  const create = async (
+    trx: Database,
+    caller: Caller,
+    of: { orgId: string; name: string; grants: readonly Grant<Role>[] },
+    more: JsonObject = {},
+  ) => {
+    const created = await insertKey(trx, of);
+    const { orgId, name } = of;
+    const grants = of.grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`);
+    await audit(trx, {
+      orgId,
+      caller,
+      action: 'create key',
+      subject: created.id,
+      details: { name, grants, ...more },
     });
+    return created;
   };
   return {
     async createKey({ authorizations, name }, context) {
       const caller = callerOf(context);
-      return create(caller, name, await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked))));
+      const grants = await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked)));
+      const [first] = grants;
+      if (!first)
+        throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });
+      if (grants.some((grant) => grant.orgId !== first.orgId)) {
+        throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'all of one organization' });
+      }
+      const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
+      const { orgId } = first;
+      return db.transaction().execute((trx) => create(trx, caller, { orgId, name: keyName, grants }));
     },
     async createKeyFromExistingKeyAuthorizations({ id }, context) {
       const caller = callerOf(context);
-      const { orgId, name } = await ownedKey(db, caller, id);
-      const key = (await listKeys(db, orgId)).find((one) => one.id === id.toLowerCase());
-      const grants = (key?.grants ?? []).flatMap((grant) =>
-        grant.orgId === undefined ? [] : [{ ...grant, orgId: grant.orgId }],
-      );
-      return create(caller, `${name} (copy)`, grants);
+      return db.transaction().execute(async (trx) => {
+        const { id: copyOf, orgId, name, grants } = await managedKey(trx, caller, id);
+        return create(trx, caller, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
+      });
     },
     async listKeys({ orgId }, context) {
       const caller = callerOf(context);
@@ -117,35 +161,39 @@ export const keyCalls = ({ db, changes, clock }: Deps) => {
     },
     async deleteKey({ id }, context) {
       const caller = callerOf(context);
-      const key = await ownedKey(db, caller, id);
-      await db.transaction().execute(async (trx) => {
-        await deleteKey(trx, key.id);
-        await audit(trx, {
-          orgId: key.orgId,
-          caller,
-          action: 'delete key',
-          subject: key.id,
-          details: { name: key.name },
-        });
+      const key = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        const orphan = await ownedByKeyAlone(trx, found);
+        if (orphan) throw new PlatformError('LAST_OWNER', { resource: `${orphan.resource} ${orphan.resourceId}` });
+        await deleteKey(trx, found.id);
+        await audit(trx, { orgId: found.orgId, caller, action: 'delete key', subject: found.id, ...named(found) });
+        return found;
       });
       changes.tell('api_key', key.id);
       return {};
     },
     async rotateKey({ id }, context) {
       const caller = callerOf(context);
-      const found = await ownedKey(db, caller, id);
-      const key = await db.transaction().execute(async (trx) => {
-        await audit(trx, { orgId: found.orgId, caller, action: 'rotate key', subject: found.id });
-        return rotateKey(trx, found.id);
+      const rotated = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        await audit(trx, { orgId: found.orgId, caller, action: 'rotate key', subject: found.id, ...named(found) });
+        return { id: found.id, key: await rotateKey(trx, found.id) };
       });
-      changes.tell('api_key', found.id);
-      return { id: found.id, key };
+      changes.tell('api_key', rotated.id);
+      return rotated;
     },
     async renameKey({ id, name }, context) {
-      const found = await ownedKey(db, callerOf(context), id);
-      await renameKey(db, found.id, requiredName('name', name));
-      changes.tell('api_key', found.id);
-      return { id: found.id, name: name.trim() };
+      const caller = callerOf(context);
+      const newName = requiredName('name', name);
+      const key = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        await renameKey(trx, found.id, newName);
+        const details = { from: found.name, to: newName };
+        await audit(trx, { orgId: found.orgId, caller, action: 'rename key', subject: found.id, details });
+        return found;
+      });
+      changes.tell('api_key', key.id);
+      return { id: key.id, name: newName };
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };

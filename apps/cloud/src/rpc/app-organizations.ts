@@ -102,6 +102,9 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
       const organization = await organizationFor(db, caller, organizationId);
       requireOwner(caller, organization.id);
       const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
+      if (parent && parent.orgId !== organization.id) {
+        throw new PlatformError('LOCATION_NOT_FOUND', { locationId: parent.id });
+      }
       const id = newLocationId();
       await db.transaction().execute(async (trx) => {
         await insertLocation(trx, {

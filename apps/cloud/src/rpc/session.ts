@@ -4,7 +4,9 @@ import { PlatformError } from '@platform/contract/errors';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { cookieOf } from '../auth/authenticate.ts';
 import { callerOf } from '../auth/caller.ts';
-import { type Caller, memberships, requireInstallationOwner } from '../rules/permissions.ts';
+import { type Caller, mayGive, memberships, requireInstallationOwner } from '../rules/permissions.ts';
+import type { Database } from '../store/database.ts';
+import { grantsOf } from '../store/keys.ts';
 import { findOrganizations } from '../store/organizations.ts';
 import { deleteSession, insertSignInLink } from '../store/sessions.ts';
 import { baseUrlOf } from './base-url.ts';
@@ -38,7 +40,8 @@ export const sessionRoutes =
       },
       async createSignInLink(_, context) {
         const expiresOn = clock.wall() + signInLinkMs;
-        const token = await insertSignInLink(db, personFor(callerOf(context), secrets.first.ownerId), expiresOn);
+        const personId = await personFor(db, callerOf(context), secrets.first.ownerId);
+        const token = await insertSignInLink(db, personId, expiresOn);
         return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
       },
       async signOut(_, context) {
@@ -54,9 +57,12 @@ export const sessionRoutes =
     });
   };
 
-/** People sign in as themselves; a key of the installation's owner opens the owner's browser. */
-function personFor(caller: Caller, ownerId: string): string {
+/** People sign in as themselves; a key that may give all that the installation's owner has opens the owner's browser. */
+async function personFor(db: Database, caller: Caller, ownerId: string): Promise<string> {
   if (caller.kind === 'person') return caller.id;
   requireInstallationOwner(caller);
+  for (const grant of await grantsOf(db, 'person', ownerId)) {
+    if (!mayGive(caller, grant)) throw new PlatformError('NOT_OWNER', { organizationId: grant.orgId ?? '' });
+  }
   return ownerId;
 }

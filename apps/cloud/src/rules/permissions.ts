@@ -118,9 +118,12 @@ export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absen
   if (!isReader(caller, orgId)) requireMemberOrPart(caller, orgId, absent);
 }
 
+export const isInstallationOwner = (caller: Caller): boolean =>
+  caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner');
+
 /** Owner of the installation: publishes releases. */
 export function requireInstallationOwner(caller: Caller): void {
-  if (caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner')) return;
+  if (isInstallationOwner(caller)) return;
   throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
 }
 
@@ -150,6 +153,17 @@ export function requireMachineOwner(caller: Caller, place: Place, absent: Absent
   if (ownsMachine(caller, place)) return;
   if (!belongsTo(caller, place.orgId)) throw absent();
   throw new PlatformError('NOT_OWNER', { organizationId: place.orgId });
+}
+
+/**
+ * Whether the caller may give this right away: owners give what they own, and only an owner of the installation gives its rights.
+ *
+ * @param place - where the machine of a `robot` right stands; undefined when it was deleted: then only the organization's owner decides.
+ */
+export function mayGive(caller: Caller, grant: Grant, place?: Place): boolean {
+  if (grant.resource === 'installation') return isInstallationOwner(caller);
+  if (grant.orgId !== undefined && isOwner(caller, grant.orgId)) return true;
+  return grant.resource === 'robot' && place !== undefined && ownsMachine(caller, place);
 }
 
 /** The machine itself (its own part), or a key or person that may operate it. */

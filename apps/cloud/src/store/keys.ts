@@ -8,10 +8,61 @@ import { isUuid } from './machines.ts';
 export type KeyRow = { id: string; orgId: string; name: string; createdOn: number };
 export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };
 
-export const findKey = async (db: Database, id: string): Promise<KeyRow | undefined> =>
-  isUuid(id)
-    ? db.selectFrom('apiKey').select(['id', 'orgId', 'name', 'createdOn']).where('id', '=', id).executeTakeFirst()
-    : undefined;
+/** The key with its rights, locked against changes until the transaction ends. */
+export async function lockKey(trx: Database, id: string): Promise<KeyWithGrants | undefined> {
+  if (!isUuid(id)) return undefined;
+  const key = await trx
+    .selectFrom('apiKey')
+    .select(['id', 'orgId', 'name', 'createdOn'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return key && { ...key, grants: await grantsOf(trx, 'api_key', key.id) };
+}
+
+export async function grantsOf(db: Database, type: 'person' | 'api_key', id: string): Promise<Grant<Role>[]> {
+  const rows = await db
+    .selectFrom('accessGrant')
+    .selectAll()
+    .where('identityType', '=', type)
+    .where('identityId', '=', id)
+    .orderBy('resourceType')
+    .orderBy('resourceId')
+    .orderBy('role')
+    .execute();
+  return rows.map((row) => ({
+    role: row.role,
+    resource: row.resourceType,
+    resourceId: row.resourceId,
+    orgId: row.orgId ?? undefined,
+  }));
+}
+
+/**
+ * Whether somebody else owns what this key owns. Locks the organization, so that two last owners cannot delete each other at once.
+ *
+ * @returns the first thing that would have no owner left.
+ */
+export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promise<Grant<Role> | undefined> {
+  const owned = key.grants.filter(
+    ({ role, resource }) => role === 'owner' && (resource === 'organization' || resource === 'installation'),
+  );
+  if (owned.length === 0) return undefined;
+  await trx.selectFrom('organization').select('id').where('id', '=', key.orgId).forUpdate().execute();
+  for (const grant of owned) {
+    const other = await trx
+      .selectFrom('accessGrant')
+      .select('id')
+      .where('role', '=', 'owner')
+      .where('resourceType', '=', grant.resource)
+      .where('resourceId', '=', grant.resourceId)
+      .where('identityId', '!=', key.id)
+      .limit(1)
+      .executeTakeFirst();
+    if (!other) return grant;
+  }
+  return undefined;
+}
 
 export async function listKeys(db: Database, orgId: string): Promise<KeyWithGrants[]> {
   const keys = await db
