@@ -347,7 +347,8 @@ test('edits: tags, boxes, datasets, deletion', async () => {
   assert.equal((await client.deleteBinaryDataByIDs({ binaryDataIds: [a] })).deletedCount, 1n);
   assert.equal((await client.deleteBinaryDataByIDs({ binaryDataIds: [a] })).deletedCount, 0n);
   assert.equal((await server.get(`/data/${a}`, 'owner')).status, 404);
-  assert.equal((await client.deleteBinaryDataByFilter({})).deletedCount, 1n);
+  const everything = { interval: { start: { seconds: 0n, nanos: 0 } } };
+  assert.equal((await client.deleteBinaryDataByFilter({ filter: everything })).deletedCount, 1n);
 });
 
 test('tags of many at once: nobody waits for ever, nothing is lost', async () => {

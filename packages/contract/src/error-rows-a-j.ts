@@ -249,6 +249,12 @@ export const errorsAToJ = {
     message: 'The machine server answers only callers on its own machine.',
     remedy: 'Call it on that machine by its loopback address.',
   },
+  FILTER_EMPTY: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The filter has no condition, so this call would delete all data of the organization.',
+    remedy: 'Add a condition. To delete everything, set interval.start to 1970-01-01T00:00:00Z.',
+  },
   FRAMEWORK_NOT_SUPPORTED: {
     rpc: 'invalid_argument',
     retry: 'never',

@@ -137,7 +137,7 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
     async deleteLocation({ locationId }, context) {
       const caller = callerOf(context);
       const location = await locationFor(db, caller, locationId, requireOwner);
-      if (!(await deleteLocation(db, location.id))) {
+      if (!(await deleteLocation(db, location, caller))) {
         throw new PlatformError('INVALID_ARGUMENT', {
           field: 'location_id',
           value: location.id,

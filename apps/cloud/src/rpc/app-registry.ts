@@ -108,8 +108,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
       const { count, machine } = await machinesWith(db, item);
       const packageId = `${item.orgId}/${item.name}`;
       if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId, version: 'any', count, machine });
-      await deleteItem(db, item);
-      await audit(db, { orgId: item.orgId, caller, action: 'delete registry item', subject: item.name });
+      await deleteItem(db, item, caller);
       return {};
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;

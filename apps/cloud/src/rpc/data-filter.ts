@@ -45,6 +45,19 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
   };
 }
 
+/**
+ * Organizations alone restrict nothing: a client that forgot its conditions must not delete everything.
+ *
+ * @throws PlatformError FILTER_EMPTY
+ */
+export function refuseEmpty({ tags, ...others }: Filter): void {
+  const conditions = Object.entries(others).filter(([key, value]) => {
+    if (key === 'orgIds') return false;
+    return typeof value === 'object' ? value.length > 0 : value !== undefined && value !== '';
+  });
+  if (tags.is === 'any' && conditions.length === 0) throw new PlatformError('FILTER_EMPTY', {});
+}
+
 function tagsCondition(sent: TagsFilter | undefined): Filter['tags'] {
   switch (sent?.type) {
     case TagsFilterType.TAGGED:

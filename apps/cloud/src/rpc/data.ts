@@ -1,6 +1,7 @@
+import { toJson } from '@bufbuild/protobuf';
 import type { ConnectRouter, HandlerContext } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
-import { DataService, Order } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DataService, FilterSchema, Order } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { callerOf } from '../auth/caller.ts';
 import { signedPath } from '../auth/signed-urls.ts';
 import { readBlob } from '../blobs/store.ts';
@@ -25,7 +26,7 @@ import { addBox, addTags, deleteData, removeBox, removeTags, updateBox } from '.
 import { addMembers, type Dataset, findDataset, removeMembers } from '../store/datasets.ts';
 import { baseUrlOf } from './base-url.ts';
 import { binaryMetadata } from './binary-metadata.ts';
-import { inOrder, type NamedDatum, namedData, namedDatum, readFilter } from './data-filter.ts';
+import { inOrder, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { tabularCalls } from './tabular-data.ts';
@@ -38,6 +39,8 @@ const longestPage = 1000;
 const pageBytes = 3.5 * 1024 * 1024;
 /** Above it, contents are to be downloaded from their uri. */
 const contentLimitBytes = 31 * 1024 * 1024;
+/** Of a deletion by ids; the row says how many there were. */
+const idsInAudit = 100;
 const linkMinutes = { usual: 15, most: 7 * 24 * 60 };
 
 export const dataRoutes =
@@ -129,12 +132,18 @@ export const dataRoutes =
 
       // What is gone already is no failure: the call may be repeated.
       async deleteBinaryDataByIDs({ binaryDataIds, binaryIds }, context) {
-        const keys = namedData(binaryDataIds, binaryIds, callerOf(context), 'change');
-        return { deletedCount: BigInt(await deleteData(db, keys)) };
+        const caller = callerOf(context);
+        const keys = namedData(binaryDataIds, binaryIds, caller, 'change');
+        const request = { by: 'ids', ids: keys.slice(0, idsInAudit).map(({ id }) => id) };
+        return { deletedCount: BigInt(await deleteData(db, keys, { caller, request })) };
       },
       async deleteBinaryDataByFilter({ filter }, context) {
-        const keys = await matchingKeys(db, readFilter(filter, callerOf(context), 'change'));
-        return { deletedCount: BigInt(await deleteData(db, keys)) };
+        const caller = callerOf(context);
+        const condition = readFilter(filter, caller, 'change');
+        refuseEmpty(condition);
+        const keys = await matchingKeys(db, condition);
+        const request = { by: 'filter', filter: filter ? toJson(FilterSchema, filter) : {} };
+        return { deletedCount: BigInt(await deleteData(db, keys, { caller, request })) };
       },
 
       async addBinaryDataToDatasetByIDs({ datasetId, binaryDataIds, binaryIds }, context) {

@@ -61,7 +61,8 @@ export const datasetRoutes =
       },
 
       async deleteDataset({ id }, context) {
-        await deleteDataset(db, await ownDataset(db, id, callerOf(context)));
+        const caller = callerOf(context);
+        await deleteDataset(db, await ownDataset(db, id, caller), caller);
         return {};
       },
 

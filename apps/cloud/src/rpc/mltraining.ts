@@ -86,7 +86,7 @@ export const mlTrainingRoutes =
 
       async deleteCompletedTrainingJob({ id }, context) {
         const caller = callerOf(context);
-        await deleteEnded(db, await ownJob(id, caller), byCaller(caller));
+        await deleteEnded(db, await ownJob(id, caller), byCaller(caller), caller);
         return {};
       },
 

@@ -82,8 +82,12 @@ export const packageRoutes =
         requireOwner(caller, orgId, absent);
         const { count, machine } = await machinesWith(db, { orgId, name, version });
         if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId: id, version, count, machine });
-        if (!(await removeVersion(db, { orgId, name, version }))) throw absent();
-        await audit(db, { orgId, caller, action: 'delete package', subject: `${id} ${version}` });
+        const isRemoved = await db.transaction().execute(async (trx) => {
+          if (!(await removeVersion(trx, { orgId, name, version }))) return false;
+          await audit(trx, { orgId, caller, action: 'delete package', subject: `${id} ${version}` });
+          return true;
+        });
+        if (!isRemoved) throw absent();
         return {};
       },
     });

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { Box } from '../rules/manifest.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import type { DatumKey } from './binary-data.ts';
 import type { Database } from './database.ts';
 import type { Trx } from './jobs.ts';
+import type { JsonObject } from './schema.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
   sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
@@ -42,12 +45,27 @@ export const removeTags = (db: Database, keys: readonly DatumKey[], tags: readon
     return rows[0]?.removed ?? 0;
   });
 
-/** Removes data from every dataset, too. Frozen datasets and the stored bytes stay. @returns how many there were. */
-export const deleteData = (db: Database, keys: readonly DatumKey[]): Promise<number> =>
+/** Who deletes, and the request in the words of the audit log. */
+export type Deletion = { caller: Caller; request: JsonObject };
+
+/**
+ * Removes data from every dataset, too; frozen datasets stay. One audit row per organization, in the same transaction.
+ *
+ * @returns how many there were.
+ */
+export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion): Promise<number> =>
   db.transaction().execute(async (trx) => {
     await lock(trx, keys);
-    const done = await trx.deleteFrom('binaryData').where(among(keys)).executeTakeFirst();
-    return Number(done.numDeletedRows);
+    const { rows } = await sql<{ orgId: string; count: number; sizeBytes: number }>`
+      with gone as (delete from binary_data where ${among(keys)} returning org_id, size_bytes)
+      select org_id, count(*)::bigint as count, sum(size_bytes)::bigint as size_bytes from gone group by org_id`.execute(
+      trx,
+    );
+    for (const { orgId, count, sizeBytes } of rows) {
+      const details = { ...by.request, count, size_bytes: sizeBytes };
+      await audit(trx, { orgId, caller: by.caller, action: 'delete captured data', subject: orgId, details });
+    }
+    return rows.reduce((sum, { count }) => sum + count, 0);
   });
 
 /** @returns id of the box; undefined: there is no such datum. */

@@ -1,8 +1,11 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { isUuid } from '../rules/manifest.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import type { DatumKey } from './binary-data.ts';
 import { at, type Database, sqlState } from './database.ts';
+import { countMembers } from './dataset-members.ts';
 import type { DatasetRow } from './training-schema.ts';
 
 export type Dataset = Selectable<DatasetRow>;
@@ -51,9 +54,13 @@ export async function renameDataset(db: Database, { orgId, id }: Dataset, name: 
 }
 
 /** The data themselves stay. */
-export async function deleteDataset(db: Database, { orgId, id }: Dataset): Promise<void> {
-  await db.deleteFrom('dataset').where('orgId', '=', orgId).where('id', '=', id).execute();
-}
+export const deleteDataset = (db: Database, { orgId, id, name }: Dataset, caller: Caller): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    const members = await countMembers(trx, { orgId, id });
+    const done = await trx.deleteFrom('dataset').where('orgId', '=', orgId).where('id', '=', id).executeTakeFirst();
+    if (done.numDeletedRows === 0n) return;
+    await audit(trx, { orgId, caller, action: 'delete dataset', subject: id, details: { name, members } });
+  });
 
 /** A member already: nothing happens. Data of other organizations are left out. */
 export async function addMembers(

@@ -2,6 +2,8 @@ import { type InsertObject, type Selectable, sql, type Transaction, type UpdateO
 import { PlatformError } from '@platform/contract/errors';
 import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
 import { isUuid } from '../rules/manifest.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import { at, type Database } from './database.ts';
 import type { Tables } from './schema.ts';
 import type { TrainingJobRow } from './training-schema.ts';
@@ -172,12 +174,14 @@ export const findJob = async (db: Database, id: string): Promise<JobRow | undefi
   isUuid(id) ? db.selectFrom('trainingJob').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
 
 /** @throws PlatformError JOB_NOT_FINISHED. The model version stays claimed, the events stay. */
-export const deleteEnded = (db: Database, key: JobKey, by: By): Promise<void> =>
+export const deleteEnded = (db: Database, key: JobKey, by: By, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
     const row = await lockedJob(trx, key);
     if (!isEnded(jobOf(row))) throw new PlatformError('JOB_NOT_FINISHED', { jobId: key.id, status: row.state });
     await trx.deleteFrom('trainingJob').where('orgId', '=', key.orgId).where('id', '=', key.id).execute();
     await writeEvent(trx, row, 'deleted', row.state, by);
+    const details = { model_name: row.modelName, model_version: row.modelVersion, attempts: row.attempt };
+    await audit(trx, { orgId: key.orgId, caller, action: 'delete training', subject: key.id, details });
   });
 
 /** The claim on a version of a model: kept for ever, whatever becomes of the job. @throws PlatformError MODEL_VERSION_TAKEN */

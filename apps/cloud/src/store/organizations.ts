@@ -1,3 +1,5 @@
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import type { Database } from './database.ts';
 
 export type OrganizationRow = { id: string; name: string; publicNamespace: string; createdOn: number };
@@ -51,16 +53,23 @@ export async function updateLocation(
 }
 
 /** False: machines or other locations stand in it. */
-export async function deleteLocation(db: Database, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('location')
-    .where('id', '=', id)
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('machine').select('machine.id').where('locationId', '=', id))),
-    )
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom('location as child').select('child.id').where('child.parentLocationId', '=', id))),
-    )
-    .executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
-}
+export const deleteLocation = (
+  db: Database,
+  { id, orgId, name }: Pick<LocationRow, 'id' | 'orgId' | 'name'>,
+  caller: Caller,
+): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('location')
+      .where('id', '=', id)
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom('machine').select('machine.id').where('locationId', '=', id))),
+      )
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom('location as child').select('child.id').where('child.parentLocationId', '=', id))),
+      )
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows === 0n) return false;
+    await audit(trx, { orgId, caller, action: 'delete location', subject: id, details: { name } });
+    return true;
+  });

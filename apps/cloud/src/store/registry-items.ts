@@ -1,5 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import type { Tables } from './schema.ts';
@@ -92,9 +94,15 @@ export async function updateItem(
 }
 
 /** With all its versions, which are not free again. */
-export const deleteItem = (db: Database, { orgId, name }: ItemKey): Promise<void> =>
+export const deleteItem = (db: Database, { orgId, name }: ItemKey, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
-    await trx.deleteFrom('registryVersion').where('orgId', '=', orgId).where('name', '=', name).execute();
+    const gone = await trx
+      .deleteFrom('registryVersion')
+      .where('orgId', '=', orgId)
+      .where('name', '=', name)
+      .executeTakeFirst();
     await trx.deleteFrom('registryItem').where('orgId', '=', orgId).where('name', '=', name).execute();
     await recordChange(trx, 'package', orgId);
+    const details = { versions: Number(gone.numDeletedRows) };
+    await audit(trx, { orgId, caller, action: 'delete registry item', subject: name, details });
   });

@@ -202,19 +202,18 @@ export async function machinesWith(
 }
 
 /** The item stays while it has other versions; the version is not free again. @returns whether there was one. */
-export const removeVersion = (db: Database, of: { orgId: string; name: string; version: string }): Promise<boolean> =>
-  db.transaction().execute(async (trx) => {
-    const done = await trx
-      .deleteFrom('registryVersion')
-      .where('orgId', '=', of.orgId)
-      .where('name', '=', of.name)
-      .where('version', '=', of.version)
-      .executeTakeFirst();
-    await sql`
-      delete from registry_item item where org_id = ${of.orgId} and name = ${of.name}
-         and not exists (select from registry_version v where v.org_id = item.org_id and v.name = item.name)`.execute(
-      trx,
-    );
-    await recordChange(trx, 'package', of.orgId);
-    return done.numDeletedRows > 0n;
-  });
+export async function removeVersion(trx: Trx, of: { orgId: string; name: string; version: string }): Promise<boolean> {
+  const done = await trx
+    .deleteFrom('registryVersion')
+    .where('orgId', '=', of.orgId)
+    .where('name', '=', of.name)
+    .where('version', '=', of.version)
+    .executeTakeFirst();
+  await sql`
+    delete from registry_item item where org_id = ${of.orgId} and name = ${of.name}
+       and not exists (select from registry_version v where v.org_id = item.org_id and v.name = item.name)`.execute(
+    trx,
+  );
+  await recordChange(trx, 'package', of.orgId);
+  return done.numDeletedRows > 0n;
+}
