@@ -21,6 +21,13 @@ export function failureOfError(error: unknown): Failure {
   return { cause: 'infrastructure', code, message: errorText(error) };
 }
 
+/** Of the server's refusal to take a result. What it calls wrong, it would call wrong again, after another training too. */
+export function failureOfRefusal(error: unknown): Failure {
+  const failure = failureOfError(error);
+  const isWrong = error instanceof ConnectError && error.code === Code.InvalidArgument;
+  return isWrong ? { ...failure, cause: 'data', code: errorCodeOf(error) ?? 'INVALID_ARGUMENT' } : failure;
+}
+
 function causeOf(code: ErrorCode): Failure['cause'] {
   if (code === 'INVALID_ARGUMENT') return 'data';
   return code === 'TRAINER_FAILED' || code.startsWith('SCRIPT_') ? 'script' : 'infrastructure';

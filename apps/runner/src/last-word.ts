@@ -2,7 +2,7 @@
 import { errorText, retry } from '@platform/kit';
 import type { Effect, Event } from './attempt-life.ts';
 import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
-import { failureOfError } from './failures.ts';
+import { failureOfRefusal } from './failures.ts';
 import type { JobFiles } from './job/outputs.ts';
 import type { Workshop } from './workshop.ts';
 
@@ -41,7 +41,7 @@ export async function sayLastWord(
   } catch (error) {
     log.warn('the end of the job was not taken', { ...attempt, how: ending.do, error: errorText(error) });
     if (ending.do !== 'complete' || limit.signal.aborted) return { is: 'told' };
-    return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfError(error) };
+    return isLeaseLost(error) ? { is: 'refused' } : { is: 'failed', failure: failureOfRefusal(error) };
   } finally {
     shutdown.removeEventListener('abort', listener);
     limit.abort();

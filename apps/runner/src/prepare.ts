@@ -22,6 +22,8 @@ export interface Preparation {
   onDone(done: number, of: number): void;
   /** The path of a picture for the trainer, from that in the job folder. */
   seenAs?(local: string): string;
+  /** `other`: the training runs as another user than the runner. */
+  reader: 'owner' | 'other';
 }
 
 const downloadsAtOnce = 8;
@@ -51,7 +53,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
       signal.throwIfAborted();
       if (failed.signal.aborted) return;
       const cached = await cache.get(line.sha256, line.size_bytes, (file) => fetchBlob(line.sha256, file));
-      await placePicture(folder, line, cached);
+      await placePicture(folder, line, cached, to.reader);
       to.onDone(++done, lines.length);
     }
   };

@@ -6,6 +6,7 @@ import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
+import { makePrivate } from './job/cache.ts';
 import { leftJobFolders, removeJobFolders } from './job/folder.ts';
 import { startDispatcher } from './executor/start-dispatcher.ts';
 import { makeWorkshop } from './make-workshop.ts';
@@ -40,6 +41,7 @@ export async function startRunner(
   const queue = connectQueue(transport, session, runnerId, clock);
   if (given.engine.executor === 'local') {
     const cacheFolder = path.join(given.folder, 'cache');
+    await makePrivate(cacheFolder);
     const scripts = await openScripts(given.scripts, { root: given.folder, url: given.url, clock, log }, signal);
     const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, scripts, clock, log };
     await runRunner(makeWorkshop(given, place), { stop: signal, drain, jobs: given.jobs });

@@ -96,7 +96,20 @@ export class Work {
     const command = this.#command();
     const { signal } = this.#abort;
     const seenAs = this.#script ? { seenAs: pictureInside } : {};
-    const job = { spec, manifestSha256, folder, command, blobs, cache, clock, signal, onDone, ...seenAs };
+    const reader = this.#script?.isOtherUser ? 'other' : 'owner';
+    const job = {
+      spec,
+      manifestSha256,
+      folder,
+      command,
+      blobs,
+      cache,
+      clock,
+      signal,
+      onDone,
+      reader,
+      ...seenAs,
+    } as const;
     reporter.line('info', `${await prepareJob(job)} pictures are here.`);
     await this.#script?.prepare(signal);
     return { is: 'prepared' };

@@ -37,6 +37,14 @@ const acts = {
     writeFileSync(path.join(out, 'env.json'), JSON.stringify(Object.keys(process.env).toSorted()));
   },
   nothing() {},
+  /** Files that a model version may have, and others. */
+  misname() {
+    acts.succeed();
+    mkdirSync(path.join(out, 'run:1'));
+    for (const name of ['a:b', 'x'.repeat(201), 'run:1/weights', 'turned\u202Etxt.exe']) {
+      writeFileSync(path.join(out, name), 'x');
+    }
+  },
   bad() {
     tell({ is: 'error', code: 'TOO_FEW_LABELS', message: 'Classification needs at least 2 labels.' });
     process.exitCode = 65;

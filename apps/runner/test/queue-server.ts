@@ -47,6 +47,8 @@ export class QueueServer implements AsyncDisposable {
   readonly offers: LeaseJobRequest[] = [];
   /** The next calls of this name answer Unavailable. */
   readonly outages = new Map<string, number>();
+  /** Results are refused with this. */
+  refusal: PlatformError | undefined;
   /** Token that is valid now; changing it makes runners sign in again. */
   token = 'token-1';
   readonly #turns = new Cell(0);
@@ -268,6 +270,8 @@ export class QueueServer implements AsyncDisposable {
       completeJob: (request, { requestHeader }) => {
         this.#check('complete', requestHeader);
         const job = this.#own(request);
+        const { refusal } = this;
+        if (refusal) throw new ConnectError(refusal.message, Code.InvalidArgument);
         if (job.state === 'canceling') throw leaseLost();
         job.files = request.files.map(({ path, sha256, sizeBytes }) => ({ path, sha256, size: Number(sizeBytes) }));
         job.evaluation = request.evaluation;

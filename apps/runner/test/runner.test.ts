@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { createConnectTransport } from '@connectrpc/connect-web';
+import { PlatformError } from '@platform/contract/errors';
 import { Secret } from '@platform/kit';
 import { isAlive, processStartTime, systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
@@ -105,6 +106,39 @@ test('a job is leased, trained, reported and published; nothing is left of its f
   assert.ok(env.includes('PLATFORM_JOB_ID') && !env.includes('PLATFORM_API_KEY'));
   await s.shutDown();
   assert.deepEqual(await readdir(`${s.root}/jobs`), []);
+});
+
+test('files with names that no model version may have are left out with a line each; the rest is published', async () => {
+  await using s = await stage();
+  const job = s.server.submit({ arguments: { act: 'misname' } });
+  await s.server.until('the end', () => job.state !== 'pending' && job.state !== 'in_progress');
+  assert.deepEqual([job.state, job.attempt], ['completed', 1], job.failure?.message);
+  assert.deepEqual(
+    job.files.map(({ path }) => path),
+    ['env.json', 'evaluation.json', 'm.onnx', 'more/labels.txt'],
+  );
+  const lines = job.logs.filter(({ level }) => level === 'warn').map(({ message }) => message);
+  for (const line of [
+    /^Left out of the result: "a:b" has a name that has a colon/,
+    /^Left out of the result: "x{119}…" has a name that has 201 characters; the limit is 200\.$/,
+    /^Left out of the result: "run:1" /,
+    /^Left out of the result: "turned\\u202etxt\.exe" /,
+  ]) {
+    assert.ok(
+      lines.some((message) => line.test(message)),
+      `${line} in ${lines.join('; ')}`,
+    );
+  }
+});
+
+test('a result that the server calls wrong fails the job at once, with the reason', async () => {
+  await using s = await stage();
+  const problem = { field: 'files[0].path', value: 'x', limit: 'it is wrong' };
+  s.server.refusal = new PlatformError('INVALID_ARGUMENT', problem);
+  const job = s.server.submit();
+  await s.server.until('the end', () => job.state === 'failed');
+  assert.deepEqual([job.attempt, job.failure?.cause, job.failure?.code], [1, 'data', 'INVALID_ARGUMENT']);
+  assert.match(job.failure?.message ?? '', /files\[0\]\.path/);
 });
 
 test('a second job with the same pictures downloads its manifest alone', async () => {

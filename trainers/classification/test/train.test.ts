@@ -140,12 +140,15 @@ test('any number of labels: thresholds, figures, unlabelled pictures are unknown
   assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
 });
 
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><rect width="90" height="90"/></svg>';
+
 test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, counted and named', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, {
     arguments: { recipe: 'probe', wings: '2' },
     corrupt: (n, jpeg) =>
-      n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not a picture') : jpeg,
+      // An SVG is a picture, and none that a stranger may have decoded.
+      n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from(svg) : jpeg,
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {
         if (i === 12) line.classification_annotations.push({ annotation_label: 'circle' });

@@ -2,13 +2,28 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import sharp from 'sharp';
+import type { Sharp } from 'sharp';
 import { tempFolder } from '../test/temp-folder.ts';
-import { decode } from './pictures.ts';
+import { curvesPicture } from './curves.ts';
+import { blockOtherLoaders } from './image-loaders.ts';
+import { decode, edgeOf } from './pictures.ts';
+
+/** Images are made with every loader, and read with those of a trainer. */
+async function madeBy(bytes: () => Promise<Buffer>): Promise<Buffer> {
+  sharp.unblock({ operation: ['VipsForeignLoad'] });
+  const made = await bytes();
+  blockOtherLoaders();
+  return made;
+}
 
 type Rgb = readonly [number, number, number];
 const side = 8;
 const red: Rgb = [200, 30, 40];
 const blue: Rgb = [20, 60, 210];
+/** Its types do not have it yet. */
+const ultraHdr = (image: Sharp): Sharp => (image as Sharp & { withGainMap(): Sharp }).withGainMap();
+/** Red as the base image of an Ultra HDR file has it. */
+const toned: Rgb = [165, 25, 32];
 const flat = (width: number, height: number, [r, g, b]: Rgb) =>
   sharp({ create: { width, height, channels: 3, background: { r, g, b } } });
 
@@ -47,7 +62,7 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
     async () => {
       const frames = [await flat(16, 16, red).png().toBuffer(), await flat(16, 16, blue).png().toBuffer()];
       return sharp(frames, { join: { animated: true } })
-        .gif({ delay: [10, 10] })
+        .webp({ delay: [10, 10], lossless: true })
         .toBuffer();
     },
     red,
@@ -63,13 +78,22 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
     [255, 255, 255],
     [255, 255, 255],
   ],
+  [
+    'Ultra HDR of a phone: the JPEG in it',
+    () =>
+      ultraHdr(flat(64, 64, red))
+        .jpeg()
+        .toBuffer(),
+    toned,
+    toned,
+  ],
   ['a single pixel', () => flat(1, 1, blue).png().toBuffer(), blue, blue],
 ];
 for (const [name, bytes, first, last] of readable) {
   test(`a picture that is read: ${name}`, async () => {
     await using folder = await tempFolder();
     const file = `${folder.path}/picture`;
-    await writeFile(file, await bytes());
+    await writeFile(file, await madeBy(bytes));
     const pixels = await decode(file, side);
     assert.equal(pixels.length, side * side * 3);
     const near = (at: number, wanted: Rgb): void => {
@@ -82,6 +106,40 @@ for (const [name, bytes, first, last] of readable) {
     near((side * side - 1) * 3, last);
   });
 }
+
+const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>';
+/** Formats that libvips reads unless it is told not to, by the name that an uploader gave the file. */
+const foreign: [name: string, file: string, bytes: () => Promise<Buffer>][] = [
+  ['GIF', 'a.gif', () => flat(9, 9, red).gif().toBuffer()],
+  ['GIF that says it is a JPEG', 'a.jpg', () => flat(9, 9, red).gif().toBuffer()],
+  ['TIFF', 'a.tiff', () => flat(9, 9, red).tiff().toBuffer()],
+  ['AVIF', 'a.avif', () => flat(9, 9, red).avif().toBuffer()],
+  ['SVG', 'a.svg', () => Promise.resolve(Buffer.from(svg))],
+  ['SVG that says it is a PNG', 'a.png', () => Promise.resolve(Buffer.from(svg))],
+  ['PDF', 'a.pdf', () => Promise.resolve(Buffer.from('%PDF-1.4\n'))],
+  ['libvips', 'a.v', () => Promise.resolve(Buffer.concat([Buffer.from('b6a6f208', 'hex'), Buffer.alloc(200)]))],
+  ['a table of numbers', 'a.csv', () => Promise.resolve(Buffer.from('1,2,3\n4,5,6\n'))],
+  ['a matrix', 'a.mat', () => Promise.resolve(Buffer.from('2 2\n1 2\n3 4\n'))],
+  ['PPM', 'a.ppm', () => Promise.resolve(Buffer.from('P6 1 1 255\nabc'))],
+];
+for (const [name, file, bytes] of foreign) {
+  test(`no loader reads a picture of another format: ${name}`, async () => {
+    await using folder = await tempFolder();
+    await writeFile(`${folder.path}/${file}`, await madeBy(bytes));
+    await assert.rejects(decode(`${folder.path}/${file}`, side), /it is no JPEG, PNG or WebP image/);
+    assert.equal(await edgeOf(`${folder.path}/${file}`), undefined);
+  });
+}
+test('the bytes decide, not the name; the curves of a training are drawn all the same', async () => {
+  await using folder = await tempFolder();
+  await writeFile(`${folder.path}/a.csv`, await madeBy(() => flat(9, 5, red).png().toBuffer()));
+  assert.equal((await decode(`${folder.path}/a.csv`, side)).length, side * side * 3);
+  assert.equal(await edgeOf(`${folder.path}/a.csv`), 5);
+  const point = { epoch: 1, loss: 1, validationLoss: null, score: null };
+  assert.ok((await curvesPicture([point, { ...point, epoch: 2 }], 'ACCURACY')).length > 100);
+  await writeFile(`${folder.path}/a.svg`, svg);
+  await assert.rejects(decode(`${folder.path}/a.svg`, side), /it is no JPEG, PNG or WebP image/);
+});
 
 const refused: [name: string, bytes: () => Promise<Buffer>, why: RegExp][] = [
   ['zero bytes', () => Promise.resolve(Buffer.alloc(0)), /empty|unsupported/i],
@@ -100,7 +158,7 @@ for (const [name, bytes, why] of refused) {
   test(`a picture that is refused: ${name}`, async () => {
     await using folder = await tempFolder();
     const file = `${folder.path}/picture`;
-    await writeFile(file, await bytes());
+    await writeFile(file, await madeBy(bytes));
     await assert.rejects(decode(file, side), why);
   });
 }

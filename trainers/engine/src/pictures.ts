@@ -8,6 +8,8 @@ const pixelLimit = 120e6;
 sharp.cache(false);
 sharp.concurrency(1);
 
+const unsupported = 'it is no JPEG, PNG or WebP image';
+
 /** The picture upright, on white where transparent, stretched to side × side, RGB. Throws when it can't be decoded whole. */
 export async function decode(path: string, side: number): Promise<Uint8Array> {
   const { data, info } = await sharp(path, { failOn: 'error', limitInputPixels: pixelLimit })
@@ -16,7 +18,11 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
     .toColourspace('srgb')
     .resize(side, side, { fit: 'fill' })
     .raw()
-    .toBuffer({ resolveWithObject: true });
+    .toBuffer({ resolveWithObject: true })
+    .catch((error: unknown) => {
+      const isUnknown = error instanceof Error && /unsupported image format/i.test(error.message);
+      throw isUnknown ? new Error(`${unsupported} (${error.message})`, { cause: error }) : error;
+    });
   if (info.channels === 3) return data;
   const rgb = new Uint8Array(side * side * 3);
   for (let i = 0; i < rgb.length; i++) rgb[i] = data[Math.floor(i / 3) * info.channels] ?? 0;
@@ -26,7 +32,7 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
 /** Pixels of the shorter edge; undefined where the file is no picture. */
 export async function edgeOf(path: string): Promise<number | undefined> {
   try {
-    const { width, height } = await sharp(path).metadata();
+    const { width, height } = await sharp(path, { limitInputPixels: pixelLimit }).metadata();
     return Math.min(width, height);
   } catch {
     return undefined; // found and named when the picture is decoded

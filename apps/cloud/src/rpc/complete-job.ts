@@ -1,5 +1,6 @@
 import type { Clock } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
+import { resultFileLimits } from '@platform/contract/result-files';
 import type { CompleteJobRequest, JobFile } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
 import { type JobEvent, step } from '../rules/job-life.ts';
@@ -14,7 +15,7 @@ import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
 
 /** While the package is made the server itself keeps the lease. */
 const renewMs = leaseMs / 3;
-const maxFiles = 1000;
+const maxFiles = resultFileLimits.files;
 
 /**
  * Files into one package, then in one transaction: version in the registry and job completed. The same call again answers the

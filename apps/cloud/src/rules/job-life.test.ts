@@ -91,6 +91,12 @@ const rows: [name: string, from: Job, event: JobEvent, expected: string][] = [
     { is: 'failed', ...own, failure: canceledThere, now: 0 },
     'failed 2/1 r1 infrastructure',
   ],
+  [
+    'a result that this server calls wrong: not tried again, whatever the runner says',
+    running,
+    { is: 'failed', ...own, failure: { ...infrastructure, code: 'INVALID_ARGUMENT' }, now: 0 },
+    'failed 2/1 r1 infrastructure',
+  ],
   ['a full disk is tried again', running, { is: 'failed', ...own, failure: infrastructure, now: 0 }, 'pending 2/2 r1'],
   ['a full disk, said twice', pending, { is: 'failed', ...own, failure: infrastructure, now: 0 }, '='],
   [

@@ -163,8 +163,9 @@ function ofRunner(job: Job, event: RunnerEvent): Step {
       if (event.is === 'stopped') return lost(job);
       // A runner that is shut down in order says nothing against the job.
       if (event.failure.code === 'RUNNER_STOPPED') return to({ ...attemptOf(job), at: 'pending' });
-      // Who runs the cluster ended it: starting it again would be against their will.
-      const isFinal = event.failure.code === 'ENGINE_JOB_CANCELED';
+      // Who runs the cluster ended it: starting it again would be against their will. What this server refused as wrong it
+      // would refuse again; older runners report that as trouble of their own.
+      const isFinal = event.failure.code === 'ENGINE_JOB_CANCELED' || event.failure.code === 'INVALID_ARGUMENT';
       if (event.failure.cause === 'infrastructure' && !isFinal) return lost(job, event);
       return to({ ...attemptOf(job), at: 'failed', failure: event.failure });
     }

@@ -1,3 +1,4 @@
+import { resultPathProblem } from '@platform/contract/result-files';
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import {
@@ -113,10 +114,7 @@ export function seedOf(modelName: string, modelVersion: string): number {
 
 /** A place of a file inside of a package: relative, without tricks. */
 export function packagePath(field: string, value: string): string {
-  const parts = filled(field, value).split('/');
-  const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..' && part.length <= 200);
-  if (!isSafe || value.length > 1000 || /[\p{Cc}\\:]/u.test(value)) {
-    throw invalid(field, JSON.stringify(value), 'a relative path without . and .., at most 1000 characters');
-  }
+  const problem = resultPathProblem(filled(field, value));
+  if (problem !== undefined) throw invalid(field, JSON.stringify(value), `it ${problem}`);
   return value;
 }

@@ -21,6 +21,7 @@ const codes: Readonly<Record<number, Code>> = {
   403: Code.PermissionDenied,
   404: Code.NotFound,
   413: Code.ResourceExhausted,
+  422: Code.DataLoss,
 };
 
 /** A call that failed in the network throws Unavailable, as RPC do. */
@@ -55,9 +56,14 @@ export function connectBlobs(baseUrl: string, session: Session): Blobs {
           },
         });
         try {
-          await pipeline(body ? Readable.fromWeb(body) : Readable.from([]), through, createWriteStream(file), {
-            signal,
-          });
+          await pipeline(
+            body ? Readable.fromWeb(body) : Readable.from([]),
+            through,
+            createWriteStream(file, { mode: 0o600 }),
+            {
+              signal,
+            },
+          );
         } catch (error) {
           const isDisk = error instanceof Error && 'code' in error && 'syscall' in error;
           if (signal.aborted || isDisk) throw error;

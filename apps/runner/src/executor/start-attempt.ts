@@ -11,6 +11,7 @@ import { stderrSink, systemClock } from '@platform/kit/node';
 import { runAttempt } from '../attempt.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
+import { makePrivate } from '../job/cache.ts';
 import { makeWorkshop } from '../make-workshop.ts';
 import type { AttemptOptions } from '../options.ts';
 import { openScripts } from '../script/open-scripts.ts';
@@ -37,6 +38,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   log.info('the attempt is here', { jobId: job.id, attempt: job.attempt, url, folder: root });
   try {
     const cacheFolder = path.join(given.folder ?? root, 'cache');
+    await makePrivate(cacheFolder);
     // Looking for a sandbox takes a moment that other jobs need not spend.
     const isScript = job.spec?.['kind'] === 'custom';
     // Its own root: attempts beside it on this computer have sandboxes of their own.

@@ -1,6 +1,9 @@
 /** Pictures by content, shared between jobs: a second training of the same dataset downloads nothing. */
-import { mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
+
+/** Images of an organization are for the user of the runner alone, not for whoever else works on this host. */
+export const privateModes = { file: 0o600, folder: 0o700 } as const;
 
 export interface PictureCache {
   /** Path of the file with this content; `fetch` is asked to write and verify it when it is not here. */
@@ -23,10 +26,11 @@ export function pictureCache(folder: string, limitBytes: number, wall: () => num
       await utimes(file, now, now);
       return file;
     }
-    await mkdir(path.dirname(file), { recursive: true });
+    await mkdir(path.dirname(file), { recursive: true, mode: privateModes.folder });
     const partial = `${file}.part`;
     try {
       await fetch(partial);
+      await chmod(partial, privateModes.file);
       await rename(partial, file);
     } catch (error) {
       await rm(partial, { force: true });
@@ -63,4 +67,29 @@ export function pictureCache(folder: string, limitBytes: number, wall: () => num
       return removed;
     },
   };
+}
+
+const modesAtOnce = 64;
+
+/**
+ * Makes a folder, and everything in it that an earlier version left open to others, private. What belongs to another user
+ * stays as it is. Links are not followed.
+ */
+export async function makePrivate(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: privateModes.folder });
+  const mend = async (file: string, wanted: number): Promise<void> => {
+    const { mode } = await lstat(file);
+    if ((mode & 0o7777) !== wanted) await chmod(file, wanted);
+  };
+  const enter = async (at: string): Promise<void> => {
+    await mend(at, privateModes.folder).catch(() => {});
+    const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    const files = entries.filter((entry) => entry.isFile()).map(({ name }) => path.join(at, name));
+    for (let first = 0; first < files.length; first += modesAtOnce) {
+      const some = files.slice(first, first + modesAtOnce);
+      await Promise.all(some.map((file) => mend(file, privateModes.file).catch(() => {})));
+    }
+    for (const entry of entries) if (entry.isDirectory()) await enter(path.join(at, entry.name));
+  };
+  await enter(folder);
 }

@@ -1,10 +1,12 @@
 /** The job folder on this computer, one per attempt. */
-import { copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { chmod, copyFile, link, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { jobFiles, picturePath } from '@platform/contract/job';
 import type { DatasetLine, JobExit, JobFile } from '@platform/contract/job';
 import { atomicWrite } from '@platform/kit/node';
 import { removeTree } from '@platform/sandbox/removal';
+import { privateModes } from './cache.ts';
 
 export interface JobFolder {
   readonly path: string;
@@ -18,6 +20,9 @@ const jobsOf = (root: string): string => path.join(root, 'jobs');
 export async function createJobFolder(root: string, jobId: string, attempt: number): Promise<JobFolder> {
   const folder = path.join(jobsOf(root), `${path.basename(jobId)}-${attempt}`);
   await removeTree(folder);
+  await mkdir(jobsOf(root), { recursive: true });
+  // Inside, files may be open to others: the user of a sandbox is one.
+  await chmod(jobsOf(root), privateModes.folder);
   await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
   await mkdir(path.join(folder, jobFiles.out));
   return { path: folder, file: (name) => path.join(folder, jobFiles[name]) };
@@ -34,9 +39,21 @@ export async function removeJobFolders(folders: readonly string[]): Promise<void
   for (const folder of folders) await removeTree(folder);
 }
 
-/** Lets the cached picture appear in the folder, as a second name of the same file where the disk can do that. */
-export async function placePicture(folder: JobFolder, line: DatasetLine, cached: string): Promise<void> {
+/**
+ * Lets the cached picture appear in the folder, as a second name of the same file where the disk can do that. For another
+ * user, who may not read the cache, it is a copy, which shares its blocks where the disk can do that.
+ */
+export async function placePicture(
+  folder: JobFolder,
+  line: DatasetLine,
+  cached: string,
+  reader: 'owner' | 'other' = 'owner',
+): Promise<void> {
   const target = path.join(folder.path, picturePath(line));
+  if (reader === 'other') {
+    await copyFile(cached, target, constants.COPYFILE_FICLONE);
+    return chmod(target, 0o644);
+  }
   try {
     await link(cached, target);
   } catch (error) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { link, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { jobFiles, type DatasetLine } from '@platform/contract/job';
 import { tempFolder } from '@platform/kit/testing';
-import { pictureCache } from './cache.ts';
+import { makePrivate, pictureCache } from './cache.ts';
 import { createJobFolder, placePicture, leftJobFolders, removeJobFolders } from './folder.ts';
 import { readOutputs } from './outputs.ts';
 
@@ -25,6 +25,42 @@ test('the cache asks once for the same picture, also at the same time, and again
   await writeFile(one, 'fo');
   assert.equal(await readFile(await cache.get(a, 4, fetch), 'utf8'), 'four');
   assert.equal(asked, 2);
+});
+
+const modeOf = async (file: string): Promise<number> => (await stat(file)).mode & 0o7777;
+
+test('the cache is for its owner alone, also what an earlier version left open; links are not followed', async () => {
+  await using folder = await tempFolder();
+  const root = folder.file('cache');
+  await mkdir(`${root}/aa/deep`, { recursive: true });
+  await chmod(root, 0o755);
+  for (const name of ['aa/old', 'aa/deep/older', '../outside']) {
+    await writeFile(`${root}/${name}`, 'x');
+    await chmod(`${root}/${name}`, 0o644);
+  }
+  await symlink(folder.file('outside'), `${root}/aa/link`);
+  await makePrivate(root);
+  const cache = pictureCache(root, 1000, () => 0);
+  const file = await cache.get(b, 4, (partial) => writeFile(partial, 'four', { mode: 0o644 }));
+  const names = ['', 'aa', 'aa/deep', 'bb', 'aa/old', 'aa/deep/older', '../outside'];
+  const modes = await Promise.all(names.map((name) => modeOf(`${root}/${name}`)));
+  assert.deepEqual(modes, [0o700, 0o700, 0o700, 0o700, 0o600, 0o600, 0o644]);
+  assert.equal(await modeOf(file), 0o600);
+  await makePrivate(folder.file('new'));
+  assert.equal(await modeOf(folder.file('new')), 0o700);
+});
+
+test('another user gets copies of its images, in a folder that others cannot enter', async () => {
+  await using root = await tempFolder();
+  const folder = await createJobFolder(root.path, 'job', 1);
+  await writeFile(root.file('cached'), 'pixels', { mode: 0o600 });
+  const line = { sha256: b, file_name: 'x.png' } as DatasetLine;
+  for (const _ of ['once', 'twice']) await placePicture(folder, line, root.file('cached'), 'other');
+  assert.equal(await readFile(`${folder.path}/data/${b}.png`, 'utf8'), 'pixels');
+  assert.deepEqual(
+    [await modeOf(`${folder.path}/data/${b}.png`), await modeOf(root.file('cached')), await modeOf(root.file('jobs'))],
+    [0o644, 0o600, 0o700],
+  );
 });
 
 async function broken(file: string): Promise<void> {

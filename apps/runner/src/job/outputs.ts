@@ -6,6 +6,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { modelFiles } from '@platform/contract/job';
+import { resultFileLimits } from '@platform/contract/result-files';
 import { resultFiles } from '@platform/sandbox/result-files';
 
 export interface OutputFile {
@@ -22,7 +23,7 @@ export interface JobFiles {
   readonly leftOut: readonly string[];
 }
 
-const mostFiles = 1000;
+const mostFiles = resultFileLimits.files;
 async function sha256Of(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file), hash);

@@ -55,6 +55,11 @@ export class ScriptWork {
     this.#task = task;
   }
 
+  /** Root's sandboxes have users of their own. */
+  get isOtherUser(): boolean {
+    return this.#scripts.sandboxes.host.isRoot;
+  }
+
   /** The script and what it depends on, onto this computer. Pictures and dataset file are there already. */
   async prepare(signal: AbortSignal): Promise<void> {
     const { spec, folder, reporter, blobs, clock } = this.#task;
