@@ -1,39 +1,34 @@
-// What the specification asks for is read by some program, and what docs/behaviours.md promises is held by a test.
+// What the configuration schema says of its effect is true, and what docs/behaviours.md promises is held by a test.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { Field } from '../packages/contract/src/config-field.ts';
 import { errorTable } from '../packages/contract/src/error-table.ts';
 import { fieldTable } from '../packages/contract/src/gen/agent-config.gen.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
-/** Fields of the configuration that no program reads yet. The list only shrinks, and in the end it is empty. */
-const notReadYet = [
-  'advanced_settings.disable_network_configuration',
-  'advanced_settings.disable_system_configuration',
-  ...Object.keys(fieldTable.network_configuration).map((key) => `network_configuration.${key}`),
-  ...Object.keys(fieldTable.additional_networks).map((key) => `additional_networks.${key}`),
-  ...Object.keys(fieldTable.system_configuration).map((key) => `system_configuration.${key}`),
-];
-
-test('every field of the configuration is read by the agent, versions by the server, but for those listed', () => {
+test('every field whose schema says since when it acts is read by a program, and no other field is', () => {
   const sources = globSync('apps/agent/src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
   const text = sources.map((file) => readFileSync(path.join(root, file), 'utf8')).join('\n');
   const answers = readFileSync(path.join(root, 'apps/cloud/src/agent-answers.ts'), 'utf8');
   const isRead = (section: string, key: string): boolean =>
     section === 'version_control'
-      ? answers.includes(`wishes['${key}']`) // the server finds out which release a version is
-      : new RegExp(`\\b${section}\\.${key}\\b`).test(text);
-  const unread = Object.entries(fieldTable)
-    .filter(([section]) => section !== 'maintenance_window')
-    .flatMap(([section, fields]) =>
-      Object.keys(fields)
-        .filter((key) => !isRead(section, key))
-        .map((key) => `${section}.${key}`),
+      ? answers.includes(`wishes['${key}']`) // the server resolves which release a version is
+      : section === 'maintenance_window'
+        ? /config\.maintenance_window\b/.test(text) // read as a whole
+        : new RegExp(`\\b${section}\\.${key}\\b`).test(text);
+  const fields = Object.entries(fieldTable).flatMap(([section, table]) =>
+    Object.entries<Field>(table).map(([key, field]) => ({ section, key, isStated: field.since !== undefined })),
+  );
+  const wrong = fields
+    .filter(({ section, key, isStated }) => isRead(section, key) !== isStated)
+    .map(
+      ({ section, key, isStated }) => `${section}.${key}: ${isStated ? 'nothing reads it' : 'is read, without since'}`,
     );
-  assert.deepEqual(unread.toSorted(), notReadYet.toSorted());
-  assert.match(text, /config\.maintenance_window\b/);
+  assert.deepEqual(wrong, []);
+  assert.ok(fields.some(({ isStated }) => isStated));
 });
 
 test('every behaviour that is promised names a test that is there, and no id twice', () => {

@@ -48,6 +48,8 @@ function row(schema: Schema): string {
     ['alias', schema.alias && quote(schema.alias)],
     ['isBeyondSpec', schema.beyondSpec && 'true'],
     ['expected', schema.expected && quote(schema.expected)],
+    ['since', schema.since ? quote(schema.since) : undefined],
+    ['platforms', schema.platforms && `[${schema.platforms.map(quote).join(', ')}]`],
   ];
   return `{ ${parts.filter(([, text]) => text !== undefined).map(([name, text]) => `${name}: ${text}`).join(', ')} }`;
 }

@@ -14,6 +14,12 @@ function defaultText(schema: Schema): string {
   return 'default' in schema ? JSON.stringify(schema.default) : 'none';
 }
 
+/** From which version on the field has an effect, and where. */
+function effectText({ since, platforms }: Schema): string {
+  const where = platforms === undefined ? '' : ` (${platforms.join(', ')} only)`;
+  return since === null ? `not yet${where}` : `${since ?? ''}${where}`;
+}
+
 /** What may be written, from the same sentence that the error messages use. */
 function limitText(schema: Schema): string {
   const field: Field = {
@@ -39,15 +45,15 @@ function table(title: string, schema: Schema, isList: boolean): string[] {
       field.alias ? `Also read as \`${field.alias}\`.` : '',
       field.beyondSpec ? 'Beyond the specification.' : '',
     ].filter((note) => note !== '');
-    return `| ${[`\`${name}\``, typeText(field), required.has(name) ? 'yes' : 'no', defaultText(field), limitText(field), notes.join(' ')].map(cell).join(' | ')} |`;
+    return `| ${[`\`${name}\``, typeText(field), required.has(name) ? 'yes' : 'no', defaultText(field), limitText(field), notes.join(' '), effectText(field)].map(cell).join(' | ')} |`;
   });
   return [
     `## ${title}`,
     '',
     `${schema.description ?? ''}${isList ? ' Each element:' : ''}`,
     '',
-    '| Key | Type | Required | Default | Must be | Description |',
-    '|---|---|---|---|---|---|',
+    '| Key | Type | Required | Default | Must be | Description | Acts since |',
+    '|---|---|---|---|---|---|---|',
     ...rows,
     '',
   ];
@@ -64,6 +70,9 @@ export function configDocs(schema: Schema): string {
     'One JSON object per machine part. The key `agent` configures the agent, `maintenance_window` says when it may restart the machine server;',
     'all other keys belong to the machine server. Only what is written counts as set (also `0`, `""` and `false`); defaults are filled in on the machine.',
     'Keys that this version does not know are kept and reported.',
+    '',
+    '"Acts since" is the first version with an effect. "not yet": the value is checked, saved and sent, and nothing on the machine acts on it.',
+    'Saving such a field gives a warning, and the machine names it as "no effect here".',
     '',
   ];
   for (const [name, section] of Object.entries(agent)) {

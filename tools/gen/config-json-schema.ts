@@ -26,6 +26,8 @@ export interface Schema {
   beyondSpec?: true;
   maxBytes?: number;
   expected?: string;
+  since?: string | null;
+  platforms?: string[];
 }
 
 /** JSON Schema of the machine configuration for editors and other tools; our own keywords (unit, secret, …) stay in it. */

@@ -31,7 +31,10 @@ test('a machine is created, configured, seen and restarted', async () => {
   const config = JSON.stringify({
     zebra: 1,
     agent: { version_control: { 'platform-server': 'stable' }, advanced_settings: { debug: true }, future: { x: 1 } },
-    components: [{ name: 'cam', api: 'rdk:component:camera', model: 'folder', attributes: { path: '/pictures' } }],
+    components: [
+      { name: 'cam', api: 'rdk:component:camera', model: 'folder', attributes: { path: '/pictures' } },
+      { name: 'gate', type: 'sensor', model: 'fake' },
+    ],
     packages: [{ name: 'm', package: 'org/m', version: '3', type: 'ml_model' }],
     maintenance: { sensor_name: 'gate', maintenance_allowed_key: 'ok' },
   });

@@ -23,7 +23,10 @@ async function makeVictim(on: TestServer): Promise<Victim> {
   const { orgId, server, db } = on;
   const { partId, machineId, part } = await on.machine(`${mark} machine`);
   const fleet = await on.client(FleetService);
-  await fleet.saveConfig({ partId, configJson: JSON.stringify({ components: [{ name: mark }] }) });
+  await fleet.saveConfig({
+    partId,
+    configJson: JSON.stringify({ components: [{ name: mark, type: 'camera', model: 'folder' }] }),
+  });
   await (await on.client(RobotService, part)).log({ id: partId, logs: [{ message: `${mark} line` }] });
   const { id: datasetId } = await (
     await on.client(DatasetService)

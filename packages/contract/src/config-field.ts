@@ -18,6 +18,10 @@ export interface Field {
   readonly alias?: string;
   readonly isBeyondSpec?: true;
   readonly expected?: string;
+  /** First version that acts on the field; absent: nothing acts on it yet. */
+  readonly since?: string;
+  /** Operating systems on which the agent acts on it; absent: all that it runs on. */
+  readonly platforms?: readonly string[];
 }
 
 export type Section = Readonly<Record<string, Field>>;

@@ -18,7 +18,16 @@ interface Notes {
   readonly maxBytes?: number;
   /** What is allowed, in words, where a pattern does not speak for itself. */
   readonly expected?: string;
+  /** First version of the agent (of the management server, for versions) that acts on the field; null: nothing acts on it yet. */
+  readonly since: string | null;
+  /** Operating systems on which the agent acts on it; absent: all that it runs on. */
+  readonly platforms?: readonly ('linux' | 'windows')[];
 }
+
+/** Nothing acts on these yet: saving them is allowed, and everybody who shows them says that they have no effect. */
+const planned = { since: null } as const;
+const plannedOnLinux = { since: null, platforms: ['linux'] } as const;
+const first = { since: '0.1.0' } as const;
 
 const ipv4 = '(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
 const semver = 'v?\\d+\\.\\d+\\.\\d+(?:-[0-9A-Za-z.-]+)?(?:\\+[0-9A-Za-z.-]+)?';
@@ -58,10 +67,12 @@ const interfaceName = {
 export const versionControl = z
   .looseObject({
     agent: matching(version, 'stable', {
+      ...first,
       description: 'Version of the agent. With "stable" it is upgraded when a new version is released.',
       expected: versionForms,
     }),
     'platform-server': matching(version, 'stable', {
+      ...first,
       description:
         'Version of the machine server: a semantic version, "stable", "dev", a URL, or a file:// URL to a local binary.',
       alias: 'viam-server',
@@ -72,33 +83,43 @@ export const versionControl = z
 
 export const advancedSettings = z
   .looseObject({
-    debug: flag(false, { description: 'Sets the log level of the agent to debug.' }),
+    debug: flag(false, { ...first, description: 'Sets the log level of the agent to debug.' }),
     disable_network_configuration: flag(false, {
+      ...planned,
       description: 'Turns off network and hotspot configuration and additional networks.',
     }),
-    disable_system_configuration: flag(false, { description: 'Turns off the system configuration.' }),
+    disable_system_configuration: flag(false, { ...planned, description: 'Turns off the system configuration.' }),
     disable_platform_server: flag(false, {
+      ...first,
       description: 'Stops the machine server and keeps it stopped, for example while somebody runs it by hand.',
       alias: 'disable_viam_server',
     }),
     platform_server_start_timeout_minutes: minutes(10, 1, week, {
+      ...first,
       description: 'A machine server that has not started successfully after this long is killed and started again.',
       alias: 'viam_server_start_timeout_minutes',
     }),
     wait_for_update_check: flag(false, {
+      ...first,
       description:
         'At start, wait for a network and check for updates before the machine server is started. Later checks are the same either way.',
     }),
     agent_auto_restart: flag(false, {
+      ...first,
       description:
         'The agent restarts itself into a newly installed version of its own instead of waiting for the next restart.',
       beyondSpec: true,
     }),
-    disable_log_deduplication: flag(false, { description: 'Sends repeated log lines one by one.', beyondSpec: true }),
+    disable_log_deduplication: flag(false, {
+      ...first,
+      description: 'Sends repeated log lines one by one.',
+      beyondSpec: true,
+    }),
     platform_server_env: z
       .record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string())
       .default({})
       .meta({
+        ...first,
         description: 'Environment variables of the machine server.',
         alias: 'viam_server_env',
         secret: true,
@@ -111,22 +132,27 @@ export const advancedSettings = z
 export const networkConfiguration = z
   .looseObject({
     device_reboot_after_offline_minutes: minutes(0, 0, 30 * 24 * 60, {
+      ...plannedOnLinux,
       description: 'The device reboots after it was offline this long. 0: never.',
       defaultText: '0 (disabled)',
     }),
     disable_captive_portal_redirect: flag(false, {
+      ...plannedOnLinux,
       description:
         'When false, every name looked up on the hotspot leads to the device; when true, only names that end in .setup.',
     }),
     fragment_id: text('', {
+      ...plannedOnLinux,
       description: 'Fragment that configures new machines; required with the mobile provisioning app.',
     }),
     hotspot_interface: matching(interfaceName.pattern, '', {
+      ...plannedOnLinux,
       description: 'Interface for hotspot, provisioning and WiFi.',
       defaultText: 'first discovered 802.11 device',
       expected: interfaceName.expected,
     }),
     hotspot_password: matching(/^[\x20-\x7e]{8,63}$/, 'platformsetup', {
+      ...plannedOnLinux,
       description: 'WiFi password of the provisioning hotspot.',
       secret: true,
       expected: '8 to 63 ASCII characters',
@@ -137,22 +163,33 @@ export const networkConfiguration = z
       .refine((s) => bytes(s) <= 31)
       .default('platform-setup')
       .meta({
+        ...plannedOnLinux,
         description: 'Goes before the hostname of the device to form the SSID of the hotspot.',
         maxBytes: 31,
       } satisfies Notes),
-    manufacturer: text('platform', { description: 'Shown on the captive portal and in the provisioning app.' }),
-    model: text('custom', { description: 'Shown on the captive portal and in the provisioning app.' }),
+    manufacturer: text('platform', {
+      ...plannedOnLinux,
+      description: 'Shown on the captive portal and in the provisioning app.',
+    }),
+    model: text('custom', {
+      ...plannedOnLinux,
+      description: 'Shown on the captive portal and in the provisioning app.',
+    }),
     offline_before_starting_hotspot_minutes: minutes(2, 1, week, {
+      ...plannedOnLinux,
       description: 'The hotspot starts only after the device was offline longer than this.',
     }),
     retry_connection_timeout_minutes: minutes(10, 1, week, {
+      ...plannedOnLinux,
       description: 'Provisioning ends after this long, so that other connections are tried.',
     }),
     turn_on_hotspot_if_wifi_has_no_internet: flag(false, {
+      ...plannedOnLinux,
       description:
         'When true, all configured networks are tried and only a reachable internet counts as online; when false, one WiFi connection is enough.',
     }),
     user_idle_minutes: minutes(5, 1, week, {
+      ...plannedOnLinux,
       description: 'A user of the portal or of the provisioning app counts as idle after this long.',
     }),
     wifi_power_save: z
@@ -160,17 +197,28 @@ export const networkConfiguration = z
       .nullable()
       .default(null)
       .meta({
+        ...plannedOnLinux,
         description: 'Turns power save of all managed WiFi connections on or off.',
         defaultText: 'false (when unset, the system default applies; null is accepted)',
       } satisfies Notes),
     hotspot_ssid: text('', {
+      ...plannedOnLinux,
       description: 'SSID of the hotspot, in place of prefix and hostname.',
       maxBytes: 32,
       beyondSpec: true,
     }),
-    disable_bt_provisioning: flag(false, { description: 'Turns off provisioning over Bluetooth.', beyondSpec: true }),
-    disable_wifi_provisioning: flag(false, { description: 'Turns off the provisioning hotspot.', beyondSpec: true }),
+    disable_bt_provisioning: flag(false, {
+      ...plannedOnLinux,
+      description: 'Turns off provisioning over Bluetooth.',
+      beyondSpec: true,
+    }),
+    disable_wifi_provisioning: flag(false, {
+      ...plannedOnLinux,
+      description: 'Turns off the provisioning hotspot.',
+      beyondSpec: true,
+    }),
     bluetooth_trust_all: flag(false, {
+      ...plannedOnLinux,
       description: 'Accepts every Bluetooth pairing while provisioning.',
       beyondSpec: true,
     }),
@@ -179,13 +227,15 @@ export const networkConfiguration = z
 
 export const additionalNetwork = z
   .looseObject({
-    type: z.enum(['wifi', 'wired']).meta({ description: 'Kind of network.' } satisfies Notes),
+    type: z.enum(['wifi', 'wired']).meta({ ...plannedOnLinux, description: 'Kind of network.' } satisfies Notes),
     interface: matching(interfaceName.pattern, '', {
+      ...plannedOnLinux,
       description: 'Interface name; empty: any.',
       expected: interfaceName.expected,
     }),
-    ssid: text('', { description: 'WiFi SSID; needed for WiFi only.', maxBytes: 32 }),
+    ssid: text('', { ...plannedOnLinux, description: 'WiFi SSID; needed for WiFi only.', maxBytes: 32 }),
     psk: matching(/^(?:[\x20-\x7e]{8,63}|[0-9A-Fa-f]{64})?$/, '', {
+      ...plannedOnLinux,
       description: 'Passkey of the network.',
       secret: true,
       expected: 'empty, 8 to 63 ASCII characters, or 64 hexadecimal digits',
@@ -195,28 +245,36 @@ export const additionalNetwork = z
       .min(-999)
       .max(999)
       .default(0)
-      .meta({ description: 'The network with the higher number is preferred.' } satisfies Notes),
+      .meta({ ...plannedOnLinux, description: 'The network with the higher number is preferred.' } satisfies Notes),
     ipv4_address: matching(new RegExp(`^(?:auto|${ipv4}/(?:3[0-2]|[12]?\\d))?$`), 'auto', {
+      ...plannedOnLinux,
       description: 'IPv4 address in CIDR form, or "auto".',
       expected: '"auto" or an address with its prefix length, such as 192.168.1.20/24',
     }),
     ipv4_gateway: matching(new RegExp(`^(?:${ipv4})?$`), '', {
+      ...plannedOnLinux,
       description: 'IPv4 gateway.',
       expected: 'an IPv4 address, such as 192.168.1.1',
     }),
     ipv4_dns: z
       .array(z.string().regex(new RegExp(`^${ipv4}$`)))
       .default([])
-      .meta({ description: 'IPv4 DNS servers.', expected: 'a list of IPv4 addresses' } satisfies Notes),
+      .meta({
+        ...plannedOnLinux,
+        description: 'IPv4 DNS servers.',
+        expected: 'a list of IPv4 addresses',
+      } satisfies Notes),
     ipv4_route_metric: z
       .int()
       .min(0)
       .max(4_294_967_295)
       .default(0)
       .meta({
+        ...plannedOnLinux,
         description: 'The route with the lower number is preferred. 0: 100 for wired, 600 for wireless.',
       } satisfies Notes),
     name: text('', {
+      ...plannedOnLinux,
       description: 'Name of the network; the key, where the networks are written as an object.',
       beyondSpec: true,
     }),
@@ -231,6 +289,7 @@ export const systemConfiguration = z
       .max(1_048_576)
       .default(512)
       .meta({
+        ...plannedOnLinux,
         description: 'Space for temporary logs. -1: leaves the limit of the system.',
         unit: 'MB',
       } satisfies Notes),
@@ -240,6 +299,7 @@ export const systemConfiguration = z
       .max(1_048_576)
       .default(512)
       .meta({
+        ...plannedOnLinux,
         description: 'Disk space for persistent logs. -1: leaves the limit of the system.',
         unit: 'MB',
       } satisfies Notes),
@@ -247,6 +307,7 @@ export const systemConfiguration = z
       .enum(['', 'all', 'security', 'disable', 'managed-all', 'managed-security'])
       .default('')
       .meta({
+        ...plannedOnLinux,
         description:
           'Automatic upgrades: "all" packages, only "security", "disable", or "" for what the system is set to. The managed- forms are run by the agent.',
       } satisfies Notes),
@@ -254,10 +315,12 @@ export const systemConfiguration = z
       .enum(['', 'persistent', 'volatile', 'auto', 'none'])
       .default('')
       .meta({
+        ...plannedOnLinux,
         description: 'Where journald keeps logs; "" leaves it.',
         beyondSpec: true,
       } satisfies Notes),
     forward_system_logs: text('', {
+      ...plannedOnLinux,
       description: 'Identifiers of the system journal to send with the logs: "all" or a list with commas.',
       beyondSpec: true,
     }),
@@ -267,6 +330,7 @@ export const systemConfiguration = z
       .max(8_784)
       .default(24)
       .meta({
+        ...plannedOnLinux,
         description: 'Time between two upgrades of the managed- forms.',
         unit: 'h',
         beyondSpec: true,
@@ -294,6 +358,7 @@ export const maintenanceWindow = z
       .min(1)
       .default([...weekDays])
       .meta({
+        ...first,
         description: 'Days on which the window begins.',
         defaultText: 'every day',
         expected: 'a list of mon, tue, wed, thu, fri, sat, sun',
@@ -303,6 +368,7 @@ export const maintenanceWindow = z
       .string()
       .regex(clockTime.pattern)
       .meta({
+        ...first,
         description: 'Time at which it begins.',
         expected: clockTime.expected,
         beyondSpec: true,
@@ -311,11 +377,13 @@ export const maintenanceWindow = z
       .string()
       .regex(clockTime.pattern)
       .meta({
+        ...first,
         description: 'Time at which it ends; on the next day when it is earlier than `from`.',
         expected: clockTime.expected,
         beyondSpec: true,
       } satisfies Notes),
     time_zone: text('UTC', {
+      ...first,
       description: 'Time zone of both times by its IANA name, such as Europe/Berlin.',
       expected: 'an IANA time zone, such as Europe/Berlin',
       beyondSpec: true,

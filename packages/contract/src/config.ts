@@ -9,19 +9,11 @@ import {
   type NetworkConfiguration,
   fieldTable,
 } from './gen/agent-config.gen.ts';
+import type { Problem, Severity } from './problem.ts';
+import { typeOf } from './server-resources.ts';
 
 export { machineConfigSchema };
-
-/** error: nothing may be saved. warning: saved, but probably not meant. note: saved, worth knowing. */
-export type Severity = 'error' | 'warning' | 'note';
-
-/** Something about a configuration, found at a path such as agent.additional_networks[0].psk. */
-export interface Problem {
-  readonly path: string;
-  readonly message: string;
-  readonly remedy: string;
-  readonly severity: Severity;
-}
+export type { Problem, Severity };
 
 /** Keys of a machine configuration that belong to the machine server and are passed on as they are. */
 const serverLists = ['components', 'services', 'packages', 'modules', 'remotes', 'processes', 'jobs'] as const;
@@ -179,6 +171,8 @@ function serverProblems(json: Json): Problem[] {
           'Give it another name.',
         );
       else names.set(name, index);
+      if (isObject(item) && (key === 'components' || key === 'services') && typeOf(item) === '')
+        error(`${path}.type`, 'must be given.', `Write the type of the ${key.slice(0, -1)}, for example "camera".`);
     }
   }
   const maintenance = json['maintenance'];

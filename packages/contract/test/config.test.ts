@@ -228,12 +228,17 @@ const cases: [name: string, config: unknown, found: [path: string, severity: Sev
   ],
   [
     'malformed keys of the machine server',
-    { components: {}, services: [{ name: 'a' }, { name: 'a' }, {}, 3], maintenance: { sensor_name: 's' } },
+    {
+      components: {},
+      services: [{ name: 'a', type: 't' }, { name: 'a', type: 't' }, { type: 't' }, 3, { name: 'b' }],
+      maintenance: { sensor_name: 's' },
+    },
     [
       ['components', 'error'],
       ['services[1].name', 'error'],
       ['services[2].name', 'error'],
       ['services[3]', 'error'],
+      ['services[4].type', 'error'],
       ['maintenance.maintenance_allowed_key', 'error'],
     ],
   ],

@@ -2,9 +2,13 @@ import { create } from '@bufbuild/protobuf';
 import { isObject } from '@platform/contract/config-field';
 import { parseConfigText } from '@platform/contract/config-text';
 import { checkConfig, type Problem } from '@platform/contract/config';
+import { duplicateKeys } from '@platform/contract/config-duplicates';
+import { effectProblems } from '@platform/contract/config-effect';
+import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ReleaseBook } from '../release-book.ts';
+import { machineFacts, serverFacts } from '../rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../rules/permissions.ts';
 import { type ProgramWish, wishesOf } from '../rules/version-wishes.ts';
 import { actorOf, audit } from '../store/audit.ts';
@@ -30,28 +34,26 @@ const problemsInError = 50;
 export async function readConfig(
   releases: ReleaseBook,
   text: string,
-  part?: Pick<PartRow, 'host'>,
+  part?: Pick<PartRow, 'host' | 'report'>,
 ): Promise<{ problems: Problem[]; config: JsonObject }> {
   if (Buffer.byteLength(text) > limitBytes) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes });
   const parsed = parseConfigText(text);
   if (parsed.is === 'problem') return { problems: [parsed.problem], config: {} };
   const config = isObject(parsed.json) ? { ...parsed.json } : {};
-  const ofForm = checkConfig(parsed.json);
+  const ofForm = [...duplicateKeys(text), ...checkConfig(parsed.json)];
   const wrong = new Set(ofForm.filter(({ severity }) => severity === 'error').map(({ path }) => path));
-  const ofVersions = (await versionProblems(releases, config, part && platformOf(part))).filter(
-    ({ path }) => !wrong.has(path),
-  );
+  const facts = machineFacts(part);
+  const { platform, agent } = facts;
+  const ofMachine = [
+    ...(await versionProblems(releases, config, platform)),
+    ...referenceProblems(config, serverFacts(config, facts)),
+    ...(agent ? effectProblems(config, agent) : []),
+  ].filter(({ path }) => !wrong.has(path));
   // The server knows more of versions than the form alone tells.
-  const known = new Set(ofVersions.map(({ path }) => path));
+  const known = new Set(ofMachine.map(({ path }) => path));
   const rank = { error: 0, warning: 1, note: 2 };
-  const problems = [...ofForm.filter(({ path }) => !known.has(path)), ...ofVersions];
+  const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
   return { problems: problems.toSorted((a, b) => rank[a.severity] - rank[b.severity]), config };
-}
-
-/** What the agent said it runs on, for example linux/arm64; undefined: nothing yet. */
-export function platformOf({ host }: Pick<PartRow, 'host'>): string | undefined {
-  const platform = host?.['platform'];
-  return typeof platform === 'string' && platform !== '' ? platform : undefined;
 }
 
 /**

@@ -1,16 +1,10 @@
-import { fromBinary, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import {
-  type AgentReport,
-  AgentReportSchema,
-  type MachineSchema,
-  OnlineState,
-  Severity,
-} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type MachineSchema, OnlineState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { machineFacts, reportOf } from '../rules/machine-facts.ts';
 import type { PartRow } from '../store/machines.ts';
 import type { JsonObject } from '../store/schema.ts';
 import { versionProblems } from '../version-problems.ts';
-import { platformOf } from './config-saving.ts';
 import type { Deps } from './routes.ts';
 
 const onlineStates = {
@@ -26,7 +20,8 @@ export async function machineMessage(
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
-  const problems = config ? await versionProblems(releases, config, platformOf(part)) : [];
+  const problems = config ? await versionProblems(releases, config, machineFacts(part).platform) : [];
+  const report = reportOf(part);
   const isClearing =
     part.quarantineClearedOn !== null && (part.reportedOn === null || part.reportedOn < part.quarantineClearedOn);
   return {
@@ -40,7 +35,7 @@ export async function machineMessage(
     onlineState: onlineStates[presence.online(part.id, part.lastSeen)],
     wantedRevision: BigInt(part.revision),
     ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
-    ...(part.report && { report: reportOf(part) }),
+    ...(report && { report }),
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
     ...(part.restartRequestedOn !== null && { restartRequestedOn: timestampFromMs(part.restartRequestedOn) }),
     conditions: problems
@@ -53,10 +48,6 @@ export async function machineMessage(
       })),
     ...(isClearing && { quarantineClearedOn: timestampFromMs(part.quarantineClearedOn ?? 0) }),
   };
-}
-
-function reportOf(part: PartRow): AgentReport | undefined {
-  return part.report ? fromBinary(AgentReportSchema, part.report) : undefined;
 }
 
 /** Versions that the machine has given up, for the audit. */

@@ -25,6 +25,7 @@ function card(hint: Hint): HTMLElement {
     hint.values.length > 0 &&
       !hint.type.startsWith('boolean') &&
       `one of ${hint.values.map((one) => JSON.stringify(one)).join(', ')}`,
+    hint.effect,
   ].filter(Boolean);
   const foot = document.createElement('div');
   foot.className = 'soft';

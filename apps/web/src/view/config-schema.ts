@@ -34,6 +34,10 @@ export interface JsonSchema {
   expected?: string;
   /** Ours: never shown again once saved. */
   secret?: boolean;
+  /** Ours: first version that acts on it; null: nothing acts on it yet. */
+  since?: string | null;
+  /** Ours: operating systems on which it acts; absent: all. */
+  platforms?: readonly string[];
 }
 
 /** A schema without references. */
@@ -93,6 +97,8 @@ export interface Hint {
   isRequired: boolean;
   isSecret: boolean;
   values: readonly unknown[];
+  /** "no effect yet", "since 0.2.0, linux only"; undefined: not said. */
+  effect: string | undefined;
 }
 
 /** The kinds of value that a schema names. */
@@ -136,7 +142,14 @@ export function hintOf(key: string, schemas: readonly JsonSchema[], isRequired =
     isRequired,
     isSecret: pick((schema) => schema.secret) ?? false,
     values: schemas.some((schema) => schema.type === 'boolean') ? [true, false, ...values] : values,
+    effect: pick(effectOf),
   };
+}
+
+function effectOf({ since, platforms }: JsonSchema): string | undefined {
+  if (since === undefined) return undefined;
+  if (since === null) return 'no effect yet: nothing on a machine acts on it';
+  return `since ${since}${platforms === undefined ? '' : `, ${platforms.join(' and ')} only`}`;
 }
 
 /** The keys that the object at a path may have. */

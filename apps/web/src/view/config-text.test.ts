@@ -181,6 +181,7 @@ test('keys are offered with type, default, unit and limits', () => {
     isRequired: true,
     isSecret: false,
     values: [],
+    effect: undefined,
   });
   assert.equal(debug?.default, 'false');
   assert.equal(save?.type, 'boolean or null');

@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/fleet/v1/fleet.proto.
  */
 export const file_platform_fleet_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEilAEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIvoCCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJwChJRdWFyYW50aW5lZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZzaGEyNTYYAiABKAwSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAQoNVXBkYXRlQXR0ZW1wdBIPCgd2ZXJzaW9uGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZVN0YXRlEgwKBGNvZGUYBCABKAkSDgoGcmVhc29uGAUgASgJEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkb3dubG9hZGVkX2J5dGVzGAcgASgEEhIKCnNpemVfYnl0ZXMYCCABKAQSEAoIYnlfZGVsdGEYCSABKAgikwMKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIIq8ECgdNYWNoaW5lEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSFwoPb3JnYW5pemF0aW9uX2lkGAMgASgJEhMKC2xvY2F0aW9uX2lkGAQgASgJEhUKDWxvY2F0aW9uX25hbWUYBSABKAkSDwoHcGFydF9pZBgGIAEoCRIuCgpjcmVhdGVkX29uGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI0CgxvbmxpbmVfc3RhdGUYCCABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5PbmxpbmVTdGF0ZRItCglsYXN0X3NlZW4YCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD3dhbnRlZF9yZXZpc2lvbhgKIAEoBBIuCgZyZXBvcnQYCyABKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5BZ2VudFJlcG9ydBIvCgtyZXBvcnRlZF9vbhgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoUcmVzdGFydF9yZXF1ZXN0ZWRfb24YDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjAKCmNvbmRpdGlvbnMYDiADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SOQoVcXVhcmFudGluZV9jbGVhcmVkX29uGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJnCgdQcm9ibGVtEgwKBHBhdGgYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIOCgZyZW1lZHkYAyABKAkSLQoIc2V2ZXJpdHkYBCABKA4yGy5wbGF0Zm9ybS5mbGVldC52MS5TZXZlcml0eSJSChRDcmVhdGVNYWNoaW5lUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSEwoLbG9jYXRpb25faWQYAiABKAkSDAoEbmFtZRgDIAEoCSJeChVDcmVhdGVNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUSGAoQY3JlZGVudGlhbHNfanNvbhgCIAEoCSIuChNMaXN0TWFjaGluZXNSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCSJEChRMaXN0TWFjaGluZXNSZXNwb25zZRIsCghtYWNoaW5lcxgBIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUiHwoRR2V0TWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiQQoSR2V0TWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lIiIKFERlbGV0ZU1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIhcKFURlbGV0ZU1hY2hpbmVSZXNwb25zZSIoChVHZXRDcmVkZW50aWFsc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSIyChZHZXRDcmVkZW50aWFsc1Jlc3BvbnNlEhgKEGNyZWRlbnRpYWxzX2pzb24YASABKAkiNQoQR2V0Q29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgEInoKEUdldENvbmZpZ1Jlc3BvbnNlEhMKC2NvbmZpZ19qc29uGAEgASgJEhAKCHJldmlzaW9uGAIgASgEEhAKCHNhdmVkX2J5GAMgASgJEiwKCHNhdmVkX29uGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI6ChJDaGVja0NvbmZpZ1JlcXVlc3QSEwoLY29uZmlnX2pzb24YASABKAkSDwoHcGFydF9pZBgCIAEoCSJDChNDaGVja0NvbmZpZ1Jlc3BvbnNlEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJvChFTYXZlQ29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhMKC2NvbmZpZ19qc29uGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlQKElNhdmVDb25maWdSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoBBIsCghwcm9ibGVtcxgCIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0iLQoaTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSJyCg5Db25maWdSZXZpc2lvbhIQCghyZXZpc2lvbhgBIAEoBBIQCghzYXZlZF9ieRgCIAEoCRIsCghzYXZlZF9vbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2hhMjU2GAQgASgJIlMKG0xpc3RDb25maWdSZXZpc2lvbnNSZXNwb25zZRI0CglyZXZpc2lvbnMYASADKAsyIS5wbGF0Zm9ybS5mbGVldC52MS5Db25maWdSZXZpc2lvbiIlChJSZXN0YXJ0UGFydFJlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSIVChNSZXN0YXJ0UGFydFJlc3BvbnNlIikKFkNsZWFyUXVhcmFudGluZVJlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSIZChdDbGVhclF1YXJhbnRpbmVSZXNwb25zZSI+Cg5Db25maWdQcm9ibGVtcxIsCghwcm9ibGVtcxgBIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0iSAoMV2FudGVkQ29uZmlnEiYKBWFnZW50GAEgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIQCghyZXZpc2lvbhgCIAEoBCp/CgtPbmxpbmVTdGF0ZRIcChhPTkxJTkVfU1RBVEVfVU5TUEVDSUZJRUQQABIXChNPTkxJTkVfU1RBVEVfT05MSU5FEAESGAoUT05MSU5FX1NUQVRFX09GRkxJTkUQAhIfChtPTkxJTkVfU1RBVEVfQVdBSVRJTkdfU0VUVVAQAyrKAQoLU2VydmVyU3RhdGUSHAoYU0VSVkVSX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUU0VSVkVSX1NUQVRFX1NUT1BQRUQQARIZChVTRVJWRVJfU1RBVEVfU1RBUlRJTkcQAhIYChRTRVJWRVJfU1RBVEVfUlVOTklORxADEhkKFVNFUlZFUl9TVEFURV9TVE9QUElORxAEEhgKFFNFUlZFUl9TVEFURV9XQUlUSU5HEAUSGQoVU0VSVkVSX1NUQVRFX0RJU0FCTEVEEAYqYQoIU2V2ZXJpdHkSGAoUU0VWRVJJVFlfVU5TUEVDSUZJRUQQABIRCg1TRVZFUklUWV9OT1RFEAESFAoQU0VWRVJJVFlfV0FSTklORxACEhIKDlNFVkVSSVRZX0VSUk9SEAMqyQEKC1VwZGF0ZVN0YXRlEhwKGFVQREFURV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFVQREFURV9TVEFURV9ET1dOTE9BRElORxABEhcKE1VQREFURV9TVEFURV9TVEFHRUQQAhIXChNVUERBVEVfU1RBVEVfVFJZSU5HEAMSGAoUVVBEQVRFX1NUQVRFX0hFQUxUSFkQBBIZChVVUERBVEVfU1RBVEVfUkVWRVJURUQQBRIXChNVUERBVEVfU1RBVEVfRkFJTEVEEAYqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMsgICgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIvoCCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJwChJRdWFyYW50aW5lZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZzaGEyNTYYAiABKAwSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAQoNVXBkYXRlQXR0ZW1wdBIPCgd2ZXJzaW9uGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZVN0YXRlEgwKBGNvZGUYBCABKAkSDgoGcmVhc29uGAUgASgJEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkb3dubG9hZGVkX2J5dGVzGAcgASgEEhIKCnNpemVfYnl0ZXMYCCABKAQSEAoIYnlfZGVsdGEYCSABKAgikgQKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIEi4KBnNsaWNlcxgOIAMoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLlNsaWNlU3RhdHVzEg8KB2FjdHNfb24YDyADKAkSPAoQc2VydmVyX2tub3dsZWRnZRgQIAEoCzIiLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlcktub3dsZWRnZSKvBAoHTWFjaGluZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRITCgtsb2NhdGlvbl9pZBgEIAEoCRIVCg1sb2NhdGlvbl9uYW1lGAUgASgJEg8KB3BhcnRfaWQYBiABKAkSLgoKY3JlYXRlZF9vbhgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoMb25saW5lX3N0YXRlGAggASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuT25saW5lU3RhdGUSLQoJbGFzdF9zZWVuGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg93YW50ZWRfcmV2aXNpb24YCiABKAQSLgoGcmVwb3J0GAsgASgLMh4ucGxhdGZvcm0uZmxlZXQudjEuQWdlbnRSZXBvcnQSLwoLcmVwb3J0ZWRfb24YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlc3RhcnRfcmVxdWVzdGVkX29uGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgpjb25kaXRpb25zGA4gAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEjkKFXF1YXJhbnRpbmVfY2xlYXJlZF9vbhgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZwoHUHJvYmxlbRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDgoGcmVtZWR5GAMgASgJEi0KCHNldmVyaXR5GAQgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkiUgoUQ3JlYXRlTWFjaGluZVJlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhMKC2xvY2F0aW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkiXgoVQ3JlYXRlTWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhgKEGNyZWRlbnRpYWxzX2pzb24YAiABKAkiLgoTTGlzdE1hY2hpbmVzUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkiRAoUTGlzdE1hY2hpbmVzUmVzcG9uc2USLAoIbWFjaGluZXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lIh8KEUdldE1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIkEKEkdldE1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZSIiChREZWxldGVNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSIXChVEZWxldGVNYWNoaW5lUmVzcG9uc2UiKAoVR2V0Q3JlZGVudGlhbHNSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiMgoWR2V0Q3JlZGVudGlhbHNSZXNwb25zZRIYChBjcmVkZW50aWFsc19qc29uGAEgASgJIjUKEEdldENvbmZpZ1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoBCJ6ChFHZXRDb25maWdSZXNwb25zZRITCgtjb25maWdfanNvbhgBIAEoCRIQCghyZXZpc2lvbhgCIAEoBBIQCghzYXZlZF9ieRgDIAEoCRIsCghzYXZlZF9vbhgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiOgoSQ2hlY2tDb25maWdSZXF1ZXN0EhMKC2NvbmZpZ19qc29uGAEgASgJEg8KB3BhcnRfaWQYAiABKAkiQwoTQ2hlY2tDb25maWdSZXNwb25zZRIsCghwcm9ibGVtcxgBIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0ibwoRU2F2ZUNvbmZpZ1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCRITCgtjb25maWdfanNvbhgCIAEoCRIeChFleHBlY3RlZF9yZXZpc2lvbhgDIAEoBEgAiAEBQhQKEl9leHBlY3RlZF9yZXZpc2lvbiJUChJTYXZlQ29uZmlnUmVzcG9uc2USEAoIcmV2aXNpb24YASABKAQSLAoIcHJvYmxlbXMYAiADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIi0KGkxpc3RDb25maWdSZXZpc2lvbnNSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkicgoOQ29uZmlnUmV2aXNpb24SEAoIcmV2aXNpb24YASABKAQSEAoIc2F2ZWRfYnkYAiABKAkSLAoIc2F2ZWRfb24YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYTI1NhgEIAEoCSJTChtMaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USNAoJcmV2aXNpb25zGAEgAygLMiEucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnUmV2aXNpb24iJQoSUmVzdGFydFBhcnRSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiFQoTUmVzdGFydFBhcnRSZXNwb25zZSIpChZDbGVhclF1YXJhbnRpbmVSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiGQoXQ2xlYXJRdWFyYW50aW5lUmVzcG9uc2UiPgoOQ29uZmlnUHJvYmxlbXMSLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIkgKDFdhbnRlZENvbmZpZxImCgVhZ2VudBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YAiABKAQqfwoLT25saW5lU3RhdGUSHAoYT05MSU5FX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTT05MSU5FX1NUQVRFX09OTElORRABEhgKFE9OTElORV9TVEFURV9PRkZMSU5FEAISHwobT05MSU5FX1NUQVRFX0FXQUlUSU5HX1NFVFVQEAMqygEKC1NlcnZlclN0YXRlEhwKGFNFUlZFUl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFUlZFUl9TVEFURV9TVE9QUEVEEAESGQoVU0VSVkVSX1NUQVRFX1NUQVJUSU5HEAISGAoUU0VSVkVSX1NUQVRFX1JVTk5JTkcQAxIZChVTRVJWRVJfU1RBVEVfU1RPUFBJTkcQBBIYChRTRVJWRVJfU1RBVEVfV0FJVElORxAFEhkKFVNFUlZFUl9TVEFURV9ESVNBQkxFRBAGKmEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEQoNU0VWRVJJVFlfTk9URRABEhQKEFNFVkVSSVRZX1dBUk5JTkcQAhISCg5TRVZFUklUWV9FUlJPUhADKq0BCgtDb25maWdTbGljZRIcChhDT05GSUdfU0xJQ0VfVU5TUEVDSUZJRUQQABIZChVDT05GSUdfU0xJQ0VfU0VUVElOR1MQARIZChVDT05GSUdfU0xJQ0VfVkVSU0lPTlMQAhIYChRDT05GSUdfU0xJQ0VfTkVUV09SSxADEhcKE0NPTkZJR19TTElDRV9TWVNURU0QBBIXChNDT05GSUdfU0xJQ0VfU0VSVkVSEAUqlgEKClNsaWNlU3RhdGUSGwoXU0xJQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVTTElDRV9TVEFURV9JTl9FRkZFQ1QQARIXChNTTElDRV9TVEFURV9MQUdHSU5HEAISGQoVU0xJQ0VfU1RBVEVfTk9fRUZGRUNUEAMSHAoYU0xJQ0VfU1RBVEVfTk9UX1JFUE9SVEVEEAQqyQEKC1VwZGF0ZVN0YXRlEhwKGFVQREFURV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFVQREFURV9TVEFURV9ET1dOTE9BRElORxABEhcKE1VQREFURV9TVEFURV9TVEFHRUQQAhIXChNVUERBVEVfU1RBVEVfVFJZSU5HEAMSGAoUVVBEQVRFX1NUQVRFX0hFQUxUSFkQBBIZChVVUERBVEVfU1RBVEVfUkVWRVJURUQQBRIXChNVUERBVEVfU1RBVEVfRkFJTEVEEAYqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMsgICgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something an operator should know, with what to do about it.
@@ -47,6 +47,13 @@ export type Condition = Message<"platform.fleet.v1.Condition"> & {
    * @generated from field: google.protobuf.Timestamp since = 5;
    */
   since?: Timestamp | undefined;
+
+  /**
+   * Place in the configuration, for example services[0].attributes.camera; empty: none.
+   *
+   * @generated from field: string path = 6;
+   */
+  path: string;
 };
 
 /**
@@ -55,6 +62,153 @@ export type Condition = Message<"platform.fleet.v1.Condition"> & {
  */
 export const ConditionSchema: GenMessage<Condition> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 0);
+
+/**
+ * @generated from message platform.fleet.v1.SliceStatus
+ */
+export type SliceStatus = Message<"platform.fleet.v1.SliceStatus"> & {
+  /**
+   * @generated from field: platform.fleet.v1.ConfigSlice slice = 1;
+   */
+  slice: ConfigSlice;
+
+  /**
+   * @generated from field: platform.fleet.v1.SliceState state = 2;
+   */
+  state: SliceState;
+
+  /**
+   * Newest revision that this slice has put in effect; 0: none yet.
+   *
+   * @generated from field: uint64 applied_revision = 3;
+   */
+  appliedRevision: bigint;
+
+  /**
+   * Since when it is in this state.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Row of the error table; empty: none.
+   *
+   * @generated from field: string code = 5;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+
+  /**
+   * Fields that a person set and that nothing on this machine acts on.
+   *
+   * @generated from field: repeated string ineffective_paths = 7;
+   */
+  ineffectivePaths: string[];
+};
+
+/**
+ * Describes the message platform.fleet.v1.SliceStatus.
+ * Use `create(SliceStatusSchema)` to create a new message.
+ */
+export const SliceStatusSchema: GenMessage<SliceStatus> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 1);
+
+/**
+ * A component or service that a machine server can run.
+ *
+ * @generated from message platform.fleet.v1.ResourceModel
+ */
+export type ResourceModel = Message<"platform.fleet.v1.ResourceModel"> & {
+  /**
+   * "component" or "service".
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * For example camera.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * For example folder; empty: it may be left out.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * Attributes that name another resource.
+   *
+   * @generated from field: repeated platform.fleet.v1.ResourceReference references = 4;
+   */
+  references: ResourceReference[];
+};
+
+/**
+ * Describes the message platform.fleet.v1.ResourceModel.
+ * Use `create(ResourceModelSchema)` to create a new message.
+ */
+export const ResourceModelSchema: GenMessage<ResourceModel> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 2);
+
+/**
+ * @generated from message platform.fleet.v1.ResourceReference
+ */
+export type ResourceReference = Message<"platform.fleet.v1.ResourceReference"> & {
+  /**
+   * @generated from field: string attribute = 1;
+   */
+  attribute: string;
+
+  /**
+   * Of the resource that is named, for example camera.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+};
+
+/**
+ * Describes the message platform.fleet.v1.ResourceReference.
+ * Use `create(ResourceReferenceSchema)` to create a new message.
+ */
+export const ResourceReferenceSchema: GenMessage<ResourceReference> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 3);
+
+/**
+ * What the running machine server can run; configurations are checked against it before they are saved.
+ *
+ * @generated from message platform.fleet.v1.ServerKnowledge
+ */
+export type ServerKnowledge = Message<"platform.fleet.v1.ServerKnowledge"> & {
+  /**
+   * @generated from field: repeated platform.fleet.v1.ResourceModel models = 1;
+   */
+  models: ResourceModel[];
+
+  /**
+   * For example ml_model.
+   *
+   * @generated from field: repeated string package_types = 2;
+   */
+  packageTypes: string[];
+};
+
+/**
+ * Describes the message platform.fleet.v1.ServerKnowledge.
+ * Use `create(ServerKnowledgeSchema)` to create a new message.
+ */
+export const ServerKnowledgeSchema: GenMessage<ServerKnowledge> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 4);
 
 /**
  * One program on the machine.
@@ -139,7 +293,7 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
  * Use `create(ProgramStatusSchema)` to create a new message.
  */
 export const ProgramStatusSchema: GenMessage<ProgramStatus> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 1);
+  messageDesc(file_platform_fleet_v1_fleet, 5);
 
 /**
  * @generated from message platform.fleet.v1.VersionTrial
@@ -173,7 +327,7 @@ export type VersionTrial = Message<"platform.fleet.v1.VersionTrial"> & {
  * Use `create(VersionTrialSchema)` to create a new message.
  */
 export const VersionTrialSchema: GenMessage<VersionTrial> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 2);
+  messageDesc(file_platform_fleet_v1_fleet, 6);
 
 /**
  * @generated from message platform.fleet.v1.QuarantinedVersion
@@ -207,7 +361,7 @@ export type QuarantinedVersion = Message<"platform.fleet.v1.QuarantinedVersion">
  * Use `create(QuarantinedVersionSchema)` to create a new message.
  */
 export const QuarantinedVersionSchema: GenMessage<QuarantinedVersion> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 3);
+  messageDesc(file_platform_fleet_v1_fleet, 7);
 
 /**
  * @generated from message platform.fleet.v1.UpdateAttempt
@@ -268,7 +422,7 @@ export type UpdateAttempt = Message<"platform.fleet.v1.UpdateAttempt"> & {
  * Use `create(UpdateAttemptSchema)` to create a new message.
  */
 export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 4);
+  messageDesc(file_platform_fleet_v1_fleet, 8);
 
 /**
  * What an agent reports about its machine; sent with a config check whenever it has changed.
@@ -277,7 +431,8 @@ export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
  */
 export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
   /**
-   * Revision of the configuration that is in effect, 0: none yet.
+   * Newest revision that is in effect, 0: none yet. The smallest one over the slices that act on this machine; agents without slices
+   * report what they heard.
    *
    * @generated from field: uint64 applied_revision = 1;
    */
@@ -348,6 +503,27 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
    * @generated from field: bool supervised_by_systemd = 13;
    */
   supervisedBySystemd: boolean;
+
+  /**
+   * Every slice once; empty: the agent is older.
+   *
+   * @generated from field: repeated platform.fleet.v1.SliceStatus slices = 14;
+   */
+  slices: SliceStatus[];
+
+  /**
+   * Fields of the configuration that this agent acts on, as section.key; empty: the agent is older.
+   *
+   * @generated from field: repeated string acts_on = 15;
+   */
+  actsOn: string[];
+
+  /**
+   * Absent: no machine server runs, or it does not report it.
+   *
+   * @generated from field: platform.fleet.v1.ServerKnowledge server_knowledge = 16;
+   */
+  serverKnowledge?: ServerKnowledge | undefined;
 };
 
 /**
@@ -355,7 +531,7 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
  * Use `create(AgentReportSchema)` to create a new message.
  */
 export const AgentReportSchema: GenMessage<AgentReport> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 5);
+  messageDesc(file_platform_fleet_v1_fleet, 9);
 
 /**
  * @generated from message platform.fleet.v1.Machine
@@ -454,7 +630,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
  * Use `create(MachineSchema)` to create a new message.
  */
 export const MachineSchema: GenMessage<Machine> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 6);
+  messageDesc(file_platform_fleet_v1_fleet, 10);
 
 /**
  * @generated from message platform.fleet.v1.Problem
@@ -488,7 +664,7 @@ export type Problem = Message<"platform.fleet.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 7);
+  messageDesc(file_platform_fleet_v1_fleet, 11);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineRequest
@@ -515,7 +691,7 @@ export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineReque
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 8);
+  messageDesc(file_platform_fleet_v1_fleet, 12);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineResponse
@@ -537,7 +713,7 @@ export type CreateMachineResponse = Message<"platform.fleet.v1.CreateMachineResp
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 9);
+  messageDesc(file_platform_fleet_v1_fleet, 13);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesRequest
@@ -554,7 +730,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 10);
+  messageDesc(file_platform_fleet_v1_fleet, 14);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesResponse
@@ -571,7 +747,7 @@ export type ListMachinesResponse = Message<"platform.fleet.v1.ListMachinesRespon
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 11);
+  messageDesc(file_platform_fleet_v1_fleet, 15);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineRequest
@@ -590,7 +766,7 @@ export type GetMachineRequest = Message<"platform.fleet.v1.GetMachineRequest"> &
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 12);
+  messageDesc(file_platform_fleet_v1_fleet, 16);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineResponse
@@ -607,7 +783,7 @@ export type GetMachineResponse = Message<"platform.fleet.v1.GetMachineResponse">
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 13);
+  messageDesc(file_platform_fleet_v1_fleet, 17);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineRequest
@@ -624,7 +800,7 @@ export type DeleteMachineRequest = Message<"platform.fleet.v1.DeleteMachineReque
  * Use `create(DeleteMachineRequestSchema)` to create a new message.
  */
 export const DeleteMachineRequestSchema: GenMessage<DeleteMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 14);
+  messageDesc(file_platform_fleet_v1_fleet, 18);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineResponse
@@ -637,7 +813,7 @@ export type DeleteMachineResponse = Message<"platform.fleet.v1.DeleteMachineResp
  * Use `create(DeleteMachineResponseSchema)` to create a new message.
  */
 export const DeleteMachineResponseSchema: GenMessage<DeleteMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 15);
+  messageDesc(file_platform_fleet_v1_fleet, 19);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsRequest
@@ -654,7 +830,7 @@ export type GetCredentialsRequest = Message<"platform.fleet.v1.GetCredentialsReq
  * Use `create(GetCredentialsRequestSchema)` to create a new message.
  */
 export const GetCredentialsRequestSchema: GenMessage<GetCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 16);
+  messageDesc(file_platform_fleet_v1_fleet, 20);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsResponse
@@ -671,7 +847,7 @@ export type GetCredentialsResponse = Message<"platform.fleet.v1.GetCredentialsRe
  * Use `create(GetCredentialsResponseSchema)` to create a new message.
  */
 export const GetCredentialsResponseSchema: GenMessage<GetCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 17);
+  messageDesc(file_platform_fleet_v1_fleet, 21);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigRequest
@@ -695,7 +871,7 @@ export type GetConfigRequest = Message<"platform.fleet.v1.GetConfigRequest"> & {
  * Use `create(GetConfigRequestSchema)` to create a new message.
  */
 export const GetConfigRequestSchema: GenMessage<GetConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 18);
+  messageDesc(file_platform_fleet_v1_fleet, 22);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigResponse
@@ -729,7 +905,7 @@ export type GetConfigResponse = Message<"platform.fleet.v1.GetConfigResponse"> &
  * Use `create(GetConfigResponseSchema)` to create a new message.
  */
 export const GetConfigResponseSchema: GenMessage<GetConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 19);
+  messageDesc(file_platform_fleet_v1_fleet, 23);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigRequest
@@ -751,7 +927,7 @@ export type CheckConfigRequest = Message<"platform.fleet.v1.CheckConfigRequest">
  * Use `create(CheckConfigRequestSchema)` to create a new message.
  */
 export const CheckConfigRequestSchema: GenMessage<CheckConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 20);
+  messageDesc(file_platform_fleet_v1_fleet, 24);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigResponse
@@ -768,7 +944,7 @@ export type CheckConfigResponse = Message<"platform.fleet.v1.CheckConfigResponse
  * Use `create(CheckConfigResponseSchema)` to create a new message.
  */
 export const CheckConfigResponseSchema: GenMessage<CheckConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 21);
+  messageDesc(file_platform_fleet_v1_fleet, 25);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigRequest
@@ -795,7 +971,7 @@ export type SaveConfigRequest = Message<"platform.fleet.v1.SaveConfigRequest"> &
  * Use `create(SaveConfigRequestSchema)` to create a new message.
  */
 export const SaveConfigRequestSchema: GenMessage<SaveConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 22);
+  messageDesc(file_platform_fleet_v1_fleet, 26);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigResponse
@@ -819,7 +995,7 @@ export type SaveConfigResponse = Message<"platform.fleet.v1.SaveConfigResponse">
  * Use `create(SaveConfigResponseSchema)` to create a new message.
  */
 export const SaveConfigResponseSchema: GenMessage<SaveConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 23);
+  messageDesc(file_platform_fleet_v1_fleet, 27);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsRequest
@@ -836,7 +1012,7 @@ export type ListConfigRevisionsRequest = Message<"platform.fleet.v1.ListConfigRe
  * Use `create(ListConfigRevisionsRequestSchema)` to create a new message.
  */
 export const ListConfigRevisionsRequestSchema: GenMessage<ListConfigRevisionsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 24);
+  messageDesc(file_platform_fleet_v1_fleet, 28);
 
 /**
  * @generated from message platform.fleet.v1.ConfigRevision
@@ -868,7 +1044,7 @@ export type ConfigRevision = Message<"platform.fleet.v1.ConfigRevision"> & {
  * Use `create(ConfigRevisionSchema)` to create a new message.
  */
 export const ConfigRevisionSchema: GenMessage<ConfigRevision> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 25);
+  messageDesc(file_platform_fleet_v1_fleet, 29);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsResponse
@@ -885,7 +1061,7 @@ export type ListConfigRevisionsResponse = Message<"platform.fleet.v1.ListConfigR
  * Use `create(ListConfigRevisionsResponseSchema)` to create a new message.
  */
 export const ListConfigRevisionsResponseSchema: GenMessage<ListConfigRevisionsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 26);
+  messageDesc(file_platform_fleet_v1_fleet, 30);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartRequest
@@ -902,7 +1078,7 @@ export type RestartPartRequest = Message<"platform.fleet.v1.RestartPartRequest">
  * Use `create(RestartPartRequestSchema)` to create a new message.
  */
 export const RestartPartRequestSchema: GenMessage<RestartPartRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 27);
+  messageDesc(file_platform_fleet_v1_fleet, 31);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartResponse
@@ -915,7 +1091,7 @@ export type RestartPartResponse = Message<"platform.fleet.v1.RestartPartResponse
  * Use `create(RestartPartResponseSchema)` to create a new message.
  */
 export const RestartPartResponseSchema: GenMessage<RestartPartResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 28);
+  messageDesc(file_platform_fleet_v1_fleet, 32);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineRequest
@@ -932,7 +1108,7 @@ export type ClearQuarantineRequest = Message<"platform.fleet.v1.ClearQuarantineR
  * Use `create(ClearQuarantineRequestSchema)` to create a new message.
  */
 export const ClearQuarantineRequestSchema: GenMessage<ClearQuarantineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 29);
+  messageDesc(file_platform_fleet_v1_fleet, 33);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineResponse
@@ -945,7 +1121,7 @@ export type ClearQuarantineResponse = Message<"platform.fleet.v1.ClearQuarantine
  * Use `create(ClearQuarantineResponseSchema)` to create a new message.
  */
 export const ClearQuarantineResponseSchema: GenMessage<ClearQuarantineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 30);
+  messageDesc(file_platform_fleet_v1_fleet, 34);
 
 /**
  * Carried in the error details of INVALID_CONFIG.
@@ -964,7 +1140,7 @@ export type ConfigProblems = Message<"platform.fleet.v1.ConfigProblems"> & {
  * Use `create(ConfigProblemsSchema)` to create a new message.
  */
 export const ConfigProblemsSchema: GenMessage<ConfigProblems> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 31);
+  messageDesc(file_platform_fleet_v1_fleet, 35);
 
 /**
  * Free-form part of a machine's wanted state that a program of ours reads.
@@ -988,7 +1164,7 @@ export type WantedConfig = Message<"platform.fleet.v1.WantedConfig"> & {
  * Use `create(WantedConfigSchema)` to create a new message.
  */
 export const WantedConfigSchema: GenMessage<WantedConfig> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 32);
+  messageDesc(file_platform_fleet_v1_fleet, 36);
 
 /**
  * @generated from enum platform.fleet.v1.OnlineState
@@ -1120,6 +1296,113 @@ export const SeveritySchema: GenEnum<Severity> = /*@__PURE__*/
   enumDesc(file_platform_fleet_v1_fleet, 2);
 
 /**
+ * A part of the agent, or the machine server: what acts on a configuration.
+ *
+ * @generated from enum platform.fleet.v1.ConfigSlice
+ */
+export const ConfigSlice = {
+  /**
+   * @generated from enum value: CONFIG_SLICE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * agent.advanced_settings and maintenance_window.
+   *
+   * @generated from enum value: CONFIG_SLICE_SETTINGS = 1;
+   */
+  SETTINGS: 1,
+
+  /**
+   * agent.version_control.
+   *
+   * @generated from enum value: CONFIG_SLICE_VERSIONS = 2;
+   */
+  VERSIONS: 2,
+
+  /**
+   * agent.network_configuration and agent.additional_networks.
+   *
+   * @generated from enum value: CONFIG_SLICE_NETWORK = 3;
+   */
+  NETWORK: 3,
+
+  /**
+   * agent.system_configuration.
+   *
+   * @generated from enum value: CONFIG_SLICE_SYSTEM = 4;
+   */
+  SYSTEM: 4,
+
+  /**
+   * Everything that belongs to the machine server.
+   *
+   * @generated from enum value: CONFIG_SLICE_SERVER = 5;
+   */
+  SERVER: 5,
+} as const;
+
+/**
+ * A part of the agent, or the machine server: what acts on a configuration.
+ *
+ * @generated from enum platform.fleet.v1.ConfigSlice
+ */
+export type ConfigSlice = (typeof ConfigSlice)[keyof typeof ConfigSlice] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.ConfigSlice.
+ */
+export const ConfigSliceSchema: GenEnum<ConfigSlice> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 3);
+
+/**
+ * @generated from enum platform.fleet.v1.SliceState
+ */
+export const SliceState = {
+  /**
+   * @generated from enum value: SLICE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: SLICE_STATE_IN_EFFECT = 1;
+   */
+  IN_EFFECT: 1,
+
+  /**
+   * Not in effect, or no longer; `reason` says why.
+   *
+   * @generated from enum value: SLICE_STATE_LAGGING = 2;
+   */
+  LAGGING: 2,
+
+  /**
+   * Nothing acts on it on this machine; `reason` says why. Left out of applied_revision.
+   *
+   * @generated from enum value: SLICE_STATE_NO_EFFECT = 3;
+   */
+  NO_EFFECT: 3,
+
+  /**
+   * The machine server does not report what it has put in effect. Left out of applied_revision.
+   *
+   * @generated from enum value: SLICE_STATE_NOT_REPORTED = 4;
+   */
+  NOT_REPORTED: 4,
+} as const;
+
+/**
+ * @generated from enum platform.fleet.v1.SliceState
+ */
+export type SliceState = (typeof SliceState)[keyof typeof SliceState] | UnknownEnum;
+
+/**
+ * Describes the enum platform.fleet.v1.SliceState.
+ */
+export const SliceStateSchema: GenEnum<SliceState> = /*@__PURE__*/
+  enumDesc(file_platform_fleet_v1_fleet, 4);
+
+/**
  * @generated from enum platform.fleet.v1.UpdateState
  */
 export const UpdateState = {
@@ -1176,7 +1459,7 @@ export type UpdateState = (typeof UpdateState)[keyof typeof UpdateState] | Unkno
  * Describes the enum platform.fleet.v1.UpdateState.
  */
 export const UpdateStateSchema: GenEnum<UpdateState> = /*@__PURE__*/
-  enumDesc(file_platform_fleet_v1_fleet, 3);
+  enumDesc(file_platform_fleet_v1_fleet, 5);
 
 /**
  * Whether a person wants the machine server restarted.
@@ -1215,7 +1498,7 @@ export type RestartWish = (typeof RestartWish)[keyof typeof RestartWish] | Unkno
  * Describes the enum platform.fleet.v1.RestartWish.
  */
 export const RestartWishSchema: GenEnum<RestartWish> = /*@__PURE__*/
-  enumDesc(file_platform_fleet_v1_fleet, 4);
+  enumDesc(file_platform_fleet_v1_fleet, 6);
 
 /**
  * @generated from service platform.fleet.v1.FleetService

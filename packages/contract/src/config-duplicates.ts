@@ -1,0 +1,49 @@
+// Keys that stand twice in one object of a JSON text. Parsers keep one of the two, and nobody learns which.
+import { joined } from './config-reading.ts';
+import type { Problem } from './problem.ts';
+
+const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]/g;
+
+interface Level {
+  readonly path: string;
+  /** Undefined: a list. */
+  readonly keys: Set<string> | undefined;
+  index: number;
+  /** Key of the value that comes next. */
+  key: string;
+}
+
+/** @param text - JSON that parses. */
+export function duplicateKeys(text: string): Problem[] {
+  const found = new Map<string, Problem>();
+  const levels: Level[] = [];
+  let isKeyNext = false;
+  for (const [word] of text.matchAll(token)) {
+    const level = levels.at(-1);
+    if (word === '{' || word === '[') {
+      const path = level ? joined(level.path, level.keys ? level.key : level.index) : '';
+      levels.push({ path, keys: word === '{' ? new Set() : undefined, index: 0, key: '' });
+      isKeyNext = word === '{';
+    } else if (word === '}' || word === ']') {
+      levels.pop();
+      isKeyNext = false;
+    } else if (word === ',' && level) {
+      level.index++;
+      isKeyNext = level.keys !== undefined;
+    } else if (isKeyNext && level?.keys && word !== ':') {
+      isKeyNext = false;
+      level.key = JSON.parse(word) as string;
+      const path = joined(level.path, level.key);
+      if (level.keys.has(level.key)) found.set(path, duplicate(path));
+      level.keys.add(level.key);
+    }
+  }
+  return [...found.values()];
+}
+
+const duplicate = (path: string): Problem => ({
+  path,
+  message: 'stands twice in the same object, and only one of the two could count.',
+  remedy: 'Remove one of them.',
+  severity: 'error',
+});

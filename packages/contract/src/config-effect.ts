@@ -1,0 +1,133 @@
+// Which fields of a configuration have an effect on one machine. The schema says since when and where a field acts; no Zod: devices use this.
+import { type Field, type Json, isObject } from './config-field.ts';
+import { joined, readAgent, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
+import { fieldTable } from './gen/agent-config.gen.ts';
+import type { Problem } from './problem.ts';
+
+/** What is known of the agent that a configuration is for. */
+export interface ActingAgent {
+  /** For example linux/arm64; absent: unknown. */
+  readonly platform?: string;
+  /** Absent: unknown. */
+  readonly version?: string;
+  /** Fields that it reports to act on, as `section.key`; absent: it does not say. */
+  readonly actsOn?: readonly string[];
+}
+
+/** A field that a person set and that nothing acts on. */
+export interface Ineffective {
+  readonly section: string;
+  readonly path: string;
+  /** A clause that fits after "has no effect here:". */
+  readonly reason: string;
+  readonly remedy: string;
+}
+
+/** Every field that this version of the agent acts on, on this operating system. */
+export const actedOn = (platform: string): string[] =>
+  Object.entries(fieldTable).flatMap(([section, fields]) =>
+    Object.entries<Field>(fields)
+      .filter(([, field]) => field.since !== undefined && isFor(field, platform))
+      .map(([key]) => `${section}.${key}`),
+  );
+
+/** All fields of `json` that have no effect on a machine with this agent. */
+export function ineffectiveFields(json: unknown, of: ActingAgent): Ineffective[] {
+  const config = isObject(json) ? json : {};
+  const { agent, written } = readAgent(isObject(config['agent']) ? config['agent'] : {});
+  const found: Ineffective[] = [];
+  const look = (section: keyof typeof fieldTable, given: unknown, path: string): void => {
+    if (!isObject(given)) return;
+    for (const [key, field] of Object.entries<Field>(sectionOf(section))) {
+      if (!Object.hasOwn(given, key)) continue;
+      const own = joined(path, key);
+      const none = noEffect(section, key, field, agent, of);
+      if (none) found.push({ section, path: written.get(own) ?? own, ...none });
+    }
+  };
+  for (const section of sectionNames) {
+    const given = agent[section];
+    if (section !== 'additional_networks') look(section, given, joined('agent', section));
+    else if (Array.isArray(given)) found.push(...ineffectiveNetworks(given, written, agent, of));
+  }
+  look('maintenance_window', config['maintenance_window'], 'maintenance_window');
+  return found;
+}
+
+/** A network is named once: alone, none of its fields means anything. */
+function ineffectiveNetworks(
+  networks: readonly unknown[],
+  written: ReadonlyMap<string, string>,
+  agent: Json,
+  of: ActingAgent,
+): Ineffective[] {
+  const section = 'additional_networks';
+  const none = noEffect(section, 'type', fieldTable.additional_networks.type, agent, of);
+  return networks.flatMap((_, index) => {
+    const own = joined('agent.additional_networks', index);
+    return none ? [{ section, path: written.get(own) ?? own, ...none }] : [];
+  });
+}
+
+/** The same as problems of a configuration: it is saved all the same. */
+export const effectProblems = (json: unknown, of: ActingAgent): Problem[] =>
+  ineffectiveFields(json, of).map(({ path, reason, remedy }) => ({
+    path,
+    message: `has no effect here: ${reason}.`,
+    remedy,
+    severity: 'warning',
+  }));
+
+const switches: Partial<Record<SectionName | 'maintenance_window', keyof typeof fieldTable.advanced_settings>> = {
+  network_configuration: 'disable_network_configuration',
+  additional_networks: 'disable_network_configuration',
+  system_configuration: 'disable_system_configuration',
+};
+
+function noEffect(
+  section: keyof typeof fieldTable,
+  key: string,
+  field: Field,
+  agent: Json,
+  { platform, version, actsOn }: ActingAgent,
+): { reason: string; remedy: string } | undefined {
+  if (field.since === undefined)
+    return {
+      reason: 'no version of the agent acts on it yet',
+      remedy: 'It is kept. Do not rely on it, or remove it.',
+    };
+  if (platform !== undefined && !isFor(field, platform))
+    return {
+      reason: `it acts on ${field.platforms?.join(', ')} only, and this machine is ${platform}`,
+      remedy: 'Remove it.',
+    };
+  const isMissing = actsOn
+    ? !actsOn.includes(`${section}.${key}`)
+    : version !== undefined && isOlder(version, field.since);
+  if (isMissing)
+    return {
+      reason: `the agent of this machine${version === undefined ? '' : ` (${version})`} does not act on it`,
+      remedy: `Update the agent to ${field.since} or newer.`,
+    };
+  const off = switches[section];
+  const settings = agent['advanced_settings'];
+  const hasSwitch = off !== undefined && sectionOf('advanced_settings')[off]?.since !== undefined;
+  if (hasSwitch && isObject(settings) && settings[off] === true)
+    return {
+      reason: `agent.advanced_settings.${off} is true`,
+      remedy: `Remove it, or set ${off} to false.`,
+    };
+  return undefined;
+}
+
+const isFor = ({ platforms }: Field, platform: string): boolean =>
+  platforms === undefined || platforms.includes(platform.split('/')[0] ?? '');
+
+/** Builds on the way to a version act on what it acts on; texts that are no version count as new. */
+function isOlder(version: string, since: string): boolean {
+  const numbers = (text: string): number[] | undefined => /^v?(\d+)\.(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number);
+  const [a, b] = [numbers(version), numbers(since)];
+  if (!a || !b) return false;
+  const at = a.findIndex((part, index) => part !== b[index]);
+  return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0);
+}

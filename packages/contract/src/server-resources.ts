@@ -1,0 +1,54 @@
+// What platform-server can run. It reports this about itself; the management server checks configurations against it.
+
+/** A component or service that a machine server can run. */
+export interface ResourceModel {
+  readonly kind: 'component' | 'service';
+  /** For example camera. */
+  readonly type: string;
+  /** Empty: it may be left out. */
+  readonly model: string;
+  /** Attributes that name another resource, and the type that it must have. */
+  readonly references: readonly ResourceReference[];
+}
+
+export interface ResourceReference {
+  readonly attribute: string;
+  readonly type: string;
+}
+
+/** What a machine server reports that it can run. */
+export interface ServerKnowledge {
+  readonly models: readonly ResourceModel[];
+  /** Types of packages that it installs, for example ml_model. */
+  readonly packageTypes: readonly string[];
+}
+
+const component = (type: string, model: string): ResourceModel => ({ kind: 'component', type, model, references: [] });
+const service = (type: string, model: string, references: Readonly<Record<string, string>> = {}): ResourceModel => ({
+  kind: 'service',
+  type,
+  model,
+  references: Object.entries(references).map(([attribute, of]) => ({ attribute, type: of })),
+});
+
+export const platformServerKnowledge: ServerKnowledge = {
+  models: [
+    component('camera', 'folder'),
+    component('camera', 'http'),
+    component('sensor', 'fake'),
+    service('mlmodel', 'onnx_cpu'),
+    service('vision', 'classifier', { camera: 'camera', mlmodel: 'mlmodel' }),
+    service('data_manager', '', { camera: 'camera' }),
+    service('data_manager', 'builtin', { camera: 'camera' }),
+  ],
+  packageTypes: ['ml_model'],
+};
+
+/** `api` and `model` may be triples such as `rdk:component:camera`; their last words count. */
+export const lastWord = (text: string): string => text.split(':').at(-1) ?? '';
+
+/** The type of an entry of `components` or `services`; empty: it has none. */
+export const typeOf = ({ type, api }: { readonly type?: unknown; readonly api?: unknown }): string => {
+  const given = typeof type === 'string' && type !== '' ? type : api;
+  return typeof given === 'string' ? lastWord(given) : '';
+};
