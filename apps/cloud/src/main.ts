@@ -34,6 +34,9 @@ async function main(): Promise<number> {
     if (error.cause !== undefined) log.debug('cause', { error: errorText(error.cause) });
     return 1;
   }
+  const { unhandled } = server;
+  process.on('unhandledRejection', (error) => unhandled.report(error, 'a promise that nobody awaits'));
+  process.on('uncaughtException', (error) => unhandled.report(error, 'a callback'));
   process.stdout.write(`${JSON.stringify(readyLine(server))}\n`);
   const resting = new AbortController();
   const tidied = giveBackMemory({ memory: ownMemory, clock: systemClock, log }, resting.signal);

@@ -10,6 +10,7 @@ import { identities } from './auth/identities.ts';
 import { type FirstRun, openSecrets } from './auth/secrets.ts';
 import { tokens } from './auth/tokens.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
+import type { BlobStore } from './blobs/store.ts';
 import { gathered } from './gathered.ts';
 import { httpListener } from './http/exchange.ts';
 import { httpRoutes } from './http/routes.ts';
@@ -36,6 +37,7 @@ import { insertSignInLink } from './store/sessions.ts';
 import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
+import { type Unhandled, unhandledFailures } from './unhandled.ts';
 import { configChecks } from './wire/config-checks.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { heldChecks } from './wire/held-checks.ts';
@@ -50,7 +52,14 @@ export type Server = {
   database: 'embedded' | 'external';
   /** Resolves with the reason when the server cannot go on by itself. */
   broken: Promise<PlatformError>;
+  unhandled: Unhandled;
   close(): Promise<void>;
+};
+
+/** Wraps what the server does for requests. */
+export type Around = {
+  blobs?: (blobs: BlobStore) => BlobStore;
+  request?: <T>(handle: () => T) => T;
 };
 
 export const version = '0.1.0';
@@ -63,6 +72,7 @@ const startLinkMs = 24 * 3_600_000;
  * The whole management server. What was started is stopped in reverse order, also when a later step fails.
  *
  * @param databaseSettings - of the embedded database, for tests.
+ * @param around - for tests.
  * @throws PlatformError DATA_DIR_IN_USE, DATA_DIR_NEWER, DATABASE_UNAVAILABLE, PORT_IN_USE, INVALID_ARGUMENT.
  */
 export async function startServer(
@@ -71,7 +81,8 @@ export async function startServer(
     clock,
     log,
     databaseSettings = {},
-  }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>> },
+    around = {},
+  }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
   const dataFolder = path.resolve(options.dataDir);
@@ -79,7 +90,9 @@ export async function startServer(
   started.use(await lockData(dataFolder));
   const secrets = await openSecrets(dataFolder);
   const releaseKey = await openOnlineKey(dataFolder);
-  const blobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
+  const unhandled = unhandledFailures(log);
+  const diskBlobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
+  const blobs = around.blobs?.(diskBlobs) ?? diskBlobs;
   const broken = Promise.withResolvers<PlatformError>();
 
   const connection = options.databaseUrl
@@ -162,30 +175,31 @@ export async function startServer(
     stop.abort();
     return released;
   });
-  const checks = configChecks({ ...deps, identities: known, tokens: signer, held });
+  const wrap = around.request ?? ((handle) => handle());
+  const check = configChecks({ ...deps, identities: known, tokens: signer, held });
+  const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
   const tls = await readTls(options);
-  const port = await openPort(
-    rpcListener({
-      routes: routes(deps),
-      authenticator: authentication,
-      fast: fastPath(checks),
-      pages: httpListener(
-        httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
-        authentication,
-        log,
-      ),
+  const listener = rpcListener({
+    routes: routes(deps),
+    authenticator: authentication,
+    fast: fastPath(checks),
+    pages: httpListener(
+      httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
+      authentication,
       log,
-    }),
-    {
-      host: options.host,
-      port: options.port,
-      allowPlaintext: options.allowPlaintext,
-      checks,
-      clock,
-      log,
-      ...(tls && { tls }),
-    },
-  );
+    ),
+    log,
+  });
+  const port = await openPort((request, response) => wrap(() => listener(request, response)), {
+    host: options.host,
+    port: options.port,
+    allowPlaintext: options.allowPlaintext,
+    checks,
+    clock,
+    log,
+    unhandled,
+    ...(tls && { tls }),
+  });
   at.url = `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port.port}`;
   started.defer(async () => {
     // Held calls end first, then what runs may finish.
@@ -202,6 +216,7 @@ export async function startServer(
     dataFolder,
     database: options.databaseUrl ? 'external' : 'embedded',
     broken: broken.promise,
+    unhandled,
     close: () => running.disposeAsync(),
   };
 }

@@ -8,6 +8,7 @@ import { createLog, type Log } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
 import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/store/database.ts';
+import { unhandledFailures } from '../src/unhandled.ts';
 import { migrate } from '../src/store/migrate.ts';
 
 /** Shows warnings and errors of the server under test. */
@@ -17,6 +18,8 @@ export const testLog: Log = createLog({
   level: 'warn',
   sink: (line) => process.stderr.write(`${line.level} ${line.logger} ${line.message} ${JSON.stringify(line.fields)}\n`),
 });
+
+export const testUnhandled = unhandledFailures(testLog);
 
 type Started = { cluster: Cluster; folder: string };
 const memo: { started: Promise<Started> | undefined } = { started: undefined };

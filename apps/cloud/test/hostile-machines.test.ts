@@ -20,7 +20,7 @@ import { FakeClock } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
 import { seatsOfMachine } from '../src/seats.ts';
 import { openPort } from '../src/wire/mux.ts';
-import { testLog } from './database.ts';
+import { testLog, testUnhandled } from './database.ts';
 import { failure } from './failure.ts';
 import { checkBytes, dial } from './plain-wire.ts';
 import { bearer, testServer } from './server.ts';
@@ -164,7 +164,7 @@ test('a message that was announced and stands still ends its connection; a held 
       request.on('end', () => bodies.push(Buffer.concat(chunks).toString()));
       response.on('error', () => {});
     },
-    { host: '127.0.0.1', port: 0, allowPlaintext: false, clock, log: testLog },
+    { host: '127.0.0.1', port: 0, allowPlaintext: false, clock, log: testLog, unhandled: testUnhandled },
   );
   const connect = (): net.Socket => net.connect(port.port, '127.0.0.1').on('error', () => {});
   const [stuck, held, slow] = [connect(), connect(), connect()];

@@ -6,7 +6,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { cloudOptions } from '../src/options.ts';
-import { type Server, startServer } from '../src/server.ts';
+import { type Around, type Server, startServer } from '../src/server.ts';
 import type { Database } from '../src/store/database.ts';
 import { testDatabase, testLog } from './database.ts';
 
@@ -40,17 +40,20 @@ export const transportTo = (url: string, token?: string): Transport =>
   createConnectTransport({
     baseUrl: url,
     httpVersion: '1.1',
+    // The certificate of the tests has no authority.
+    nodeOptions: { rejectUnauthorized: false },
     interceptors: token === undefined ? [] : [bearer(token)],
   });
 
-export async function testServer(argv: readonly string[] = []): Promise<TestServer> {
+/** @param around - wraps what the server does for requests. */
+export async function testServer(argv: readonly string[] = [], around: Around = {}): Promise<TestServer> {
   const database = await testDatabase();
   const folder = await tempFolder();
   const { connection } = database;
   if (connection.is !== 'socket') throw new Error('the fixture is an embedded database');
   const databaseUrl = `postgresql://${connection.user}@localhost/${connection.database}?host=${encodeURIComponent(connection.host)}&port=${connection.port}`;
   const options = cloudOptions(['--data-dir', folder.path, '--port', '0', '--database-url', databaseUrl, ...argv], {});
-  const server = await startServer(options, { clock: systemClock, log: testLog });
+  const server = await startServer(options, { clock: systemClock, log: testLog, around });
   const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
   const token = async ({ type, entity, payload }: Credentials): Promise<string> =>
     (await createClient(AuthService, transportTo(server.url)).authenticate({ entity, credentials: { type, payload } }))

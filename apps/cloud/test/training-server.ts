@@ -23,7 +23,7 @@ import { noteBlob } from '../src/store/owned-blobs.ts';
 import { steadyTime } from '../src/steady-time.ts';
 import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
-import { testDatabase, testLog } from './database.ts';
+import { testDatabase, testLog, testUnhandled } from './database.ts';
 
 /** Who calls: the name stands in the token. The authentication itself has its own tests. */
 export type Who = 'owner' | 'operator' | 'runner' | 'machine' | 'stranger';
@@ -120,13 +120,14 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     trainingRoutes(deps)(router);
     router.service(AppService, registryCalls(deps));
   };
-  const listener = rpcListener({ routes, authenticator, fast: () => false, pages, log: testLog });
+  const listener = rpcListener({ routes, authenticator, fast: () => undefined, pages, log: testLog });
   const open = await openPort(listener, {
     host: '127.0.0.1',
     port: 0,
     allowPlaintext: false,
     clock: systemClock,
     log: testLog,
+    unhandled: testUnhandled,
   });
   port.url = `http://127.0.0.1:${open.port}`;
 

@@ -15,7 +15,7 @@ import { LogRequestSchema, RobotService } from '@platform/contract/gen/platform/
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { isLoopback, openPort, speaks } from '../src/wire/mux.ts';
-import { testLog } from './database.ts';
+import { testLog, testUnhandled } from './database.ts';
 import { failure } from './failure.ts';
 import { bearer, testServer, type TestServer } from './server.ts';
 
@@ -186,7 +186,14 @@ test('messages: malformed is refused, 65 MiB too, and a sender that is still sen
 });
 
 test('a port in use, a host that needs TLS: a clear word; silent and half-spoken connections end', async () => {
-  const options = { host: '127.0.0.1', port: 0, allowPlaintext: false, clock: systemClock, log: testLog };
+  const options = {
+    host: '127.0.0.1',
+    port: 0,
+    allowPlaintext: false,
+    clock: systemClock,
+    log: testLog,
+    unhandled: testUnhandled,
+  };
   const answer = (_: unknown, response: { end(text: string): unknown }) => void response.end('hello');
   const port = await openPort(answer, { ...options, firstByteMs: 50 });
   await assert.rejects(

@@ -37,8 +37,11 @@ const securityHeaders: Readonly<Record<string, string>> = {
 /** The first route that fits; the last one should take everything. */
 export function httpListener(routes: readonly Route[], authenticator: Authenticator, log: Log): Listener {
   const answer = async (request: Request, response: Response): Promise<void> => {
-    const url = new URL(request.url ?? '/', 'http://host');
+    // The reader went away while it was found out who asks.
+    if (response.destroyed || response.headersSent) return;
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    const url = urlOf(request);
+    if (!url) return sendText(response, 400, 'the path is malformed\n');
     try {
       const fitting = routes.flatMap((route) => {
         const found = route.path.exec(url.pathname);
@@ -68,7 +71,12 @@ export function httpListener(routes: readonly Route[], authenticator: Authentica
       sendError(response, publicError(error, log, `${request.method} ${url.pathname}`));
     }
   };
-  return (request, response) => void answer(request, response);
+  return answer;
+}
+
+/** A path or a whole URL. Undefined: neither of them. */
+function urlOf({ url = '/' }: Request): URL | undefined {
+  return URL.parse(url.startsWith('/') ? `http://host${url}` : url) ?? undefined;
 }
 
 function notAttempt(caller: Caller): Exclude<Caller, AttemptCaller> {
@@ -139,6 +147,8 @@ export const sendJson = (response: Response, status: number, value: unknown): vo
 };
 
 export function sendError(response: Response, error: PlatformError): void {
+  // Whoever asked is gone.
+  if (response.destroyed) return;
   if (response.headersSent) {
     // The status is gone already: a broken answer must not look like a whole one.
     response.destroy();

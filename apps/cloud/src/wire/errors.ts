@@ -94,8 +94,13 @@ function rowOf(error: ConnectError, where: string): PlatformError | undefined {
 
 /** Codes become gRPC statuses here and nowhere else. */
 export const errorInterceptor = (log: Log): Interceptor => {
-  const turned = (error: unknown, where: string): ConnectError => {
+  const turned = (error: unknown, where: string, { aborted, reason }: AbortSignal): ConnectError => {
     if (error instanceof ConnectError) return explained(error, where);
+    // What a caller that left breaks is no failure of the server.
+    if (aborted && !(error instanceof PlatformError))
+      return reason instanceof ConnectError
+        ? explained(reason, where)
+        : new ConnectError('the call was canceled', Code.Canceled);
     if (isAbort(error)) return new ConnectError('the call was canceled', Code.Canceled);
     return toConnectError(publicError(error, log, where));
   };
@@ -104,9 +109,9 @@ export const errorInterceptor = (log: Log): Interceptor => {
     try {
       const response = await next(request);
       if (!response.stream) return response;
-      return { ...response, message: guarded(response.message, (error) => turned(error, where)) };
+      return { ...response, message: guarded(response.message, (error) => turned(error, where, request.signal)) };
     } catch (error) {
-      throw turned(error, where);
+      throw turned(error, where, request.signal);
     }
   };
 };

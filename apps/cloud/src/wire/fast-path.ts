@@ -7,19 +7,19 @@ import type { Request, Response } from './mux.ts';
  * Config checks that come as HTTP requests. Another protocol, a report, or anything unusual goes on to the RPC as if nothing had been
  * looked at.
  *
- * @returns does it answer this request? False: the request is untouched.
+ * @returns undefined: the request is untouched.
  */
 export const fastPath =
   (take: (request: CheckRequest, reply: Reply) => boolean) =>
-  (request: Request, response: Response, next: () => void): boolean => {
+  (request: Request, response: Response, otherwise: () => void | Promise<void>): Promise<void> | undefined => {
     const { headers, url: path = '' } = request;
     if (!checkPaths.includes(path) || request.method !== 'POST' || headers['content-type'] !== 'application/proto')
-      return false;
+      return undefined;
     const length = Number(headers['content-length'] ?? 0);
     const { authorization, host = '' } = headers;
     if (!(length > 0 && length <= longestCheck) || headers['content-encoding'] !== undefined || !authorization)
-      return false;
-    request.once('readable', () => {
+      return undefined;
+    return new Promise<void>((resolve) => request.once('readable', resolve)).then(() => {
       const body = request.read() as Buffer | null;
       const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
       // A connection that has said anything else stays with this server, at several times the memory of one that only checks: the next
@@ -27,9 +27,8 @@ export const fastPath =
       if (!isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
       if (body?.length === length && take({ path, authorization, host, isSecure, body }, replyBy(response))) return;
       if (body) request.unshift(body);
-      next();
+      return otherwise();
     });
-    return true;
   };
 
 const replyBy = (response: Response): Reply => ({

@@ -18,8 +18,8 @@ import { http2Stream, type Listener, type Request, type Response } from './mux.t
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
   authenticator: Authenticator;
-  /** Answers what it can answer from memory. True: it answers, or goes on with `next` itself. */
-  fast: (request: Request, response: Response, next: () => void) => boolean;
+  /** Answers what it can answer from memory, or goes on with `otherwise`. Undefined: it did nothing. */
+  fast: (request: Request, response: Response, otherwise: () => void | Promise<void>) => Promise<void> | undefined;
   /** Everything that is no RPC. */
   pages: Listener;
   log: Log;
@@ -32,6 +32,7 @@ const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}
  */
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
+const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
 const isSmall = ({ headers }: Request): boolean => Number(headers['content-length'] ?? NaN) <= messageLimits.unproven;
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
@@ -39,27 +40,30 @@ const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSo
 export function rpcListener(options: ListenerOptions): Listener {
   /** Callers of requests that had to say first who they are. */
   const admitted = new WeakMap<Request, ContextValues>();
+  const calls = new Set<string>();
   /** Paths of the services that want to know their callers. */
   const ofCallers = new Set<string>();
   const rpc = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);
       router.handlers.splice(0, Infinity, ...router.handlers.map(withReasons));
-      for (const { service, requestPath } of router.handlers)
+      for (const { service, requestPath } of router.handlers) {
+        calls.add(requestPath);
         if (service.typeName !== AuthService.typeName) ofCallers.add(requestPath);
+      }
     },
     interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
     acceptCompression: [compressionGzip],
     readMaxBytes: messageLimits.any,
     contextValues: (request) => admitted.get(request as Request) ?? createContextValues(),
-    fallback: (asked, answered) => {
-      const [request, response] = [asked as Request, answered as Response];
-      if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
-      if (request.headers['connect-protocol-version'] !== undefined)
-        return refuseConnect(response, noMethod(request), 404);
-      options.pages(request, response);
-    },
   });
+  /** What is no call that somebody wrote. */
+  const other = (request: Request, response: Response): void | Promise<void> => {
+    if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
+    if (request.headers['connect-protocol-version'] !== undefined)
+      return refuseConnect(response, noMethod(request), 404);
+    return options.pages(request, response);
+  };
   /** A whole message is read before its call begins, so whoever sends a large one proves first who they are. */
   const admit = async (request: Request): Promise<void> => {
     const { authorization, cookie } = request.headers;
@@ -70,24 +74,37 @@ export function rpcListener(options: ListenerOptions): Listener {
     }
   };
   return (request, response) => {
+    if (!hasReadableUrl(request)) {
+      if (request.httpVersionMajor === 1) response.shouldKeepAlive = false;
+      response.writeHead(400, { 'content-type': 'text/plain; charset=utf-8' });
+      return void response.end('the host or the path is malformed\n');
+    }
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
     // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.
     if (request.url === signIn && request.httpVersionMajor === 1 && !isSecure(request))
       response.shouldKeepAlive = false;
     if (request.headers.origin !== undefined && crossOrigin(request, response)) return;
-    const next = (): void => {
+    const next = (): void | Promise<void> => {
       freeSender(http2Stream(response));
       if (request.httpVersionMajor === 1) keepWhole(request);
-      if (isSmall(request) || !ofCallers.has(request.url ?? '')) return rpc(request, response);
-      admit(request).then(
+      if (!calls.has(pathOf(request))) return other(request, response);
+      if (isSmall(request) || !ofCallers.has(pathOf(request))) return rpc(request, response);
+      return admit(request).then(
         () => rpc(request, response),
         (error: unknown) =>
           refuse(request, response, toConnectError(publicError(error, options.log, (request.url ?? '').slice(1)))),
       );
     };
-    if (!options.fast(request, response, next)) next();
+    return options.fast(request, response, next) ?? next();
   };
+}
+
+/** The library makes a URL of both, and throws where that fails. */
+function hasReadableUrl(request: Request): boolean {
+  const { authority = request.headers.host } = request as { authority?: string };
+  const { url = '' } = request;
+  return authority !== undefined && URL.canParse(url.startsWith('/') ? `http://${authority}${url}` : url);
 }
 
 const allowedHeaders =
@@ -115,8 +132,12 @@ function crossOrigin(request: Request, response: Response): boolean {
 
 const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
 
-const refuse = (request: Request, response: Response, error: ConnectError): void =>
-  isGrpc(request) ? refuseGrpc(request, response, error) : refuseConnect(response, error);
+function refuse(request: Request, response: Response, error: ConnectError): void {
+  // The caller may have reset the request while it was found out who asks.
+  if (response.destroyed || response.headersSent || http2Stream(response)?.destroyed) return;
+  if (isGrpc(request)) refuseGrpc(request, response, error);
+  else refuseConnect(response, error);
+}
 
 /** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
 function refuseGrpc(request: Request, response: Response, error: ConnectError): void {

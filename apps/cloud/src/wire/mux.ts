@@ -6,13 +6,15 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import type { CheckRequest } from './check.ts';
 import type { Reply } from './config-checks.ts';
+import type { Unhandled } from '../unhandled.ts';
 import { plainChecks } from './plain-checks.ts';
 import { unfinished } from './unfinished.ts';
 
 /** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */
 export type Request = http.IncomingMessage;
 export type Response = http.ServerResponse;
-export type Listener = (request: Request, response: Response) => void;
+/** Answers a request. What it throws or rejects with ends this request alone. */
+export type Listener = (request: Request, response: Response) => void | Promise<void>;
 
 export type PortOptions = {
   host: string;
@@ -31,6 +33,7 @@ export type PortOptions = {
   checks?: (request: CheckRequest, reply: Reply) => boolean;
   clock: Clock;
   log: Log;
+  unhandled: Unhandled;
 };
 
 export type Port = { host: string; port: number; close(limitMs: number): Promise<void> };
@@ -92,9 +95,19 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   }
   const stop = new AbortController();
   const open = unfinished(clock, options.nextByteMs ?? 120_000, stop.signal);
+  const failed = (error: unknown, request: Request, response: Response): void => {
+    options.unhandled.report(error, `${request.method} ${request.url}`);
+    const stream = http2Stream(response);
+    if (stream) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
+    else response.destroy();
+  };
   const watched: Listener = (request, response) => {
-    open.follow(request, response);
-    listener(request, response);
+    try {
+      open.follow(request, response);
+      listener(request, response)?.catch((error: unknown) => failed(error, request, response));
+    } catch (error) {
+      failed(error, request, response);
+    }
   };
   const http1 = http.createServer(
     // A large file takes its time; one that stands still does not get it.

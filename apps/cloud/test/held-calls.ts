@@ -1,0 +1,75 @@
+// Holds the n-th call that a request makes into the database or the file store, so that its caller can leave meanwhile.
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Client } from 'pg';
+import type { Around } from '../src/server.ts';
+
+type Query = (...args: unknown[]) => unknown;
+
+export type HeldCalls = Disposable & {
+  around: Around;
+  /** The n-th call from now on is held. Its `reached` resolves when a request has come to it. */
+  hold(nth: number): Hold;
+};
+export type Hold = {
+  reached: Promise<void>;
+  /** Lets the call go on and waits until its request makes no more of them. */
+  release(): Promise<void>;
+};
+
+type State = { nth: number; seen: number; running: number; reached(): void; released: Promise<void> };
+
+export function heldCalls(): HeldCalls {
+  // Calls of the server itself, its sweeps for example, are not counted.
+  const requests = new AsyncLocalStorage<true>();
+  const current: { state: State | undefined } = { state: undefined };
+  const held = async <T>(call: () => T): Promise<Awaited<T>> => {
+    const { state } = current;
+    if (!state) return await call();
+    state.running++;
+    try {
+      if (++state.seen === state.nth) {
+        state.reached();
+        await state.released;
+      }
+      return await call();
+    } finally {
+      state.running--;
+    }
+  };
+  const prototype = Client.prototype as unknown as { query: Query };
+  const { query } = prototype;
+  prototype.query = function patched(this: unknown, ...args: unknown[]) {
+    const isPlain = requests.getStore() === true && typeof args[0] === 'string';
+    return isPlain ? held(() => query.apply(this, args)) : query.apply(this, args);
+  };
+  return {
+    around: {
+      request: (handle) => requests.run(true, handle),
+      blobs: (blobs) => ({
+        put: (...args) => held(() => blobs.put(...args)),
+        head: (...args) => held(() => blobs.head(...args)),
+        get: (...args) => held(() => blobs.get(...args)),
+        delete: (...args) => held(() => blobs.delete(...args)),
+      }),
+    },
+    hold(nth) {
+      const reached = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      const state: State = { nth, seen: 0, running: 0, reached: reached.resolve, released: released.promise };
+      current.state = state;
+      return {
+        reached: reached.promise,
+        async release() {
+          released.resolve();
+          // What a call's answer sets off comes within a few turns.
+          for (let quiet = 0; quiet < 5; quiet = state.running === 0 ? quiet + 1 : 0) await turn();
+          current.state = undefined;
+        },
+      };
+    },
+    [Symbol.dispose]() {
+      prototype.query = query;
+    },
+  };
+}
