@@ -188,6 +188,7 @@ test('somebody who is not root: user namespaces, limits of each process, the sam
   assert.deepEqual(said('who'), ['65534', 'script', '/job']);
   assert.deepEqual(said('doors'), ['closed', 'closed', 'closed', 'closed']);
   assert.ok(said('memory').includes('MemoryError'), done.stdout);
+  assert.deepEqual([how('memory'), how('memoryOfChild')], ['outOfMemory', 'outOfMemory'], done.stdout);
   assert.equal(how('memoryTogether'), 'outOfMemory', done.stdout);
   assert.equal(how('disk'), 'diskLimit', done.stdout);
   assert.ok(said('forks').includes('held'), done.stdout);

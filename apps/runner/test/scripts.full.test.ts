@@ -332,6 +332,38 @@ children = [subprocess.Popen([sys.executable, "-c", code]) for i in range(6)]
 sys.exit(max(abs(child.wait()) for child in children))`;
   await failed(await at().submit(training), 'OUT_OF_MEMORY', /limit is 512 MiB/);
 });
+/** A child that takes more than the whole script may have. */
+const greedyChild = `
+import subprocess
+code = "x = bytearray(900 * 2**20)\\nfor i in range(0, len(x), 4096): x[i] = 1"
+child = subprocess.run([sys.executable, "-c", code])
+say("the child ended with", child.returncode)
+`;
+test('one child is killed for memory, the script gives up: out of memory, with limit and peak', async () => {
+  const job = await at().submit(`${greedyChild}\nsys.exit(1)`);
+  await failed(
+    job,
+    'OUT_OF_MEMORY',
+    /used [2-5]\d\d MiB of memory; its limit is 512 MiB: the kernel killed one of its/,
+  );
+});
+test('one child is killed for memory, the script goes on without: a line says so', async () => {
+  const job = await at().ended(await at().submit(`${greedyChild}${save}`));
+  assert.equal(job.state, 'completed', job.failure?.message);
+  assert.ok(
+    at()
+      .lines(job)
+      .some((line) =>
+        /^warn OUT_OF_MEMORY: .* its limit is 512 MiB: the kernel killed one of its processes/.test(line),
+      ),
+  );
+});
+test('one child is killed for memory, and there is no result: out of memory', async () => {
+  await failed(await at().submit(greedyChild), 'OUT_OF_MEMORY', /the kernel killed one of its processes/);
+});
+test('an allocation that no limit would allow: out of memory', async () => {
+  await failed(await at().submit('x = bytearray(2**60)'), 'OUT_OF_MEMORY', /512 MiB: an allocation was refused/);
+});
 test('it takes too long: timed out', async () => {
   const limits = { wall_seconds: 1, memory_mib: 512, disk_mib: 32 };
   await failed(await at().submit('time.sleep(100)', { limits }), 'TRAINING_TIMED_OUT', /limit of 1 s/);
@@ -400,6 +432,61 @@ sys.exit(8)`;
   await failed(job, 'SCRIPT_FAILED', /exit code 8/);
   for (const line of ['info unshare (-1, 1)', 'info keyctl (-1, 1)', 'info bpf (-1, 1)', 'info mount -1']) {
     assert.ok(at().lines(job).includes(line), at().lines(job).join('\n'));
+  }
+});
+test('it opens sockets of all kinds: unix and the internet open, nothing else does', async () => {
+  const training = `
+import ctypes, socket
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *words):
+    ctypes.set_errno(0)
+    return ctypes.get_errno() if libc.syscall(number, *words) == -1 else 0
+numbers = {"x86_64": (41, 53), "aarch64": (198, 199)}[os.uname().machine]
+say("sockets", sorted({(f, e) for f in range(48) for e in [call(numbers[0], f, t, 0) for t in (1, 2, 3, 5)] if e != 97}))
+say("pairs", sorted({f for f in range(48) if call(numbers[1], f, 1, 0, (ctypes.c_int * 2)()) != 97}))
+say("io_uring", [call(n, 0, 0, 0, 0) for n in (425, 426, 427)])
+sys.exit(9)`;
+  const job = await at().submit(training);
+  await failed(job, 'SCRIPT_FAILED', /exit code 9/);
+  const lines = at().lines(job);
+  const found = lines.find((line) => line.startsWith('info sockets')) ?? '';
+  // Unknown types and raw sockets are refused by the kernel itself, for its own reasons.
+  assert.deepEqual(
+    [...new Set([...found.matchAll(/\((\d+), \d+\)/g)].map(([, family]) => Number(family)))],
+    [1, 2, 10],
+  );
+  for (const open of ['(1, 0)', '(2, 0)', '(10, 0)']) assert.ok(found.includes(open), found);
+  assert.ok(lines.includes('info io_uring [1, 1, 1]') && lines.includes('info pairs [1, 2, 10]'), lines.join('\n'));
+});
+test('what Python needs of sockets works without the others', async () => {
+  const training = `
+import asyncio, ctypes, multiprocessing, socket, threading
+def square(x): return x * x
+if __name__ == "__main__":
+    say("pool", multiprocessing.Pool(2).map(square, [1, 2, 3]))
+    with multiprocessing.Manager() as manager: say("manager", dict(manager.dict(a=1)))
+    asyncio.run(asyncio.sleep(0))
+    say("addresses", socket.getaddrinfo("127.0.0.1", 80, type=socket.SOCK_STREAM)[0][4])
+    say("name", socket.gethostname(), socket.getfqdn())
+    try: socket.getaddrinfo("example.org", 80)
+    except socket.gaierror: say("no such host")
+    try: say(socket.if_nameindex())
+    except OSError as error: say("interfaces", error.errno)
+    libc = ctypes.CDLL(None, use_errno=True)
+    say("getifaddrs", libc.getifaddrs(ctypes.byref(ctypes.c_void_p())), ctypes.get_errno())
+    ${save.trim()}`;
+  const job = await at().ended(await at().submit(training));
+  assert.equal(job.state, 'completed', job.failure?.message);
+  const lines = at().lines(job);
+  for (const line of [
+    'info pool [1, 4, 9]',
+    "info manager {'a': 1}",
+    "info addresses ('127.0.0.1', 80)",
+    'info no such host',
+    'info interfaces 97',
+    'info getifaddrs -1 97',
+  ]) {
+    assert.ok(lines.includes(line), lines.join('\n'));
   }
 });
 test('unicode output arrives as it is; binary output and terminal codes as readable text', async () => {

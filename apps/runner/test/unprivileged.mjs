@@ -25,6 +25,9 @@ def connect():
     s = socket.socket(); s.settimeout(2); s.connect(("127.0.0.1", 1)); return s
 tried(connect)`,
   memory: 'x = bytearray(400 * 2**20)',
+  memoryOfChild: `
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "x = bytearray(400 * 2**20)"], check=True)`,
   memoryTogether: `
 import subprocess, sys, time
 code = "import time; x = bytearray(150 * 2**20)\\nfor i in range(0, len(x), 4096): x[i] = 1\\ntime.sleep(20)"

@@ -122,7 +122,7 @@ export const errorsKToZ = {
   OUT_OF_MEMORY: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'The training used {usedMib} MiB of memory; its limit is {limitMib} MiB.',
+    message: 'The training used {usedMib} MiB of memory; its limit is {limitMib} MiB[: {problem}].',
     remedy: 'Train with smaller pictures (argument side), or raise the memory limit of the job.',
   },
   PACKAGE_CORRUPT: {

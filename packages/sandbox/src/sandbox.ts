@@ -10,6 +10,7 @@ import { bwrapArguments, descriptors, type HostLayout, type Mount, type SandboxP
 import { diskUse } from './disk-use.ts';
 import type { Encloser, Enclosure } from './enclosure.ts';
 import { childrenOf, deletedBytes, membersOf, residentBytes } from './members.ts';
+import { hostOomKillsIn, memoryVerdict } from './memory-verdict.ts';
 import { LineCap, LineSplitter } from './output-lines.ts';
 import { seccompFilter } from './seccomp.ts';
 
@@ -51,7 +52,8 @@ export interface SandboxTask {
 export type SandboxEnd =
   | { readonly is: 'exited'; readonly code: number }
   | { readonly is: 'signaled'; readonly signal: string }
-  | { readonly is: 'outOfMemory'; readonly usedBytes: number }
+  /** `why`: as the end of a sentence. */
+  | { readonly is: 'outOfMemory'; readonly usedBytes: number; readonly why?: string }
   | { readonly is: 'diskLimit'; readonly used: string; readonly limit: string }
   | { readonly is: 'stopped' }
   /** The sandbox could not be made, or was ended from outside: nothing is said about the command. */
@@ -59,6 +61,10 @@ export type SandboxEnd =
 export interface SandboxResult {
   readonly end: SandboxEnd;
   readonly lastLines: readonly string[];
+  /** Processes that the kernel killed for memory; the command may have ended well without them. */
+  readonly oomKills: number;
+  /** Most memory of all processes together, as far as it was seen. */
+  readonly peakBytes: number;
 }
 
 const lookMs = 100;
@@ -128,7 +134,7 @@ export async function runSandboxed(
   task: SandboxTask,
   signal: AbortSignal,
 ): Promise<SandboxResult> {
-  if (signal.aborted) return { end: { is: 'stopped' }, lastLines: [] };
+  if (signal.aborted) return { end: { is: 'stopped' }, ...nothingRan };
   let enclosure: Enclosure;
   try {
     enclosure = await sandboxes.encloser.open(task.name, task.limits);
@@ -145,7 +151,8 @@ export async function runSandboxed(
   }
 }
 
-const broken = (problem: string): SandboxResult => ({ end: { is: 'broken', problem }, lastLines: [] });
+const nothingRan = { lastLines: [], oomKills: 0, peakBytes: 0 } as const;
+const broken = (problem: string): SandboxResult => ({ end: { is: 'broken', problem }, ...nothingRan });
 
 class Run {
   readonly #task: SandboxTask;
@@ -157,6 +164,9 @@ class Run {
   #verdict: SandboxEnd | undefined;
   #status: Status = {};
   #usedBytes = 0;
+  /** Undefined: no group counts them. A scope of systemd ends with its last process, and its count with it. */
+  #oomKills: number | undefined;
+  readonly #hostOomKills = hostOomKills();
 
   constructor(task: SandboxTask, enclosure: Enclosure) {
     this.#task = task;
@@ -183,8 +193,9 @@ class Run {
     await Promise.race([output, clock.sleep(goneMs)]);
     for (const text of this.#cap.end()) this.#task.onLine('about', text);
     this.#status = readStatus(this.#statusFile);
-    const oomKills = (await this.#enclosure.usage(group.pid).catch(() => undefined))?.oomKills ?? 0;
-    return { end: this.#endOf(exit.code, exit.signal, oomKills, signal.aborted), lastLines: this.#lastLines };
+    await this.#look(group);
+    const end = this.#endOf(exit.code, exit.signal, signal.aborted);
+    return { end, lastLines: this.#lastLines, oomKills: this.#oomKills ?? 0, peakBytes: this.#usedBytes };
   }
 
   async #start({ host, encloser }: Sandboxes): Promise<ProcessGroup> {
@@ -237,9 +248,14 @@ class Run {
     const { clock } = this.#task;
     while (!ended.aborted) {
       await clock.sleep(lookMs, ended);
-      const usage = await this.#enclosure.usage(group.pid).catch(() => undefined);
-      if (usage) this.#usedBytes = Math.max(this.#usedBytes, usage.memoryBytes);
+      await this.#look(group);
     }
+  }
+  async #look(group: ProcessGroup): Promise<void> {
+    const usage = await this.#enclosure.usage(group.pid).catch(() => undefined);
+    if (!usage) return;
+    this.#usedBytes = Math.max(this.#usedBytes, usage.memoryBytes);
+    this.#oomKills = Math.max(this.#oomKills ?? 0, usage.oomKills);
   }
 
   /** The disk, and memory where nothing else holds it. */
@@ -317,7 +333,7 @@ class Run {
     }
   }
 
-  #endOf(code: number | null, signalName: string | null, oomKills: number, isAborted: boolean): SandboxEnd {
+  #endOf(code: number | null, signalName: string | null, isAborted: boolean): SandboxEnd {
     if (this.#verdict) return this.#verdict;
     const { exitCode } = this.#status;
     const said = this.#lastLines.at(-1);
@@ -327,13 +343,28 @@ class Run {
       return { is: 'broken', problem: said === undefined ? how : `${how}: ${said}` };
     }
     if (exitCode === 0) return { is: 'exited', code: 0 };
-    if (oomKills > 0) return { is: 'outOfMemory', usedBytes: this.#usedBytes };
+    const why = memoryVerdict({
+      exitCode,
+      lastLines: this.#lastLines,
+      oomKills: this.#oomKills,
+      hostOomKills: hostOomKills() - this.#hostOomKills,
+    });
+    if (why !== undefined) return { is: 'outOfMemory', usedBytes: this.#usedBytes, why };
     const name = exitCode > 128 ? signalNamed(exitCode - 128) : undefined;
     if (name === 'SIGXFSZ') {
       const limit = mib(this.#task.limits.diskBytes);
       return { is: 'diskLimit', used: `one file of ${limit}`, limit };
     }
     return name === undefined ? { is: 'exited', code: exitCode } : { is: 'signaled', signal: name };
+  }
+}
+
+/** Of this host since it started. */
+function hostOomKills(): number {
+  try {
+    return hostOomKillsIn(readFileSync('/proc/vmstat', 'utf8'));
+  } catch {
+    return 0;
   }
 }
 

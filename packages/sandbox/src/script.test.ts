@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLaunchFailure, type SandboxEnd } from './sandbox.ts';
-import { gpusFor, newsIn, scriptEnv, scriptFailure, scriptWords } from './script.ts';
+import { gpusFor, newsIn, scriptEnv, memoryLoss, scriptFailure, scriptWords } from './script.ts';
 import { refusal, uidFor } from './probe.ts';
 
 const limits = { memoryBytes: 512 * 2 ** 20, diskBytes: 32 * 2 ** 20, processes: 64, cpus: 2.5 };
@@ -45,11 +45,18 @@ const ends: [SandboxEnd, string | undefined, RegExp][] = [
 ];
 for (const [end, kind, message] of ends) {
   test(`how a script ended: ${JSON.stringify(end)}`, () => {
-    const failure = scriptFailure({ end, lastLines: ['Traceback', 'ValueError'] }, limits);
+    const failure = scriptFailure({ end, lastLines: ['Traceback', 'ValueError'], oomKills: 0, peakBytes: 0 }, limits);
     assert.equal(failure && `${failure.cause} ${failure.code}`, kind);
     assert.match(failure?.message ?? '', message);
   });
 }
+
+test('a script that ended well without a child that was killed for memory', () => {
+  const end = { is: 'exited', code: 0 } as const;
+  const result = { end, lastLines: [], oomKills: 2, peakBytes: 500 * 2 ** 20 };
+  assert.match(memoryLoss(result, limits)?.message ?? '', /used 500 MiB .* 512 MiB: the kernel killed 2 of its/);
+  assert.equal(memoryLoss({ ...result, oomKills: 0 }, limits), undefined);
+});
 
 test('a script is called by contract; its values are no words of a shell', () => {
   assert.deepEqual(scriptWords('/job/dataset.jsonl', { epochs: '3', label: '$(x) "y"' }), [

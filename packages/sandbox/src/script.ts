@@ -6,6 +6,7 @@ import type { Clock } from '@platform/kit';
 import { home, type Mount } from './bwrap-plan.ts';
 import type { Encloser } from './enclosure.ts';
 import type { Environment } from './environments.ts';
+import { killedText } from './memory-verdict.ts';
 import { uidFor } from './probe.ts';
 import { pythonCommand } from './python-programs.ts';
 import { runSandboxed, type Sandboxes, type SandboxLimits, type SandboxResult } from './sandbox.ts';
@@ -150,15 +151,25 @@ export function scriptFailure({ end, lastLines }: SandboxResult, limits: Sandbox
       return end.code === 0 ? undefined : failed(`it ended with exit code ${end.code}`);
     case 'signaled':
       return failed(`it was ended by ${end.signal}`);
-    case 'outOfMemory': {
-      const [usedMib, limitMib] = [Math.ceil(end.usedBytes / 2 ** 20), Math.floor(limits.memoryBytes / 2 ** 20)];
-      return of('script', new PlatformError('OUT_OF_MEMORY', { usedMib, limitMib }));
-    }
+    case 'outOfMemory':
+      return of('script', outOfMemory(end.usedBytes, limits, end.why));
     case 'diskLimit':
       return of('script', new PlatformError('SCRIPT_DISK_LIMIT', { used: end.used, limit: end.limit }));
     case 'broken':
       return of('infrastructure', new PlatformError('SANDBOX_UNAVAILABLE', { problem: end.problem }));
   }
+}
+
+function outOfMemory(usedBytes: number, { memoryBytes }: SandboxLimits, why = ''): PlatformError {
+  const [usedMib, limitMib] = [Math.ceil(usedBytes / 2 ** 20), Math.floor(memoryBytes / 2 ** 20)];
+  return new PlatformError('OUT_OF_MEMORY', { usedMib, limitMib, problem: why });
+}
+
+/** Of a script that ended well though processes of it were killed for memory; undefined when none was. */
+export function memoryLoss(result: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
+  if (result.oomKills === 0) return undefined;
+  const { what, remedy, code } = outOfMemory(result.peakBytes, limits, killedText(result.oomKills));
+  return { cause: 'script', code, message: `${what} ${remedy}` };
 }
 
 export interface ScriptNews {

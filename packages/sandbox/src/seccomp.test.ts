@@ -20,7 +20,15 @@ function verdict(program: Buffer, call: { arch: number; nr: number; flags?: numb
     else if (code === 0x35) jump(value >= k);
     else if (code === 0x45) jump((value & k) !== 0);
     else if (code === 0x06)
-      return k === 0x7fff0000 ? 'allow' : k === 0x50001 ? 'EPERM' : k === 0x50026 ? 'ENOSYS' : `${k}`;
+      return k === 0x7fff0000
+        ? 'allow'
+        : k === 0x50001
+          ? 'EPERM'
+          : k === 0x50026
+            ? 'ENOSYS'
+            : k === 0x50061
+              ? 'EAFNOSUPPORT'
+              : `${k}`;
     else return `unknown instruction ${code}`;
   }
   return 'fell off the end';
@@ -44,6 +52,35 @@ const table: [string, string, { arch: number; nr: number; flags?: number }, stri
   ['openat', 'arm64', { arch: arm64, nr: 56, flags: 0x10000000 }, 'allow'],
   ['a foreign call', 'arm64', { arch: x64, nr: 0 }, 'ENOSYS'],
 ];
+/** AF_UNSPEC … AF_MCTP, and numbers that are none. */
+const families = [...Array.from({ length: 47 }, (_, family) => family), 0xffff, 0xffffffff];
+const socketCalls = [
+  ['socket', 'x64', x64, 41],
+  ['socketpair', 'x64', x64, 53],
+  ['socket', 'arm64', arm64, 198],
+  ['socketpair', 'arm64', arm64, 199],
+] as const;
+for (const [name, machine, arch, nr] of socketCalls) {
+  test(`${machine}, ${name}: AF_UNIX, AF_INET and AF_INET6 alone`, () => {
+    const program = seccompFilter(machine);
+    assert.ok(program);
+    const open = families.filter((family) => verdict(program, { arch, nr, flags: family }) === 'allow');
+    assert.deepEqual(open, [1, 2, 10]);
+    for (const family of families.filter((one) => !open.includes(one))) {
+      assert.equal(verdict(program, { arch, nr, flags: family }), 'EAFNOSUPPORT');
+    }
+  });
+}
+for (const [machine, arch] of [
+  ['x64', x64],
+  ['arm64', arm64],
+] as const) {
+  test(`${machine}: nothing of io_uring`, () => {
+    const program = seccompFilter(machine);
+    assert.ok(program);
+    for (const nr of [425, 426, 427]) assert.equal(verdict(program, { arch, nr }), 'EPERM');
+  });
+}
 for (const [name, machine, call, wanted] of table) {
   test(`${machine}, ${name}: ${wanted}`, () => {
     const program = seccompFilter(machine);

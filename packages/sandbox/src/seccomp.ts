@@ -1,37 +1,45 @@
 /**
  * The filter of system calls that a script lives under, as a program of the kernel's packet filter machine. It closes what
  * the namespaces leave open: new user namespaces, with which a script could reach parts of the kernel that are meant for
- * administrators, keyrings, which belong to the user and not to a namespace, and interfaces known for their holes.
+ * administrators, keyrings, which belong to the user and not to a namespace, and interfaces known for their holes. Of the kinds of sockets it opens
+ * three, by a positive list: each other one is a part of the kernel that is loaded when somebody asks for it.
  */
 
 interface Architecture {
   readonly audit: number;
   readonly clone: number;
   readonly unshare: number;
+  /** socket and socketpair. */
+  readonly sockets: readonly number[];
   /** Numbers of denied calls. */
   readonly denied: readonly number[];
   /** Calls from here on belong to another calling convention of the same machine. */
   readonly foreignFrom?: number;
 }
-// Order: add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, setns, open_by_handle_at, io_uring_setup.
+// Order: add_key, request_key, keyctl, bpf, perf_event_open, userfaultfd, setns, open_by_handle_at, io_uring_setup,
+// io_uring_enter, io_uring_register.
 const architectures: Readonly<Record<string, Architecture>> = {
   x64: {
     audit: 0xc000003e,
     clone: 56,
     unshare: 272,
-    denied: [248, 249, 250, 321, 298, 323, 308, 304, 425],
+    sockets: [41, 53],
+    denied: [248, 249, 250, 321, 298, 323, 308, 304, 425, 426, 427],
     foreignFrom: 0x40000000,
   },
   arm64: {
     audit: 0xc00000b7,
     clone: 220,
     unshare: 97,
-    denied: [217, 218, 219, 280, 241, 282, 268, 265, 425],
+    sockets: [198, 199],
+    denied: [217, 218, 219, 280, 241, 282, 268, 265, 425, 426, 427],
   },
 };
 /** Its arguments lie in memory that a filter cannot read; libraries fall back to clone. */
 const clone3 = 435;
 const newUserNamespace = 0x10000000;
+/** AF_UNIX, AF_INET, AF_INET6. Without AF_NETLINK getifaddrs fails, and getaddrinfo assumes both kinds of addresses. */
+const socketFamilies = [1, 2, 10];
 
 const load = 0x20; // BPF_LD | BPF_W | BPF_ABS
 const ifEqual = 0x15; // BPF_JMP | BPF_JEQ | BPF_K
@@ -42,11 +50,12 @@ const allow = 0x7fff0000;
 const refuse = (errno: number): number => 0x00050000 | errno;
 const EPERM = 1;
 const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
 const offsets = { number: 0, architecture: 4, firstArgument: 16 } as const;
 
 /** Jumps by label: the distance is counted when the program is complete. */
 type Step = readonly [code: number, k: number, then?: Target, otherwise?: Target];
-type Target = 'next' | 'flags' | 'allow' | 'deny' | 'unknown';
+type Target = 'next' | 'flags' | 'family' | 'allow' | 'deny' | 'unknown';
 
 function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, number> } {
   const steps: Step[] = [
@@ -57,6 +66,7 @@ function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, numbe
     [ifEqual, clone3, 'unknown', 'next'],
     [ifEqual, arch.clone, 'flags', 'next'],
     [ifEqual, arch.unshare, 'flags', 'next'],
+    ...arch.sockets.map((number): Step => [ifEqual, number, 'family', 'next']),
     ...arch.denied.map((number): Step => [ifEqual, number, 'deny', 'next']),
     [give, allow],
   ];
@@ -66,6 +76,13 @@ function stepsOf(arch: Architecture): { steps: Step[]; labels: Map<Target, numbe
     steps.push(...added);
   };
   label('flags', [load, offsets.firstArgument], [ifAnyBit, newUserNamespace, 'deny', 'allow']);
+  // The kernel, too, takes the family as a number of 32 bits.
+  label(
+    'family',
+    [load, offsets.firstArgument],
+    ...socketFamilies.map((family): Step => [ifEqual, family, 'allow', 'next']),
+    [give, refuse(EAFNOSUPPORT)],
+  );
   label('allow', [give, allow]);
   label('deny', [give, refuse(EPERM)]);
   label('unknown', [give, refuse(ENOSYS)]);

@@ -8,7 +8,18 @@ import { retry, type Clock, type Secret } from '@platform/kit';
 import { unpackScriptArchive } from '@platform/sandbox/archive';
 import { prepareEnvironment } from '@platform/sandbox/build';
 import type { Environment } from '@platform/sandbox/environments';
-import { describeRun, gpusFor, newsIn, runScript, scriptFailure, type ScriptRun } from '@platform/sandbox/script';
+import { resultFiles } from '@platform/sandbox/result-files';
+import type { SandboxResult } from '@platform/sandbox/sandbox';
+import {
+  describeRun,
+  gpusFor,
+  memoryLoss,
+  newsIn,
+  runScript,
+  scriptFailure,
+  type ScriptFailure,
+  type ScriptRun,
+} from '@platform/sandbox/script';
 import type { Event } from '../attempt-life.ts';
 import type { Blobs } from '../cloud/blobs.ts';
 import { isPassing } from '../cloud/queue.ts';
@@ -117,8 +128,16 @@ export class ScriptWork {
     reporter.line('info', describeRun(run));
     reporter.stand({ phase: 'training', progress: share(0), etaMs: undefined });
     const result = await runScript(run, signal).finally(() => forgetTrainer(this.#task.folder.path));
-    const failure = scriptFailure(result, run.limits);
+    const failure = scriptFailure(result, run.limits) ?? (await this.#memoryLoss(result, run));
     return failure ? { is: 'failed', failure } : { is: 'exited', code: 0, signal: null };
+  }
+
+  /** A script may do without a child that was killed for memory. Without a result, that is why. */
+  async #memoryLoss(result: SandboxResult, { limits, out }: ScriptRun): Promise<ScriptFailure | undefined> {
+    const loss = result.end.is === 'exited' ? memoryLoss(result, limits) : undefined;
+    if (loss === undefined) return undefined;
+    this.#task.reporter.line('warn', `${loss.code}: ${loss.message}`);
+    return (await resultFiles(out)).paths.length === 0 ? loss : undefined;
   }
 
   get #source(): string {

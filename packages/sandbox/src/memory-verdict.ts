@@ -1,0 +1,42 @@
+/** Whether a command that failed did so for want of memory, from what can be seen of its end. */
+
+export interface MemoryEvidence {
+  /** Of the command itself; 128 + number after a signal. */
+  readonly exitCode: number;
+  /** Of both outputs, the newest last. */
+  readonly lastLines: readonly string[];
+  /** Processes of the sandbox that the kernel killed for memory. Undefined: nothing counts them. */
+  readonly oomKills: number | undefined;
+  /** Processes of this host that the kernel killed for memory meanwhile. */
+  readonly hostOomKills: number;
+}
+
+/** How Python, numpy, PyTorch, C++, Node and the shell say that an allocation was refused. */
+const refusal =
+  /^((\w+\.)*(_Array)?MemoryError\b|\s*what\(\):\s+std::bad_alloc|terminate called after .*std::bad_alloc|.*DefaultCPUAllocator: (can't|not enough)|.*JavaScript heap out of memory|.*OSError: \[Errno 12\]|.*\bCannot allocate memory\b)/;
+/** How programs say that one of their children was killed, or failed. */
+const childKilled =
+  /SIGKILL|signal:? (9\b|Killed)|(exit ?code|status|returned)[ :=]+-9\b|BrokenProcessPool|terminated abruptly|^Killed$/i;
+const childFailed = /CalledProcessError|ChildFailedError|exit (status|code)|exitcode/i;
+
+/** The reason, as the end of a sentence; undefined when memory is not to blame. */
+export function memoryVerdict({ exitCode, lastLines, oomKills, hostOomKills }: MemoryEvidence): string | undefined {
+  if (exitCode === 0) return undefined;
+  const last = lastLines.at(-1) ?? '';
+  const wasKilled = exitCode === 137 || childKilled.test(last);
+  if (oomKills !== undefined && oomKills > 0) return killedText(oomKills);
+  if (oomKills === undefined && hostOomKills > 0 && wasKilled) return killedText(hostOomKills);
+  const refused = lastLines.findLast((line) => refusal.test(line));
+  if (refused === undefined) return undefined;
+  // A script that lives on after a refusal may fail for another reason.
+  const isLast = lastLines.slice(-2).includes(refused);
+  return isLast || childKilled.test(last) || childFailed.test(last)
+    ? `an allocation was refused (${refused.trim().slice(0, 200)})`
+    : undefined;
+}
+
+export const killedText = (count: number): string =>
+  `the kernel killed ${count === 1 ? 'one of its processes' : `${count} of its processes`} for it`;
+
+/** @param vmstat - content of /proc/vmstat. */
+export const hostOomKillsIn = (vmstat: string): number => Number(/^oom_kill (\d+)$/m.exec(vmstat)?.[1] ?? 0);
