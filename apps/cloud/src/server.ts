@@ -1,6 +1,5 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
@@ -19,13 +18,14 @@ import { machineConfigs } from './machine-configs.ts';
 import type { CloudOptions } from './options.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
+import { openOwnDatabase } from './postgres/roles.ts';
 import { presence } from './presence.ts';
 import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
-import { type Connection, clientConfig, openDatabase } from './store/database.ts';
+import { type Connection, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
 import { createFirstRun, restoreFirstKeys, validFirstKeys } from './store/first-run.ts';
 import { reapJobs } from './store/job-reaper.ts';
@@ -245,22 +245,7 @@ async function embedded(options: Embedded, started: AsyncDisposableStack): Promi
   const first = await start();
   const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
   started.defer(() => keeper.stop());
-  const connection = {
-    is: 'socket',
-    host: first.host,
-    port: first.port,
-    user: first.user,
-    database: databaseName,
-  } as const;
-  const client = new Client(clientConfig({ ...connection, database: 'postgres' }));
-  await client.connect();
-  try {
-    const { rowCount } = await client.query('select from pg_database where datname = $1', [databaseName]);
-    if (rowCount === 0) await client.query(`create database ${databaseName}`);
-  } finally {
-    await client.end();
-  }
-  return connection;
+  return openOwnDatabase(first, databaseName, options.log);
 }
 
 /** A database of somebody else's may be away, or the address wrong: a clear word instead of a socket error. */
