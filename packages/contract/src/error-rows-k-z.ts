@@ -229,6 +229,12 @@ export const errorsKToZ = {
     message: 'The machine runs no {kind}[ named {name}].',
     remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
   },
+  RESOURCE_NOT_NAMED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: '{by} does not name {resource}.',
+    remedy: 'Name it in the configuration of the machine or in an argument of the job, or use the key of a member.',
+  },
   RESOURCE_UNKNOWN: {
     rpc: 'failed_precondition',
     retry: 'never',
