@@ -42,6 +42,7 @@ import { configChecks } from './wire/config-checks.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { heldChecks } from './wire/held-checks.ts';
 import { rpcListener } from './wire/listener.ts';
+import { messageBudget } from './wire/message-budget.ts';
 import { openPort } from './wire/mux.ts';
 
 export type Server = {
@@ -190,6 +191,7 @@ export async function startServer(
       authentication,
       log,
     ),
+    budget: messageBudget(clock),
     log,
   });
   const port = await openPort((request, response) => wrap(() => listener(request, response)), {

@@ -140,7 +140,7 @@ test('what strangers and agents say is shorter than what others may', async () =
   const payload = 'x'.repeat(100_000);
   assert.equal(
     await limitOf(auth.authenticate({ entity: partId, credentials: { type: 'robot-secret', payload } })),
-    'MESSAGE_TOO_LARGE 65536',
+    'MESSAGE_TOO_LARGE 16384',
   );
   const agent = await on.client(AgentDeviceService, part);
   const tags = Array.from({ length: 20 }, () => payload);

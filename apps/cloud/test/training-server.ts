@@ -23,6 +23,7 @@ import type { JsonObject } from '../src/store/schema.ts';
 import { openNotifications } from '../src/store/notifications.ts';
 import { noteBlob } from '../src/store/owned-blobs.ts';
 import { steadyTime } from '../src/steady-time.ts';
+import { messageBudget } from '../src/wire/message-budget.ts';
 import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testDatabase, testLog, testUnhandled } from './database.ts';
@@ -124,7 +125,14 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     trainingRoutes(deps)(router);
     router.service(AppService, registryCalls(deps));
   };
-  const listener = rpcListener({ routes, authenticator, fast: () => undefined, pages, log: testLog });
+  const listener = rpcListener({
+    routes,
+    authenticator,
+    fast: () => undefined,
+    pages,
+    budget: messageBudget(systemClock),
+    log: testLog,
+  });
   const open = await openPort(listener, {
     host: '127.0.0.1',
     port: 0,

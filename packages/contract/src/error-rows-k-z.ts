@@ -38,6 +38,12 @@ export const errorsKToZ = {
     message: 'There is no machine[ {machineId}].',
     remedy: 'Check the machine ID; machines of other organizations are not visible.',
   },
+  MESSAGE_TOO_COMPLEX: {
+    rpc: 'resource_exhausted',
+    retry: 'never',
+    message: 'The message holds more than {limit} values.',
+    remedy: 'Split it into several calls.',
+  },
   MESSAGE_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'never',

@@ -10,7 +10,6 @@ import { longestHoldMs } from '@platform/kit';
 import { type Ask, sameBytes, wholeBytes } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
-import { messageLimits } from '../wire/message-limits.ts';
 import { baseUrlOf } from './base-url.ts';
 import { heldAnswer } from './held-answer.ts';
 import { ownPartId } from './part-access.ts';
@@ -28,31 +27,27 @@ export const agentRoutes =
   (router: ConnectRouter): void => {
     const { db, answers, presence, hosts, waiting, clock } = deps;
 
-    router.service(
-      AgentDeviceService,
-      {
-        async deviceAgentConfig(request, context) {
-          const partId = await ownPartId(db, callerOf(context), request.id);
-          presence.touch(partId);
-          await hosts.save(partId, request);
-          const ask = askOf(request, partId, baseUrlOf(deps, context));
-          const { knownFingerprint, wait } = request;
-          const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
-          const answer = await heldAnswer({
-            look: () => answers.answer(ask),
-            isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
-            watch: (wake) => answers.watch(partId, wake),
-            sit: (sendAway) => waiting.agents.take(partId, sendAway),
-            waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
-            clock,
-            signal: AbortSignal.any([context.signal, deps.stop]),
-          });
-          presence.touch(partId);
-          const checkMs = presence.checkMs();
-          const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
-          return fromBinary(DeviceAgentConfigResponseSchema, bytes);
-        },
+    router.service(AgentDeviceService, {
+      async deviceAgentConfig(request, context) {
+        const partId = await ownPartId(db, callerOf(context), request.id);
+        presence.touch(partId);
+        await hosts.save(partId, request);
+        const ask = askOf(request, partId, baseUrlOf(deps, context));
+        const { knownFingerprint, wait } = request;
+        const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
+        const answer = await heldAnswer({
+          look: () => answers.answer(ask),
+          isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
+          watch: (wake) => answers.watch(partId, wake),
+          sit: (sendAway) => waiting.agents.take(partId, sendAway),
+          waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
+        });
+        presence.touch(partId);
+        const checkMs = presence.checkMs();
+        const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
+        return fromBinary(DeviceAgentConfigResponseSchema, bytes);
       },
-      { readMaxBytes: messageLimits.check },
-    );
+    });
   };

@@ -1,39 +1,32 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService, ExternalAuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { messageLimits } from '../wire/message-limits.ts';
 import type { Deps } from './routes.ts';
 
 export const authRoutes =
   ({ authenticator }: Pick<Deps, 'authenticator'>) =>
   (router: ConnectRouter): void => {
-    // Read before anybody has proved who they are.
-    const options = { readMaxBytes: messageLimits.unproven };
-    router.service(
-      AuthService,
-      {
-        async authenticate({ entity, credentials }, context) {
-          if (context.requestHeader.has('authorization')) {
-            throw new PlatformError('INVALID_ARGUMENT', {
-              field: 'authorization',
-              limit: 'a call that authenticates must not carry a token',
-            });
-          }
-          if (!credentials)
-            throw new PlatformError('INVALID_ARGUMENT', { field: 'credentials', limit: 'they are required' });
-          const { type, payload } = credentials;
-          if (type !== 'api-key' && type !== 'robot-secret') {
-            throw new PlatformError('INVALID_ARGUMENT', {
-              field: 'credentials.type',
-              value: type,
-              limit: 'api-key and robot-secret are known',
-            });
-          }
-          return { accessToken: await authenticator.token(type, entity, payload) };
-        },
+    router.service(AuthService, {
+      async authenticate({ entity, credentials }, context) {
+        if (context.requestHeader.has('authorization')) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'authorization',
+            limit: 'a call that authenticates must not carry a token',
+          });
+        }
+        if (!credentials)
+          throw new PlatformError('INVALID_ARGUMENT', { field: 'credentials', limit: 'they are required' });
+        const { type, payload } = credentials;
+        if (type !== 'api-key' && type !== 'robot-secret') {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'credentials.type',
+            value: type,
+            limit: 'api-key and robot-secret are known',
+          });
+        }
+        return { accessToken: await authenticator.token(type, entity, payload) };
       },
-      options,
-    );
+    });
     router.service(ExternalAuthService, {
       authenticateTo() {
         throw new PlatformError('UNSUPPORTED', { what: 'tokens for calls to a machine' });

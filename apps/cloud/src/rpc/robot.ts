@@ -8,7 +8,6 @@ import { callerOf } from '../auth/caller.ts';
 import { gathered } from '../gathered.ts';
 import { restartInterval } from '../rules/online.ts';
 import { takeRestarts } from '../store/machines.ts';
-import { messageLimits } from '../wire/message-limits.ts';
 import { baseUrlOf } from './base-url.ts';
 import { heldAnswer } from './held-answer.ts';
 import { newLogRow } from './log-entries.ts';
@@ -33,68 +32,64 @@ export const robotRoutes =
       else unwanted.delete(key);
     });
 
-    router.service(
-      RobotService,
-      {
-        async config({ id, knownRevision, wait }, context) {
-          const part = await ownPart(db, callerOf(context), id);
-          presence.touch(part.id);
-          const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
-          const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
-          const config = await heldAnswer({
-            // What the part was says nothing of what it is after a while.
-            look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
-            isNews: ({ revision }) => revision !== knownRevision,
-            watch: (wake) => configs.watch(part.id, wake),
-            sit: (sendAway) => waiting.servers.take(part.id, sendAway),
-            waitMs,
-            clock,
-            signal: AbortSignal.any([context.signal, deps.stop]),
-          });
-          presence.touch(part.id);
-          return config.revision === knownRevision ? { notModified: true } : { config };
-        },
-        certificate() {
-          throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
-        },
-        async needsRestart({ id }, context) {
-          const part = await ownPartId(db, callerOf(context), id);
-          presence.touch(part);
-          const answer = {
-            id,
-            mustRestart: false,
-            // A machine with a held check is woken when a restart is wanted; it need not ask all the time.
-            restartCheckInterval: durationFromMs(
-              answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
-            ),
-          };
-          if (unwanted.has(part)) return answer;
-          const before = epoch.count;
-          const mustRestart = await takeRestart(part);
-          if (mustRestart) changes.tell('restart', part);
-          else if (epoch.count === before) unwanted.set(part, true);
-          return { ...answer, mustRestart };
-        },
-        async log({ id, logs: entries }, context) {
-          const caller = callerOf(context);
-          // Machines log all the time: their token says all that is needed.
-          const partId = await ownPartId(db, caller, id);
-          if (entries.length > linesPerCall) {
-            throw new PlatformError('INVALID_ARGUMENT', {
-              field: 'logs',
-              value: `${entries.length} lines`,
-              limit: `at most ${linesPerCall} a call`,
-            });
-          }
-          presence.touch(partId);
-          const now = clock.wall();
-          await logs.write(
-            partId,
-            entries.map((entry) => newLogRow(entry, partId, now)),
-          );
-          return {};
-        },
+    router.service(RobotService, {
+      async config({ id, knownRevision, wait }, context) {
+        const part = await ownPart(db, callerOf(context), id);
+        presence.touch(part.id);
+        const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
+        const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
+        const config = await heldAnswer({
+          // What the part was says nothing of what it is after a while.
+          look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
+          isNews: ({ revision }) => revision !== knownRevision,
+          watch: (wake) => configs.watch(part.id, wake),
+          sit: (sendAway) => waiting.servers.take(part.id, sendAway),
+          waitMs,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
+        });
+        presence.touch(part.id);
+        return config.revision === knownRevision ? { notModified: true } : { config };
       },
-      { readMaxBytes: messageLimits.lines },
-    );
+      certificate() {
+        throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
+      },
+      async needsRestart({ id }, context) {
+        const part = await ownPartId(db, callerOf(context), id);
+        presence.touch(part);
+        const answer = {
+          id,
+          mustRestart: false,
+          // A machine with a held check is woken when a restart is wanted; it need not ask all the time.
+          restartCheckInterval: durationFromMs(
+            answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
+          ),
+        };
+        if (unwanted.has(part)) return answer;
+        const before = epoch.count;
+        const mustRestart = await takeRestart(part);
+        if (mustRestart) changes.tell('restart', part);
+        else if (epoch.count === before) unwanted.set(part, true);
+        return { ...answer, mustRestart };
+      },
+      async log({ id, logs: entries }, context) {
+        const caller = callerOf(context);
+        // Machines log all the time: their token says all that is needed.
+        const partId = await ownPartId(db, caller, id);
+        if (entries.length > linesPerCall) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'logs',
+            value: `${entries.length} lines`,
+            limit: `at most ${linesPerCall} a call`,
+          });
+        }
+        presence.touch(partId);
+        const now = clock.wall();
+        await logs.write(
+          partId,
+          entries.map((entry) => newLogRow(entry, partId, now)),
+        );
+        return {};
+      },
+    });
   };

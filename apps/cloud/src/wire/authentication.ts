@@ -1,10 +1,12 @@
-import type { Interceptor } from '@connectrpc/connect';
+import type { HandlerContext } from '@connectrpc/connect';
+import type { Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../auth/authenticate.ts';
-import { knownCallerOf, setCaller } from '../auth/caller.ts';
+import { setCaller } from '../auth/caller.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { mayCall } from '../rules/scopes.ts';
+import { publicError, toConnectError } from './errors.ts';
 
 /**
  * A page of another site cannot make a browser send these headers without asking us first (CORS), and our answer to that
@@ -21,18 +23,19 @@ export function isSameOrigin(origin: string | null | undefined, host: string | n
   return URL.canParse(origin) && new URL(origin).host === host;
 }
 
-/** Every call but Authenticate needs a token or, from our own web app, a session. */
-export const authenticationInterceptor =
-  (authenticator: Authenticator): Interceptor =>
-  (next) =>
-  async (request) => {
-    if (request.service.typeName !== AuthService.typeName) {
-      const caller = knownCallerOf(request.contextValues) ?? (await callerFrom(authenticator, request.header));
-      const call = `${request.service.typeName}/${request.method.name}`;
+/** Every call but Authenticate proves by its headers who makes it, before any of its body is read. */
+export const identityGate =
+  (authenticator: Authenticator, log: Log) =>
+  async ({ service, method, requestHeader, values }: HandlerContext): Promise<void> => {
+    if (service.typeName === AuthService.typeName) return;
+    const call = `${service.typeName}/${method.name}`;
+    try {
+      const caller = await callerFrom(authenticator, requestHeader);
       if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
-      setCaller(request.contextValues, caller);
+      setCaller(values, caller);
+    } catch (error) {
+      throw toConnectError(publicError(error, log, call));
     }
-    return next(request);
   };
 
 async function callerFrom(authenticator: Authenticator, headers: Headers): Promise<Caller> {

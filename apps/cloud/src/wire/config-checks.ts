@@ -2,7 +2,7 @@ import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol
 import { PlatformError } from '@platform/contract/errors';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Identities } from '../auth/identities.ts';
-import type { Tokens } from '../auth/tokens.ts';
+import type { Claims, Tokens } from '../auth/tokens.ts';
 import { baseUrlFrom } from '../rpc/base-url.ts';
 import type { Deps } from '../rpc/routes.ts';
 import { type Seats, tooManyWait } from '../seats.ts';
@@ -18,7 +18,7 @@ type CheckDeps = Pick<
 > & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
-  tokens: Pick<Tokens, 'known' | 'claimed'>;
+  tokens: Pick<Tokens, 'known' | 'signed'>;
   held: HeldChecks;
 };
 
@@ -62,17 +62,15 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   ]);
   const cold = { count: 0 };
 
-  /** The part that a machine's own token names, from memory. */
-  const knownPart = (authorization: string): string | undefined => {
-    const claims = tokens.known(authorization.slice(prefix.length));
-    if (claims?.credentials !== 'robot-secret') return undefined;
-    const identity = identities.known('part', claims.subject);
-    return identity?.proofs.has(claims.proof) ? claims.subject : undefined;
+  /** The claims of a machine's own token. Nothing is read for a token that this server did not sign. */
+  const signedBy = (authorization: string): Claims | undefined => {
+    const claims = tokens.signed(authorization.slice(prefix.length));
+    return claims?.credentials === 'robot-secret' ? claims : undefined;
   };
-  /** Whether the token says, still unproven, that it is of this part. */
-  const claimsPart = (authorization: string, partId: string): boolean => {
-    const claims = tokens.claimed(authorization.slice(prefix.length));
-    return claims?.credentials === 'robot-secret' && claims.subject === partId;
+  /** Whether memory knows that token and secret are still good. */
+  const isProven = (authorization: string): boolean => {
+    const claims = tokens.known(authorization.slice(prefix.length));
+    return claims !== undefined && identities.known('part', claims.subject)?.proofs.has(claims.proof) === true;
   };
   const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
     try {
@@ -167,12 +165,11 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   };
 
   return (request, reply) => {
-    const found = read(request);
-    if (!found) return false;
+    const claims = signedBy(request.authorization);
+    const found = claims && read(request);
+    if (!found || found.check.partId !== claims.subject) return false;
     const { check, isKnown } = found;
-    const isProven = knownPart(request.authorization) === check.partId;
-    if (!isProven && !claimsPart(request.authorization, check.partId)) return false;
-    const present = isProven && isKnown && check.known !== '' ? check.now() : undefined;
+    const present = isProven(request.authorization) && isKnown && check.known !== '' ? check.now() : undefined;
     if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request);
     else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
     else answerSame(reply, check, present);

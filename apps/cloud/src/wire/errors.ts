@@ -4,7 +4,7 @@ import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/c
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { errorText, isAbort, type Log } from '@platform/kit';
 import { isDatabaseAway, sqlState } from '../store/database.ts';
-import { messageLimits } from './message-limits.ts';
+import { largestMessage } from './message-limits.ts';
 
 /** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */
 export function publicError(error: unknown, log: Log, where: string): PlatformError {
@@ -78,7 +78,7 @@ function rowOf(error: ConnectError, where: string): PlatformError | undefined {
   const problem = error.rawMessage.slice(0, longestValue).toWellFormed();
   switch (error.code) {
     case Code.ResourceExhausted:
-      return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: limitIn(problem) ?? messageLimits.any }, error);
+      return new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: limitIn(problem) ?? largestMessage }, error);
     case Code.Unimplemented:
       return new PlatformError('UNSUPPORTED', { what: where }, error);
     case Code.DeadlineExceeded:

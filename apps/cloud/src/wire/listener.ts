@@ -1,18 +1,19 @@
 import http2 from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { type ConnectError, type ConnectRouter, type ContextValues, createContextValues } from '@connectrpc/connect';
+import { type ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
-import { withCaller } from '../auth/caller.ts';
-import { authenticationInterceptor } from './authentication.ts';
+import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { errorInterceptor, publicError, toConnectError } from './errors.ts';
+import { errorInterceptor, toConnectError } from './errors.ts';
 import { withReasons } from './explained.ts';
-import { messageLimits } from './message-limits.ts';
+import type { MessageBudget } from './message-budget.ts';
+import { largestMessage } from './message-limits.ts';
+import { limitMessages } from './message-reader.ts';
 import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
 
 export type ListenerOptions = {
@@ -22,6 +23,7 @@ export type ListenerOptions = {
   fast: (request: Request, response: Response, otherwise: () => void | Promise<void>) => Promise<void> | undefined;
   /** Everything that is no RPC. */
   pages: Listener;
+  budget: MessageBudget;
   log: Log;
 };
 
@@ -33,29 +35,24 @@ const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
 const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
-const isSmall = ({ headers }: Request): boolean => Number(headers['content-length'] ?? NaN) <= messageLimits.unproven;
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
 /** RPC under both names, the fast path, and plain HTTP behind them. */
 export function rpcListener(options: ListenerOptions): Listener {
-  /** Callers of requests that had to say first who they are. */
-  const admitted = new WeakMap<Request, ContextValues>();
   const calls = new Set<string>();
-  /** Paths of the services that want to know their callers. */
-  const ofCallers = new Set<string>();
+  const limited = limitMessages(options.budget);
   const rpc = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);
-      router.handlers.splice(0, Infinity, ...router.handlers.map(withReasons));
-      for (const { service, requestPath } of router.handlers) {
-        calls.add(requestPath);
-        if (service.typeName !== AuthService.typeName) ofCallers.add(requestPath);
-      }
+      router.handlers.splice(0, Infinity, ...router.handlers.map((handler) => withReasons(limited(handler))));
+      for (const { requestPath } of router.handlers) calls.add(requestPath);
     },
-    interceptors: [errorInterceptor(options.log), authenticationInterceptor(options.authenticator)],
+    requestGate: identityGate(options.authenticator, options.log),
+    interceptors: [errorInterceptor(options.log)],
     acceptCompression: [compressionGzip],
-    readMaxBytes: messageLimits.any,
-    contextValues: (request) => admitted.get(request as Request) ?? createContextValues(),
+    contextValues: () => createContextValues(),
+    // Each method has a limit of its own.
+    readMaxBytes: largestMessage,
   });
   /** What is no call that somebody wrote. */
   const other = (request: Request, response: Response): void | Promise<void> => {
@@ -63,15 +60,6 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request.headers['connect-protocol-version'] !== undefined)
       return refuseConnect(response, noMethod(request), 404);
     return options.pages(request, response);
-  };
-  /** A whole message is read before its call begins, so whoever sends a large one proves first who they are. */
-  const admit = async (request: Request): Promise<void> => {
-    const { authorization, cookie } = request.headers;
-    if (authorization !== undefined) {
-      admitted.set(request, withCaller(await options.authenticator.bearer(authorization)));
-    } else if (cookie === undefined || !(await options.authenticator.session(cookie))) {
-      throw new PlatformError('NOT_AUTHENTICATED');
-    }
   };
   return (request, response) => {
     if (!hasReadableUrl(request)) {
@@ -89,12 +77,7 @@ export function rpcListener(options: ListenerOptions): Listener {
       freeSender(http2Stream(response));
       if (request.httpVersionMajor === 1) keepWhole(request);
       if (!calls.has(pathOf(request))) return other(request, response);
-      if (isSmall(request) || !ofCallers.has(pathOf(request))) return rpc(request, response);
-      return admit(request).then(
-        () => rpc(request, response),
-        (error: unknown) =>
-          refuse(request, response, toConnectError(publicError(error, options.log, (request.url ?? '').slice(1)))),
-      );
+      return rpc(request, response);
     };
     return options.fast(request, response, next) ?? next();
   };
@@ -131,13 +114,6 @@ function crossOrigin(request: Request, response: Response): boolean {
 }
 
 const isGrpc = ({ headers }: Request): boolean => String(headers['content-type'] ?? '').startsWith('application/grpc');
-
-function refuse(request: Request, response: Response, error: ConnectError): void {
-  // The caller may have reset the request while it was found out who asks.
-  if (response.destroyed || response.headersSent || http2Stream(response)?.destroyed) return;
-  if (isGrpc(request)) refuseGrpc(request, response, error);
-  else refuseConnect(response, error);
-}
 
 /** gRPC clients want HTTP 200 and the status in one frame that also ends the stream; else they see no status. */
 function refuseGrpc(request: Request, response: Response, error: ConnectError): void {

@@ -1,0 +1,153 @@
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { DescMessage } from '@bufbuild/protobuf';
+import { encodeEnvelope, type UniversalHandler } from '@connectrpc/connect/protocol';
+import { PlatformError } from '@platform/contract/errors';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import { knownCallerOf } from '../auth/caller.ts';
+import { ByteCollector, EnvelopeSplitter } from './byte-reader.ts';
+import { toConnectError } from './errors.ts';
+import type { Lease, MessageBudget } from './message-budget.ts';
+import { type MessageLimit, messageLimitOf } from './message-limits.ts';
+import { hasAtMostJsonValues, valueCounter } from './message-values.ts';
+
+type UniversalRequest = Parameters<UniversalHandler>[0];
+type Answer = (request: UniversalRequest) => ReturnType<UniversalHandler>;
+type Reading = {
+  limit: MessageLimit;
+  lease: Lease;
+  unpacking: 'gzip' | 'refused' | 'not announced';
+  isFine(bytes: Uint8Array): boolean;
+};
+
+const compressed = 0b1;
+const unzip = promisify(gunzip);
+/** Deflate makes at most so many bytes of one. */
+const mostUnpacked = 1_032;
+
+const refusal = (...of: ConstructorParameters<typeof PlatformError>) => toConnectError(new PlatformError(...of));
+const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { limitBytes: bytes });
+
+/**
+ * Between the body of a request and the library that parses it: messages are unpacked here, within the limits of their method, and
+ * their values counted before one is made. What is over a limit, or finds no room, is refused in each of the three protocols.
+ */
+export function limitMessages(budget: MessageBudget): (handler: UniversalHandler) => UniversalHandler {
+  const hasAtMostValues = valueCounter();
+  return (handler) => {
+    const { allowedMethods, method, protocolNames, requestPath, service, supportedContentType } = handler;
+    const limit = messageLimitOf(method);
+    const mayUnpack = service.typeName !== AuthService.typeName;
+    const isFine = (desc: DescMessage, isJson: boolean) => (bytes: Uint8Array) =>
+      isJson ? hasAtMostJsonValues(bytes, limit.values) : hasAtMostValues(desc, bytes, limit.values);
+    const answer: Answer = async (request) => {
+      const type = request.header.get('content-type') ?? '';
+      if (!isBytes(request.body)) return handler(request);
+      const evicted = new AbortController();
+      const { contextValues } = request;
+      // Who calls is known when the first byte is read.
+      const callerId = (): string => (contextValues && knownCallerOf(contextValues)?.id) ?? '';
+      const lease = budget.lease(callerId, () => evicted.abort());
+      const isGzip = ['content-encoding', 'grpc-encoding', 'connect-content-encoding'].some(
+        (name) => request.header.get(name) === 'gzip',
+      );
+      const unpacking = !mayUnpack ? 'refused' : isGzip ? 'gzip' : 'not announced';
+      const reading: Reading = { limit, lease, unpacking, isFine: isFine(method.input, type.includes('json')) };
+      const body = untilEvicted(request.body, evicted.signal);
+      const isWhole = /^application\/(proto|json)\b/.test(type);
+      try {
+        if (isWhole) return await handler(wholeMessage(request, body, reading));
+        return await handler({ ...request, body: envelopes(body, reading) });
+      } finally {
+        lease.end();
+      }
+    };
+    return Object.assign(answer, { allowedMethods, method, protocolNames, requestPath, service, supportedContentType });
+  };
+}
+
+const isBytes = (body: UniversalRequest['body']): body is AsyncIterable<Uint8Array> =>
+  typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+
+async function* untilEvicted(body: AsyncIterable<Uint8Array>, evicted: AbortSignal): AsyncGenerator<Uint8Array> {
+  for await (const chunk of body) {
+    if (evicted.aborted)
+      throw refusal('TOO_MANY_REQUESTS', { limit: 'the message came too slowly while others waited' });
+    yield chunk;
+  }
+}
+
+/** Connect's calls with one message: the body is the message, packed as a whole. */
+function wholeMessage(request: UniversalRequest, body: AsyncIterable<Uint8Array>, reading: Reading): UniversalRequest {
+  const encoding = request.header.get('content-encoding') ?? 'identity';
+  if (encoding !== 'identity' && encoding !== 'gzip') return request;
+  const header = new Headers(request.header);
+  header.delete('content-encoding');
+  if (encoding === 'gzip') {
+    header.delete('content-length');
+    // Who packs reads packed answers.
+    if (!header.has('accept-encoding')) header.set('accept-encoding', encoding);
+  }
+  const announced = Number(request.header.get('content-length') ?? 0);
+  return { ...request, header, body: whole(body, announced, encoding === 'gzip', reading) };
+}
+
+async function* whole(
+  body: AsyncIterable<Uint8Array>,
+  announced: number,
+  isPacked: boolean,
+  reading: Reading,
+): AsyncGenerator<Uint8Array> {
+  const { limit, lease } = reading;
+  if (announced > limit.bytes) throw tooLarge(limit);
+  const collected = new ByteCollector();
+  for await (const chunk of body) {
+    if (collected.size + chunk.length > limit.bytes) throw tooLarge(limit);
+    await lease.grow(chunk.length);
+    collected.append(chunk);
+  }
+  lease.complete();
+  const bytes = collected.take();
+  yield checked(isPacked ? await unpacked(bytes, reading) : bytes, reading);
+}
+
+/** gRPC, gRPC-Web and Connect's streams: each message has a head of its own, which says whether it is packed. */
+async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<Uint8Array> {
+  const { limit, lease } = reading;
+  const splitter = new EnvelopeSplitter(limit.bytes, () => {
+    throw tooLarge(limit);
+  });
+  for await (const chunk of body) {
+    await lease.grow(chunk.length);
+    for (const { flags, data } of splitter.push(chunk)) {
+      const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);
+      yield encodeEnvelope(flags & ~compressed, checked(bytes, reading));
+      // The next one is asked for: this one is dealt with.
+      lease.shrink(data.length);
+    }
+  }
+  lease.complete();
+  if (splitter.isInside) throw refusal('INVALID_MESSAGE', { problem: 'the message ends too early' });
+}
+
+function checked(bytes: Uint8Array, { limit, isFine }: Reading): Uint8Array {
+  if (!isFine(bytes)) throw refusal('MESSAGE_TOO_COMPLEX', { limit: limit.values });
+  return bytes;
+}
+
+async function unpacked(bytes: Uint8Array, { limit, lease, unpacking }: Reading): Promise<Uint8Array> {
+  if (unpacking === 'not announced') throw refusal('INVALID_MESSAGE', { problem: 'compressed without saying how' });
+  if (unpacking === 'refused')
+    throw refusal('INVALID_ARGUMENT', { field: 'encoding', limit: 'a call that authenticates is not compressed' });
+  if (bytes.length === 0) return bytes;
+  const most = Math.min(limit.bytes, bytes.length * mostUnpacked);
+  await lease.grow(most);
+  try {
+    return await unzip(bytes, { maxOutputLength: most });
+  } catch (error) {
+    if ((error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limit);
+    throw refusal('INVALID_MESSAGE', { problem: 'the compressed message cannot be unpacked' });
+  } finally {
+    lease.shrink(most);
+  }
+}
