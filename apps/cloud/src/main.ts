@@ -60,12 +60,15 @@ function onAbort(signal: AbortSignal, f: () => void): void {
   else signal.addEventListener('abort', f, { once: true });
 }
 
-/** Without keys and links: what is printed ends in log files. */
-const readyLine = ({ url, firstRun, credentialsFile, dataFolder, database }: Server) => ({
+const readyLine = ({ url, firstRun, signInUrl, dataFolder, database }: Server) => ({
   ready: true,
   url,
   org_id: firstRun.orgId,
-  credentials_file: credentialsFile,
+  api_key_id: firstRun.apiKeyId,
+  api_key: firstRun.apiKey,
+  runner_key_id: firstRun.runnerKeyId,
+  runner_key: firstRun.runnerKey,
+  sign_in_url: signInUrl,
   data_dir: dataFolder,
   database,
 });

@@ -7,7 +7,6 @@ import { Client } from 'pg';
 import { createLog, type Log } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
-import { openOwnDatabase } from '../src/postgres/roles.ts';
 import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/store/database.ts';
 import { unhandledFailures } from '../src/unhandled.ts';
 import { migrate } from '../src/store/migrate.ts';
@@ -26,7 +25,7 @@ type Started = { cluster: Cluster; folder: string };
 const memo: { started: Promise<Started> | undefined } = { started: undefined };
 const template = 'migrated';
 
-const connectionTo = (cluster: Cluster, database: string): Connection & { is: 'socket' } => ({
+const connectionTo = (cluster: Cluster, database: string): Connection => ({
   is: 'socket',
   host: cluster.host,
   port: cluster.port,
@@ -43,8 +42,7 @@ async function start(): Promise<Started> {
     log: testLog,
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '100' },
   });
-  // As the server has it: no test works with more rights.
-  await openOwnDatabase(cluster, template, testLog);
+  await run(connectionTo(cluster, 'postgres'), `create database ${template}`);
   await migrate(connectionTo(cluster, template), folder);
   return { cluster, folder };
 }
@@ -67,8 +65,7 @@ export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
   memo.started ??= start();
   const { cluster } = await memo.started;
   const name = `t_${randomUUID().replaceAll('-', '')}`;
-  const admin = { ...connectionTo(cluster, 'postgres'), user: cluster.admin };
-  await run(admin, `create database ${name} template ${template} owner ${cluster.user}`);
+  await run(connectionTo(cluster, 'postgres'), `create database ${name} template ${template}`);
   const open = openDatabase(connectionTo(cluster, name), testLog);
   return { ...open, [Symbol.asyncDispose]: () => open.close() };
 }

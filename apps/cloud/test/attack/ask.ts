@@ -1,0 +1,127 @@
+import http from 'node:http';
+import { type DescMethod, fromBinary, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
+
+export type Headers = Readonly<Record<string, string>>;
+export type Said = { status: number; headers: http.IncomingHttpHeaders; bytes: Buffer };
+export type Asked = { method: string; path: string; headers: Headers; body?: Uint8Array | string };
+
+/** Connections to one server, kept between requests. */
+export type Wire = Disposable & {
+  /** The whole answer; of a stream that goes on, its first message. */
+  say(asked: Asked): Promise<Said>;
+};
+
+const limitMs = 30_000;
+
+export function wireTo(url: string): Wire {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 32 });
+  const once = ({ method, path, headers, body }: Asked): Promise<Said> =>
+    new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(url);
+      const options = { agent, hostname, port, method, path, headers, timeout: limitMs, insecureHTTPParser: false };
+      const request = http.request(options, (response) => {
+        const chunks: Buffer[] = [];
+        const done = (): void =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(chunks) });
+        const isStream = String(response.headers['content-type']).startsWith('application/connect+');
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          if (!isStream || !hasMessage(Buffer.concat(chunks))) return;
+          done();
+          request.destroy();
+        });
+        response.on('end', done);
+        response.on('error', done);
+      });
+      request.on('timeout', () => request.destroy(new Error(`no answer in ${limitMs} ms: ${method} ${path}`)));
+      request.on('error', reject);
+      request.end(body);
+    });
+  return {
+    // A kept connection may be closed by the server in the moment in which a request begins.
+    say: (asked) =>
+      once(asked).catch((error: unknown) => {
+        if ((error as { code?: string }).code === 'ECONNRESET') return once(asked);
+        throw error;
+      }),
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}
+
+const frameHead = 5;
+const isLast = 2;
+
+const hasMessage = (bytes: Buffer): boolean =>
+  bytes.length >= frameHead && bytes.length >= frameHead + bytes.readUInt32BE(1);
+
+export function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(frameHead);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+/** How a call is made: unary ones bare, streams in frames. */
+export const typeOf = (method: DescMethod): string =>
+  method.methodKind === 'unary' ? 'application/proto' : 'application/connect+proto';
+
+export const pathOf = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;
+
+/** The request that makes a call; several messages are those of a stream of the client. */
+export function callOf(method: DescMethod, messages: readonly JsonObject[], headers: Headers): Asked {
+  const bytes = messages.map((message) => toBinary(method.input, fromJson(method.input, message)));
+  const isUnary = method.methodKind === 'unary';
+  const body = isUnary ? Buffer.from(bytes[0] ?? []) : Buffer.concat(bytes.map(framed));
+  const type = { 'content-type': typeOf(method), 'content-length': String(body.length) };
+  return { method: 'POST', path: pathOf(method), headers: { ...type, ...headers }, body };
+}
+
+export type Outcome = {
+  /** `ok`, or the status of the call, for example `permission_denied`. */
+  code: string;
+  /** Of the error table. */
+  row: string;
+  bytes: Buffer;
+};
+
+/** What the answer to a call means. */
+export function outcomeOf({ status, headers, bytes }: Said): Outcome {
+  const isStream = String(headers['content-type']).startsWith('application/connect+');
+  if (isStream) {
+    const isEnd = ((bytes[0] ?? 0) & isLast) !== 0;
+    if (!isEnd) return { code: 'ok', row: '', bytes };
+    const end = JSON.parse(bytes.subarray(frameHead).toString()) as { error?: Failure };
+    return end.error ? failed(end.error, bytes) : { code: 'ok', row: '', bytes };
+  }
+  if (status === 200) return { code: 'ok', row: '', bytes };
+  try {
+    return failed(JSON.parse(bytes.toString()) as Failure, bytes);
+  } catch {
+    return { code: `HTTP ${status}`, row: '', bytes };
+  }
+}
+
+type Failure = { code: string; details?: { type: string; value: string }[] };
+
+function failed({ code, details = [] }: Failure, bytes: Buffer): Outcome {
+  const info = details.find(({ type }) => type === 'google.rpc.ErrorInfo');
+  const row = info ? fromBinary(ErrorInfoSchema, Buffer.from(info.value, 'base64')).reason : '';
+  return { code, row, bytes };
+}
+
+const ofStatus: Readonly<Record<number, string>> = {
+  400: 'invalid_argument',
+  401: 'unauthenticated',
+  403: 'permission_denied',
+  404: 'not_found',
+};
+
+/** What the answer of a page means. */
+export function pageOutcome({ status, headers, bytes }: Said): Outcome {
+  if (status < 400) return { code: 'ok', row: '', bytes };
+  // Answers to HEAD have no words; only a lost lease has this status.
+  if (status === 409 && bytes.length === 0) return { code: 'aborted', row: 'LEASE_LOST', bytes };
+  const isJson = headers['content-type'] === 'application/json' && bytes.length > 0;
+  const row = isJson ? (JSON.parse(bytes.toString()) as { code: string }).code : '';
+  return { code: ofStatus[status] ?? `HTTP ${status}`, row, bytes };
+}

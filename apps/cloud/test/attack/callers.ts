@@ -1,0 +1,147 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { sql } from 'kysely';
+import { deleteKey, rotateKey } from '../../src/store/keys.ts';
+import type { Credentials } from '../server.ts';
+import type { Headers } from './ask.ts';
+import { grantOn, type Job, type Machine, type World } from './world.ts';
+
+/** What one request is about; its callers are those of these things. */
+export type Subject = { machine: Machine; job: Job; endedJob: Job; cookie: string };
+type As = (world: World, of: Subject) => Promise<Headers>;
+
+const bearer = (token: string): Headers => ({ authorization: `Bearer ${token}` });
+const by =
+  (credentials: (world: World, of: Subject) => Credentials): As =>
+  async (world, of) =>
+    bearer(await world.token(credentials(world, of)));
+const cookie =
+  (more: Headers): As =>
+  (_, of) =>
+    Promise.resolve({ cookie: of.cookie, ...more });
+
+/** Those whom the server knows. What each may do stands in the tables of rights. */
+export const known = {
+  'foreign owner': by(({ stranger }) => stranger.owner),
+  'foreign machine': by(({ stranger }) => stranger.machine.part),
+  'own machine': by((_, { machine }) => machine.part),
+  'machine beside': by(({ beside }) => beside.part),
+  'operator of the machine': by((_, { machine }) => machine.operator),
+  'owner of the machine': by((_, { machine }) => machine.owner),
+  'operator of the machine beside': by(({ beside }) => beside.operator),
+  'owner of the machine beside': by(({ beside }) => beside.owner),
+  'operator of its place': by(({ keys }) => keys.placeOperator),
+  'owner of its place': by(({ keys }) => keys.placeOwner),
+  'operator of another place': by(({ keys }) => keys.elsewhereOperator),
+  'owner of another place': by(({ keys }) => keys.elsewhereOwner),
+  operator: by(({ keys }) => keys.operator),
+  owner: by(({ keys }) => keys.owner),
+  runner: by(({ on }) => on.runner),
+  attempt: async (_, { job }) => bearer(job.token),
+  'attempt of another job': async ({ otherJob }) => bearer(otherJob.token),
+  'ended attempt': async (_, { endedJob }) => bearer(endedJob.token),
+  script: by((_, { job }) => job.script),
+  'installation owner': by(({ keys }) => keys.installation),
+  'first key': by(({ on }) => on.owner),
+  browser: cookie({}),
+  'browser from its own origin': async ({ on }, of) => ({ cookie: of.cookie, origin: on.url }),
+} satisfies Record<string, As>;
+
+export type Known = keyof typeof known;
+export const allKnown = Object.keys(known) as Known[];
+
+const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A token that says what the first key's own says, but for what is changed. */
+async function forged(
+  { on, token, signingKey }: World,
+  change: { alg?: string; audience?: string; issuer?: string; expired?: true; key?: Buffer },
+): Promise<Headers> {
+  const [, body = ''] = (await token(on.owner)).split('.');
+  const claims = JSON.parse(Buffer.from(body, 'base64url').toString()) as Record<string, unknown>;
+  const signed = new SignJWT({ rpc_creds_type: claims['rpc_creds_type'], proof: claims['proof'] })
+    .setProtectedHeader({ alg: change.alg ?? 'HS256', kid: 'k1' })
+    .setSubject(String(claims['sub']))
+    .setAudience(change.audience ?? 'platform')
+    .setIssuer(change.issuer ?? 'platform');
+  if (change.expired) signed.setExpirationTime(1);
+  return bearer(await signed.sign(change.key ?? signingKey));
+}
+
+async function cut({ on, token }: World, of: (head: string, body: string, signature: string) => string) {
+  const [head = '', body = '', signature = ''] = (await token(on.owner)).split('.');
+  return bearer(of(head, body, signature));
+}
+
+/** A key that could do everything, after `then`. */
+async function lostKey(world: World, then: (id: string) => Promise<unknown>): Promise<Credentials> {
+  const { orgId } = world;
+  const key = await world.freshKey([
+    grantOn('owner', 'organization', orgId, orgId),
+    grantOn('owner', 'installation', 'installation'),
+  ]);
+  await world.token(key);
+  await then(key.entity);
+  return key;
+}
+
+/** Those who prove nothing. */
+export async function unproven(world: World): Promise<Record<string, Headers>> {
+  const { on, token, freshCookie } = world;
+  const { db } = on;
+  const subject = (await freshCookie()).split('=');
+  const live = subject.join('=');
+  const revoked = await lostKey(world, (id) => deleteKey(db, id));
+  const rotated = await lostKey(world, (id) => rotateKey(db, id));
+  const dead = await world.freshMachine();
+  await token(dead.part);
+  await sql`update part_secret set secret_hash = ${randomBytes(32)} where part_id = ${dead.partId}`.execute(db);
+  await sql`insert into change (kind, key) values ('part', ${dead.partId})`.execute(db);
+  const old = await world.freshJob('failed');
+  await sql`update training_job set ended_on = now() - interval '1 day' where id = ${old.id}`.execute(db);
+  return {
+    'no credentials': {},
+    'a token alone': { authorization: await token(on.owner) },
+    'an empty token': { authorization: 'Bearer ' },
+    garbage: bearer('a.b.c'),
+    'alg none': await cut(world, (_, body) => `${part({ alg: 'none' })}.${body}.`),
+    'alg none with a signature': await cut(
+      world,
+      (_, body, signature) => `${part({ alg: 'none' })}.${body}.${signature}`,
+    ),
+    'empty signature': await cut(world, (head, body) => `${head}.${body}.`),
+    'cut signature': await cut(world, (head, body, signature) => `${head}.${body}.${signature.slice(0, -4)}`),
+    'other subject': await cut(
+      world,
+      (head, body, signature) =>
+        `${head}.${part({ ...(JSON.parse(Buffer.from(body, 'base64url').toString()) as object), sub: on.runner.entity })}.${signature}`,
+    ),
+    'wrong key': await forged(world, { key: randomBytes(32) }),
+    'empty key': bearer(await emptyKeyed(world)),
+    'other algorithm': await forged(world, { alg: 'HS512', key: randomBytes(64) }),
+    'other algorithm, right key': await forged(world, { alg: 'HS512', key: world.signingKey }).catch(() =>
+      bearer('x.y.z'),
+    ),
+    'wrong audience': await forged(world, { audience: 'other' }),
+    'wrong issuer': await forged(world, { issuer: 'other' }),
+    expired: await forged(world, { expired: true }),
+    'revoked key': bearer(await token(revoked)),
+    'rotated key': bearer(await token(rotated)),
+    'rotated key by its old secret': { key_id: rotated.entity, key: rotated.payload },
+    'revoked machine secret': bearer(await token(dead.part)),
+    'revoked machine secret by itself': { part_id: dead.partId, secret: dead.part.payload },
+    'attempt long ended': bearer(old.token),
+    'script of an ended job': { key_id: old.script.entity, key: old.script.payload },
+    'cookie of a foreign origin': { cookie: live, origin: 'http://evil.example' },
+    'cookie of a null origin': { cookie: live, origin: 'null' },
+    'cookie of another port': { cookie: live, origin: 'http://127.0.0.1:1' },
+    'unknown cookie': { cookie: `${subject[0] ?? ''}=${randomBytes(32).toString('base64url')}` },
+    'empty cookie': { cookie: `${subject[0] ?? ''}=` },
+  };
+}
+
+async function emptyKeyed({ on, token }: World): Promise<string> {
+  const [head = '', body = ''] = (await token(on.owner)).split('.');
+  const signature = createHmac('sha256', '').update(`${head}.${body}`).digest('base64url');
+  return `${head}.${body}.${signature}`;
+}

@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { sql } from 'kysely';
+import type { Database } from '../../src/store/database.ts';
+
+/** All that is stored, but for what one organization has: table → its rows, folder → its files. */
+export type Contents = (but: string) => Promise<Record<string, string>>;
+
+/** The last contact of machines is written when the server gets round to it. */
+const counters = ['last_seen'];
+
+export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
+  const { rows: tables } = await sql<{ name: string; hasOrg: boolean }>`
+    select table_name as name, exists (select from information_schema.columns c
+      where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
+    from information_schema.tables t where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`.execute(
+    db,
+  );
+  const rowsOf = (name: string, hasOrg: boolean, but: string) => {
+    const where = hasOrg ? sql`where org_id is distinct from ${but}::uuid` : sql``;
+    return sql`select ${sql.lit(name)} as name, (select coalesce(string_agg(t, E'\n' order by t), '') from
+      (select (to_jsonb(r) - ${sql.lit(`{${counters.join()}}`)}::text[])::text as t from ${sql.table(name)} r ${where}) s) as text`;
+  };
+  return async (but) => {
+    const all = sql.join(
+      tables.map(({ name, hasOrg }) => rowsOf(name, hasOrg, but)),
+      sql` union all `,
+    );
+    const { rows } = await sql<{ name: string; text: string }>`${all}`.execute(db);
+    return {
+      ...Object.fromEntries(rows.map(({ name, text }) => [name, text])),
+      blobs: await filesIn(path.join(dataFolder, 'blobs')),
+    };
+  };
+}
+
+/** Half-written files of uploads that go on are none yet. */
+async function filesIn(folder: string): Promise<string> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+  const lines = await Promise.all(
+    files.map(async (file) => `${path.relative(folder, file)} ${(await stat(file).catch(() => undefined))?.size ?? 0}`),
+  );
+  return lines.toSorted().join('\n');
+}
+
+export const digestOf = (contents: Record<string, string>): string =>
+  createHash('sha256').update(JSON.stringify(contents)).digest('hex');
+
+/** What is not as before, in words. */
+export function changes(before: Record<string, string>, after: Record<string, string>): string[] {
+  return Object.keys({ ...before, ...after }).flatMap((name) => {
+    if (before[name] === after[name]) return [];
+    const [old, now] = [before[name] ?? '', after[name] ?? ''].map((text) => new Set(text.split('\n')));
+    const lines = [...(now ?? [])].filter((line) => !old?.has(line)).map((line) => `+${line}`);
+    const gone = [...(old ?? [])].filter((line) => !now?.has(line)).map((line) => `-${line}`);
+    return [`${name}: ${[...lines, ...gone].join(' ').slice(0, 600)}`];
+  });
+}

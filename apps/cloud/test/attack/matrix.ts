@@ -1,0 +1,90 @@
+import { attackRounds } from '../../../../e2e/src/attack-rounds.ts';
+import type { Headers, Outcome } from './ask.ts';
+import { allKnown, type Known, known, type Subject } from './callers.ts';
+import { changes, type Contents } from './contents.ts';
+import type { Answer } from './rights.ts';
+import { isNotYet } from './not-yet.ts';
+import { mark, type World } from './world.ts';
+
+/** One request to try as everybody. */
+export type Trial = {
+  what: string;
+  answers: Readonly<Record<Known, Answer>>;
+  /** Of somebody who proves nothing. */
+  ofNobody(who: string): Answer;
+  after?: ((world: World) => Promise<void>) | undefined;
+  /** The request, made anew, and how to send it. */
+  prepare(): Promise<{ text: string; subject: Partial<Subject>; send(headers: Headers): Promise<Outcome> }>;
+};
+
+export type Counts = { requests: number; refused: number; allowed: number; trials: number };
+
+const words: Readonly<Record<string, Answer>> = {
+  unauthenticated: 'not authenticated',
+  permission_denied: 'denied',
+  not_found: 'not found',
+  unimplemented: 'unsupported',
+  invalid_argument: 'invalid',
+};
+
+/** What an answer amounts to, in the words of the tables; anything else in full. */
+function answerOf({ code, row, bytes }: Outcome): string {
+  const isMarked = bytes.includes(mark);
+  if (code === 'ok') return isMarked ? 'shows' : 'ok';
+  if (isMarked) return `${code} ${row} shows ${bytes.toString()}`;
+  if (row === 'LEASE_LOST') return 'lease lost';
+  return words[code] ?? `${code} ${row} ${bytes.toString('utf8').slice(0, 300)}`;
+}
+
+const isAllowed = (answer: Answer): boolean => answer === 'ok' || answer === 'shows';
+
+/** Tries each request as everybody. Who has no right comes first, with the very request that then succeeds. */
+export async function tryAll(
+  of: { world: World; contents: Contents; nobody: Readonly<Record<string, Headers>> },
+  trials: readonly Trial[],
+): Promise<{ counts: Counts; wrong: string[] }> {
+  const { world, contents } = of;
+  // In the short form those without proof take turns: each meets a part of the requests, each request some of them.
+  const every = attackRounds(1, 5);
+  const counts: Counts = { requests: 0, refused: 0, allowed: 0, trials: trials.length };
+  const wrong: string[] = [];
+  const cookie = await world.freshCookie();
+  const usual: Subject = { machine: world.machine, job: world.job, endedJob: world.endedJob, cookie };
+
+  for (const [index, { what, answers, ofNobody, prepare, after }] of trials.entries()) {
+    const asked = allKnown.filter((who) => !isNotYet(what, who));
+    const tell = async (who: string, expected: Answer, headers: Headers, request: Prepared): Promise<void> => {
+      counts.requests++;
+      counts[isAllowed(expected) ? 'allowed' : 'refused']++;
+      const answer = answerOf(await request.send(headers));
+      if (answer !== expected) wrong.push(`${what} by ${who}: ${answer}, not ${expected}; ${request.text}`);
+    };
+    const first = await prepare();
+    const headersOf = (who: Known, { subject }: Prepared) => known[who](world, { ...usual, ...subject });
+    // They sign in before the comparison begins.
+    for (const who of asked) await headersOf(who, first);
+    const before = await contents(world.stranger.orgId);
+    // A run that ended long ago has lost its lease; that it ever was one is no secret.
+    for (const [who, headers] of Object.entries(of.nobody).filter((_, n) => n % every === index % every))
+      await tell(who, ofNobody(who), headers, {
+        ...first,
+        send: async (sent) => {
+          const outcome = await first.send(sent);
+          return outcome.row === 'LEASE_LOST' ? { ...outcome, code: 'unauthenticated', row: '' } : outcome;
+        },
+      });
+    for (const who of asked)
+      if (!isAllowed(answers[who])) await tell(who, answers[who], await headersOf(who, first), first);
+    for (const change of changes(before, await contents(world.stranger.orgId)))
+      wrong.push(`${what} changed without a right: ${change}`);
+    const allowed = asked.filter((who) => isAllowed(answers[who]));
+    for (const [n, who] of allowed.entries()) {
+      const request = n === 0 ? first : await prepare();
+      await tell(who, answers[who], await headersOf(who, request), request);
+    }
+    await after?.(world);
+  }
+  return { counts, wrong };
+}
+
+type Prepared = Awaited<ReturnType<Trial['prepare']>>;

@@ -1,0 +1,269 @@
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import {
+  foreigners,
+  insiders,
+  machineOperators,
+  machineOwners,
+  machines,
+  members,
+  narrow,
+  others,
+  owners,
+  people,
+  right,
+  type Right,
+  unsupported,
+} from './rights.ts';
+import { grantOn, type World } from './world.ts';
+
+const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;
+const app = (method: string): string => `platform.app.v1.AppService/${method}`;
+const robot = (method: string): string => `platform.app.v1.RobotService/${method}`;
+const session = (method: string): string => `platform.session.v1.SessionService/${method}`;
+
+const part = ({ machine }: World) => ({ partId: machine.partId });
+const partById = ({ machine }: World) => ({ id: machine.partId });
+const machineById = ({ machine }: World) => ({ id: machine.machineId });
+/** Those that own the organization and the installation. */
+const both = ['first key', 'browser', 'browser from its own origin'] as const;
+const config = '{"components":[]}';
+
+const ofFleet: readonly Right[] = [
+  right(fleet('CreateMachine'), { ok: owners }, ({ orgId, elsewhereId, freshName }) => ({
+    organizationId: orgId,
+    locationId: elsewhereId,
+    name: freshName(),
+  })),
+  right(fleet('ListMachines'), { shows: machineOperators, ok: [...others, ...machines, 'runner'] }, ({ orgId }) => ({
+    organizationId: orgId,
+  })),
+  right(fleet('GetMachine'), { shows: machineOperators }, machineById),
+  right(fleet('GetMachine'), { shows: machineOperators }, partById),
+  right(fleet('DeleteMachine'), { ok: machineOwners }, async ({ freshMachine }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.machineId }], machine };
+  }),
+  right(fleet('GetCredentials'), { ok: machineOwners }, part),
+  right(fleet('GetConfig'), { shows: machineOperators }, part),
+  right(fleet('CheckConfig'), { ok: machineOperators }, ({ machine }) => ({
+    partId: machine.partId,
+    configJson: config,
+  })),
+  right(fleet('SaveConfig'), { ok: machineOperators }, async ({ freshMachine }) => {
+    const machine = await freshMachine();
+    return { messages: [{ partId: machine.partId, configJson: config }], machine };
+  }),
+  right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
+  right(fleet('RestartPart'), { ok: machineOperators }, part),
+  right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
+];
+
+const ofMachines: readonly Right[] = [
+  right(app('GetRobot'), { shows: machineOperators }, machineById),
+  right(app('GetRobotParts'), { shows: machineOperators }, ({ machine }) => ({ robotId: machine.machineId })),
+  right(app('GetRobotPart'), { shows: machineOperators }, partById),
+  right(app('GetRobotPartByNameAndLocation'), { ok: members }, ({ beside, locationId }) => ({
+    name: `${beside.name}-main`,
+    locationId,
+  })),
+  right(app('GetRobotPartLogs'), { shows: machineOperators }, partById),
+  right(app('TailRobotPartLogs'), { ok: machineOperators }, partById),
+  right(app('GetRobotPartHistory'), { shows: machineOperators }, partById),
+  right(app('UpdateRobotPart'), { ok: machineOperators }, async ({ freshMachine }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.partId, robotConfigJson: config }], machine };
+  }),
+  right(app('UpdateRobotPart'), { ok: machineOwners }, async ({ freshMachine, freshName }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.partId, name: freshName() }], machine };
+  }),
+  right(app('NewRobotPart'), { ok: machineOwners }, ({ machine, freshName }) => ({
+    robotId: machine.machineId,
+    partName: freshName(),
+  })),
+  right(app('DeleteRobotPart'), { ok: machineOwners }, async ({ on, machine, freshName }) => {
+    const client = await on.client(AppService);
+    const { partId } = await client.newRobotPart({ robotId: machine.machineId, partName: freshName() });
+    return { partId };
+  }),
+  right(app('GetRobotAPIKeys'), { ok: machineOwners }, ({ machine }) => ({ robotId: machine.machineId })),
+  right(app('MarkPartForRestart'), { ok: machineOperators }, part),
+  right(app('CreateRobotPartSecret'), { shows: machineOwners }, part),
+  right(app('DeleteRobotPartSecret'), { ok: machineOwners }, async ({ on, freshMachine }) => {
+    const machine = await freshMachine();
+    const { partId } = machine;
+    const found = await (await on.client(AppService)).createRobotPartSecret({ partId });
+    return { messages: [{ partId, secretId: found.part?.secrets[0]?.id ?? '' }], machine };
+  }),
+  right(app('ListRobots'), { shows: members }, ({ locationId }) => ({ locationId })),
+  right(app('ListRobotsForLocations'), { shows: members }, ({ locationId, elsewhereId }) => ({
+    locationIds: [locationId, elsewhereId],
+  })),
+  right(app('ListRobotsForOrg'), { shows: machineOperators, ok: [...others, ...machines, 'runner'] }, ({ orgId }) => ({
+    orgId,
+  })),
+  right(app('NewRobot'), { ok: owners }, ({ locationId, freshName }) => ({ name: freshName(), location: locationId })),
+  right(app('UpdateRobot'), { ok: machineOwners }, async ({ freshMachine, freshName }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.machineId, name: freshName() }], machine };
+  }),
+  right(app('UpdateRobot'), { ok: owners }, async ({ freshMachine, elsewhereId }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.machineId, location: elsewhereId }], machine };
+  }),
+  right(app('DeleteRobot'), { ok: machineOwners }, async ({ freshMachine }) => {
+    const machine = await freshMachine();
+    return { messages: [{ id: machine.machineId }], machine };
+  }),
+  right(app('ListMachineSummaries'), { shows: members }, ({ orgId }) => ({ organizationId: orgId })),
+  ...unsupported(
+    app('MarkPartAsMain'),
+    app('ListFragments'),
+    app('GetFragment'),
+    app('CreateFragment'),
+    app('UpdateFragment'),
+    app('DeleteFragment'),
+    app('ListMachineFragments'),
+  ),
+];
+
+/** What machines call for themselves; whoever may operate one may do so in its name. */
+const byMachines: readonly Right[] = [
+  right(
+    robot('Config'),
+    { shows: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    partById,
+  ),
+  right(robot('Certificate'), { unsupported: people }, partById),
+  right(
+    robot('Log'),
+    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    ({ machine }) => ({ id: machine.partId, logs: [{ message: 'a line' }] }),
+  ),
+  right(
+    robot('NeedsRestart'),
+    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    partById,
+  ),
+  right(
+    'platform.app.agent.v1.AgentDeviceService/DeviceAgentConfig',
+    { ok: [...machineOperators, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    ({ machine }) => ({ id: machine.partId, hostInfo: { platform: 'linux/amd64', distro: 'debian' } }),
+  ),
+];
+
+const ofOrganizations: readonly Right[] = [
+  right(
+    app('ListOrganizations'),
+    { shows: [...insiders, 'script'], ok: [...foreigners, 'installation owner'] },
+    () => ({}),
+  ),
+  right(app('GetOrganization'), { shows: [...insiders, 'script'] }, ({ orgId }) => ({ organizationId: orgId })),
+  right(app('ListLocations'), { ok: members }, ({ orgId }) => ({ organizationId: orgId })),
+  right(app('GetLocation'), { ok: members }, ({ locationId }) => ({ locationId })),
+  right(app('CreateLocation'), { ok: owners }, ({ orgId, freshName }) => ({
+    organizationId: orgId,
+    name: freshName(),
+  })),
+  right(app('CreateLocation'), { ok: owners }, ({ orgId, locationId, freshName }) => ({
+    organizationId: orgId,
+    name: freshName(),
+    parentLocationId: locationId,
+  })),
+  right(app('UpdateLocation'), { ok: owners }, ({ elsewhereId, freshName }) => ({
+    locationId: elsewhereId,
+    name: freshName(),
+  })),
+  right(app('DeleteLocation'), { ok: owners }, async ({ on, orgId, freshName }) => {
+    const client = await on.client(AppService);
+    const { location } = await client.createLocation({ organizationId: orgId, name: freshName() });
+    return { locationId: location?.id ?? '' };
+  }),
+  right(app('CheckPermissions'), { ok: people }, ({ orgId }) => ({
+    permissions: [{ resourceType: 'organization', resourceId: orgId, permissions: ['read'] }],
+  })),
+  ...unsupported(
+    app('CreateOrganization'),
+    app('GetOrganizationNamespaceAvailability'),
+    app('DeleteOrganization'),
+    app('ListOrganizationMembers'),
+    app('AddRole'),
+    app('RemoveRole'),
+    app('ChangeRole'),
+    app('ListAuthorizations'),
+  ),
+];
+
+const authorization = (authorizationId: string, resourceType: string, resourceId: string, organizationId: string) => ({
+  authorizationType: 'role',
+  authorizationId,
+  resourceType,
+  resourceId,
+  organizationId,
+});
+const operatorKey = ({ freshKey, orgId }: World) => freshKey([grantOn('operator', 'organization', orgId, orgId)]);
+/** As the first one: it owns the organization and the installation. */
+const installationKey = ({ freshKey, orgId }: World) =>
+  freshKey([
+    grantOn('owner', 'organization', orgId, orgId),
+    grantOn('owner', 'installation', 'installation', undefined),
+  ]);
+const byId = async (key: Promise<{ entity: string }>) => ({ id: (await key).entity });
+
+const ofKeys: readonly Right[] = [
+  right(app('CreateKey'), { ok: owners }, ({ orgId }) => ({
+    authorizations: [authorization('organization_owner', 'organization', orgId, orgId)],
+  })),
+  right(app('CreateKey'), { ok: owners }, ({ orgId }) => ({
+    authorizations: [authorization('organization_runner', 'organization', orgId, orgId)],
+  })),
+  right(app('CreateKey'), { ok: owners }, ({ orgId, locationId }) => ({
+    authorizations: [authorization('location_operator', 'location', locationId, orgId)],
+  })),
+  right(app('CreateKey'), { ok: machineOwners }, ({ orgId, machine }) => ({
+    authorizations: [authorization('robot_owner', 'robot', machine.machineId, orgId)],
+  })),
+  right(app('CreateKey'), { invalid: people }, ({ orgId }) => ({
+    authorizations: [authorization('installation_owner', 'installation', 'installation', orgId)],
+  })),
+  right(app('ListKeys'), { ok: owners }, ({ orgId }) => ({ orgId })),
+  right(app('DeleteKey'), { ok: owners }, (world) => byId(operatorKey(world))),
+  right(app('RotateKey'), { ok: owners }, (world) => byId(operatorKey(world))),
+  right(app('RenameKey'), { ok: owners }, async (world) => ({ ...(await byId(operatorKey(world))), name: 'x' })),
+  right(app('CreateKeyFromExistingKeyAuthorizations'), { ok: owners }, (world) => byId(operatorKey(world))),
+  right(app('DeleteKey'), { ok: both }, (world) => byId(installationKey(world))),
+  right(app('RotateKey'), { ok: both }, (world) => byId(installationKey(world))),
+  right(app('RenameKey'), { ok: both }, async (world) => ({ ...(await byId(installationKey(world))), name: 'x' })),
+];
+
+const ofSessions: readonly Right[] = [
+  right(
+    session('WhoAmI'),
+    {
+      shows: [...members, 'runner', 'own machine'],
+      ok: [...foreigners, ...narrow, 'machine beside', 'installation owner'],
+    },
+    () => ({}),
+  ),
+  right(session('CreateSignInLink'), { denied: [...foreigners, 'installation owner'], ok: both }, () => ({})),
+  right(
+    session('SignOut'),
+    { invalid: people, ok: ['browser', 'browser from its own origin'] },
+    async ({ freshCookie }) => ({ messages: [{}], cookie: await freshCookie() }),
+  ),
+  ...unsupported('proto.rpc.v1.ExternalAuthService/AuthenticateTo'),
+];
+
+export const rightsOfMachines: readonly Right[] = [
+  ...ofFleet,
+  ...ofMachines,
+  ...byMachines,
+  ...ofOrganizations,
+  ...ofKeys,
+  ...ofSessions,
+  // Takes the marked name away.
+  right(app('UpdateOrganization'), { ok: owners }, ({ orgId, freshName }) => ({
+    organizationId: orgId,
+    name: freshName(),
+  })),
+];

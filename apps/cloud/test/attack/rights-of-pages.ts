@@ -1,0 +1,151 @@
+import { type BinaryLike, createHash } from 'node:crypto';
+import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { signedPath } from '../../src/auth/signed-urls.ts';
+import { archiveOf, scriptEntries } from '../script-archive.ts';
+import { allKnown, type Known, type Subject } from './callers.ts';
+import {
+  type Answer,
+  answersOf,
+  foreigners,
+  machineOwners,
+  machines,
+  members,
+  type Named,
+  owners,
+  type Right,
+} from './rights.ts';
+import type { World } from './world.ts';
+
+export type Page = Partial<Subject> & { path: string; body?: Uint8Array };
+
+/** A request that is no call. */
+export type PageRight = Pick<Right, 'answers'> & {
+  method: 'GET' | 'PUT' | 'POST';
+  what: string;
+  ofNobody(who: string): Answer;
+  ask(world: World): Page | Promise<Page>;
+};
+
+type Asks = (world: World) => string | Page | Promise<string | Page>;
+
+const page = (
+  method: PageRight['method'],
+  what: string,
+  named: Named,
+  ask: Asks,
+  ofNobody: (who: string) => Answer = () => 'not authenticated',
+): PageRight => ({
+  method,
+  what,
+  answers: answersOf(named),
+  ofNobody,
+  async ask(world) {
+    const asked = await ask(world);
+    return typeof asked === 'string' ? { path: asked } : asked;
+  },
+});
+
+/** The same for everybody, whatever they send along. */
+const open = (what: string, answer: Answer, ask: Asks): PageRight =>
+  page('GET', what, { [answer]: allKnown }, ask, () => answer);
+
+const releasePath = async ({ on }: World): Promise<string> => {
+  const { releases } = await (await on.client(ReleaseService)).listReleases({ name: 'platform-agent' });
+  return new URL(releases.find(({ revokedOn }) => !revokedOn)?.url ?? '').pathname;
+};
+
+const browsers: readonly Known[] = ['browser', 'browser from its own origin'];
+/** A cookie alone changes nothing: another site's page could make a browser send it. */
+const sending = (named: readonly Known[]): readonly Known[] => named.filter((who) => !browsers.includes(who));
+const hashOf = (bytes: BinaryLike): string => createHash('sha256').update(bytes).digest('hex');
+const later = (minutes: number): number => Date.now() + minutes * 60_000;
+const isLive = (who: string): boolean => /^cookie (of|without)/.test(who);
+
+const withoutProof: readonly PageRight[] = [
+  open('health', 'ok', () => '/livez'),
+  open('readiness', 'ok', () => '/readyz'),
+  open('installer', 'ok', () => '/install.sh'),
+  open('uninstaller', 'ok', () => '/uninstall.sh'),
+  // Machines download without credentials and compare the hash.
+  open('release', 'shows', releasePath),
+  open('unknown release', 'not found', () => '/releases/platform-agent/99.0.0/linux-amd64/platform-agent'),
+  open('root document', 'ok', () => '/tuf/1.root.json'),
+  open('timestamp document', 'ok', () => '/tuf/timestamp.json'),
+  open('sums', 'ok', () => '/releases/SHA256SUMS'),
+  open('signature of the sums', 'ok', () => '/releases/SHA256SUMS.sig'),
+  open('patch', 'not found', () => `/releases/deltas/${'0'.repeat(64)}`),
+  open('web app', 'not found', () => '/'),
+  // Who is signed in already is shown the way home.
+  page(
+    'GET',
+    'sign-in by a wrong link',
+    { 'not authenticated': allKnown, ok: browsers },
+    () => '/sign-in?token=wrong',
+    (who) => (isLive(who) ? 'ok' : 'not authenticated'),
+  ),
+];
+
+const files: readonly PageRight[] = [
+  page(
+    'GET',
+    'credentials file',
+    { ok: machineOwners },
+    ({ machine }) => `/api/json1/config?client=true&id=${machine.partId}`,
+  ),
+  page(
+    'PUT',
+    'new file',
+    {
+      denied: [...foreigners, 'installation owner'],
+      ok: [...sending(members), 'runner', 'attempt', 'attempt of another job', 'foreign owner'],
+      'not authenticated': browsers,
+    },
+    ({ freshName }) => {
+      const body = Buffer.from(freshName());
+      return { path: `/blobs/${hashOf(body)}`, body };
+    },
+  ),
+  page(
+    'GET',
+    'picture by its hash',
+    { 'not found': allKnown, shows: [...members, 'runner', 'attempt', 'attempt of another job'] },
+    ({ dataSha256 }) => `/blobs/${dataSha256}`,
+  ),
+  page(
+    'GET',
+    'model of the configuration',
+    { ok: [...members, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    ({ orgId, modelName }) => `/packages/${orgId}/${modelName}/1.tar.gz`,
+  ),
+  page(
+    'GET',
+    'another model',
+    { ok: members, 'not found': [...foreigners, ...machines] },
+    ({ orgId, otherModelName }) => `/packages/${orgId}/${otherModelName}/1.tar.gz`,
+  ),
+  page('POST', 'new package', { ok: sending(owners), 'not authenticated': browsers }, async ({ orgId, freshName }) => ({
+    path: `/packages/${orgId}/${freshName()}?type=ml_model&version=1`,
+    body: await archiveOf(scriptEntries()),
+  })),
+  page('GET', 'picture', { shows: [...members, 'script'] }, ({ dataId }) => `/data/${dataId}`),
+  page(
+    'GET',
+    'picture of no dataset',
+    { shows: members, 'not found': [...foreigners, 'script'] },
+    ({ looseId }) => `/data/${looseId}`,
+  ),
+  open('picture by a signed link', 'shows', ({ signingKey, dataId }) =>
+    signedPath(signingKey, `/data/${dataId}`, later(10)),
+  ),
+  open('picture by an old link', 'not authenticated', ({ signingKey, dataId }) =>
+    signedPath(signingKey, `/data/${dataId}`, later(-10)),
+  ),
+  open('picture by the link of another', 'not authenticated', ({ signingKey, dataId, looseId }) =>
+    signedPath(signingKey, `/data/${looseId}`, later(10)).replace(looseId, dataId),
+  ),
+  open('picture by a link signed with another key', 'not authenticated', ({ dataId }) =>
+    signedPath(Buffer.alloc(32), `/data/${dataId}`, later(10)),
+  ),
+];
+
+export const rightsOfPages: readonly PageRight[] = [...withoutProof, ...files];

@@ -1,0 +1,103 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { allKnown, type Known, type Subject } from './callers.ts';
+import type { World } from './world.ts';
+
+/** How the server may answer. `shows`: with what is marked as the organization's own; `ok`: without. */
+export type Answer =
+  | 'shows'
+  | 'ok'
+  | 'denied'
+  | 'not found'
+  | 'not authenticated'
+  | 'unsupported'
+  | 'lease lost'
+  | 'invalid'
+  | 'method not allowed';
+
+export type Request = Partial<Subject> & { messages: readonly JsonObject[] };
+
+/** One call, what is asked, and who gets which answer. */
+export type Right = {
+  call: string;
+  /** Makes the request anew, with things that may be deleted by it. */
+  ask(world: World): Request | Promise<Request>;
+  /** When everybody has called. */
+  after?(world: World): Promise<void>;
+  answers: Readonly<Record<Known, Answer>>;
+};
+
+export const installers: readonly Known[] = [
+  'installation owner',
+  'first key',
+  'browser',
+  'browser from its own origin',
+];
+/** Of the organization as a whole. */
+export const owners: readonly Known[] = ['owner', 'first key', 'browser', 'browser from its own origin'];
+export const members: readonly Known[] = [...owners, 'operator'];
+export const machineOwners: readonly Known[] = [...owners, 'owner of the machine', 'owner of its place'];
+export const machineOperators: readonly Known[] = [
+  ...machineOwners,
+  'operator',
+  'operator of the machine',
+  'operator of its place',
+];
+/** Those with a right on some machine of the organization only. */
+export const narrow: readonly Known[] = [
+  'operator of the machine',
+  'owner of the machine',
+  'operator of the machine beside',
+  'owner of the machine beside',
+  'operator of its place',
+  'owner of its place',
+  'operator of another place',
+  'owner of another place',
+];
+/** Those of the narrow ones that have nothing to do with the machine. */
+export const others: readonly Known[] = [
+  'operator of the machine beside',
+  'owner of the machine beside',
+  'operator of another place',
+  'owner of another place',
+];
+export const machines: readonly Known[] = ['own machine', 'machine beside'];
+export const foreigners: readonly Known[] = ['foreign owner', 'foreign machine'];
+export const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended attempt'];
+/** Whoever belongs to the organization in any way, runs of jobs apart. */
+export const insiders: readonly Known[] = [...members, ...narrow, ...machines, 'runner'];
+/** Everybody but runs of jobs, which may call what they need only. */
+export const people: readonly Known[] = allKnown.filter((one) => !attempts.includes(one) && one !== 'script');
+
+const absent: ReadonlySet<Known> = new Set<Known>([...foreigners, 'installation owner']);
+
+/** What everybody is told who is not named: outsiders that the thing does not exist, insiders that they may not. */
+const refusal = (who: Known): Answer => (absent.has(who) ? 'not found' : 'denied');
+
+export type Named = Partial<Record<Answer, readonly Known[]>>;
+
+/** Later words count more: name the exceptions last. */
+export function answersOf(named: Named): Right['answers'] {
+  const answers = Object.fromEntries(allKnown.map((who) => [who, refusal(who)])) as Record<Known, Answer>;
+  for (const [answer, callers] of Object.entries(named) as [Answer, readonly Known[]][])
+    for (const who of callers) answers[who] = answer;
+  return answers;
+}
+
+type Asks = (world: World) => JsonObject | Request | Promise<JsonObject | Request>;
+
+const isRequest = (asked: JsonObject | Request): asked is Request => 'messages' in asked;
+
+/** @param named - who gets something else than the usual refusal. */
+export const right = (call: string, named: Named, ask: Asks, after?: Right['after']): Right => ({
+  call,
+  ...(after && { after }),
+  answers: answersOf(named),
+  async ask(world) {
+    const asked = await ask(world);
+    return isRequest(asked) ? asked : { messages: [asked] };
+  },
+});
+
+/** For calls that this server does not offer: said to everybody who may call at all. */
+export const unsupported = (...calls: string[]): Right[] =>
+  calls.map((call) => right(call, { unsupported: people }, () => ({})));

@@ -1,0 +1,37 @@
+import { globSync } from 'node:fs';
+import path from 'node:path';
+import type { DescMethod, DescService } from '@bufbuild/protobuf';
+import { httpRoutes } from '../../src/http/routes.ts';
+import type { Route } from '../../src/http/exchange.ts';
+import type { Deps } from '../../src/rpc/routes.ts';
+import { pathOf, type Wire } from './ask.ts';
+
+const generated = path.resolve(import.meta.dirname, '../../../../packages/contract/src/gen');
+
+/** Every service that the contract describes. */
+async function describedServices(): Promise<DescService[]> {
+  const found: DescService[] = [];
+  for (const file of globSync('**/*_pb.ts', { cwd: generated }).toSorted()) {
+    const exported = (await import(path.join(generated, file))) as Record<string, DescService | undefined>;
+    found.push(...Object.values(exported).filter((one): one is DescService => one?.kind === 'service'));
+  }
+  return found;
+}
+
+/** The calls that this server has a handler for: what nobody routes is answered as an unknown path. */
+export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
+  const routed: DescMethod[] = [];
+  for (const service of await describedServices())
+    for (const method of service.methods) {
+      const headers = { 'content-type': 'application/json', 'connect-protocol-version': '1' };
+      const { status } = await wire.say({ method: 'POST', path: pathOf(method), headers, body: '{}' });
+      if (status !== 404) routed.push(method);
+    }
+  return routed;
+}
+
+/** Every path that is no call, as the server lists them; nothing of theirs is run. */
+export function listedRoutes(): Route[] {
+  const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });
+  return httpRoutes(nothing as Deps, { blobLimitBytes: 1, webFolder: undefined });
+}
