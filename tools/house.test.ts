@@ -64,7 +64,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
   'apps/cloud/src/rules': ['@platform/contract', '@platform/kit', '@bufbuild/protobuf'],
-  'apps/machine-server/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
+  'apps/machine-server/src': ['@platform/contract', '@platform/kit', '@platform/sandbox/model-archive', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
   'apps/web': ['@platform/contract', '@platform/kit', '*'],
   'apps/cli/src': [

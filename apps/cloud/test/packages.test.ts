@@ -326,6 +326,40 @@ test('a package by plain HTTP: sent, refused, downloaded in parts, checked witho
   assert.equal(same.status, 304);
 });
 
+test('a model archive that no machine could unpack is refused when it is sent, and nothing of it is published', async () => {
+  await using server = await trainingServer();
+  const { orgId } = server.own;
+  const model: Entry = { name: 'm.onnx', text: 'weights' };
+  const rows: [name: string, entries: Entry[], expected: string][] = [
+    ['a symbolic link', [model, { name: 'x', type: 'symlink', linkname: '/etc/passwd' }], '3 MODEL_ARCHIVE_INVALID'],
+    ['a hard link', [model, { name: 'x', type: 'link', linkname: 'm.onnx' }], '3 MODEL_ARCHIVE_INVALID'],
+    ['a path that leads out', [{ ...model, name: '../m.onnx' }], '3 MODEL_ARCHIVE_INVALID'],
+    ['an absolute path', [{ ...model, name: '/m.onnx' }], '3 MODEL_ARCHIVE_INVALID'],
+    ['a name twice', [model, { ...model, name: './m.onnx' }], '3 MODEL_ARCHIVE_INVALID'],
+    ['a compression bomb', [{ name: 'zeros', text: '\0'.repeat(80 * 2 ** 20) }], '3 MODEL_ARCHIVE_INVALID'],
+    ['no file', [], '3 MODEL_ARCHIVE_INVALID'],
+    ['a model', [model], 'ok'],
+  ];
+  const more = { name: 'cups', type: PackageType.ML_MODEL };
+  for (const [name, entries, expected] of rows) {
+    const sent = send(server, [info(server, more), contents(await archiveOf(entries))]);
+    assert.equal(await outcome(sent), expected, name);
+  }
+  const body = await archiveOf([model, { name: 'x', type: 'fifo' }]);
+  const headers = { authorization: 'Bearer owner' };
+  const post = { method: 'POST', headers, body };
+  const response = await fetch(`${server.url}/packages/${orgId}/cups?type=ml_model&version=2`, post);
+  assert.deepEqual(
+    [response.status, ((await response.json()) as { code?: string }).code],
+    [400, 'MODEL_ARCHIVE_INVALID'],
+  );
+  const { packages } = await server.client(PackageService, 'owner').listPackages({ organizationId: orgId });
+  assert.deepEqual(
+    packages.map((one) => `${one.info?.name} ${one.info?.version}`),
+    ['cups 1'],
+  );
+});
+
 test('what is public may be fetched by everybody, what is private by nobody else', async () => {
   await using server = await trainingServer();
   const { orgId } = server.own;

@@ -336,6 +336,7 @@ test('completion wants every file: uploaded, of that size, by this organization,
   await lease();
   const own = await server.putBlob(Buffer.from('own'));
   const foreign = await server.putBlob(Buffer.from('foreign'), server.foreign.orgId);
+  const zeros = await server.putBlob(Buffer.alloc(80 * 2 ** 20));
   const complete = (list: { path: string; sha256: string; sizeBytes: bigint }[]) =>
     outcome(runner.completeJob({ jobId: id, attempt: 1, runnerId: 'r1', files: list }));
   const rows: [name: string, list: Parameters<typeof complete>[0], expected: string][] = [
@@ -346,6 +347,10 @@ test('completion wants every file: uploaded, of that size, by this organization,
     ['another size', [{ path: 'a', ...own, sizeBytes: 4n }], '3 INVALID_ARGUMENT'],
     ['up and away', [{ path: '../a', ...own }], '3 INVALID_ARGUMENT'],
     ['absolute', [{ path: '/a', ...own }], '3 INVALID_ARGUMENT'],
+    ['a colon', [{ path: 'a:b', ...own }], '3 INVALID_ARGUMENT'],
+    ['a long name', [{ path: 'x'.repeat(201), ...own }], '3 INVALID_ARGUMENT'],
+    ['text turned around', [{ path: 'a\u202Eb', ...own }], '3 INVALID_ARGUMENT'],
+    ['a compression bomb', [{ path: 'zeros', ...zeros }], '3 INVALID_ARGUMENT'],
     [
       'twice',
       [

@@ -12,7 +12,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { Attempts } from '../src/attempts.ts';
 import type { PackageSpec } from '../src/machine-config.ts';
-import { inside, unpack } from '../src/packages/archive.ts';
+import { unpack } from '../src/packages/archive.ts';
 import { announcedCrc32c, crc32c } from '../src/packages/crc32c.ts';
 import { download, NotAPackage } from '../src/packages/download.ts';
 import { packageReconciler } from '../src/packages/installer.ts';
@@ -47,13 +47,13 @@ test('crc32c: known answers, in one piece and in many', () => {
 });
 
 const hostile: [string, () => Promise<Buffer>, RegExp][] = [
-  ['an absolute path', () => tarGz([{ name: '/tmp/evil', content: 'x' }]), /outside of its folder/],
-  ['a path that leads out', () => tarGz([{ name: 'a/../../evil', content: 'x' }]), /outside of its folder/],
-  ['a Windows path', () => tarGz([{ name: 'a\\..\\evil', content: 'x' }]), /outside of its folder/],
-  ['a symbolic link', () => tarGz([{ name: 'link', type: 'symlink', linkname: '/etc' }]), /holds a symlink/],
-  ['a hard link', () => tarGz([{ name: 'link', type: 'link', linkname: '/etc/passwd' }]), /holds a link/],
-  ['a device', () => tarGz([{ name: 'null', type: 'character-device' }]), /holds a character-device/],
-  ['a pipe', () => tarGz([{ name: 'pipe', type: 'fifo' }]), /holds a fifo/],
+  ['an absolute path', () => tarGz([{ name: '/tmp/evil', content: 'x' }]), /path is absolute/],
+  ['a path that leads out', () => tarGz([{ name: 'a/../../evil', content: 'x' }]), /leads out of the archive/],
+  ['a Windows path', () => tarGz([{ name: 'a\\..\\evil', content: 'x' }]), /backslash/],
+  ['a symbolic link', () => tarGz([{ name: 'link', type: 'symlink', linkname: '/etc' }]), /a symbolic link/],
+  ['a hard link', () => tarGz([{ name: 'link', type: 'link', linkname: '/etc/passwd' }]), /a hard link/],
+  ['a device', () => tarGz([{ name: 'null', type: 'character-device' }]), /neither a file nor a folder/],
+  ['a pipe', () => tarGz([{ name: 'pipe', type: 'fifo' }]), /neither a file nor a folder/],
   [
     'a file twice',
     () =>
@@ -61,7 +61,7 @@ const hostile: [string, () => Promise<Buffer>, RegExp][] = [
         { name: 'a', content: 'x' },
         { name: './a', content: 'y' },
       ]),
-    /EEXIST/,
+    /twice/,
   ],
   [
     'a file that is a folder, too',
@@ -70,20 +70,16 @@ const hostile: [string, () => Promise<Buffer>, RegExp][] = [
         { name: 'a', content: 'x' },
         { name: 'a/b', content: 'y' },
       ]),
-    /EEXIST|ENOTDIR/,
+    /same name/,
   ],
   [
     'too many files',
     () => tarGz(Array.from({ length: 12 }, (_, i) => ({ name: `${i}`, content: '' }))),
-    /more than 10 files/,
+    /more than 10 entries/,
   ],
-  ['too many bytes', () => tarGz([{ name: 'a', content: Buffer.alloc(20_000) }]), /more than 10000 bytes/],
-  [
-    'its end missing',
-    async () => (await tarGz([{ name: 'a', content: 'x'.repeat(5000) }])).subarray(0, 60),
-    /end of file|closed/i,
-  ],
-  ['no gzip', async () => Buffer.from('hello'), /header/],
+  ['too many bytes', () => tarGz([{ name: 'a', content: Buffer.alloc(2 ** 21) }]), /larger than 1 MiB/],
+  ['its end missing', async () => (await tarGz([{ name: 'a', content: 'x'.repeat(5000) }])).subarray(0, 60), /damaged/],
+  ['no gzip', async () => Buffer.from('hello'), /not a \.tar\.gz/],
   ['no tar', async () => gzipSync(Buffer.alloc(2000, 7)), /./],
 ];
 
@@ -92,24 +88,32 @@ test('a hostile or broken archive writes nothing outside and is refused whole', 
     await using folder = await tempFolder();
     await mkdir(folder.file('out'));
     await writeFile(folder.file('a.tar.gz'), await make());
-    const limits = { bytes: 10_000, files: 10 };
+    const limits = { unpackedBytes: 2 ** 20, entries: 10, ratio: 200 };
     await assert.rejects(unpack(folder.file('a.tar.gz'), folder.file('out'), limits), message, name);
     assert.deepEqual((await readdir(folder.path)).toSorted(), ['a.tar.gz', 'out'], name);
   }
 });
 
-test('names in archives', () => {
+test('names in archives', async () => {
   const good = [
-    ['a', '/f/a'],
-    ['./a/b', '/f/a/b'],
-    ['a/', '/f/a'],
-    ['.', '/f'],
-    ['a..b', '/f/a..b'],
-    ['...', '/f/...'],
+    ['a', 'a'],
+    ['./a/b', 'a/b'],
+    ['a..b', 'a..b'],
+    ['...', '...'],
   ];
-  for (const [name = '', wanted] of good) assert.equal(inside('/f', name), wanted);
-  for (const name of ['/', '/a', '..', 'a/..', '../f/a', 'a\0', 'C:/a', 'C:a', '\\a'])
-    assert.throws(() => inside('/f', name));
+  const unpackOne = async (name: string): Promise<string[]> => {
+    await using folder = await tempFolder();
+    await mkdir(folder.file('out'));
+    await writeFile(folder.file('a.tar.gz'), await tarGz([{ name, content: 'x' }]));
+    await unpack(folder.file('a.tar.gz'), folder.file('out'));
+    const entries = await readdir(folder.file('out'), { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.relative(folder.file('out'), path.join(entry.parentPath, entry.name)));
+  };
+  for (const [name = '', wanted] of good) assert.deepEqual(await unpackOne(name), [wanted]);
+  for (const name of ['/', '.', '/a', '..', 'a/..', '../f/a', 'C:/a', 'C:a', '\\a'])
+    await assert.rejects(unpackOne(name), { code: 'MODEL_ARCHIVE_INVALID' }, name);
 });
 
 test('an archive with folders unpacks to the same files, readable by all', async () => {
@@ -267,7 +271,7 @@ test('a bad package is refused until its version changes; a missing one is asked
   assert.deepEqual([it.version(), it.asked, it.told(refused)], ['1', ['1', '2'], 1]);
   const { fields } = it.lines.find(({ message }) => message === refused) ?? {};
   assert.equal(fields?.['stays'], '1');
-  assert.match(String(fields?.['error']), /PACKAGE_CORRUPT.*outside of its folder/);
+  assert.match(String(fields?.['error']), /PACKAGE_CORRUPT.*leads out of the archive/);
 
   it.wanted.set([spec('3')]);
   await it.settle(() => it.told(later) === 1);

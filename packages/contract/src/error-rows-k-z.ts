@@ -70,6 +70,13 @@ export const errorsKToZ = {
     message: 'The signed list of releases could not be fetched[ from {url}][: {problem}].',
     remedy: 'It is tried again. Check that the management server can be reached from the machine.',
   },
+  MODEL_ARCHIVE_INVALID: {
+    rpc: 'invalid_argument',
+    retry: 'never',
+    message: 'The archive of the model cannot be used: {problem}[ (entry "{entry}")].',
+    remedy:
+      'Pack a .tar.gz of regular files and folders with relative paths: at most 4 GiB and 10,000 entries unpacked, each name once.',
+  },
   MODEL_UNUSABLE: {
     rpc: 'failed_precondition',
     retry: 'never',

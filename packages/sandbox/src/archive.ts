@@ -2,27 +2,35 @@
  * Reads the archive of a training script: a .tar.gz of a Python project with setup.py or pyproject.toml and
  * model/training.py, at the top or in one top folder. It is read as a stream; whatever breaks a rule ends the reading.
  */
-import { createWriteStream } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { Readable, Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createGzip } from 'node:zlib';
-import { PlatformError } from '@platform/contract/errors';
+import { createGzip } from 'node:zlib';
+import { ArchiveRules, scriptArchive, type ArchiveLimits } from '@platform/contract/archive-rules';
 import tar from 'tar-stream';
-import { archiveLimits, ArchiveRules, invalidArchive } from './archive-rules.ts';
-import type { Accepted, ArchiveLimits, ScriptArchive } from './archive-rules.ts';
+import { readArchive, skip, writeBelow, type Bytes } from './archive-reader.ts';
 
-export { archiveLimits, type ArchiveLimits, type ScriptArchive } from './archive-rules.ts';
+export type { ArchiveLimits } from '@platform/contract/archive-rules';
+export const archiveLimits = scriptArchive.limits;
 
-/** Headers and padding around the files: more than this per entry is no archive that a tool would make. */
-const overheadPerEntry = 2048;
+export interface ScriptArchive {
+  /** Regular files. */
+  readonly files: number;
+  readonly unpackedBytes: number;
+  /** Folder of the project in the archive: empty, or the one top folder. */
+  readonly root: string;
+  /** Says what the script depends on. */
+  readonly project: 'setup.py' | 'pyproject.toml';
+}
 
-type Bytes = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+const entryModule = 'model/training.py';
+const projects = ['setup.py', 'pyproject.toml'] as const;
 
 /** @throws PlatformError SCRIPT_ARCHIVE_INVALID; whatever the source throws. */
 export async function checkScriptArchive(source: Bytes, limits: ArchiveLimits = archiveLimits): Promise<ScriptArchive> {
-  return readEntries(source, limits, (_, content) => skipped(content));
+  const rules = new ArchiveRules({ ...scriptArchive, limits });
+  await readArchive(source, rules, skip);
+  return projectIn(rules);
 }
 
 /**
@@ -40,17 +48,9 @@ export async function unpackScriptArchive(
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
   try {
-    const archive = await readEntries(source, limits, async ({ kind, path: name }, content, mode) => {
-      const target = path.join(partial, name);
-      if (kind === 'folder') {
-        await mkdir(target, { recursive: true });
-        return skipped(content);
-      }
-      await mkdir(path.dirname(target), { recursive: true });
-      await pipeline(content, createWriteStream(target, { flags: 'wx', mode: 0o644 }));
-      // The owner's right to run it is kept, nothing else; others may read whatever the umask is.
-      await chmod(target, mode & 0o100 ? 0o755 : 0o644);
-    });
+    const rules = new ArchiveRules({ ...scriptArchive, limits });
+    await readArchive(source, rules, writeBelow(partial, { programs: true }));
+    const archive = projectIn(rules);
     await rename(path.join(partial, archive.root), folder);
     return archive;
   } finally {
@@ -58,57 +58,29 @@ export async function unpackScriptArchive(
   }
 }
 
-async function readEntries(
-  source: Bytes,
-  limits: ArchiveLimits,
-  take: (entry: Accepted, content: AsyncIterable<Uint8Array>, mode: number) => Promise<void>,
-): Promise<ScriptArchive> {
-  const rules = new ArchiveRules(limits);
-  const most = limits.unpackedBytes + limits.entries * overheadPerEntry;
-  let seen = 0;
-  // A bomb of headers is one, too: the reader keeps long names in memory until they are complete.
-  const meter = new Transform({
-    transform(chunk: Buffer, _, done) {
-      seen += chunk.length;
-      if (seen > most) done(rules.tooLarge());
-      else done(undefined, chunk);
-    },
-  });
-  const extract = tar.extract();
-  const feeding = pipeline(Readable.from(source), createGunzip(), meter, extract);
-  try {
-    const reading = (async () => {
-      for await (const content of extract) {
-        // It is destroyed with the reader, also where nobody reads it any more.
-        content.on('error', () => {});
-        const { name, type, size, mode } = content.header;
-        await take(rules.accept({ name, type, sizeBytes: size }), content as AsyncIterable<Uint8Array>, mode);
-      }
-    })();
-    const [fed, read] = await Promise.allSettled([feeding, reading]);
-    // What the rules say comes first: the rest follows from it.
-    if (read.status === 'rejected' && (fed.status === 'fulfilled' || read.reason instanceof PlatformError))
-      throw read.reason;
-    if (fed.status === 'rejected') throw fed.reason;
-  } catch (error) {
-    throw readable(error);
+/** Throws SCRIPT_ARCHIVE_INVALID. */
+function projectIn(rules: ArchiveRules): ScriptArchive {
+  rules.end();
+  const { files } = rules;
+  const roots = ['', ...topFolders(files)];
+  for (const root of roots) {
+    const project = projects.find((name) => files.has(`${root}${name}`));
+    if (project === undefined || !files.has(`${root}${entryModule}`)) continue;
+    return { files: files.size, unpackedBytes: rules.unpackedBytes, root: root.replace(/\/$/, ''), project };
   }
-  return rules.end();
+  const base = roots.find((root) => projects.some((name) => files.has(`${root}${name}`)));
+  if (base !== undefined)
+    throw rules.invalid(`the module model.training is missing: there is no ${base}${entryModule}`);
+  const module = roots.find((root) => files.has(`${root}${entryModule}`));
+  if (module !== undefined) throw rules.invalid(`there is no ${module}setup.py and no ${module}pyproject.toml`);
+  const problem = `there is no setup.py (or pyproject.toml) with ${entryModule} beside it, at the top or in one top folder`;
+  throw rules.invalid(problem);
 }
 
-const skipped = (content: AsyncIterable<Uint8Array>): Promise<void> =>
-  pipeline(content, new Writable({ write: (_chunk, _encoding, done) => done() }));
-
-/** What the readers of gzip and tar throw is about the archive; the rest is not. */
-function readable(error: unknown): unknown {
-  if (error instanceof PlatformError || !(error instanceof Error)) return error;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (code.startsWith('Z_'))
-    return invalidArchive(`it is not a .tar.gz, or it is damaged (${error.message})`, undefined, error);
-  if (/tar header|Header exceeds|Unexpected end of data/i.test(error.message)) {
-    return invalidArchive(`the tar file in it is damaged (${error.message})`, undefined, error);
-  }
-  return error;
+/** The one top folder, when there is no second one beside it. */
+function topFolders(files: ReadonlySet<string>): string[] {
+  const tops = new Set([...files].filter((file) => file.includes('/')).map((file) => file.split('/')[0] ?? ''));
+  return tops.size === 1 ? [...tops].map((top) => `${top}/`) : [];
 }
 
 const leftOut = /^(\.git|\.venv|venv|__pycache__|\.pytest_cache|\.mypy_cache|\.DS_Store|.*\.egg-info|.*\.pyc)$/;
@@ -119,7 +91,7 @@ const leftOut = /^(\.git|\.venv|venv|__pycache__|\.pytest_cache|\.mypy_cache|\.D
  * @throws PlatformError SCRIPT_ARCHIVE_INVALID when it could not be unpacked: links, a missing module, too large.
  */
 export async function packScriptFolder(folder: string, limits: ArchiveLimits = archiveLimits): Promise<Buffer> {
-  const rules = new ArchiveRules(limits);
+  const rules = new ArchiveRules({ ...scriptArchive, limits });
   const pack = tar.pack();
   const add = async (at: string): Promise<void> => {
     const entries = await readdir(path.join(folder, at), { withFileTypes: true });
@@ -138,7 +110,7 @@ export async function packScriptFolder(folder: string, limits: ArchiveLimits = a
     }
   };
   await add('');
-  rules.end();
+  projectIn(rules);
   pack.finalize();
   const parts: Buffer[] = [];
   await pipeline(pack, createGzip(), async (chunks: AsyncIterable<Buffer>) => {

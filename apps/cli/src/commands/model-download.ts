@@ -4,14 +4,13 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import { PlatformApiError } from '@platform/client';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { retry } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
+import { unpackModelArchive } from '@platform/sandbox/model-archive';
 import type { Command } from 'commander';
-import tar from 'tar-stream';
 import type { Connection } from '../connection.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findModel } from '../find/registry.ts';
@@ -157,28 +156,16 @@ async function hashOf(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Regular files only, inside of `folder`, which must not exist yet. @returns their names. */
-async function unpack(archive: string, folder: string): Promise<string[]> {
+/** Into `folder`, which must not exist yet: all of it, or nothing where the archive breaks a rule. @returns its files. */
+async function unpack(archive: string, folder: string): Promise<readonly string[]> {
   const partial = `${folder}.part`;
   await rm(partial, { recursive: true, force: true });
   await mkdir(partial, { recursive: true });
-  const names: string[] = [];
-  const reading = tar.extract();
-  const feeding = pipeline(createReadStream(archive), createGunzip(), reading);
-  feeding.catch(() => {}); // awaited below; the loop may fail first
-  for await (const entry of reading) {
-    const { name, type } = entry.header;
-    const inside = path.posix.normalize(name);
-    const isSafe = !inside.startsWith('/') && !inside.split('/').includes('..') && !/[\p{Cc}\\]/u.test(inside);
-    if (type !== 'file' || !isSafe) {
-      entry.resume();
-      continue;
-    }
-    await mkdir(path.dirname(path.join(partial, inside)), { recursive: true });
-    await pipeline(entry, createWriteStream(path.join(partial, inside)));
-    names.push(inside);
+  try {
+    const { files } = await unpackModelArchive(createReadStream(archive), partial);
+    await rename(partial, folder);
+    return files;
+  } finally {
+    await rm(partial, { recursive: true, force: true });
   }
-  await feeding;
-  await rename(partial, folder);
-  return names.toSorted();
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '@platform/kit';
+import { modelArchive, ratioProblem } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { resultFileLimits } from '@platform/contract/result-files';
 import type { CompleteJobRequest, JobFile } from '@platform/contract/gen/platform/runner/v1/runner_pb';
@@ -36,6 +37,7 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
     await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: steady.now() + leaseMs }, by());
   };
   const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files));
+  requireUnpackable(files, packed);
   const evaluation = request.evaluation ?? null;
   const moved = await moveOn(db, row, event, by(), async (trx, job) => {
     if (job.state !== 'completed') return;
@@ -92,6 +94,18 @@ async function whileRenewing<T>(renew: () => Promise<void>, clock: Clock, work: 
   }
 }
 
+/** What is published must be taken by what unpacks it. @throws PlatformError INVALID_ARGUMENT */
+function requireUnpackable(files: readonly PackedFile[], packed: Pick<PackedFile, 'sizeBytes'>): void {
+  const bytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const problem = ratioProblem(bytes, packed.sizeBytes, modelArchive.limits);
+  if (problem === undefined) return;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'files',
+    value: `${bytes} bytes`,
+    limit: `the archive ${problem}`,
+  });
+}
+
 /** @throws PlatformError INVALID_ARGUMENT, BLOB_MISSING */
 async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: readonly JobFile[]): Promise<PackedFile[]> {
   if (files.length === 0 || files.length > maxFiles) {
@@ -128,6 +142,12 @@ async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: read
       });
     }
     stored.push({ path, sha256: file.sha256, sizeBytes: head.sizeBytes });
+  }
+  const bytes = stored.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const { unpackedBytes: limit } = modelArchive.limits;
+  if (bytes > limit) {
+    const sizes = { value: `${bytes} bytes`, limit: `at most ${limit} bytes in all` };
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'files', ...sizes });
   }
   return stored;
 }

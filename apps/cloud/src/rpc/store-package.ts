@@ -1,5 +1,7 @@
+import { modelArchive } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { checkScriptArchive } from '@platform/sandbox/archive';
+import { checkModelArchive } from '@platform/sandbox/model-archive';
 import { putWithCrc } from '../blobs/package-archive.ts';
 import { type Caller, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
@@ -11,7 +13,7 @@ import type { PackageFile, PackageKind } from '../store/training-schema.ts';
 import { kindOfType } from './package-kinds.ts';
 import type { Deps } from './routes.ts';
 
-const packageLimitBytes = 4 * 1024 ** 3;
+const packageLimitBytes = modelArchive.limits.unpackedBytes;
 /** A script's archive; what it holds unpacked has limits of its own. */
 const scriptLimitBytes = 100 * 1024 ** 2;
 
@@ -30,7 +32,7 @@ export type SentPackage = {
 /**
  * Stores an archive and publishes it. The version exists only when all of it has arrived and can be unpacked.
  *
- * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE
+ * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE
  */
 export async function storePackage(
   { db, blobs, clock }: Pick<Deps, 'db' | 'blobs' | 'clock'>,
@@ -52,8 +54,9 @@ export async function storePackage(
   await refuseTakenName(db, { orgId, name, type: kind });
   const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
   const packed = await putWithCrc(blobs, zipped(bytes), { limitBytes });
-  // What no runner could unpack is refused now; bytes without a row are harmless.
+  // What no runner, no machine could unpack is refused now; bytes without a row are harmless.
   if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
+  if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
   const { files, metadata, platform } = sent;
   await db.transaction().execute(async (trx) => {
     await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now });

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { modelArchive } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { modelFiles } from '@platform/contract/job';
 import { resultFileLimits } from '@platform/contract/result-files';
@@ -34,7 +35,8 @@ async function sha256Of(file: string): Promise<string> {
  * The regular files of the folder, without tmp/, in order of their paths. Throws TRAINER_FAILED (of a script: SCRIPT_FAILED)
  * when there is none, when there are too many or when they are too large.
  */
-export async function readOutputs(out: string, limitBytes: number, isScript = false): Promise<JobFiles> {
+export async function readOutputs(out: string, diskBytes: number, isScript = false): Promise<JobFiles> {
+  const limitBytes = Math.min(diskBytes, modelArchive.limits.unpackedBytes);
   const failed = (problem: string): PlatformError =>
     new PlatformError(isScript ? 'SCRIPT_FAILED' : 'TRAINER_FAILED', { problem });
   const { paths, leftOut } = await resultFiles(out);
