@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { TLSSocket } from 'node:tls';
-import { baseUrlFrom } from '../rpc/base-url.ts';
+import { baseUrl, cameBy } from '../rpc/base-url.ts';
 import { rolesOf } from '@platform/releases/documents';
 import type { Deps } from '../rpc/routes.ts';
 import { type InstallerValues, renderInstaller } from '../rules/installer.ts';
@@ -18,8 +17,7 @@ export const installRoutes = (deps: Pick<Deps, 'db' | 'publicUrl' | 'listensAt'>
     methods: ['GET', 'HEAD'],
     path: new RegExp(`^/${action}\\.sh$`),
     async answer({ request, response }) {
-      const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
-      const url = deps.publicUrl ?? baseUrlFrom(deps.listensAt(), request.headers.host ?? '', isSecure);
+      const url = baseUrl(deps, cameBy(request));
       const channels: Record<string, string> = {};
       for (const channel of ['stable', 'dev']) {
         const version = await findChannel(deps.db, 'platform-agent', channel);

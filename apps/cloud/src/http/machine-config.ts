@@ -1,10 +1,9 @@
 import { PlatformError } from '@platform/contract/errors';
-import { baseUrlFrom } from '../rpc/base-url.ts';
+import { baseUrl, cameBy } from '../rpc/base-url.ts';
 import { ownedPart } from '../rpc/part-access.ts';
 import type { Deps } from '../rpc/routes.ts';
 import { credentialsFile } from '../rules/addresses.ts';
 import { readPartSecrets } from '../store/machines.ts';
-import type { TLSSocket } from 'node:tls';
 import { type Route, send } from './exchange.ts';
 
 /** GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer. */
@@ -16,9 +15,7 @@ export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'publicU
       const part = await ownedPart(deps.db, await caller(), url.searchParams.get('id') ?? '');
       const [newest] = await readPartSecrets(deps.db, part.id, deps.secrets.sealingKey);
       if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId: part.id });
-      const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
-      const base = deps.publicUrl ?? baseUrlFrom(deps.listensAt(), request.headers.host ?? '', isSecure);
-      const text = credentialsFile(base, part.id, newest.secret);
+      const text = credentialsFile(baseUrl(deps, cameBy(request)), part.id, newest.secret);
       send(
         response,
         200,

@@ -1,17 +1,34 @@
+import type { TLSSocket } from 'node:tls';
 import type { HandlerContext } from '@connectrpc/connect';
+import type { Request } from '../wire/mux.ts';
 import type { Deps } from './routes.ts';
 
-/** Address for links in an answer: the one configured, else the one by which the caller came (scheme, host and port). */
-export function baseUrlOf(
-  { publicUrl, listensAt }: Pick<Deps, 'publicUrl' | 'listensAt'>,
-  context: Pick<HandlerContext, 'url' | 'requestHeader'>,
-): string {
+/** The URL's part that a request names us by, and whether it came over TLS. */
+export type CameBy = { host: string; isSecure: boolean };
+
+/** Of a plain HTTP request. HTTP/2 has `:authority` in place of Host. */
+export const cameBy = (request: Request): CameBy => ({
+  host: hostOf(request) ?? '',
+  isSecure: (request.socket as Partial<TLSSocket>).encrypted === true,
+});
+
+export const hostOf = (request: Request): string | undefined =>
+  (request as { authority?: string }).authority ?? request.headers.host;
+
+/** Of an RPC: its URL is made of `:authority` or Host. */
+const calledBy = ({ url }: Pick<HandlerContext, 'url'>): CameBy => ({
+  host: URL.parse(url)?.host ?? '',
+  isSecure: url.startsWith('https:'),
+});
+
+type Addresses = Pick<Deps, 'publicUrl' | 'listensAt'>;
+
+/** URL of this server for whoever came: the one configured, else the one that they came by (scheme, host and port). */
+export function baseUrl({ publicUrl, listensAt }: Addresses, { host, isSecure }: CameBy): string {
   if (publicUrl !== undefined) return publicUrl;
-  const host = context.requestHeader.get('host') ?? (URL.canParse(context.url) ? new URL(context.url).host : '');
-  return baseUrlFrom(listensAt(), host, context.url.startsWith('https:'));
+  const base = `${isSecure ? 'https' : 'http'}://${host}`;
+  return host !== '' && URL.canParse(base) ? base : listensAt();
 }
 
-export function baseUrlFrom(listensAt: string, host: string, isSecure: boolean): string {
-  const base = `${isSecure ? 'https' : 'http'}://${host}`;
-  return host !== '' && URL.canParse(base) ? base : listensAt;
-}
+export const baseUrlOf = (addresses: Addresses, context: Pick<HandlerContext, 'url'>): string =>
+  baseUrl(addresses, calledBy(context));

@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { Identities } from '../auth/identities.ts';
 import type { Claims, Tokens } from '../auth/tokens.ts';
-import { baseUrlFrom } from '../rpc/base-url.ts';
+import { baseUrl } from '../rpc/base-url.ts';
 import type { Deps } from '../rpc/routes.ts';
 import { type Seats, tooManyWait } from '../seats.ts';
 import { agentChecks, agentCheckPath } from './agent-check.ts';
@@ -74,7 +74,7 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   };
   const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
     try {
-      return readers.get(path)?.(body, deps.publicUrl ?? baseUrlFrom(deps.listensAt(), host, isSecure));
+      return readers.get(path)?.(body, baseUrl(deps, { host, isSecure }));
     } catch {
       return undefined;
     }

@@ -1,4 +1,4 @@
-import type { TLSSocket } from 'node:tls';
+import { cameBy } from '../rpc/base-url.ts';
 import type { CheckRequest } from './check.ts';
 import { checkPaths, longestCheck, type Reply } from './config-checks.ts';
 import type { Request, Response } from './mux.ts';
@@ -16,16 +16,16 @@ export const fastPath =
     if (!checkPaths.includes(path) || request.method !== 'POST' || headers['content-type'] !== 'application/proto')
       return undefined;
     const length = Number(headers['content-length'] ?? 0);
-    const { authorization, host = '' } = headers;
+    const { authorization } = headers;
+    const by = cameBy(request);
     if (!(length > 0 && length <= longestCheck) || headers['content-encoding'] !== undefined || !authorization)
       return undefined;
     return new Promise<void>((resolve) => request.once('readable', resolve)).then(() => {
       const body = request.read() as Buffer | null;
-      const isSecure = (request.socket as Partial<TLSSocket>).encrypted === true;
       // A connection that has said anything else stays with this server, at several times the memory of one that only checks: the next
       // check comes by a new one.
-      if (!isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
-      if (body?.length === length && take({ path, authorization, host, isSecure, body }, replyBy(response))) return;
+      if (!by.isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
+      if (body?.length === length && take({ path, authorization, ...by, body }, replyBy(response))) return;
       if (body) request.unshift(body);
       return otherwise();
     });

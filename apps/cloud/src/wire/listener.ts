@@ -6,6 +6,7 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
+import { hostOf } from '../rpc/base-url.ts';
 import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -67,6 +68,8 @@ export function rpcListener(options: ListenerOptions): Listener {
       response.writeHead(400, { 'content-type': 'text/plain; charset=utf-8' });
       return void response.end('the host or the path is malformed\n');
     }
+    // Whether a cookie may count is decided by this header, whatever the protocol.
+    if (request.httpVersionMajor > 1) request.headers.host = hostOf(request);
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
     // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.
@@ -85,7 +88,7 @@ export function rpcListener(options: ListenerOptions): Listener {
 
 /** The library makes a URL of both, and throws where that fails. */
 function hasReadableUrl(request: Request): boolean {
-  const { authority = request.headers.host } = request as { authority?: string };
+  const authority = hostOf(request);
   const { url = '' } = request;
   return authority !== undefined && URL.canParse(url.startsWith('/') ? `http://${authority}${url}` : url);
 }
