@@ -14,6 +14,7 @@ import {
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { systemClock } from '@platform/kit/node';
+import { type CloudReady, readyOf } from '../src/cloud-process.ts';
 
 const rounds = 3;
 const warmMs = 1_500;
@@ -22,14 +23,13 @@ const connections = 64;
 const call = '/platform.app.agent.v1.AgentDeviceService/DeviceAgentConfig';
 const main = path.resolve(import.meta.dirname, '../../apps/cloud/src/main.ts');
 
-type Ready = { url: string; org_id: string; api_key_id: string; api_key: string };
 /** Asks until `stop` says so; how many were answered. */
 type Load = (stop: { isSet: boolean }) => Promise<number>;
 
 /** Server on the first core, load on the second, where the machine has two and a way to say so. */
 const canPin = os.availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0;
 
-async function startServer(folder: string): Promise<{ child: ChildProcess; ready: Ready }> {
+async function startServer(folder: string): Promise<{ child: ChildProcess; ready: CloudReady }> {
   const [command, ...args] = [
     ...(canPin ? ['taskset', '-c', '0'] : []),
     process.execPath,
@@ -44,7 +44,7 @@ async function startServer(folder: string): Promise<{ child: ChildProcess; ready
   const child = spawn(command ?? '', args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
   if (canPin) spawnSync('taskset', ['-cp', '1', String(process.pid)]);
-  return { child, ready: JSON.parse(line) as Ready };
+  return { child, ready: readyOf(line) };
 }
 
 /** User and system time of a process with all its threads, µs. */

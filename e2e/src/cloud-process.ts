@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -6,7 +7,7 @@ import { checkout, cleanEnv, dataFolder } from './up-process.ts';
 
 const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 
-/** What the server prints on stdout once it answers. */
+/** What the server tells on stdout and in its file of credentials once it answers. */
 export interface CloudReady {
   readonly url: string;
   readonly org_id: string;
@@ -15,6 +16,13 @@ export interface CloudReady {
   readonly runner_key_id: string;
   readonly runner_key: string;
   readonly sign_in_url: string;
+}
+
+/** The line that the server prints, with what its file of credentials holds. */
+export function readyOf(line: string): CloudReady {
+  const ready = JSON.parse(line) as { credentials_file?: string };
+  const file = ready.credentials_file;
+  return { ...ready, ...(file !== undefined && (JSON.parse(readFileSync(file, 'utf8')) as object)) } as CloudReady;
 }
 
 export interface CloudProcess extends AsyncDisposable {
@@ -51,7 +59,7 @@ export async function startCloud(): Promise<CloudProcess> {
   });
   if (line === undefined) throw new Error(`the server ended before it was ready:\n${await said}`);
   return {
-    ready: JSON.parse(line) as CloudReady,
+    ready: readyOf(line),
     async [Symbol.asyncDispose]() {
       await group.stop({ termMs: 20_000 });
       await folder[Symbol.asyncDispose]();

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { type ProcessGroup, systemClock } from '@platform/kit/node';
 import type { TempFolder } from '@platform/kit/testing';
 import { Client as SqlClient } from 'pg';
-import type { CloudReady } from './cloud-process.ts';
+import { type CloudReady, readyOf } from './cloud-process.ts';
 import { postmasterOf } from './end-state.ts';
 
 export abstract class ServerLab implements AsyncDisposable {
@@ -34,7 +34,7 @@ export abstract class ServerLab implements AsyncDisposable {
     const answers = createInterface({ input: group.stdout! })[Symbol.asyncIterator]();
     const line = await answers.next();
     if (line.done) throw new Error('the server ended before it was ready');
-    const ready = JSON.parse(line.value) as CloudReady;
+    const ready = readyOf(line.value);
     this.#running = { group, ready, answers };
     this.#port = new URL(ready.url).port;
   }

@@ -60,15 +60,12 @@ function onAbort(signal: AbortSignal, f: () => void): void {
   else signal.addEventListener('abort', f, { once: true });
 }
 
-const readyLine = ({ url, firstRun, signInUrl, dataFolder, database }: Server) => ({
+/** Without keys and links: what is printed ends in log files. */
+const readyLine = ({ url, firstRun, credentialsFile, dataFolder, database }: Server) => ({
   ready: true,
   url,
   org_id: firstRun.orgId,
-  api_key_id: firstRun.apiKeyId,
-  api_key: firstRun.apiKey,
-  runner_key_id: firstRun.runnerKeyId,
-  runner_key: firstRun.runnerKey,
-  sign_in_url: signInUrl,
+  credentials_file: credentialsFile,
   data_dir: dataFolder,
   database,
 });

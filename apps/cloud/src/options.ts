@@ -24,6 +24,12 @@ const table = {
     description: 'Use this PostgreSQL (16 or newer) instead of the embedded one. Also DATABASE_URL.',
   },
   webDir: { type: 'string', description: 'Folder of the built web app.' },
+  newKeys: {
+    type: 'boolean',
+    default: false,
+    description:
+      'Replace the first API key and the key of the runner beside the server, when they were lost, rotated or deleted.',
+  },
   orgName: {
     type: 'string',
     default: 'My organization',

@@ -1,6 +1,5 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
@@ -19,15 +18,16 @@ import { machineConfigs } from './machine-configs.ts';
 import type { CloudOptions } from './options.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
+import { openOwnDatabase } from './postgres/roles.ts';
 import { presence } from './presence.ts';
 import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
-import { type Connection, clientConfig, openDatabase } from './store/database.ts';
+import { type Connection, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
-import { createFirstRun } from './store/first-run.ts';
+import { createFirstRun, restoreFirstKeys, validFirstKeys } from './store/first-run.ts';
 import { reapJobs } from './store/job-reaper.ts';
 import { migrate } from './store/migrate.ts';
 import { openNotifications } from './store/notifications.ts';
@@ -49,6 +49,8 @@ export type Server = {
   url: string;
   firstRun: FirstRun;
   signInUrl: string;
+  /** The only place where the keys of the first start and the sign-in link stand; mode 0600. */
+  credentialsFile: string;
   dataFolder: string;
   database: 'embedded' | 'external';
   /** Resolves with the reason when the server cannot go on by itself. */
@@ -89,7 +91,7 @@ export async function startServer(
   const dataFolder = path.resolve(options.dataDir);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   started.use(await lockData(dataFolder));
-  const secrets = await openSecrets(dataFolder);
+  const secrets = await openSecrets(dataFolder, { newKeys: options.newKeys });
   const releaseKey = await openOnlineKey(dataFolder);
   const unhandled = unhandledFailures(log);
   const diskBlobs = await openDiskBlobs(path.join(dataFolder, 'blobs'));
@@ -110,7 +112,7 @@ export async function startServer(
   const { db, close } = openDatabase(connection, log);
   started.defer(close);
   await createFirstRun(db, secrets, options.orgName);
-  await atomicWrite(path.join(dataFolder, 'first-run.json'), firstRunText(secrets.first), { mode: 0o600 });
+  if (options.newKeys) await restoreFirstKeys(db, secrets);
   const notifications = await openNotifications(connection, clock, log);
   started.defer(() => notifications.close());
 
@@ -210,11 +212,16 @@ export async function startServer(
   });
 
   const link = await insertSignInLink(db, secrets.first.ownerId, clock.wall() + startLinkMs);
+  const signInUrl = `${deps.publicUrl ?? at.url}/sign-in?token=${link}`;
+  const credentialsFile = path.join(dataFolder, 'first-run.json');
+  const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);
+  await atomicWrite(credentialsFile, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   const running = started.move();
   return {
     url: deps.publicUrl ?? at.url,
     firstRun: secrets.first,
-    signInUrl: `${deps.publicUrl ?? at.url}/sign-in?token=${link}`,
+    signInUrl,
+    credentialsFile,
     dataFolder,
     database: options.databaseUrl ? 'external' : 'embedded',
     broken: broken.promise,
@@ -240,22 +247,7 @@ async function embedded(options: Embedded, started: AsyncDisposableStack): Promi
   const first = await start();
   const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
   started.defer(() => keeper.stop());
-  const connection = {
-    is: 'socket',
-    host: first.host,
-    port: first.port,
-    user: first.user,
-    database: databaseName,
-  } as const;
-  const client = new Client(clientConfig({ ...connection, database: 'postgres' }));
-  await client.connect();
-  try {
-    const { rowCount } = await client.query('select from pg_database where datname = $1', [databaseName]);
-    if (rowCount === 0) await client.query(`create database ${databaseName}`);
-  } finally {
-    await client.end();
-  }
-  return connection;
+  return openOwnDatabase(first, databaseName, options.log);
 }
 
 /** A database of somebody else's may be away, or the address wrong: a clear word instead of a socket error. */
@@ -283,6 +275,16 @@ async function readTls({ tlsCert, tlsKey }: CloudOptions): Promise<{ cert: strin
   return { cert: await readFile(tlsCert, 'utf8'), key: await readFile(tlsKey, 'utf8') };
 }
 
-/** The keys of the first start, so that they can be shown again. */
-const firstRunText = (first: FirstRun): string =>
-  `${JSON.stringify({ org_id: first.orgId, api_key_id: first.apiKeyId, api_key: first.apiKey, runner_key_id: first.runnerKeyId, runner_key: first.runnerKey }, null, 2)}\n`;
+/** What whoever started the server may show its owner; a key that was rotated or deleted is null. */
+const credentials = (
+  first: FirstRun,
+  valid: { apiKey: string | undefined; runnerKey: string | undefined },
+  signInUrl: string,
+) => ({
+  org_id: first.orgId,
+  api_key_id: first.apiKeyId,
+  api_key: valid.apiKey ?? null,
+  runner_key_id: first.runnerKeyId,
+  runner_key: valid.runnerKey ?? null,
+  sign_in_url: signInUrl,
+});

@@ -13,7 +13,7 @@ import {
 } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
-import { dataset, pages, time, type Upload, upload } from './captured-uploads.ts';
+import { dataServiceFor, dataset, pages, time, type Upload, upload } from './captured-uploads.ts';
 import { bearer, outcome, trainingServer } from './training-server.ts';
 
 test('pages end with empty ones and hold each datum once, also where times are equal', async () => {
@@ -126,7 +126,10 @@ test('uploads: tags and datasets, all or nothing; a file in a stream; not a pict
   const datasetId = await dataset(server, 'd');
   const foreignId = await dataset(server, 'd', 'stranger');
   const sequences = await dataset(server, 's', 'owner', DatasetType.SEQUENCE_DATA);
+  const unnamed = await dataset(server, 'unnamed');
+  await server.configure(dataServiceFor(datasetId));
   const rows: [name: string, of: Upload, expected: string][] = [
+    ['a dataset that the configuration does not name', { datasetIds: [datasetId, unnamed] }, '7 RESOURCE_NOT_NAMED'],
     ['into a dataset', { datasetIds: [datasetId], tags: ['a'] }, 'ok'],
     ['bytes that are no picture', { datasetIds: [datasetId], bytes: Buffer.from('x') }, 'ok'],
     ['an unknown dataset', { datasetIds: [datasetId, randomUUID()] }, '5 DATASET_NOT_FOUND'],
@@ -202,6 +205,7 @@ test('filters: every field, alone', async () => {
   await using server = await trainingServer();
   const { own } = server;
   const datasetId = await dataset(server, 'd');
+  await server.configure(dataServiceFor(datasetId));
   const a = await upload(server, { at: 100, tags: ['x', 'y'], datasetIds: [datasetId], name: 'left' });
   const b = await upload(server, { at: 200, tags: ['z'], name: 'right' });
   const c = await upload(server, { at: 300, name: 'right' });

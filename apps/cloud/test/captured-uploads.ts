@@ -49,6 +49,11 @@ export const dataset = async (server: TrainingServer, name: string, who: Who = '
     })
   ).id;
 
+/** A configuration whose data service sends images to these datasets. */
+export const dataServiceFor = (...datasetIds: string[]) => ({
+  services: [{ name: 'data', type: 'data_manager', attributes: { camera: 'camera', dataset_ids: datasetIds } }],
+});
+
 /** Asks page after page, as public clients do: until one comes back empty, and then once more. */
 export async function pages(
   client: Client<typeof DataService>,

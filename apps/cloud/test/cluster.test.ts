@@ -18,7 +18,7 @@ const start = (folder: string): Promise<Cluster> =>
 
 async function ask(cluster: Cluster, text: string): Promise<unknown> {
   const client = new Client(
-    clientConfig({ is: 'socket', host: cluster.host, port: cluster.port, user: cluster.user, database: 'postgres' }),
+    clientConfig({ is: 'socket', host: cluster.host, port: cluster.port, user: cluster.admin, database: 'postgres' }),
   );
   await client.connect();
   try {

@@ -48,6 +48,7 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
     'error components',
     'error components[0].type',
   ]);
+  assert.deepEqual(await save({ components: [{ ...camera, attributes: 'path' }] }), ['error components[0]']);
 
   await report('0.1.0', { actsOn: actedOn('linux/amd64'), serverKnowledge: platformServerKnowledge });
   assert.deepEqual(await save(debug), []);

@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import { createLog, type Log } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
+import { openOwnDatabase } from '../src/postgres/roles.ts';
 import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/store/database.ts';
 import { unhandledFailures } from '../src/unhandled.ts';
 import { migrate } from '../src/store/migrate.ts';
@@ -25,7 +26,7 @@ type Started = { cluster: Cluster; folder: string };
 const memo: { started: Promise<Started> | undefined } = { started: undefined };
 const template = 'migrated';
 
-const connectionTo = (cluster: Cluster, database: string): Connection => ({
+const connectionTo = (cluster: Cluster, database: string): Connection & { is: 'socket' } => ({
   is: 'socket',
   host: cluster.host,
   port: cluster.port,
@@ -42,7 +43,8 @@ async function start(): Promise<Started> {
     log: testLog,
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '100' },
   });
-  await run(connectionTo(cluster, 'postgres'), `create database ${template}`);
+  // As the server has it: no test works with more rights.
+  await openOwnDatabase(cluster, template, testLog);
   await migrate(connectionTo(cluster, template), folder);
   return { cluster, folder };
 }
@@ -65,7 +67,8 @@ export async function testDatabase(): Promise<OpenDatabase & AsyncDisposable> {
   memo.started ??= start();
   const { cluster } = await memo.started;
   const name = `t_${randomUUID().replaceAll('-', '')}`;
-  await run(connectionTo(cluster, 'postgres'), `create database ${name} template ${template}`);
+  const admin = { ...connectionTo(cluster, 'postgres'), user: cluster.admin };
+  await run(admin, `create database ${name} template ${template} owner ${cluster.user}`);
   const open = openDatabase(connectionTo(cluster, name), testLog);
   return { ...open, [Symbol.asyncDispose]: () => open.close() };
 }

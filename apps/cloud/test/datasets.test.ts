@@ -5,7 +5,7 @@ import { type Client } from '@connectrpc/connect';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
-import { dataset, time, upload } from './captured-uploads.ts';
+import { dataServiceFor, dataset, time, upload } from './captured-uploads.ts';
 import { outcome, trainingServer, type Who } from './training-server.ts';
 
 test('datasets: names, lists, merge, deletion', async () => {
@@ -60,6 +60,7 @@ test('datasets: names, lists, merge, deletion', async () => {
     ['to its own name', () => client.renameDataset({ id: two, name: 'zwei' }), 'ok'],
   ];
   for (const [name, call, expected] of rows) assert.equal(await outcome(call()), expected, name);
+  await server.configure(dataServiceFor(one, two));
   const shared = await upload(server, { datasetIds: [one, two] });
   const alone = await upload(server, { datasetIds: [two] });
   const { datasetId } = await client.mergeDatasets({ organizationId, name: 'both', datasetIds: [one, two] });
@@ -79,7 +80,7 @@ const all = async (of: Promise<unknown>[]): Promise<string[]> => [...new Set(awa
 test('data of others: not there for strangers, out of reach for machines', async () => {
   await using server = await trainingServer();
   const datasetId = await dataset(server, 'd');
-  const id = await upload(server, { datasetIds: [datasetId] });
+  const id = await upload(server, { who: 'owner', datasetIds: [datasetId] });
   const ids = { binaryDataIds: [id] };
   const box = { label: 'x', xMinNormalized: 0, yMinNormalized: 0, xMaxNormalized: 1, yMaxNormalized: 1 };
   const bboxId = (await server.client(DataService, 'owner').addBoundingBoxToImageByID({ binaryDataId: id, ...box }))

@@ -13,7 +13,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import type { ReadyLine } from './process.ts';
+import { readyOf } from './process.ts';
 import { transportTo } from './server.ts';
 
 const main = path.resolve(import.meta.dirname, '..', 'src', 'main.ts');
@@ -38,7 +38,7 @@ test(
     const exit = once(child, 'exit');
     try {
       const [text] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
-      const ready = JSON.parse(text) as ReadyLine;
+      const ready = readyOf(text, `/proc/${child.pid}/root`);
       const { accessToken } = await createClient(AuthService, transportTo(ready.url)).authenticate({
         entity: ready.api_key_id,
         credentials: { type: 'api-key', payload: ready.api_key },

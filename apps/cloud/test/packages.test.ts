@@ -121,6 +121,8 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
   const get = async (version: string, who: Who = 'owner') =>
     (await server.client(PackageService, who).getPackage({ id: `${orgId}/script`, version, includeUrl: true })).package;
   assert.equal((await get('latest'))?.info?.version, unnamed.version);
+  assert.equal(await outcome(get('1', 'machine')), '7 RESOURCE_NOT_NAMED');
+  await server.configure({ packages: [{ name: 's', package: `${orgId}/script`, type: 'ml_training' }] });
   const found = await get('1', 'machine');
   assert.deepEqual(
     [found?.info?.files[0]?.name, found?.info?.metadata],
@@ -209,7 +211,7 @@ test('registry items: made by an upload or by themselves, changed and deleted by
     ['unknown organization', () => get('owner', 'x:script'), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['no item id', () => get('owner', 'script'), '3 INVALID_ARGUMENT'],
     ['private, for a stranger', () => get('stranger'), '5 REGISTRY_ITEM_NOT_FOUND'],
-    ['its own machine', () => get('machine'), 'ok'],
+    ['its own machine, which does not name it', () => get('machine'), '7 RESOURCE_NOT_NAMED'],
     ['changed by a stranger', () => stranger.updateRegistryItem(update), '5 REGISTRY_ITEM_NOT_FOUND'],
     ['changed by an operator', () => server.client(AppService, 'operator').updateRegistryItem(update), '7 NOT_OWNER'],
     [

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
@@ -17,6 +18,12 @@ export type ReadyLine = {
   data_dir: string;
   database: 'embedded' | 'external';
 };
+
+/** The line that the server prints, with what its file of credentials holds. @param root - of the server's file system. */
+export function readyOf(line: string, root = ''): ReadyLine {
+  const ready = JSON.parse(line) as ReadyLine & { credentials_file: string };
+  return { ...ready, ...(JSON.parse(readFileSync(`${root}${ready.credentials_file}`, 'utf8')) as object) };
+}
 
 /** The real program as a child process. */
 export type CloudProcess = {
@@ -38,7 +45,7 @@ export function cloudProcess(dataFolder: string, argv: readonly string[] = []): 
   const lines = createInterface({ input: child.stdout });
   const exit = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null);
   const ready = new Promise<ReadyLine | undefined>((resolve) => {
-    lines.once('line', (line) => resolve(JSON.parse(line) as ReadyLine));
+    lines.once('line', (line) => resolve(readyOf(line)));
     lines.once('close', () => resolve(undefined));
   });
   return { child, pid: child.pid ?? 0, ready, exit, stderr: () => Buffer.concat(chunks).toString() };

@@ -31,7 +31,7 @@ async function makeVictim(on: TestServer): Promise<Victim> {
   const { id: datasetId } = await (
     await on.client(DatasetService)
   ).createDataset({ organizationId: orgId, name: `${mark} dataset` });
-  const uploads = await on.client(DataSyncService, part);
+  const uploads = await on.client(DataSyncService);
   const dataIds: string[] = [];
   for (let n = 0; n < 30; n++) {
     const { binaryDataId } = await uploads.dataCaptureUpload({

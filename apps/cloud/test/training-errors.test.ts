@@ -40,8 +40,8 @@ async function start() {
     forger: 'eyJhbGciOiJIUzI1NiJ9.e30.AAAA',
   };
   const datasets = await on.client(DatasetService);
-  const { partId, part } = await on.machine('camera');
-  const uploads = await on.client(DataSyncService, part);
+  const { partId } = await on.machine('camera');
+  const uploads = await on.client(DataSyncService);
   const dataset = async (name: string, counts: Record<string, number>): Promise<string> => {
     const { id } = await datasets.createDataset({ organizationId: orgId, name });
     for (const [label, count] of Object.entries(counts)) {

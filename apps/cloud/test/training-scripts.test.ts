@@ -36,11 +36,11 @@ const offer = {
 
 /** A dataset with pictures, one of them with a box, in the first organization. */
 async function pictures(on: TestServer): Promise<{ datasetId: string; partId: string; dataIds: string[] }> {
-  const { partId, part } = await on.machine('camera');
+  const { partId } = await on.machine('camera');
   const { id: datasetId } = await (
     await on.client(DatasetService)
   ).createDataset({ organizationId: on.orgId, name: 'things' });
-  const uploads = await on.client(DataSyncService, part);
+  const uploads = await on.client(DataSyncService);
   const dataIds: string[] = [];
   for (const tag of ['cup', 'pen', '']) {
     const { binaryDataId } = await uploads.dataCaptureUpload({

@@ -17,7 +17,9 @@ import type { Deps } from '../src/rpc/routes.ts';
 import { registryCalls } from '../src/rpc/app-registry.ts';
 import { trainingRoutes } from '../src/rpc/training-routes.ts';
 import type { Caller, Role } from '../src/rules/permissions.ts';
+import { insertConfig } from '../src/store/configs.ts';
 import type { Database } from '../src/store/database.ts';
+import type { JsonObject } from '../src/store/schema.ts';
 import { openNotifications } from '../src/store/notifications.ts';
 import { noteBlob } from '../src/store/owned-blobs.ts';
 import { steadyTime } from '../src/steady-time.ts';
@@ -41,6 +43,8 @@ export type TrainingServer = AsyncDisposable & {
   foreign: Place;
   client<S extends DescService>(service: S, who: Who): Client<S>;
   get(path: string, who: Who, headers?: Record<string, string>, method?: string): Promise<Response>;
+  /** Saves the machine's next configuration. */
+  configure(config: JsonObject): Promise<void>;
   /** What a runner does with PUT /blobs/<sha256>. */
   putBlob(bytes: Uint8Array, orgId?: string): Promise<{ sha256: string; sizeBytes: bigint }>;
 };
@@ -150,6 +154,10 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
       createClient(service, createGrpcTransport({ baseUrl: port.url, interceptors: [bearer(who)] })),
     get: (path, who, headers = {}, method = 'GET') =>
       fetch(`${port.url}${path}`, { method, headers: { authorization: `Bearer ${who}`, ...headers } }),
+    configure: async (config) => {
+      const saved = { orgId: own.orgId, partId: own.partId, text: JSON.stringify(config), config, savedBy: 'test' };
+      await db.transaction().execute((trx) => insertConfig(trx, saved, {}));
+    },
     async putBlob(bytes, orgId = own.orgId) {
       const stored = await blobs.put(
         (async function* one() {

@@ -15,6 +15,7 @@ import { PackageService, PackageType } from '@platform/contract/gen/platform/app
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
 import { readBlob } from '../src/blobs/store.ts';
+import { dataServiceFor } from './captured-uploads.ts';
 import { trainingServer } from './training-server.ts';
 
 const seconds = (n: number) => ({ seconds: BigInt(n), nanos: 0 });
@@ -28,6 +29,8 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const runner = server.client(RunnerService, 'runner');
 
   const { id: datasetId } = await datasets.createDataset({ name: 'cups', organizationId: own.orgId });
+  const packages = [{ name: 'cups', package: `${own.orgId}/cups`, type: 'ml_model', version: 'latest' }];
+  await server.configure({ ...dataServiceFor(datasetId), packages });
   const upload = (n: number, tags: string[]) =>
     sync.dataCaptureUpload({
       metadata: {

@@ -1,7 +1,9 @@
+import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 
 interface Failure {
   readonly problem: string;
+  readonly error: unknown;
   readonly count: number;
   /** Instant of `clock.now()`; Infinity: never again. */
   readonly restsUntil: number;
@@ -19,14 +21,15 @@ export class Attempts {
     this.#clock = clock;
   }
 
-  failed(key: string, problem: string): void {
+  failed(key: string, error: unknown): void {
+    const problem = errorText(error);
     const count = (this.#failures.get(key)?.count ?? 0) + 1;
     const rest = Math.min(firstRestMs * 2 ** (count - 1), maxRestMs);
-    this.#failures.set(key, { problem, count, restsUntil: this.#clock.now() + rest });
+    this.#failures.set(key, { problem, error, count, restsUntil: this.#clock.now() + rest });
   }
 
-  gaveUp(key: string, problem: string): void {
-    this.#failures.set(key, { problem, count: 1, restsUntil: Infinity });
+  gaveUp(key: string, error: unknown): void {
+    this.#failures.set(key, { problem: errorText(error), error, count: 1, restsUntil: Infinity });
   }
 
   succeeded(key: string): void {
@@ -42,5 +45,10 @@ export class Attempts {
   /** Why `key` failed last; undefined when it did not. */
   problem(key: string): string | undefined {
     return this.#failures.get(key)?.problem;
+  }
+
+  /** The failure itself. */
+  error(key: string): unknown {
+    return this.#failures.get(key)?.error;
   }
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { lastWord, typeOf } from '@platform/contract/server-resources';
 
 /** What this machine is to run, read from its configuration. Durations in ms. */
 export interface MachineConfig {
@@ -10,6 +11,14 @@ export interface MachineConfig {
   readonly maintenance?: { readonly sensor: string; readonly key: string };
   /** What was not understood and is left out, and what is missing; the rest runs. */
   readonly problems: readonly ConfigProblem[];
+  /** Every component, service and package as it was written, usable or not. */
+  readonly entries: readonly ConfigEntry[];
+}
+
+export interface ConfigEntry {
+  /** For example services[0]. */
+  readonly path: string;
+  readonly name: string;
 }
 
 export type ResourceSpec =
@@ -47,9 +56,11 @@ export interface ConfigProblem {
   /** For example services[0].attributes.camera. */
   readonly path: string;
   readonly problem: string;
+  /** The entry may be right: this server cannot run it. */
+  readonly isUnknown?: true;
 }
 
-export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [] };
+export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [], entries: [] };
 
 const nameRule = 'at most 200 letters, digits, _, - and ., a letter or digit first';
 const resourceName = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,199}$/;
@@ -68,7 +79,8 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
     const isName = resourceName.test(part.name);
     if (!isName) problems.push({ path: `${path}.name`, problem: `"${part.name}" is no name: ${nameRule}` });
     else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
-    else if (spec === undefined) problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"` });
+    else if (spec === undefined)
+      problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"`, isUnknown: true });
     else if (problems.length === before) {
       resources.set(part.name, spec);
       paths.set(part.name, `${path}.attributes`);
@@ -86,8 +98,16 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
       maintenance: { sensor: last(maintenance.sensorName.name, '/'), key: maintenance.maintenanceAllowedKey },
     }),
     problems,
+    entries: [
+      ...entriesOf('components', config.components),
+      ...entriesOf('services', config.services),
+      ...entriesOf('packages', config.packages),
+    ],
   };
 }
+
+const entriesOf = (key: string, list: readonly { readonly name: string }[]): ConfigEntry[] =>
+  list.map(({ name }, index) => ({ path: `${key}[${index}]`, name }));
 
 /** Names of others that a resource uses but nobody has; it runs and waits for them. */
 function danglingNames(spec: ResourceSpec, all: ReadonlyMap<string, ResourceSpec>, path: string): ConfigProblem[] {
@@ -109,7 +129,6 @@ interface Part {
   readonly attributes?: JsonObject;
 }
 
-/** `api` and `model` may be triples such as `rdk:component:camera`; their last words count. */
 function partOf(of: {
   name: string;
   type: string;
@@ -117,8 +136,12 @@ function partOf(of: {
   model: string;
   attributes?: JsonObject | undefined;
 }): Part {
-  const type = of.type === '' ? last(of.api, ':') : of.type;
-  return { name: of.name, type, model: last(of.model, ':'), ...(of.attributes && { attributes: of.attributes }) };
+  return {
+    name: of.name,
+    type: typeOf(of),
+    model: lastWord(of.model),
+    ...(of.attributes && { attributes: of.attributes }),
+  };
 }
 
 const last = (text: string, separator: string): string => text.split(separator).at(-1) ?? '';

@@ -23,6 +23,7 @@ import { spoolFolder, startResource } from './resources/factory.ts';
 import type { ModelEngine } from './resources/model-engine.ts';
 import { followGoal, resourceReconciler, resourceStatus } from './resources/reconciler.ts';
 import type { Progress } from './resources/reconciler.ts';
+import { ResourceReporter } from './resources/report.ts';
 import { RunningResources } from './resources/running.ts';
 import { statusReader } from './status.ts';
 import { version } from './version.ts';
@@ -83,12 +84,13 @@ export async function openMachine({
   const installed = new Cell<ReadonlyMap<string, InstalledPackage>>(await store.open());
   const wantedPackages = new Cell(wanted.get().packages);
   const packageLog = log.child('packages');
+  const packageAttempts = new Attempts(clock);
   const packages = packageReconciler({
     packages: link.client(PackageService),
     downloadHeaders: link.downloadHeaders,
     store,
     installed,
-    attempts: new Attempts(clock),
+    attempts: packageAttempts,
     clock,
     log: packageLog,
   });
@@ -111,13 +113,15 @@ export async function openMachine({
     clock,
     log: log.child('captures'),
   };
-  const status = statusReader({ wanted, progress, contact, running, queue, programFile, clock });
+  const reporter = new ResourceReporter({ wanted, goal, installed, running, attempts, packageAttempts, clock });
+  const status = statusReader({ wanted, progress, contact, running, reporter, queue, programFile, clock });
   return {
     routes: {
       running,
       restartStatus: status.readRestartStatus,
       status: status.readStatus,
       resources: () => resourceStatus(goal.get(), running, attempts),
+      resourceReport: () => reporter.read().report,
       log: log.child('http'),
     },
     revision: () => progress.get().revision,

@@ -6,6 +6,7 @@ import type { LogQueue } from './cloud/log-upload.ts';
 import type { MachineConfig } from './machine-config.ts';
 import type { ProgramFile } from './program-file.ts';
 import type { Progress } from './resources/reconciler.ts';
+import type { ResourceReporter } from './resources/report.ts';
 import type { RunningResources } from './resources/running.ts';
 import { maintenanceReading, mayRestart } from './restart.ts';
 import type { SensorAnswer } from './restart.ts';
@@ -16,6 +17,7 @@ export interface StatusDeps {
   readonly progress: Cell<Progress>;
   readonly contact: Cell<Contact>;
   readonly running: RunningResources;
+  readonly reporter: Pick<ResourceReporter, 'read'>;
   readonly queue: LogQueue;
   readonly programFile: ProgramFile | undefined;
   readonly clock: Clock;
@@ -25,7 +27,7 @@ const sensorTimeoutMs = 5000;
 
 /** What the server tells about itself; `readStatus` for people, `readRestartStatus` for the agent. */
 export function statusReader(deps: StatusDeps) {
-  const { wanted, progress, contact, queue, programFile, clock } = deps;
+  const { wanted, progress, contact, reporter, queue, programFile, clock } = deps;
   const start = clock.now();
   const uptime = () => Math.round((clock.now() - start) / 100) / 10;
 
@@ -42,6 +44,7 @@ export function statusReader(deps: StatusDeps) {
       revision,
       ...(maintenance && { maintenance }),
       restartNeeded: (await programFile?.isReplaced()) ?? false,
+      resourceStatusEtag: reporter.read().etag,
     };
   };
 

@@ -1,4 +1,6 @@
 import { machineEnvironment, machineExit, restartStatusJson } from '@platform/contract/machine';
+import { resourceReportJson, resourceStates } from '@platform/contract/resource-report';
+import { platformServerKnowledge } from '@platform/contract/server-resources';
 import { create } from '@bufbuild/protobuf';
 import { RobotConfigSchema } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import assert from 'node:assert/strict';
@@ -15,6 +17,16 @@ test('the document names every environment name, exit code and member of the con
   for (const code of Object.values(machineExit)) assert.match(document, new RegExp(`^\\| ${code} \\|`, 'm'));
   const members = Object.keys(restartStatusJson({ restartAllowed: true, doesNotHandleNeedsRestart: true }));
   for (const member of members) assert.match(document, new RegExp(`^\\| \`${member}\` \\|`, 'm'));
+});
+
+test('the document names every member and state of a resource report', () => {
+  const error = { code: 'X', message: 'x', remedy: 'x' };
+  const state = { name: 'a', path: 'components[0]', state: 'failed', sinceWall: 0, error } as const;
+  const report = { revision: 1, resources: [state], knowledge: platformServerKnowledge };
+  const { resources, ...members } = resourceReportJson(report) as { resources: object[] };
+  for (const member of [...Object.keys(members), 'resources', ...Object.keys(resources[0] ?? {})])
+    assert.match(document, new RegExp(`^\\| \`${member}\` \\|`, 'm'));
+  for (const one of resourceStates) assert.ok(document.includes(`\`${one}\``), one);
 });
 
 test('its example of a configuration is understood without a problem', () => {

@@ -32,6 +32,10 @@ async function serving(offers: Record<string, Offer>) {
     restartStatus: async () => ({ restartAllowed: true, doesNotHandleNeedsRestart: true, revision: 3 }),
     status: () => Promise.reject(new Error('a bug')),
     resources: () => [],
+    resourceReport: () => ({
+      revision: 3,
+      resources: [{ name: 'cam', path: 'components[0]', state: 'ready', sinceWall: 0 }],
+    }),
     log,
   });
   return { url: server.url, lines, [Symbol.asyncDispose]: () => server.close() };
@@ -49,6 +53,7 @@ test('every answer, good or bad, is JSON with a status that fits', async () => {
   const rows: [method: string, path: string, body: string | undefined, status: number, answer: RegExp][] = [
     ['GET', '/restart_status', undefined, 200, /"restart_allowed":true/],
     ['GET', '/resources?x=1', undefined, 200, /"resources":\[\]/],
+    ['GET', '/resource_status', undefined, 200, /"revision":3.*"since":"1970-01-01T00:00:00.000Z"/],
     ['POST', '/models/net/predict', 'x'.repeat(2000), 200, /"label":"large"/],
     ['POST', '/models/net/predict', '', 400, /INVALID_PICTURE/],
     ['POST', '/models/cam/predict', 'x', 404, /RESOURCE_NOT_FOUND/],

@@ -215,7 +215,8 @@ test('restart status: not while a configuration is put in effect, not without th
   const sensors = new RunningResources();
   const contact = new Cell({ isOnline: true });
   const programFile = { isReplaced: async () => true };
-  const deps = { wanted, progress, contact, running: sensors, queue: new LogQueue(), programFile, clock };
+  const reporter = { read: () => ({ report: { revision: 2, resources: [] }, etag: 'e1' }) };
+  const deps = { wanted, progress, contact, running: sensors, reporter, queue: new LogQueue(), programFile, clock };
   const { readRestartStatus } = statusReader(deps);
   await clock.advance(1234);
   assert.deepEqual(await readRestartStatus(), {
@@ -226,6 +227,7 @@ test('restart status: not while a configuration is put in effect, not without th
     reconfiguring: true,
     revision: 1,
     restartNeeded: true,
+    resourceStatusEtag: 'e1',
   });
   const isAllowed = async () => (await readRestartStatus()).restartAllowed;
   progress.set({ revision: 2, isChanging: true });

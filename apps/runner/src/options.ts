@@ -32,6 +32,7 @@ const table = {
   apiKey: { type: 'secret', description: '… and the key.' },
   folder: { type: 'string', default: './runner', description: 'Folder of the runner: jobs, picture cache, identity.' },
   jobs: { type: 'number', default: 1, min: 1, max: 64, description: 'Most jobs at a time on this computer.' },
+  optionsFile: { type: 'string', description: 'JSON file with more options, in snake_case; the place for the key.' },
   ...workTable,
   ...engineTable,
 } as const satisfies OptionTable;
@@ -94,6 +95,7 @@ export function readOptions(argv: readonly string[], env: Record<string, string 
     about: 'Runs training jobs of one organization on this computer, or on a cluster through its engine.',
     argv,
     env,
+    fileFrom: 'optionsFile',
   });
   const { url } = given;
   if (url === undefined || !URL.canParse(url)) {

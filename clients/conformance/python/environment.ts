@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
 import { type TempFolder, tempFolder } from '@platform/kit/testing';
-import type { CloudReady } from '../../../e2e/src/cloud-process.ts';
+import { type CloudReady, readyOf } from '../../../e2e/src/cloud-process.ts';
 import { checkout, cleanEnv, dataFolder } from '../../../e2e/src/up-process.ts';
 
 export { checkout };
@@ -111,7 +111,7 @@ export class Server implements AsyncDisposable {
     assert.ok(group.stdout);
     const line = await createInterface({ input: group.stdout })[Symbol.asyncIterator]().next();
     if (line.done) throw new Error('the server ended before it was ready');
-    this.#ready = JSON.parse(line.value) as CloudReady;
+    this.#ready = readyOf(line.value);
   }
   /** As a power cut ends it; its database goes on. */
   async kill(): Promise<void> {

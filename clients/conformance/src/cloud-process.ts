@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type ProcessGroup, spawnGroup } from '@platform/kit/node';
@@ -16,8 +17,7 @@ export interface CloudProcess extends AsyncDisposable {
 interface ReadyLine {
   readonly url: string;
   readonly org_id: string;
-  readonly api_key_id: string;
-  readonly api_key: string;
+  readonly credentials_file: string;
 }
 
 const isOurs = (name: string): boolean =>
@@ -47,11 +47,12 @@ export async function startCloud(): Promise<CloudProcess> {
   };
   try {
     const ready = await readyLine(group);
+    const keys = JSON.parse(await readFile(ready.credentials_file, 'utf8')) as Record<'api_key_id' | 'api_key', string>;
     return {
       url: ready.url,
       orgId: ready.org_id,
-      keyId: ready.api_key_id,
-      key: ready.api_key,
+      keyId: keys.api_key_id,
+      key: keys.api_key,
       [Symbol.asyncDispose]: end,
     };
   } catch (error) {

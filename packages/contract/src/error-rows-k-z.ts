@@ -224,11 +224,41 @@ export const errorsKToZ = {
     remedy:
       'Nothing was installed; it is tried again. If the release is right, publish it anew with platform release publish; else find out who sent it.',
   },
+  RESOURCE_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'later',
+    message: '{name} does not work[: {problem}].',
+    remedy: 'Correct its entry in the configuration of the machine. The server tries again.',
+  },
+  RESOURCE_INVALID: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The entry at {path} cannot be used: {problem}.',
+    remedy: 'Correct it in the configuration of the machine; everything else runs.',
+  },
   RESOURCE_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
     message: 'The machine runs no {kind}[ named {name}].',
     remedy: 'Add it to the configuration of the machine, or see GET /resources for what runs and what does not.',
+  },
+  RESOURCE_NOT_NAMED: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: '{by} does not name {resource}.',
+    remedy: 'Name it in the configuration of the machine or in an argument of the job, or use the key of a member.',
+  },
+  RESOURCE_UNKNOWN: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'The machine server {version} cannot run the entry at {path}: {problem}.',
+    remedy: 'Write a type and a model that it knows (docs/machine-server.md), or install a server that knows this one.',
+  },
+  RESOURCE_WAITS: {
+    rpc: 'unavailable',
+    retry: 'later',
+    message: '{name} waits for {what}.',
+    remedy: 'No action is needed while it is being fetched; see the entry that it waits for.',
   },
   RUNNER_STOPPED: {
     rpc: 'unavailable',

@@ -64,6 +64,8 @@ export interface RestartStatus {
   readonly maintenance?: MaintenanceReading;
   /** The program's file was replaced since the server started. */
   readonly restartNeeded?: boolean;
+  /** Changes whenever the answer of GET /resource_status does; absent: the server has no such answer. */
+  readonly resourceStatusEtag?: string;
   /** `host:port` of the plain RPC port that some public builds offer for an ordered shutdown. */
   readonly moduleServerTcpAddress?: string;
 }
@@ -137,6 +139,7 @@ export function restartStatusJson(status: RestartStatus): Record<string, unknown
     revision: status.revision,
     maintenance: status.maintenance,
     restart_needed: status.restartNeeded,
+    resource_status_etag: status.resourceStatusEtag,
     module_server_tcp_addr: status.moduleServerTcpAddress,
   };
 }
@@ -154,6 +157,7 @@ export function parseRestartStatus(body: unknown): RestartStatus | undefined {
     ...optional('reconfiguring', json['reconfiguring'], isFlag),
     ...optional('revision', json['revision'], isCount),
     ...optional('restartNeeded', json['restart_needed'], isFlag),
+    ...optional('resourceStatusEtag', json['resource_status_etag'], isText),
     ...optional('moduleServerTcpAddress', json['module_server_tcp_addr'], isText),
     ...(maintenance && isFlag(maintenance['allowed'])
       ? { maintenance: { allowed: maintenance['allowed'], reading: textOf(maintenance['reading']) } }

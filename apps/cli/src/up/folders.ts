@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chownSync, copyFileSync, existsSync, linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, lchownSync, linkSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 
 /** The checkout this program runs from. */
@@ -54,14 +54,16 @@ export function prepareMachineFolder(dataFolder: string, agentBundle: string): M
   const root = machineRoot(dataFolder);
   const account = isRoot() ? { uid: machineUid, gid: machineUid } : {};
   const own = (file: string): void => {
-    if (account.uid !== undefined) chownSync(file, account.uid, account.uid);
+    // Not through a link: the machine may have put one into its folder.
+    if (account.uid !== undefined) lchownSync(file, account.uid, account.uid);
   };
   for (const folder of [root, path.join(root, 'bin'), path.join(root, 'pictures')]) {
     mkdirSync(folder, { recursive: true, mode: 0o755 });
     own(folder);
   }
   const agentFile = path.join(root, 'bin', 'platform-agent.mjs');
-  copyFileSync(agentBundle, agentFile);
+  rmSync(agentFile, { force: true });
+  copyFileSync(agentBundle, agentFile, constants.COPYFILE_EXCL);
   const node =
     account.uid !== undefined && !isReachable(path.dirname(process.execPath)) ? reachableNode(root) : process.execPath;
   return {

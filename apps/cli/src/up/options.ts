@@ -27,6 +27,11 @@ export const table = {
   },
   json: { type: 'boolean', description: 'Print one JSON line on stdout; everything for people goes to stderr.' },
   small: { type: 'boolean', description: 'A small story: 60 pictures of four objects and a quickly trained model.' },
+  newKeys: {
+    type: 'boolean',
+    description:
+      "Replace the first API key and the runner's key: when they were lost, rotated, deleted or seen by others.",
+  },
   seed: { type: 'number', default: 1, min: 0, max: 2 ** 31, description: 'Seed of the demo pictures.' },
   options: { type: 'string', description: 'JSON file with these options in snake_case.' },
 } as const;

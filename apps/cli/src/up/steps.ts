@@ -1,5 +1,4 @@
-import { chownSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ModelType, type Picture, TrainingStatus } from '@platform/client';
 import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -7,6 +6,7 @@ import {
   type TrainingJobMetadata,
   TrainingStatusSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { atomicWrite } from '@platform/kit/node';
 import { composeObjects10, objectLabels } from '@platform/objects-10';
 import { enumWord } from '../output.ts';
 import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction } from './demo-plan.ts';
@@ -65,9 +65,10 @@ const machine: Step = {
       world.record('machine: configured');
     }
     const { credentialsJson } = await world.client.fleetClient.getCredentials({ partId: demo.partId });
-    await writeFile(world.machineFolder.credentialsFile, credentialsJson, { mode: 0o600 });
     const { uid, gid } = world.machineFolder.account;
-    if (uid !== undefined && gid !== undefined) chownSync(world.machineFolder.credentialsFile, uid, gid);
+    const owner = uid === undefined || gid === undefined ? undefined : { uid, gid };
+    // The folder is the machine's: a link that it put there must not lead root elsewhere.
+    await atomicWrite(world.machineFolder.credentialsFile, credentialsJson, { mode: 0o600, owner });
     // What it reported in an earlier run says nothing about now.
     const before = reportTime(demo);
     const isNews = (now: Machine): boolean => reportTime(now) !== before;
@@ -250,9 +251,7 @@ const deploy: Step = {
       objects: labelsOf(world),
     });
     for await (const picture of pictures)
-      await writeFile(path.join(world.machineFolder.picturesFolder, `${picture.label}.jpg`), picture.jpeg, {
-        mode: 0o644,
-      });
+      await atomicWrite(path.join(world.machineFolder.picturesFolder, `${picture.label}.jpg`), picture.jpeg);
     await until(
       world,
       {

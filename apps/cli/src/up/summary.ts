@@ -1,15 +1,24 @@
 import type { StoryReport } from './story.ts';
 
+/** The management server, and the credentials that it gave to whoever started it; null: the key was rotated or deleted. */
+export interface Cloud {
+  readonly url: string;
+  readonly org_id: string;
+  readonly api_key_id: string;
+  readonly api_key: string | null;
+  readonly runner_key_id: string;
+  readonly runner_key: string | null;
+  readonly sign_in_url: string;
+}
+
+const replace = 'To replace both, stop the platform and run: npm start -- --new-keys';
+
+export const deadFirstKey = `The first API key was rotated or deleted, so it is not shown, and the demo does not go on. Use another key: the sign-in link opens the page of API keys. ${replace}`;
+
+export const deadRunnerKey = `The runner's key was rotated or deleted, so no training job runs here. ${replace}`;
+
 /** What a person reads when everything is up. */
-export function summary(of: {
-  url: string;
-  sign_in_url: string;
-  api_key_id: string;
-  api_key: string;
-  org_id: string;
-  dataDir: string;
-  story?: StoryReport;
-}): string {
+export function summary(of: Cloud & { dataDir: string; story?: StoryReport }): string {
   const { story } = of;
   const head =
     story === undefined
@@ -35,8 +44,12 @@ export function summary(of: {
     '',
     ...links.map(([name, value]) => `  ${name.padEnd(width)}${value}`),
     '',
-    '  For clients and the command line:',
-    `    export PLATFORM_URL=${of.url} PLATFORM_API_KEY_ID=${of.api_key_id} PLATFORM_API_KEY=${of.api_key}`,
+    ...(of.api_key === null
+      ? [`  ${deadFirstKey}`]
+      : [
+          '  For clients and the command line:',
+          `    export PLATFORM_URL=${of.url} PLATFORM_API_KEY_ID=${of.api_key_id} PLATFORM_API_KEY=${of.api_key}`,
+        ]),
     `    # organization ${of.org_id}`,
     '',
     'Ctrl-C stops everything; npm start continues where it was.',

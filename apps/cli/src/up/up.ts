@@ -9,6 +9,7 @@ import {
   FolderLocked,
   lockFolder,
   onSignals,
+  readJson,
   stderrSink,
   systemClock,
 } from '@platform/kit/node';
@@ -20,19 +21,8 @@ import { createScreen } from './progress.ts';
 import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
 import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
-import { summary } from './summary.ts';
-
-/** What the management server prints when it is ready. */
-interface CloudReady {
-  readonly url: string;
-  readonly org_id: string;
-  readonly api_key_id: string;
-  readonly api_key: string;
-  readonly runner_key_id: string;
-  readonly runner_key: string;
-  readonly sign_in_url: string;
-  readonly data_dir: string;
-}
+import { scrubbedText, scrubLogs } from './scrub-logs.ts';
+import { type Cloud, deadFirstKey, deadRunnerKey, summary } from './summary.ts';
 
 const app = (name: string): string => path.join(checkout, 'apps', name, 'src', 'main.ts');
 /** Of our environment only what a child needs; PLATFORM_… options are for us alone. */
@@ -69,19 +59,29 @@ export async function up(options: UpOptions): Promise<number> {
     const left = await children.endLeftovers(10_000);
     if (left.length > 0) say(`Ended what an earlier start left running: ${left.join(', ')}.`);
 
-    const cloud = JSON.parse(
+    const scrubbed = await scrubLogs(logFolder);
+    if (scrubbed.length > 0) say(scrubbedText(scrubbed));
+    const cloud = await readCloud(
       await start(cloudSpec(options, built.web), { next: (line) => keepPort(cloudSpec(options, built.web), line) }),
-    ) as CloudReady;
-    const connection = { url: cloud.url, org_id: cloud.org_id, api_key_id: cloud.api_key_id, api_key: cloud.api_key };
-    await atomicWrite(path.join(options.dataDir, 'connection.json'), JSON.stringify(connection, null, 1), {
-      mode: 0o600,
-    });
-    const ready = { ready: true, ...connection, sign_in_url: cloud.sign_in_url, data_dir: options.dataDir };
+    );
+    const { url, org_id, api_key_id, api_key, sign_in_url } = cloud;
+    const connection = { url, org_id, api_key_id, api_key };
+    await writeSecret(path.join(options.dataDir, 'connection.json'), api_key === null ? { url, org_id } : connection);
+    const ready = { ready: true, ...connection, sign_in_url, data_dir: options.dataDir };
 
-    await start(runnerSpec(options, cloud), { isReadyAtOnce: true });
-    if (options.empty) {
+    if (cloud.runner_key === null) say(deadRunnerKey);
+    else {
+      await writeSecret(runnerOptionsFile(options), runnerOptions(cloud, cloud.runner_key));
+      await start(runnerSpec(options), { isReadyAtOnce: true });
+    }
+    if (api_key === null && options.once) throw new Error(deadFirstKey);
+    if (options.empty || api_key === null) {
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
       say(summary({ ...cloud, dataDir: options.dataDir }));
+      if (api_key === null) {
+        await ended(stop);
+        return 0;
+      }
       void publishReleases({ ...releaseWorld(), client: clientOf() }).catch((error: unknown) => {
         if (!stop.aborted) say(`Machine server and agent could not be released: ${errorText(error)}`);
       });
@@ -108,7 +108,7 @@ export async function up(options: UpOptions): Promise<number> {
     function clientOf(): PlatformClient {
       return createPlatformClient({
         baseUrl: cloud.url,
-        credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key },
+        credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key ?? '' },
       });
     }
     function releaseWorld() {
@@ -170,6 +170,16 @@ function childFailure(error: ChildFailed, logFolder: string): string {
   return words.length > 0 ? words.join('\n') : `${error.message}. See ${path.join(logFolder, 'cloud.log')}.`;
 }
 
+/** What the management server prints when it is ready, with what it wrote for us alone. */
+async function readCloud(readyLine: string): Promise<Cloud> {
+  const printed = JSON.parse(readyLine) as { url: string; credentials_file: string };
+  return { ...((await readJson(printed.credentials_file)) as Cloud), url: printed.url };
+}
+
+/** Keys reach other programs by files that only their user reads: arguments and environment stand in lists of processes. */
+const writeSecret = (file: string, content: object): Promise<void> =>
+  atomicWrite(file, `${JSON.stringify(content, null, 1)}\n`, { mode: 0o600 });
+
 function cloudSpec(options: UpOptions, web: string): ChildSpec {
   const tls = options.tlsCert && options.tlsKey ? ['--tls-cert', options.tlsCert, '--tls-key', options.tlsKey] : [];
   const args = [
@@ -187,31 +197,35 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
   return {
     name: 'cloud',
     command: process.execPath,
-    args: [app('cloud'), ...args, '--json'],
+    args: [app('cloud'), ...args, ...(options.newKeys ? ['--new-keys'] : []), '--json'],
     env: { ...plainEnv(), DATABASE_URL },
     termMs: 15_000,
   };
 }
 
-/** Port 0 is decided once: a server that is started again keeps the port that machines and pages know. */
+/** Port 0 is decided once: a server that is started again keeps the port that machines and pages know, and its keys. */
 function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
-  const { port } = new URL((JSON.parse(readyLine) as CloudReady).url);
-  const args = [...spec.args];
+  const { port } = new URL((JSON.parse(readyLine) as Cloud).url);
+  const args = spec.args.filter((arg) => arg !== '--new-keys');
   args[args.indexOf('--port') + 1] = port;
   return { ...spec, args };
 }
 
-function runnerSpec(options: UpOptions, cloud: CloudReady): ChildSpec {
+const runnerOptionsFile = (options: UpOptions): string => path.join(options.dataDir, 'runner-options.json');
+
+const runnerOptions = ({ url, runner_key_id }: Cloud, key: string) => ({
+  url,
+  api_key_id: runner_key_id,
+  api_key: key,
+});
+
+function runnerSpec(options: UpOptions): ChildSpec {
+  const folder = path.join(options.dataDir, 'runner');
   return {
     name: 'runner',
     command: process.execPath,
-    args: [app('runner'), '--folder', path.join(options.dataDir, 'runner')],
-    env: {
-      ...plainEnv(),
-      PLATFORM_URL: cloud.url,
-      PLATFORM_API_KEY_ID: cloud.runner_key_id,
-      PLATFORM_API_KEY: cloud.runner_key,
-    },
+    args: [app('runner'), '--folder', folder, '--options-file', runnerOptionsFile(options)],
+    env: plainEnv(),
     termMs: 15_000,
   };
 }

@@ -36,11 +36,13 @@ type SecretsFile = {
   >;
 };
 
-export async function openSecrets(dataFolder: string): Promise<Secrets> {
+/** @param newKeys - replaces the first API key and the runner's key by new ones with the same ids. */
+export async function openSecrets(dataFolder: string, { newKeys = false } = {}): Promise<Secrets> {
   const file = path.join(dataFolder, 'secrets.json');
   const found = (await readJson(file)) as SecretsFile | undefined;
   const content = found ?? make();
-  if (!found) await atomicWrite(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  if (newKeys) Object.assign(content.first, { api_key: randomSecret(), runner_key: randomSecret() });
+  if (!found || newKeys) await atomicWrite(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   const { first } = content;
   return {
     installationId: content.installation_id,

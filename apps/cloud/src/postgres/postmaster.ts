@@ -1,4 +1,4 @@
-import { readFile, readlink, rm } from 'node:fs/promises';
+import { readFile, readlink, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 /** What postmaster.pid says. */
@@ -18,8 +18,10 @@ export const readPostmaster = async (dataFolder: string): Promise<Postmaster | u
 /**
  * What a process number means for us: `gone` also for a zombie (PID 1 of a container may never reap it, so that kill(pid, 0)
  * succeeds for ever) and for a number that another program has got since.
+ *
+ * @param dataFolder - with it, another database is `gone`, too: a postmaster works in its data folder.
  */
-export async function processState(pid: number): Promise<'gone' | 'postgres'> {
+export async function processState(pid: number, dataFolder?: string): Promise<'gone' | 'postgres'> {
   try {
     process.kill(pid, 0);
   } catch (error) {
@@ -29,7 +31,11 @@ export async function processState(pid: number): Promise<'gone' | 'postgres'> {
   if (stat === undefined) return process.platform === 'linux' ? 'gone' : 'postgres';
   if (/^[ZX]/.test(stat.slice(stat.lastIndexOf(')') + 2))) return 'gone';
   const program = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
-  return program === undefined || path.basename(program).startsWith('postgres') ? 'postgres' : 'gone';
+  if (program !== undefined && !path.basename(program).startsWith('postgres')) return 'gone';
+  const folder = await readlink(`/proc/${pid}/cwd`).catch(() => undefined);
+  const isOther =
+    dataFolder !== undefined && folder !== undefined && folder !== (await realpath(dataFolder).catch(() => dataFolder));
+  return isOther ? 'gone' : 'postgres';
 }
 
 /** A dead postmaster leaves its lock and sockets; PostgreSQL still guards itself by its shared memory key. */

@@ -4,9 +4,11 @@ import { type AppService, Visibility } from '@platform/contract/gen/platform/app
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
-import { type Caller, isReader, memberships, requireOwner, requireReaderOrPart } from '../rules/permissions.ts';
+import { readablePackages, requirePackageReader } from '../rules/named-resources.ts';
+import { type Caller, isReader, memberships, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
+import { namesFrom } from '../store/named-resources.ts';
 import { machinesWith, orgOfNamespace, refuseTakenName } from '../store/registry.ts';
 import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from '../store/registry-items.ts';
 import { kindOfType, typeOfKind } from './package-kinds.ts';
@@ -23,6 +25,7 @@ const visibilityOf = new Map(Object.entries(visibilities).map(([name, value]) =>
 
 /** Registry items (models, training scripts and other packages) as AppService shows them. */
 export const registryCalls = ({ db, clock }: Deps) => {
+  const namesOf = namesFrom(db);
   /** The item that an id `<organization or namespace>:<name>` names. */
   const found = async (itemId: string, caller: Caller): Promise<Item> => {
     const absent = () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId });
@@ -30,7 +33,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
     const orgId = await orgOfNamespace(db, owner);
     const item = orgId === undefined ? undefined : await findItem(db, { orgId, name });
     if (!item) throw absent();
-    if (item.visibility === 'private') requireReaderOrPart(caller, item.orgId, absent);
+    if (item.visibility === 'private') await requirePackageReader(caller, item, namesOf, absent);
     return item;
   };
   const owned = async (itemId: string, caller: Caller): Promise<Item> => {
@@ -57,7 +60,9 @@ export const registryCalls = ({ db, clock }: Deps) => {
         namespaces: request.publicNamespaces,
         search: request.searchTerm ?? '',
       });
-      return { items: items.map(itemMessage) };
+      const own = items.filter(({ visibility }) => visibility !== 'public');
+      const readable = new Set(await readablePackages(caller, own, namesOf));
+      return { items: items.filter((item) => item.visibility === 'public' || readable.has(item)).map(itemMessage) };
     },
 
     async createRegistryItem({ organizationId, name, type }, context) {

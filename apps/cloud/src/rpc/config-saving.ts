@@ -10,6 +10,7 @@ import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/
 import type { ReleaseBook } from '../release-book.ts';
 import { machineFacts, serverFacts } from '../rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../rules/permissions.ts';
+import { robotConfigOf } from '../rules/robot-config.ts';
 import { type ProgramWish, wishesOf } from '../rules/version-wishes.ts';
 import { actorOf, audit } from '../store/audit.ts';
 import type { Changes } from '../store/changes.ts';
@@ -44,7 +45,9 @@ export async function readConfig(
   const wrong = new Set(ofForm.filter(({ severity }) => severity === 'error').map(({ path }) => path));
   const facts = machineFacts(part);
   const { platform, agent } = facts;
+  const { skipped } = await robotConfigOf(config, async () => undefined);
   const ofMachine = [
+    ...skipped.filter((path) => ![...wrong].some((one) => one.startsWith(path))).map(unreadable),
     ...(await versionProblems(releases, config, platform)),
     ...referenceProblems(config, serverFacts(config, facts)),
     ...(agent ? effectProblems(config, agent) : []),
@@ -55,6 +58,13 @@ export async function readConfig(
   const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
   return { problems: problems.toSorted((a, b) => rank[a.severity] - rank[b.severity]), config };
 }
+
+const unreadable = (path: string): Problem => ({
+  path,
+  message: 'cannot be read by a machine server: a member has the wrong type.',
+  remedy: 'Check the types of its members, for example that "attributes" is an object.',
+  severity: 'error',
+});
 
 /**
  * Checks and saves the next revision. With any error nothing is saved.

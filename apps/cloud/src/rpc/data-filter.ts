@@ -39,6 +39,7 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
     componentType: sent?.componentType ?? '',
     methodName: sent?.method ?? '',
     datasetId: sent?.datasetId ?? '',
+    withinDatasetId: caller.kind === 'script' ? caller.datasetId : '',
     tags: tagsCondition(sent?.tagsFilter),
     fromUs: sent?.interval?.start ? usOf(sent.interval.start) : undefined,
     untilUs: sent?.interval?.end ? usOf(sent.interval.end) : undefined,
@@ -104,6 +105,10 @@ export function namedDatum(id: string, older: BinaryID | undefined, caller: Call
     throw new PlatformError('INVALID_ARGUMENT', { field: 'binary_data_id', value: '', limit: 'it must not be empty' });
   return datum;
 }
+
+/** Whether the caller may read this datum of an organization that it reads: the script of a job only in its dataset. */
+export const mayRead = (caller: Caller, { datasetIds }: { datasetIds: readonly string[] }): boolean =>
+  caller.kind !== 'script' || datasetIds.includes(caller.datasetId);
 
 /** In the order of `keys`, one each. @throws PlatformError BINARY_DATA_NOT_FOUND when one does not exist. */
 export function inOrder<T extends DatumKey>(keys: readonly NamedDatum[], found: readonly T[]): T[] {

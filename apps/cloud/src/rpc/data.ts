@@ -26,7 +26,7 @@ import { addBox, addTags, deleteData, removeBox, removeTags, updateBox } from '.
 import { addMembers, type Dataset, findDataset, removeMembers } from '../store/datasets.ts';
 import { baseUrlOf } from './base-url.ts';
 import { binaryMetadata } from './binary-metadata.ts';
-import { inOrder, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
+import { inOrder, mayRead, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { tabularCalls } from './tabular-data.ts';
@@ -56,8 +56,6 @@ export const dataRoutes =
       }
       return answers;
     };
-    const existing = async (keys: readonly NamedDatum[]): Promise<FullDatum[]> =>
-      inOrder(keys, await findData(db, keys));
     /** Only that they are there: however many there are, nothing else of them is read. */
     const existingKeys = async (keys: readonly NamedDatum[]): Promise<DatumKey[]> =>
       inOrder(keys, await findKeys(db, keys));
@@ -99,7 +97,12 @@ export const dataRoutes =
       },
 
       async binaryDataByIDs({ binaryDataIds, binaryIds, includeBinary }, context) {
-        const data = await existing(namedData(binaryDataIds, binaryIds, callerOf(context), 'look'));
+        const caller = callerOf(context);
+        const keys = namedData(binaryDataIds, binaryIds, caller, 'look');
+        const data = inOrder(
+          keys,
+          (await findData(db, keys)).filter((datum) => mayRead(caller, datum)),
+        );
         if (includeBinary) refuseTooLarge(totalBytes(data));
         return { data: await answered(data, includeBinary, context), count: BigInt(data.length) };
       },

@@ -34,6 +34,9 @@ const message = (row: Dataset) => ({
   type: typeNames[row.type],
 });
 
+/** The script of a job sees its dataset only. */
+const mayList = (caller: Caller, { id }: Dataset): boolean => caller.kind !== 'script' || caller.datasetId === id;
+
 /** @throws PlatformError DATASET_NOT_FOUND, PERMISSION_DENIED */
 async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dataset> {
   const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
@@ -73,9 +76,10 @@ export const datasetRoutes =
       },
 
       async listDatasetsByOrganizationID({ organizationId, type }, context) {
-        requireReader(callerOf(context), check.filled('organization_id', organizationId));
+        const caller = callerOf(context);
+        requireReader(caller, check.filled('organization_id', organizationId));
         const rows = await datasetsOf(db, [organizationId], type === undefined ? undefined : typeName(type));
-        return { datasets: rows.map(message) };
+        return { datasets: rows.filter((row) => mayList(caller, row)).map(message) };
       },
 
       // A public command line asks without ids and means: everything that the key may see.
@@ -85,7 +89,7 @@ export const datasetRoutes =
           ids.length > 0
             ? await findDatasets(db, ids)
             : await datasetsOf(db, [...new Set(memberships(caller).map(({ orgId }) => orgId))]);
-        return { datasets: rows.filter((row) => isReader(caller, row.orgId)).map(message) };
+        return { datasets: rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row)).map(message) };
       },
 
       async mergeDatasets({ datasetIds, name, organizationId }, context) {

@@ -13,11 +13,13 @@ import { callerOf } from '../auth/caller.ts';
 import type { StoredBlob } from '../blobs/store.ts';
 import { dotted, extensionOf, mimeOf } from '../rules/file-kind.ts';
 import { binaryDataId } from '../rules/manifest.ts';
+import { requireDatasets } from '../rules/named-resources.ts';
 import { type Caller, requireMember, requirePart } from '../rules/permissions.ts';
 import { boxOf, confidenceOf } from '../rules/boxes.ts';
 import * as check from '../rules/submission.ts';
 import { findDataset } from '../store/datasets.ts';
 import { findPart } from '../store/machines.ts';
+import { namesFrom } from '../store/named-resources.ts';
 import {
   firstLocation,
   type Origin,
@@ -122,7 +124,7 @@ async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, call
     const upload = uploadFrom(origin, metadata, sensor, caller, nowUs);
     // Several contents of one call are several data.
     if (upload.repeats?.is === 'upload' && index > 0) upload.repeats.id += `\0${index}`;
-    await uploadTargets(deps.db, upload.orgId, upload.datasetIds);
+    await requireTargets(deps, upload, caller);
     answer = await store(deps, upload, whole(data.value));
   }
   return answer;
@@ -141,8 +143,14 @@ async function uploadOf(
   const origin = await originOf(deps, metadata, caller);
   const upload = uploadFrom(origin, metadata, sensor, caller, deps.clock.wall() * 1000);
   // Before a gigabyte arrives for a dataset that does not exist.
-  await uploadTargets(deps.db, upload.orgId, upload.datasetIds);
+  await requireTargets(deps, upload, caller);
   return upload;
+}
+
+/** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH, RESOURCE_NOT_NAMED */
+async function requireTargets({ db }: UploadDeps, { orgId, datasetIds }: Upload, caller: Caller): Promise<void> {
+  await uploadTargets(db, orgId, datasetIds);
+  await requireDatasets(caller, datasetIds, namesFrom(db));
 }
 
 /** The part decides where a datum belongs; without a part, the dataset that it is for. */

@@ -8,6 +8,7 @@ import {
   PackageType,
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
+import { readablePackages, requirePackageReader } from '../rules/named-resources.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
@@ -19,6 +20,7 @@ import {
   removeVersion,
   type Version,
 } from '../store/registry.ts';
+import { namesFrom } from '../store/named-resources.ts';
 import { baseUrlOf } from './base-url.ts';
 import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { timeOf } from './protobuf-times.ts';
@@ -35,6 +37,7 @@ export const packageRoutes =
   (deps: PackageDeps) =>
   (router: ConnectRouter): void => {
     const { db } = deps;
+    const namesOf = namesFrom(db);
     const message = (row: Version, context: HandlerContext, withUrl: boolean) => ({
       id: `${row.orgId}/${row.name}`,
       info: {
@@ -62,16 +65,19 @@ export const packageRoutes =
         const kind = type ? kindOfType.get(type) : undefined;
         const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
         // What was made public everybody may use.
-        if (!row || row.visibility === 'private') requireReaderOrPart(callerOf(context), orgId, absent);
+        if (!row) requireReaderOrPart(callerOf(context), orgId, absent);
         if (!row) throw absent();
+        if (row.visibility === 'private') await requirePackageReader(callerOf(context), row, namesOf, absent);
         return { package: message(row, context, includeUrl ?? false) };
       },
 
       async listPackages({ organizationId, name, version, type, includeUrl }, context) {
-        requireReaderOrPart(callerOf(context), check.filled('organization_id', organizationId));
+        const caller = callerOf(context);
+        requireReaderOrPart(caller, check.filled('organization_id', organizationId));
         const kind = type ? kindOfType.get(type) : undefined;
         const rows = await listPackages(db, { orgId: organizationId, name, version, type: kind });
-        return { packages: rows.map((row) => message(row, context, includeUrl ?? false)) };
+        const readable = await readablePackages(caller, rows, namesOf);
+        return { packages: readable.map((row) => message(row, context, includeUrl ?? false)) };
       },
 
       async deletePackage({ id, version }, context) {

@@ -44,8 +44,19 @@ export type AttemptCaller = {
   isOver: boolean;
   grants: readonly [];
 };
-/** The script of a custom job: it reads data of the organization. `id`: of its key. */
-export type ScriptCaller = { kind: 'script'; id: string; name: string; orgId: string; grants: readonly Grant[] };
+/** The script of a custom job: it reads the dataset of its job, and the packages that the job names. `id`: of its key. */
+export type ScriptCaller = {
+  kind: 'script';
+  id: string;
+  name: string;
+  orgId: string;
+  datasetId: string;
+  names: ResourceNames;
+  grants: readonly Grant[];
+};
+
+/** Packages and datasets by the texts that name them in a configuration or in a job. */
+export type ResourceNames = { packages: ReadonlySet<string>; datasets: ReadonlySet<string> };
 
 /** What a foreign caller is told: that the thing does not exist. */
 export type Absent = () => PlatformError;
@@ -65,7 +76,7 @@ export const belongsTo = (caller: Caller, orgId: string): boolean =>
   caller.kind === 'part' ? caller.orgId === orgId : caller.grants.some((grant) => grant.orgId === orgId);
 
 export const isMember = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner', 'operator']);
-/** May look, at least: also the script of a job. */
+/** May look, at least: also the script of a job, at what its job names (rules/named-resources.ts). */
 export const isReader = (caller: Caller, orgId: string): boolean =>
   hasRole(caller, orgId, ['owner', 'operator', 'reader']);
 export const isOwner = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner']);

@@ -18,10 +18,9 @@ export const attemptCalls: ReadonlySet<string> = new Set(
 /** All that an attempt may call once it is over: an answer that got lost is asked for again. */
 const lastCalls: ReadonlySet<string> = new Set(callsOf(RunnerService, 'completeJob', 'failJob', 'confirmStop'));
 
-/** All that the script of a custom job may call: it reads pictures, datasets and packages. */
+/** All that the script of a custom job may call: it reads its dataset and packages. Readings belong to no dataset. */
 export const scriptCalls: ReadonlySet<string> = new Set([
   ...callsOf(DataService, 'binaryDataByFilter', 'binaryDataByIDs', 'tagsByFilter', 'boundingBoxLabelsByFilter'),
-  ...callsOf(DataService, 'getLatestTabularData', 'exportTabularData'),
   ...callsOf(DatasetService, 'listDatasetsByOrganizationID', 'listDatasetsByIDs'),
   ...callsOf(PackageService, 'getPackage', 'listPackages'),
   ...callsOf(AppService, 'getRegistryItem', 'listRegistryItems', 'listOrganizations', 'getOrganization'),

@@ -68,11 +68,12 @@ export async function findScriptKey(
         .onRef('trainingJob.attempt', '=', 'attemptKey.attempt'),
     )
     .select(['attemptKey.orgId', 'attemptKey.id', 'attemptKey.keyHash', 'trainingJob.id as jobId'])
+    .select(['trainingJob.datasetId', 'trainingJob.registryItemId', 'trainingJob.arguments'])
     .where('attemptKey.id', '=', id)
     .where('trainingJob.state', 'in', ['in_progress', 'canceling'])
     .executeTakeFirst();
   if (!row) return undefined;
-  const { orgId, keyHash } = row;
+  const { orgId, keyHash, datasetId } = row;
   return {
     keyHash,
     caller: {
@@ -80,6 +81,12 @@ export async function findScriptKey(
       id: row.id,
       name: `script of job ${row.jobId}`,
       orgId,
+      datasetId,
+      // An argument may name the model that the script starts from.
+      names: {
+        packages: new Set([row.registryItemId, ...Object.values(row.arguments)]),
+        datasets: new Set([datasetId]),
+      },
       grants: [{ role: 'reader', resource: 'organization', resourceId: orgId, orgId }],
     },
   };

@@ -8,13 +8,18 @@ export const actorOf = (caller: Caller): string => `${caller.kind} ${caller.name
 /** Written in the transaction of what it tells. */
 export async function audit(
   db: Database,
-  entry: { orgId: string | null; caller: Caller; action: string; subject: string; details?: JsonObject },
+  entry: ({ caller: Caller } | { actor: string }) & {
+    orgId: string | null;
+    action: string;
+    subject: string;
+    details?: JsonObject;
+  },
 ): Promise<void> {
   await db
     .insertInto('audit')
     .values({
       orgId: entry.orgId,
-      actor: actorOf(entry.caller),
+      actor: 'caller' in entry ? actorOf(entry.caller) : entry.actor,
       action: entry.action,
       subject: entry.subject,
       details: entry.details ? JSON.stringify(entry.details) : null,

@@ -106,6 +106,8 @@ export type Filter = {
   componentType: string;
   methodName: string;
   datasetId: string;
+  /** Of the caller's rights: nothing outside of this dataset. '': no limit. */
+  withinDatasetId: string;
   tags: { is: 'any' } | { is: 'one-of'; tags: readonly string[] } | { is: 'tagged' } | { is: 'untagged' };
   /** µs since 1970; `untilUs` itself lies outside. */
   fromUs: number | undefined;
@@ -133,9 +135,10 @@ function condition(filter: Filter): RawBuilder<boolean> {
     parts.push(sql`exists (select from bounding_box b where b.org_id = binary_data.org_id
       and b.binary_id = binary_data.id and b.label = any(${filter.boxLabels}::text[]))`);
   }
-  if (filter.datasetId) {
+  for (const datasetId of [filter.datasetId, filter.withinDatasetId]) {
+    if (datasetId === '') continue;
     parts.push(sql`exists (select from dataset_member m where m.org_id = binary_data.org_id
-      and m.binary_id = binary_data.id and m.dataset_id::text = ${filter.datasetId.toLowerCase()})`);
+      and m.binary_id = binary_data.id and m.dataset_id::text = ${datasetId.toLowerCase()})`);
   }
   if (filter.tags.is === 'one-of') parts.push(sql`binary_data.tags && ${filter.tags.tags}::text[]`);
   if (filter.tags.is === 'tagged') parts.push(sql`cardinality(binary_data.tags) > 0`);

@@ -1,8 +1,9 @@
-import type { Secrets } from '../auth/secrets.ts';
+import { hashSecret, type Secrets } from '../auth/secrets.ts';
 import { PlatformError } from '@platform/contract/errors';
 import type { Grant, Role } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
 import type { Database } from './database.ts';
-import { insertGrants, insertKey } from './keys.ts';
+import { deleteKey, insertGrants, insertKey } from './keys.ts';
 
 /**
  * Creates the first organization, its owner and the keys that secrets.json holds, in one transaction; does nothing when they are there.
@@ -35,26 +36,48 @@ export async function createFirstRun(db: Database, secrets: Secrets, orgName: st
       .values({ id: first.locationId, orgId: first.orgId, name: 'My location', parentLocationId: null })
       .execute();
     await trx.insertInto('person').values({ id: first.ownerId, name: 'Owner' }).execute();
-    const owner: Grant<Role>[] = [
-      { role: 'owner', resource: 'organization', resourceId: first.orgId, orgId: first.orgId },
-      { role: 'owner', resource: 'installation', resourceId: secrets.installationId, orgId: undefined },
-    ];
-    await insertGrants(trx, 'person', first.ownerId, owner);
-    await insertKey(trx, {
-      orgId: first.orgId,
-      name: 'first key',
-      id: first.apiKeyId,
-      key: first.apiKey,
-      grants: owner,
-    });
-    await insertKey(trx, {
-      orgId: first.orgId,
-      name: 'runner',
-      id: first.runnerKeyId,
-      key: first.runnerKey,
-      grants: [{ role: 'runner', resource: 'organization', resourceId: first.orgId, orgId: first.orgId }],
-    });
+    await insertGrants(trx, 'person', first.ownerId, ownerGrants(secrets));
+    for (const key of firstKeys(secrets)) await insertKey(trx, key);
   });
+}
+
+const ownerGrants = ({ first, installationId }: Secrets): Grant<Role>[] => [
+  { role: 'owner', resource: 'organization', resourceId: first.orgId, orgId: first.orgId },
+  { role: 'owner', resource: 'installation', resourceId: installationId, orgId: undefined },
+];
+
+/** The keys of secrets.json: the owner's and the one of the runner beside the server. */
+const firstKeys = (secrets: Secrets) => {
+  const { first } = secrets;
+  const { orgId } = first;
+  const runner: Grant<Role>[] = [{ role: 'runner', resource: 'organization', resourceId: orgId, orgId }];
+  return [
+    { orgId, name: 'first key', id: first.apiKeyId, key: first.apiKey, grants: ownerGrants(secrets) },
+    { orgId, name: 'runner', id: first.runnerKeyId, key: first.runnerKey, grants: runner },
+  ] as const;
+};
+
+/** Makes the keys of secrets.json valid again, whether they were rotated or deleted: the way back in from the server's terminal. */
+export async function restoreFirstKeys(db: Database, secrets: Secrets): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    for (const key of firstKeys(secrets)) {
+      await deleteKey(trx, key.id);
+      await insertKey(trx, key);
+      await audit(trx, { orgId: key.orgId, actor: 'server --new-keys', action: 'replace key', subject: key.id });
+    }
+  });
+}
+
+/** The keys of secrets.json that open something; one that was rotated or deleted does not. */
+export async function validFirstKeys(
+  db: Database,
+  { first }: Secrets,
+): Promise<{ apiKey: string | undefined; runnerKey: string | undefined }> {
+  const ids = [first.apiKeyId, first.runnerKeyId];
+  const rows = await db.selectFrom('apiKey').select(['id', 'keyHash']).where('id', 'in', ids).execute();
+  const valid = (id: string, key: string): string | undefined =>
+    rows.some((row) => row.id === id && row.keyHash.equals(hashSecret(key))) ? key : undefined;
+  return { apiKey: valid(first.apiKeyId, first.apiKey), runnerKey: valid(first.runnerKeyId, first.runnerKey) };
 }
 
 /** Lower-case letters, digits and dashes of a name; names are shown, namespaces stand in ids. */

@@ -9,6 +9,7 @@ import type { PackageFile, PackageKind } from './training-schema.ts';
 export type Version = Selectable<Tables['registryVersion']> & {
   type: PackageKind;
   visibility: 'private' | 'public' | 'public_unlisted';
+  publicNamespace: string;
 };
 
 /** Where a trained model comes from. */
@@ -126,8 +127,9 @@ const versions = (db: Database) =>
         .onRef('registryItem.orgId', '=', 'registryVersion.orgId')
         .onRef('registryItem.name', '=', 'registryVersion.name'),
     )
+    .innerJoin('organization', 'organization.id', 'registryVersion.orgId')
     .selectAll('registryVersion')
-    .select(['registryItem.type', 'registryItem.visibility']);
+    .select(['registryItem.type', 'registryItem.visibility', 'organization.publicNamespace']);
 
 /** The version published last; undefined: none yet. */
 export const latestVersion = async (db: Database, orgId: string, name: string): Promise<string | undefined> => {

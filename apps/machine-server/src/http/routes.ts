@@ -1,6 +1,8 @@
 import { PlatformError, httpStatusOf } from '@platform/contract/errors';
 import { restartStatusJson } from '@platform/contract/machine';
 import type { RestartStatus } from '@platform/contract/machine';
+import { resourceReportJson } from '@platform/contract/resource-report';
+import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Log } from '@platform/kit';
 import { maxPictureBytes, mimeTypes } from '../pictures/picture.ts';
 import type { RunningResources } from '../resources/running.ts';
@@ -24,6 +26,7 @@ export interface RouteDeps {
   readonly restartStatus: () => Promise<RestartStatus>;
   readonly status: () => Promise<object>;
   readonly resources: () => readonly object[];
+  readonly resourceReport: () => ResourceReport;
   readonly log: Log;
 }
 
@@ -34,6 +37,7 @@ const routes: Readonly<Record<string, Route>> = {
   'GET restart_status': async (_ask, _name, deps) => json(200, restartStatusJson(await deps.restartStatus())),
   'GET status': async (_ask, _name, deps) => json(200, await deps.status()),
   'GET resources': async (_ask, _name, deps) => json(200, { resources: deps.resources() }),
+  'GET resource_status': async (_ask, _name, deps) => json(200, resourceReportJson(deps.resourceReport())),
   'POST models/*/predict': async ({ body }, name, { running }) => {
     running.get('model', name); // an unknown model is refused before 16 MB are read
     const bytes = await body(maxPictureBytes);

@@ -57,8 +57,8 @@ async function tryInstall(spec: PackageSpec, deps: Deps, signal: AbortSignal): P
   } catch (error) {
     if (signal.aborted) return;
     const isLasting = error instanceof PlatformError && error.code === 'PACKAGE_CORRUPT';
-    if (isLasting) attempts.gaveUp(packageKey(spec), errorText(error));
-    else attempts.failed(packageKey(spec), errorText(error));
+    if (isLasting) attempts.gaveUp(packageKey(spec), error);
+    else attempts.failed(packageKey(spec), error);
     const fields = { name: spec.name, id: spec.id, version: spec.version, stays: before?.version ?? 'none', error };
     if (isLasting) log.error('package refused until its version changes', fields);
     else log.warn('package not installed yet', fields);
@@ -73,7 +73,9 @@ async function install(spec: PackageSpec, deps: Deps, signal: AbortSignal): Prom
   const request = { id, version, includeUrl: true, type: PackageType.ML_MODEL };
   const answer = await packages.getPackage(request, { signal }).catch((error: unknown) => {
     const { code, rawMessage } = ConnectError.from(error);
-    throw code === Code.NotFound ? new Error(`the management server has no such package: ${rawMessage}`) : error;
+    throw code === Code.NotFound
+      ? new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version }, new Error(rawMessage))
+      : error;
   });
   const url = answer.package?.url ?? '';
   const file = store.archiveFile(spec);

@@ -1,4 +1,4 @@
-import { assertNever, errorText } from '@platform/kit';
+import { assertNever } from '@platform/kit';
 import type { Cell, Log, Reconciler } from '@platform/kit';
 import type { Attempts } from '../attempts.ts';
 import type { MachineConfig, ResourceSpec } from '../machine-config.ts';
@@ -39,7 +39,7 @@ export function resourceReconciler({ running, start, attempts, progress, log }: 
       await running.put(name, key, await start(spec));
       attempts.succeeded(key);
     } catch (error) {
-      attempts.failed(key, errorText(error));
+      attempts.failed(key, error);
       log.error('resource does not start', { name, is: spec.is, error });
     }
   };

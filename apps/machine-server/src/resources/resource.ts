@@ -45,6 +45,8 @@ export type Offer =
 
 export interface Resource {
   readonly offer: Offer;
+  /** Why it cannot do its work now; undefined: it can, or has no work of its own. */
+  readonly failure?: () => unknown;
   /** Ends what it does and lets go of what it holds. */
   stop(): Promise<void>;
 }

@@ -44,6 +44,11 @@ export class RunningResources {
     return offer?.is === kind ? (offer as OfferOf<K>) : undefined;
   }
 
+  /** Why a running resource cannot do its work now. */
+  failure(name: string): unknown {
+    return this.#byName.get(name)?.resource.failure?.();
+  }
+
   /** The name of the only model, when there is exactly one. */
   onlyModel(): string | undefined {
     const models = [...this.#byName].filter(([, { resource }]) => resource.offer.is === 'model');

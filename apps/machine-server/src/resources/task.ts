@@ -12,6 +12,7 @@ export function repeat(
   turn: (signal: AbortSignal) => Promise<void>,
 ): Resource {
   const stop = new AbortController();
+  const last: { error?: unknown } = {};
   const loop = async () => {
     let problem = '';
     while (!stop.signal.aborted) {
@@ -19,8 +20,10 @@ export function repeat(
         await turn(stop.signal);
         if (problem !== '') log.info('works again');
         problem = '';
+        delete last.error;
       } catch (error) {
         const text = errorText(error);
+        if (!stop.signal.aborted) last.error = error;
         if (!stop.signal.aborted && text !== problem) log.warn('failed, will try again', { everyMs, error });
         problem = text;
       }
@@ -30,6 +33,7 @@ export function repeat(
   const done = loop();
   return {
     offer: { is: 'task' },
+    failure: () => last.error,
     stop: async () => {
       stop.abort();
       await done;

@@ -4,18 +4,19 @@ import path from 'node:path';
 
 /**
  * Replaces the file at `path`: after a power cut there is the old file or the new one, never a part.
- * The folder must exist. `mode` holds also where the old file had another.
+ * The folder must exist. `mode` and `owner` hold also where the old file had another; a link at `path` is replaced, not followed.
  */
 export async function atomicWrite(
   file: string,
   bytes: string | Uint8Array,
-  { mode = 0o644 }: { mode?: number } = {},
+  { mode = 0o644, owner }: { mode?: number; owner?: { uid: number; gid: number } | undefined } = {},
 ): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await using handle = await open(temporary, 'wx', mode);
     await handle.writeFile(bytes);
     await handle.chmod(mode); // not narrowed by the umask
+    if (owner) await handle.chown(owner.uid, owner.gid);
     await handle.sync();
     await rename(temporary, file);
   } catch (error) {

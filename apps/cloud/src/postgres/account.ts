@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Log } from '@platform/kit';
+
+/** The account that runs the database: PostgreSQL refuses to run as root. Undefined: our own. */
+export type Account = { uid: number; gid: number } | undefined;
+
+/** The system user that a server of root creates for its databases. */
+export const accountName = 'platform-db';
+
+/** "nobody": every system has it, and so have other programs. Only where no user can be created. */
+export const nobody = { uid: 65534, gid: 65534 } as const;
+
+const programs = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+
+/** Group first: a creation that was interrupted between the two can be repeated. The second pair is BusyBox's. */
+const creations: readonly (readonly string[])[] = [
+  [
+    `groupadd --system ${accountName}`,
+    `useradd --system --gid ${accountName} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${accountName}`,
+  ],
+  [`addgroup -S ${accountName}`, `adduser -S -D -H -h /nonexistent -s /sbin/nologin -G ${accountName} ${accountName}`],
+];
+
+/** A server of root creates the account at its first start; any other server runs its database itself. */
+export async function databaseAccount(log: Log): Promise<Account> {
+  if (process.getuid?.() !== 0) return undefined;
+  const known = await findAccount();
+  if (known) return known;
+  const problems: string[] = [];
+  for (const steps of creations) {
+    for (const step of steps) {
+      const [program = '', ...args] = step.split(' ');
+      const { code, text } = await runToEnd(program, args).catch((error: unknown) => ({
+        code: null,
+        text: errorText(error),
+      }));
+      if (code !== 0) problems.push(`${program}: ${text.trim().slice(-200)}`);
+    }
+    // Another server may have created it meanwhile.
+    const created = await findAccount();
+    if (created) {
+      log.info('created the system user of the database', { user: accountName, uid: created.uid });
+      return created;
+    }
+  }
+  log.warn('the database runs as nobody, because its system user cannot be created; create it, then start again', {
+    user: accountName,
+    problems,
+  });
+  return nobody;
+}
+
+async function findAccount(): Promise<Account> {
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => runToEnd('id', [flag, accountName])));
+  if (uid?.code !== 0 || gid?.code !== 0) return undefined;
+  const account = { uid: Number(uid.text), gid: Number(gid.text) };
+  if (account.uid === 0) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', {
+      problem: `user ${accountName} has the id 0; PostgreSQL does not run as root`,
+    });
+  }
+  return account;
+}
+
+/** Runs a program of the system, or one of PostgreSQL as `account`, and collects what it prints. */
+export function runToEnd(
+  command: string,
+  args: readonly string[],
+  options: { account?: Account; cwd?: string; env?: Record<string, string> } = {},
+): Promise<{ code: number | null; text: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      ...options.account,
+      cwd: options.cwd ?? '/',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: options.env ?? programs,
+    });
+    const chunks: Buffer[] = [];
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, text: Buffer.concat(chunks).toString() }));
+  });
+}

@@ -1,0 +1,99 @@
+// The folders around the database's files: where they lie, and who may walk there.
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, chmod, chown, mkdir, open, readFile, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { atomicWrite } from '@platform/kit/node';
+import { type Account, nobody } from './account.ts';
+import { isReachable } from './binaries.ts';
+
+/** sockaddr_un holds 108 bytes with the closing zero. */
+const maxSocketBytes = 107;
+
+const pointerIn = (folder: string): string => path.join(folder, 'location');
+
+/** Where the files of `folder` lie: there, or where its pointer says. */
+export const locationOf = (folder: string): Promise<string> =>
+  readFile(pointerIn(folder), 'utf8').then(
+    (text) => text.trim(),
+    () => folder,
+  );
+
+/**
+ * The folder for the database's files. As root the account must be able to walk there; a checkout below /root cannot be entered,
+ * so the files go to /var/lib/platform then, and a pointer stays in the data folder.
+ */
+export async function homeFor(folder: string, account: Account): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const known = await locationOf(folder);
+  if (!account) return ours(known);
+  if (known !== folder) {
+    await admit(known, account);
+    return known;
+  }
+  await admit(path.dirname(folder), account);
+  await admit(folder, account);
+  if (await isReachable(folder, account)) return folder;
+  const away = path.join(
+    '/var/lib/platform',
+    createHash('sha256').update(path.resolve(folder)).digest('hex').slice(0, 12),
+  );
+  const home = await firstFree(away);
+  await mkdir(home, { recursive: true, mode: 0o711 });
+  await admit(home, account);
+  if (!(await isReachable(home, account))) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', {
+      problem: `neither ${folder} nor ${home} can be reached by user ${account.uid}`,
+    });
+  }
+  // For whoever finds that folder and wonders whose it is.
+  await writeFile(path.join(home, 'data-folder'), `${folder}\n`);
+  await atomicWrite(pointerIn(folder), `${home}\n`);
+  return home;
+}
+
+async function ours(home: string): Promise<string> {
+  try {
+    await access(home, constants.R_OK | constants.W_OK | constants.X_OK);
+    return home;
+  } catch (error) {
+    throw new PlatformError(
+      'DATABASE_UNAVAILABLE',
+      { problem: `user ${process.getuid?.()} may not use ${home}: start the server as the user that created it` },
+      error,
+    );
+  }
+}
+
+/** The account may walk through this folder, nobody else but its owner. */
+async function admit(folder: string, account: NonNullable<Account>): Promise<void> {
+  await chown(folder, (await stat(folder)).uid, account.gid);
+  await chmod(folder, 0o710);
+}
+
+async function firstFree(folder: string): Promise<string> {
+  for (let n = 0; ; n++) {
+    const name = n === 0 ? folder : `${folder}-${n}`;
+    if (!(await stat(name).catch(() => undefined))) return name;
+  }
+}
+
+/** The folder of the socket: the database's own, or a short name for a long one. Nobody but the database's user may enter it. */
+export async function socketFolderFor(folder: string, port: number, account: Account): Promise<string> {
+  if (Buffer.byteLength(path.join(folder, `.s.PGSQL.${port}`)) <= maxSocketBytes) return folder;
+  const short = path.join(os.tmpdir(), `platform-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
+  await mkdir(short, { recursive: true, mode: 0o700 });
+  await using handle = await open(short, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  const { uid } = await handle.stat();
+  const owners = account ? [account.uid, 0, nobody.uid] : [process.getuid?.()];
+  if (!owners.includes(uid)) {
+    throw new PlatformError('DATABASE_UNAVAILABLE', {
+      problem: `${short} belongs to user ${uid}: remove it or choose a shorter data folder`,
+    });
+  }
+  if (account) await handle.chown(account.uid, account.gid);
+  await handle.chmod(0o700);
+  return short;
+}

@@ -1,0 +1,64 @@
+// Gives the database's files to another account. Their owner before may still run, so no path is walked twice.
+import { constants } from 'node:fs';
+import { lchown, lstat, open, readFile, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import type { Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import { type Account, nobody } from './account.ts';
+
+const isLinux = process.platform === 'linux';
+
+/** Is there such a folder, and does it belong to the user that runs the database? */
+export async function isOwnedBy(folder: string, account: Account): Promise<boolean> {
+  const found = await lstat(folder).catch(() => undefined);
+  return found?.uid === (account?.uid ?? process.getuid?.());
+}
+
+/** Beside the folder: whose files these are. The account may have another id on another computer. */
+const noteBeside = (folder: string): string => path.join(path.dirname(folder), 'owner');
+
+export const noteOwner = (folder: string, { uid }: NonNullable<Account>): Promise<void> =>
+  atomicWrite(noteBeside(folder), String(uid));
+
+/**
+ * Files of root, of the account, and of nobody, who ran databases before the account: nobody's else.
+ *
+ * @throws PlatformError DATABASE_UNAVAILABLE when `folder` belongs to somebody else.
+ */
+export async function checkOwner(folder: string, account: Account): Promise<void> {
+  const uid = (await lstat(folder).catch(() => undefined))?.uid;
+  if (uid === undefined || (await isOwnedBy(folder, account))) return;
+  const noted = await readFile(noteBeside(folder), 'utf8').catch(() => '');
+  if (account && (uid === 0 || uid === nobody.uid || String(uid) === noted)) return;
+  const remedy = account
+    ? `Start the server as that user, or give the folder to root: chown -R root ${folder}`
+    : 'Start the server as root, or as that user';
+  throw new PlatformError('DATABASE_UNAVAILABLE', {
+    problem: `${folder} belongs to user ${uid}, and the server runs as user ${process.getuid?.()}. ${remedy}`,
+  });
+}
+
+/** Gives `folder` and all in it to `account`; the folder itself comes last, so an interrupted run is repeated. */
+export async function takeOver(folder: string, account: NonNullable<Account>, log: Log): Promise<void> {
+  const { uid } = await lstat(folder);
+  log.info('giving the files of the database to its user', { folder, from: uid, to: account.uid });
+  await give(folder, { account, from: new Set([uid, 0, nobody.uid]), log });
+  log.info('the files of the database belong to its user', { folder });
+}
+
+type Giving = { account: NonNullable<Account>; from: ReadonlySet<number>; log: Log };
+
+/** Through open folders: a name that became a link meanwhile leads nowhere. */
+async function give(folder: string, giving: Giving): Promise<void> {
+  const { account, from, log } = giving;
+  await using handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  const inside = isLinux ? `/proc/self/fd/${handle.fd}` : folder;
+  for (const entry of await readdir(inside, { withFileTypes: true })) {
+    const name = path.join(inside, entry.name);
+    if (entry.isDirectory()) await give(name, giving);
+    else if (from.has((await lstat(name)).uid)) await lchown(name, account.uid, account.gid);
+  }
+  if (from.has((await handle.stat()).uid)) await handle.chown(account.uid, account.gid);
+  log.debug('gave a folder of the database to its user');
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { PlatformError } from '@platform/contract/errors';
+import { resourceReportJson } from '@platform/contract/resource-report';
+import type { ResourceError, ResourceReport, ResourceState } from '@platform/contract/resource-report';
+import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { errorText } from '@platform/kit';
+import type { Cell, Clock } from '@platform/kit';
+import type { Attempts } from '../attempts.ts';
+import type { ConfigProblem, MachineConfig } from '../machine-config.ts';
+import { packageKey } from '../plans/packages.ts';
+import { keyOf, resolve } from '../plans/resources.ts';
+import type { InstalledPackage, Want } from '../plans/resources.ts';
+import { version } from '../version.ts';
+import type { RunningResources } from './running.ts';
+
+interface Deps {
+  readonly wanted: Cell<MachineConfig>;
+  readonly goal: Cell<Want>;
+  readonly installed: Cell<ReadonlyMap<string, InstalledPackage>>;
+  readonly running: RunningResources;
+  readonly attempts: Attempts;
+  readonly packageAttempts: Attempts;
+  readonly clock: Clock;
+}
+
+type Found = Omit<ResourceState, 'sinceWall'>;
+
+/** What became of every entry of the configuration, and since when. */
+export class ResourceReporter {
+  readonly #deps: Deps;
+  /** When each state was first seen, by place, state and code: sentences may hold values that change. */
+  #since = new Map<string, number>();
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  /** `etag` changes whenever the report does. */
+  read(): { report: ResourceReport; etag: string } {
+    const { wanted, clock } = this.#deps;
+    const since = new Map<string, number>();
+    const resources = this.#states().map((found): ResourceState => {
+      const key = `${found.path} ${found.state} ${found.error?.code ?? ''}`;
+      const sinceWall = this.#since.get(key) ?? clock.wall();
+      since.set(key, sinceWall);
+      return { ...found, sinceWall };
+    });
+    this.#since = since;
+    const report = { revision: wanted.get().revision, resources, knowledge: platformServerKnowledge };
+    const text = JSON.stringify(resourceReportJson(report));
+    return { report, etag: createHash('sha256').update(text).digest('base64url').slice(0, 16) };
+  }
+
+  #states(): Found[] {
+    const { entries, problems } = this.#deps.wanted.get();
+    return entries.flatMap(({ path, name }): Found[] => {
+      const wrong = problems.filter((one) => one.path === path || one.path.startsWith(`${path}.`));
+      if (wrong.length > 0)
+        return wrong.map((one) => ({ name, path: one.path, state: 'failed', error: ofProblem(one) }));
+      return [{ name, path, ...(path.startsWith('packages[') ? this.#ofPackage(name) : this.#ofResource(name)) }];
+    });
+  }
+
+  #ofPackage(name: string): Pick<Found, 'state' | 'error'> {
+    const { wanted, installed, packageAttempts } = this.#deps;
+    const spec = wanted.get().packages.find((one) => one.name === name);
+    const there = installed.get().get(name);
+    if (!spec || (there?.id === spec.id && there.version === spec.version)) return { state: 'ready' };
+    const failure = packageAttempts.error(packageKey(spec));
+    if (failure !== undefined) return { state: 'failed', error: rowOf(failure, name) };
+    return { state: 'waiting', error: waits(name, `version ${spec.version} of ${spec.id}`) };
+  }
+
+  #ofResource(name: string): Pick<Found, 'state' | 'error'> {
+    const { wanted, goal, running, attempts } = this.#deps;
+    const spec = wanted.get().resources.find((one) => one.name === name);
+    if (!spec) return { state: 'waiting' };
+    const resolved = resolve(spec, goal.get().packages);
+    if (!resolved.ok) return { state: 'waiting', error: waits(name, `package "${resolved.waitsFor}"`) };
+    const key = keyOf(resolved.spec);
+    if (running.keys().get(name) === key) {
+      const failure = running.failure(name);
+      return failure === undefined ? { state: 'ready' } : { state: 'unhealthy', error: rowOf(failure, name) };
+    }
+    const failure = attempts.error(key);
+    return failure === undefined ? { state: 'waiting' } : { state: 'failed', error: rowOf(failure, name) };
+  }
+}
+
+const row = ({ code, what, remedy }: PlatformError): ResourceError => ({ code, message: what, remedy });
+const waits = (name: string, what: string): ResourceError => row(new PlatformError('RESOURCE_WAITS', { name, what }));
+const ofProblem = ({ path, problem, isUnknown }: ConfigProblem): ResourceError =>
+  row(
+    isUnknown
+      ? new PlatformError('RESOURCE_UNKNOWN', { version, path, problem })
+      : new PlatformError('RESOURCE_INVALID', { path, problem }),
+  );
+const rowOf = (failure: unknown, name: string): ResourceError =>
+  row(
+    failure instanceof PlatformError
+      ? failure
+      : new PlatformError('RESOURCE_FAILED', { name, problem: errorText(failure) }, failure),
+  );

@@ -1,0 +1,118 @@
+/**
+ * What a machine server reports about every entry of its configuration, and what it can run: GET /resource_status. The
+ * agent forwards it; docs/machine-server.md says the same in prose. Additive: a server without it keeps working.
+ */
+import type { ResourceModel, ServerKnowledge } from './server-resources.ts';
+
+export const resourceStates = ['ready', 'waiting', 'failed', 'unhealthy'] as const;
+
+export interface ResourceState {
+  /** Of the component, service or package; empty: it has none. */
+  readonly name: string;
+  /** Place in the configuration, for example services[0] or services[0].attributes.camera. */
+  readonly path: string;
+  /**
+   * ready: as configured. waiting: for something else, `error` may say what. failed: not as configured; an older form of it may still run.
+   * unhealthy: as configured, but it cannot do its work now.
+   */
+  readonly state: (typeof resourceStates)[number];
+  /** ms since 1970. */
+  readonly sinceWall: number;
+  readonly error?: ResourceError;
+}
+
+export interface ResourceError {
+  /** Row of the error table, or a word of the server's own. */
+  readonly code: string;
+  readonly message: string;
+  readonly remedy: string;
+}
+
+export interface ResourceReport {
+  /** Revision of the configuration that it is about. */
+  readonly revision: number;
+  readonly resources: readonly ResourceState[];
+  /** Absent: the server does not report what it can run. */
+  readonly knowledge?: ServerKnowledge;
+}
+
+/** JSON body of GET /resource_status. */
+export function resourceReportJson({ revision, resources, knowledge }: ResourceReport): Record<string, unknown> {
+  return {
+    revision,
+    resources: resources.map(({ sinceWall, ...one }) => ({ ...one, since: new Date(sinceWall).toISOString() })),
+    ...(knowledge && { models: knowledge.models, package_types: knowledge.packageTypes }),
+  };
+}
+
+const mostResources = 2_000;
+const mostModels = 500;
+const longestText = 500;
+
+/** Reads a body of GET /resource_status; entries that are none are passed over. Undefined: it is no such answer. */
+export function parseResourceReport(body: string): ResourceReport | undefined {
+  const json = record(parsed(body));
+  const revision = json?.['revision'];
+  if (!json || !Number.isSafeInteger(revision) || (revision as number) < 0 || !Array.isArray(json['resources']))
+    return undefined;
+  const { models, package_types: packageTypes } = json;
+  return {
+    revision: revision as number,
+    resources: json['resources'].slice(0, mostResources).flatMap(stateOf),
+    ...(Array.isArray(models) && {
+      knowledge: {
+        models: models.slice(0, mostModels).flatMap(modelOf),
+        packageTypes: (Array.isArray(packageTypes) ? packageTypes : []).filter(isText).slice(0, mostModels),
+      },
+    }),
+  };
+}
+
+function stateOf(given: unknown): ResourceState[] {
+  const json = record(given);
+  const state = resourceStates.find((one) => one === json?.['state']);
+  if (!json || !state) return [];
+  const error = record(json['error']);
+  const since = Date.parse(text(json['since']));
+  return [
+    {
+      name: text(json['name']),
+      path: text(json['path']),
+      state,
+      sinceWall: Number.isNaN(since) ? 0 : since,
+      ...(error && {
+        error: { code: text(error['code']), message: text(error['message']), remedy: text(error['remedy']) },
+      }),
+    },
+  ];
+}
+
+function modelOf(given: unknown): ResourceModel[] {
+  const json = record(given);
+  if (!json || !isText(json['type'])) return [];
+  const references = Array.isArray(json['references']) ? json['references'] : [];
+  return [
+    {
+      kind: json['kind'] === 'component' ? 'component' : 'service',
+      type: text(json['type']),
+      model: text(json['model']),
+      references: references.flatMap((one: unknown) => {
+        const { attribute, type } = record(one) ?? {};
+        return isText(attribute) && isText(type) ? [{ attribute: text(attribute), type: text(type) }] : [];
+      }),
+    },
+  ];
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+const record = (value: unknown): Record<string, unknown> | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const text = (value: unknown): string => (isText(value) ? value.slice(0, longestText) : '');
