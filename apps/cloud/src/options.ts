@@ -1,4 +1,5 @@
 import { options, type OptionValues } from '@platform/kit/node';
+import { usualLimits } from './wire/visitors.ts';
 
 const table = {
   dataDir: {
@@ -11,6 +12,17 @@ const table = {
   publicUrl: {
     type: 'string',
     description: 'Address by which people and machines reach this server, when a proxy stands in front of it.',
+  },
+  trustedProxy: {
+    type: 'string',
+    description:
+      'Addresses and networks of proxies in front of this server, with commas: 10.0.0.1,10.1.0.0/16. What they say of the address of a client counts.',
+  },
+  connectionsPerAddress: {
+    type: 'number',
+    default: usualLimits.ofAddress,
+    min: 1,
+    description: 'Connections of one address (IPv6: of a /64) at once whose callers have not proved who they are.',
   },
   tlsCert: { type: 'string', description: 'File with the TLS certificate (PEM). TLS is spoken on the same port then.' },
   tlsKey: { type: 'string', description: 'File with the key of the TLS certificate (PEM).' },

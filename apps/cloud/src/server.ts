@@ -38,12 +38,15 @@ import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
 import { type Unhandled, unhandledFailures } from './unhandled.ts';
+import { trustedProxies } from './wire/addresses.ts';
 import { configChecks } from './wire/config-checks.ts';
 import { fastPath } from './wire/fast-path.ts';
 import { heldChecks } from './wire/held-checks.ts';
+import { openEntrance } from './wire/entrance.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
-import { openPort } from './wire/mux.ts';
+import { mostConnections, openPort } from './wire/mux.ts';
+import { usualLimits, visitors } from './wire/visitors.ts';
 
 export type Server = {
   url: string;
@@ -182,16 +185,23 @@ export async function startServer(
   const check = configChecks({ ...deps, identities: known, tokens: signer, held });
   const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
   const tls = await readTls(options);
+  const most = mostConnections();
+  const entrance = openEntrance(
+    visitors({ ...usualLimits, most, ofAddress: options.connectionsPerAddress }, clock, log),
+    trustedProxies(options.trustedProxy),
+  );
   const listener = rpcListener({
     routes: routes(deps),
     authenticator: authentication,
-    fast: fastPath(checks),
+    fast: fastPath(checks, entrance.prove),
     pages: httpListener(
       httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
       authentication,
       log,
+      entrance.prove,
     ),
     budget: messageBudget(clock),
+    prove: entrance.prove,
     log,
   });
   const port = await openPort((request, response) => wrap(() => listener(request, response)), {
@@ -202,6 +212,7 @@ export async function startServer(
     clock,
     log,
     unhandled,
+    entrance,
     ...(tls && { tls }),
   });
   at.url = `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port.port}`;

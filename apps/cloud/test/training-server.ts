@@ -131,6 +131,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     fast: () => undefined,
     pages,
     budget: messageBudget(systemClock),
+    prove: () => {},
     log: testLog,
   });
   const open = await openPort(listener, {

@@ -34,8 +34,22 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/** The first route that fits; the last one should take everything. */
-export function httpListener(routes: readonly Route[], authenticator: Authenticator, log: Log): Listener {
+/**
+ * The first route that fits; the last one should take everything.
+ *
+ * @param prove - the caller of a request has proved who it is.
+ */
+export function httpListener(
+  routes: readonly Route[],
+  authenticator: Authenticator,
+  log: Log,
+  prove: (request: Request, callerId: string) => void = () => {},
+): Listener {
+  const callerOf = async (request: Request): Promise<Caller> => {
+    const caller = await callerOfRequest(authenticator, request);
+    prove(request, caller.id);
+    return caller;
+  };
   const answer = async (request: Request, response: Response): Promise<void> => {
     // The reader went away while it was found out who asks.
     if (response.destroyed || response.headersSent) return;
@@ -62,8 +76,8 @@ export function httpListener(routes: readonly Route[], authenticator: Authentica
           request,
           response,
           url,
-          caller: async () => notAttempt(await callerOfRequest(authenticator, request)),
-          callerOrAttempt: () => callerOfRequest(authenticator, request),
+          caller: async () => notAttempt(await callerOf(request)),
+          callerOrAttempt: () => callerOf(request),
         },
         chosen.groups,
       );

@@ -1,4 +1,4 @@
-import type { HandlerContext } from '@connectrpc/connect';
+import type { ContextValues, HandlerContext } from '@connectrpc/connect';
 import type { Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -23,14 +23,19 @@ export function isSameOrigin(origin: string | null | undefined, host: string | n
   return URL.canParse(origin) && new URL(origin).host === host;
 }
 
-/** Every call but Authenticate proves by its headers who makes it, before any of its body is read. */
+/**
+ * Every call but Authenticate proves by its headers who makes it, before any of its body is read.
+ *
+ * @param onProven - of the call whose caller has proved itself.
+ */
 export const identityGate =
-  (authenticator: Authenticator, log: Log) =>
+  (authenticator: Authenticator, log: Log, onProven: (values: ContextValues, callerId: string) => void) =>
   async ({ service, method, requestHeader, values }: HandlerContext): Promise<void> => {
     if (service.typeName === AuthService.typeName) return;
     const call = `${service.typeName}/${method.name}`;
     try {
       const caller = await callerFrom(authenticator, requestHeader);
+      onProven(values, caller.id);
       if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
       setCaller(values, caller);
     } catch (error) {

@@ -30,6 +30,8 @@ export const longestCheck = 2_048;
 /** Where the answer to a check goes. */
 export type Reply = {
   readonly isGone: boolean;
+  /** Who asks has proved who they are. */
+  proven?(callerId: string): void;
   /** @param headers - names and values in turn. */
   send(status: number, headers: readonly string[], body: Uint8Array): void;
   /** Who asked is gone, or has its answer. */
@@ -148,6 +150,7 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
       if (cold.count > mostCold)
         throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostCold} machines are being looked up` });
       const caller = await deps.authenticator.bearer(request.authorization);
+      reply.proven?.(caller.id);
       if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
       presence.touch(partId);
       await save();
@@ -169,7 +172,9 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     const found = claims && read(request);
     if (!found || found.check.partId !== claims.subject) return false;
     const { check, isKnown } = found;
-    const present = isProven(request.authorization) && isKnown && check.known !== '' ? check.now() : undefined;
+    const isTrusted = isProven(request.authorization);
+    if (isTrusted) reply.proven?.(claims.subject);
+    const present = isTrusted && isKnown && check.known !== '' ? check.now() : undefined;
     if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request);
     else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
     else answerSame(reply, check, present);

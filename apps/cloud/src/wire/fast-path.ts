@@ -10,7 +10,7 @@ import type { Request, Response } from './mux.ts';
  * @returns undefined: the request is untouched.
  */
 export const fastPath =
-  (take: (request: CheckRequest, reply: Reply) => boolean) =>
+  (take: (request: CheckRequest, reply: Reply) => boolean, prove: (request: Request, callerId: string) => void) =>
   (request: Request, response: Response, otherwise: () => void | Promise<void>): Promise<void> | undefined => {
     const { headers, url: path = '' } = request;
     if (!checkPaths.includes(path) || request.method !== 'POST' || headers['content-type'] !== 'application/proto')
@@ -25,13 +25,15 @@ export const fastPath =
       // A connection that has said anything else stays with this server, at several times the memory of one that only checks: the next
       // check comes by a new one.
       if (!by.isSecure && request.httpVersionMajor === 1) response.shouldKeepAlive = false;
-      if (body?.length === length && take({ path, authorization, ...by, body }, replyBy(response))) return;
+      const reply = replyBy(response, (callerId) => prove(request, callerId));
+      if (body?.length === length && take({ path, authorization, ...by, body }, reply)) return;
       if (body) request.unshift(body);
       return otherwise();
     });
   };
 
-const replyBy = (response: Response): Reply => ({
+const replyBy = (response: Response, proven: (callerId: string) => void): Reply => ({
+  proven,
   get isGone() {
     return response.destroyed || response.headersSent;
   },

@@ -1,6 +1,13 @@
 import http2 from 'node:http2';
 import type { TLSSocket } from 'node:tls';
-import { type ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
+import {
+  type ConnectError,
+  type ConnectRouter,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+  type Interceptor,
+} from '@connectrpc/connect';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
@@ -15,7 +22,8 @@ import { withReasons } from './explained.ts';
 import type { MessageBudget } from './message-budget.ts';
 import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
-import { http2Stream, type Listener, type Request, type Response } from './mux.ts';
+import { http2Stream } from './http2-stream.ts';
+import type { Listener, Request, Response } from './mux.ts';
 
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
@@ -25,6 +33,8 @@ export type ListenerOptions = {
   /** Everything that is no RPC. */
   pages: Listener;
   budget: MessageBudget;
+  /** The caller of a request has proved who it is. */
+  prove: (request: Request, callerId: string) => void;
   log: Log;
 };
 
@@ -35,11 +45,28 @@ const signIn = `/${AuthService.typeName}/${AuthService.method.authenticate.name}
  */
 const keepWhole = (request: Request): void =>
   void Object.assign(request, { [Symbol.asyncIterator]: () => request.iterator({ destroyOnReturn: false }) });
+const requestKey = createContextKey<Request | undefined>(undefined, { description: 'the request behind a call' });
+
+/** Whoever gets a token has proved who they are. */
+const authenticated =
+  (prove: (values: ContextValues, callerId: string) => void): Interceptor =>
+  (next) =>
+  async (request) => {
+    const response = await next(request);
+    const message = request.message as { entity?: string };
+    if (request.service.typeName === AuthService.typeName) prove(request.contextValues, message.entity ?? '');
+    return response;
+  };
+
 const pathOf = ({ url = '' }: Request): string => url.split('?', 1)[0] ?? '';
 const isSecure = (request: Request): boolean => (request.socket as Partial<TLSSocket>).encrypted === true;
 
 /** RPC under both names, the fast path, and plain HTTP behind them. */
 export function rpcListener(options: ListenerOptions): Listener {
+  const prove = (values: ContextValues, callerId: string): void => {
+    const request = values.get(requestKey);
+    if (request) options.prove(request, callerId);
+  };
   const calls = new Set<string>();
   const limited = limitMessages(options.budget);
   const rpc = connectNodeAdapter({
@@ -48,10 +75,10 @@ export function rpcListener(options: ListenerOptions): Listener {
       router.handlers.splice(0, Infinity, ...router.handlers.map((handler) => withReasons(limited(handler))));
       for (const { requestPath } of router.handlers) calls.add(requestPath);
     },
-    requestGate: identityGate(options.authenticator, options.log),
-    interceptors: [errorInterceptor(options.log)],
+    requestGate: identityGate(options.authenticator, options.log, prove),
+    interceptors: [errorInterceptor(options.log), authenticated(prove)],
     acceptCompression: [compressionGzip],
-    contextValues: () => createContextValues(),
+    contextValues: (request) => createContextValues().set(requestKey, request as Request),
     // Each method has a limit of its own.
     readMaxBytes: largestMessage,
   });

@@ -7,6 +7,8 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import type { CheckRequest } from './check.ts';
 import type { Reply } from './config-checks.ts';
 import type { Unhandled } from '../unhandled.ts';
+import type { Entrance } from './entrance.ts';
+import { http2Stream } from './http2-stream.ts';
 import { plainChecks } from './plain-checks.ts';
 import { unfinished } from './unfinished.ts';
 
@@ -24,7 +26,8 @@ export type PortOptions = {
   tls?: { cert: string; key: string };
   /** Also speak without TLS to other hosts. */
   allowPlaintext: boolean;
-  maxConnections?: number;
+  /** Who may connect; without: everybody, for as long as they like. */
+  entrance?: Entrance;
   /** A connection that says nothing for so long is closed. */
   firstByteMs?: number;
   /** So is one that has announced a message and sends nothing of it. */
@@ -43,10 +46,6 @@ type Speaks = 'tls' | 'http2' | 'http1' | 'unknown yet';
 const preface = Buffer.from('PRI');
 const tlsHandshake = 0x16;
 
-/** The stream behind an HTTP/2 answer. */
-export const http2Stream = (response: Response): http2.ServerHttp2Stream | undefined =>
-  response instanceof http2.Http2ServerResponse ? response.stream : undefined;
-
 /** What the first bytes of a connection announce. */
 export function speaks(head: Uint8Array): Speaks {
   if (head[0] === tlsHandshake) return 'tls';
@@ -64,8 +63,12 @@ const noTls = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 
 /** Longer than the pools of clients keep idle connections, or they write into a closing one. */
 const keepAliveMs = 75_000;
 const headersMs = 30_000;
+/** As much as HTTP/1.1 has. */
+const mostHeaderBytes = 16 * 2 ** 10;
+/** Calls at once on one connection of HTTP/2. */
+const mostStreams = 1_000;
 /** Ten thousand machines with two held checks and some calls each. */
-const mostConnections = 40_000;
+const wantedConnections = 40_000;
 /** Of the open files: without room for others, the server could not even reach its database. */
 const ownShare = 0.9;
 
@@ -78,13 +81,16 @@ function openFiles(): number {
   }
 }
 
+/** Connections that may be open at once. */
+export const mostConnections = (): number => Math.min(wantedConnections, Math.floor(openFiles() * ownShare));
+
 /**
  * One port for HTTP/1.1, HTTP/2 without TLS (by its preface) and TLS (by its first byte; ALPN tells the rest).
  *
  * @throws PlatformError PORT_IN_USE; INVALID_ARGUMENT for a host that would be reached without TLS.
  */
 export async function openPort(listener: Listener, options: PortOptions): Promise<Port> {
-  const { clock, log, tls } = options;
+  const { clock, log, tls, entrance } = options;
   if (!tls && !options.allowPlaintext && !isLoopback(options.host)) {
     throw new PlatformError('INVALID_ARGUMENT', {
       field: 'host',
@@ -104,6 +110,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   const watched: Listener = (request, response) => {
     try {
       open.follow(request, response);
+      if (entrance?.admit(request, response) === false) return;
       listener(request, response)?.catch((error: unknown) => failed(error, request, response));
     } catch (error) {
       failed(error, request, response);
@@ -120,14 +127,18 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     server.on('session', (session) => {
       sessions.add(session);
       open.followSession(session);
+      entrance?.follow(session, session.socket);
       session.once('close', () => sessions.delete(session));
     });
   };
-  const h2c = http2.createServer(watched as never);
+  const settings = { maxHeaderListSize: mostHeaderBytes, maxConcurrentStreams: mostStreams };
+  const h2c = http2.createServer({ settings }, watched as never);
   follow(h2c);
-  const secure = tls && http2.createSecureServer({ ...tls, allowHTTP1: true, minVersion: 'TLSv1.2' }, watched as never);
+  const secure =
+    tls && http2.createSecureServer({ ...tls, settings, allowHTTP1: true, minVersion: 'TLSv1.2' }, watched as never);
   if (secure) {
     follow(secure);
+    secure.on('secureConnection', (socket) => entrance?.follow(socket, socket));
     secure.on('tlsClientError', (error) => log.debug('a TLS handshake failed', { error: errorText(error) }));
     Object.assign(secure, { keepAliveTimeout: keepAliveMs, headersTimeout: headersMs, requestTimeout: 0 });
   }
@@ -150,7 +161,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   const plain =
     options.checks &&
     plainChecks({
-      take: options.checks,
+      take: entrance?.checks(options.checks) ?? options.checks,
       other(socket, bytes) {
         socket.unshift(bytes);
         http1.emit('connection', socket);
@@ -160,6 +171,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       stop: stop.signal,
     });
   const server = net.createServer({ noDelay: true, pauseOnConnect: false }, (socket) => {
+    if (entrance?.enter(socket) === false) return void socket.destroy();
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     socket.on('error', (error) => {
@@ -193,7 +205,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     };
     socket.once('readable', sniff);
   });
-  server.maxConnections = options.maxConnections ?? Math.min(mostConnections, Math.floor(openFiles() * ownShare));
+  server.maxConnections = mostConnections();
   server.on('drop', () => log.warn('a connection was refused: too many are open', { limit: server.maxConnections }));
 
   await new Promise<void>((resolve, reject) => {
@@ -220,6 +232,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
     throw error;
   });
   void closeSilent();
+  void entrance?.watch(stop.signal);
   const { port } = server.address() as net.AddressInfo;
 
   return {

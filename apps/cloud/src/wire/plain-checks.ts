@@ -86,7 +86,7 @@ const statusTexts: Readonly<Record<number, string>> = {
  * that we know of a machine. As soon as a connection says anything else, it is handed to the HTTP server for good.
  */
 export function plainChecks(of: {
-  take: (request: CheckRequest, reply: Reply) => boolean;
+  take: (request: CheckRequest, reply: Reply, socket: net.Socket) => boolean;
   /** For what is no config check; `bytes` come first. */
   other: (socket: net.Socket, bytes: Buffer) => void;
   clock: Clock;
@@ -154,7 +154,7 @@ export function plainChecks(of: {
       },
       onEnd: (then) => void turn.ended.push(then),
     };
-    if (!of.take(read.request, reply)) return 'other';
+    if (!of.take(read.request, reply, socket)) return 'other';
     if (!turn.isOver) {
       socket.once('close', end);
       socket.on('readable', early);

@@ -1,0 +1,61 @@
+import net from 'node:net';
+import { PlatformError } from '@platform/contract/errors';
+
+/** Whether an address is one of a proxy whose word on its clients counts. */
+export type TrustedProxies = (address: string | undefined) => boolean;
+
+/**
+ * @param list - addresses and networks: `10.0.0.1, 10.1.0.0/16, ::1`.
+ * @throws PlatformError INVALID_ARGUMENT
+ */
+export function trustedProxies(list: string | undefined): TrustedProxies {
+  const names = (list ?? '').split(',').map((name) => name.trim());
+  const block = new net.BlockList();
+  for (const name of names.filter((one) => one !== '')) {
+    const [address = '', prefix] = name.split('/');
+    const family = net.isIP(address) === 6 ? 'ipv6' : 'ipv4';
+    const bits = Number(prefix ?? (family === 'ipv6' ? 128 : 32));
+    if (net.isIP(address) === 0 || !Number.isInteger(bits) || bits < 0 || bits > (family === 'ipv6' ? 128 : 32))
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: '--trusted-proxy',
+        value: name,
+        limit: 'addresses and networks, for example 10.0.0.1,10.1.0.0/16',
+      });
+    block.addSubnet(address, bits, family);
+  }
+  const isNone = names.every((name) => name === '');
+  return (address) => {
+    if (isNone || address === undefined) return false;
+    const plain = unmapped(address);
+    return block.check(plain, net.isIP(plain) === 6 ? 'ipv6' : 'ipv4');
+  };
+}
+
+/** The address that a request comes from: behind trusted proxies the last one that none of them has. */
+export function clientAddress(peer: string, forwardedFor: string | undefined, isTrusted: TrustedProxies): string {
+  if (!isTrusted(peer)) return peer;
+  const named = (forwardedFor ?? '').split(',').map((one) => one.trim());
+  for (const address of named.toReversed()) {
+    if (net.isIP(address) === 0) return peer;
+    if (!isTrusted(address)) return address;
+  }
+  return peer;
+}
+
+const unmapped = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/, '');
+
+/** Who counts as one: an IPv4 address, or the /64 that an IPv6 host has to itself. */
+export function addressGroup(address: string): string {
+  const plain = unmapped(address);
+  if (net.isIP(plain) !== 6) return plain;
+  const [head = '', tail] = plain.split('%')[0]?.split('::') ?? [];
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  // A dotted end stands for two of the eight groups.
+  const groups = left.length + right.length + (plain.includes('.') ? 1 : 0);
+  const all = tail === undefined ? left : [...left, ...Array.from({ length: 8 - groups }, () => '0'), ...right];
+  return `${all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
+}

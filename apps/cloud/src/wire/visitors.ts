@@ -1,0 +1,165 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock, Log } from '@platform/kit';
+import { addressGroup } from './addresses.ts';
+
+/** A connection, or a request that came through a proxy, and what is known of who makes it. */
+export type Visitor = {
+  readonly isProven: boolean;
+  /** Its caller has proved who it is. */
+  prove(callerId: string): void;
+  /** A request of it is being answered until `then` is called: meanwhile we are the ones who are waited for. */
+  busy(isComplete: () => boolean): () => void;
+  leave(): void;
+};
+
+export type Visitors = {
+  /** @param close - ends it. @returns undefined: there is no room for it. */
+  enter(address: string, close: () => void): Visitor | undefined;
+  /** Since the start. */
+  readonly counts: {
+    readonly open: number;
+    readonly unproven: number;
+    readonly refused: number;
+    readonly closed: number;
+  };
+  /** Ends with the signal. */
+  watch(stop: AbortSignal): Promise<void>;
+};
+
+export type VisitorLimits = {
+  /** Open at once, all together. */
+  most: number;
+  /** Unproven at once, of an address. */
+  ofAddress: number;
+  /** Unproven for so long altogether, without the time that we take. */
+  unprovenMs: number;
+};
+
+/** Of all, for those who have proved themselves. */
+const keptShare = 1 / 4;
+/** Of all, for one caller. */
+const callerShare = 1 / 16;
+/** A burst may pass the limit of its address for a moment: after a restart of the server all machines of a site come at once. */
+const burst = { ofAddress: 1_024, ms: 1_000 };
+const stepMs = 1_000;
+const rememberedAddresses = 100_000;
+const rememberedMs = 24 * 3_600_000;
+
+export const usualLimits = { ofAddress: 256, unprovenMs: 30_000 } as const;
+
+/** Keeps one address, and all who have not proved who they are, from taking the connections of everybody. */
+export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitors {
+  /** In the order in which they came. */
+  const unproven = new Set<Entry>();
+  const ofAddress = new Map<string, number>();
+  const ofCaller = new Map<string, number>();
+  const proven = new LRUCache<string, number>({ max: rememberedAddresses });
+  const counts = { open: 0, unproven: 0, refused: 0, closed: 0 };
+
+  class Entry implements Visitor {
+    readonly address: string;
+    readonly close: () => void;
+    readonly came = clock.now();
+    since = this.came;
+    caller: string | undefined;
+    /** Requests that are not answered yet. */
+    requests: Set<() => boolean> | undefined;
+    isSeen = false;
+    #hasLeft = false;
+
+    constructor(address: string, close: () => void) {
+      this.address = address;
+      this.close = close;
+      unproven.add(this);
+      add(ofAddress, address, 1);
+      counts.open++;
+    }
+    get isProven(): boolean {
+      return this.caller !== undefined;
+    }
+    get isOurTurn(): boolean {
+      for (const isComplete of this.requests ?? []) if (isComplete()) return true;
+      return false;
+    }
+    prove(callerId: string): void {
+      if (this.isProven || this.#hasLeft) return;
+      if ((ofCaller.get(callerId) ?? 0) >= Math.max(1, limits.most * callerShare)) return;
+      this.caller = callerId;
+      this.requests = undefined;
+      add(ofCaller, callerId, 1);
+      proven.set(this.address, clock.now());
+      this.#forgetUnproven();
+    }
+    busy(isComplete: () => boolean): () => void {
+      if (this.isProven) return () => {};
+      this.requests ??= new Set();
+      this.requests.add(isComplete);
+      return () => {
+        this.requests?.delete(isComplete);
+        this.since = clock.now();
+      };
+    }
+    leave(): void {
+      if (this.#hasLeft) return;
+      this.#hasLeft = true;
+      counts.open--;
+      if (this.caller === undefined) this.#forgetUnproven();
+      else add(ofCaller, this.caller, -1);
+    }
+    #forgetUnproven(): void {
+      if (unproven.delete(this)) add(ofAddress, this.address, -1);
+    }
+  }
+
+  const hasRoom = (address: string): boolean => {
+    const isKnown = clock.now() - (proven.get(address) ?? Number.NEGATIVE_INFINITY) < rememberedMs;
+    if (!isKnown && unproven.size >= limits.most * (1 - keptShare)) return false;
+    const isLocal = address === '0:0:0:0::/64' || address.startsWith('127.');
+    return isKnown || isLocal || (ofAddress.get(address) ?? 0) < Math.max(limits.ofAddress, burst.ofAddress);
+  };
+  const end = (entry: Entry, why: string): void => {
+    counts.closed++;
+    log.debug('an unproven connection was closed', { address: entry.address, why });
+    entry.leave();
+    entry.close();
+  };
+  const look = (): void => {
+    const waiting = new Map<string, number>();
+    const now = clock.now();
+    for (const entry of unproven) {
+      if (entry.isOurTurn) continue;
+      add(waiting, entry.address, 1);
+      const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
+      if (now - entry.since > limits.unprovenMs) end(entry, 'nobody proved who they are in time');
+      // What it has sent was read between two looks.
+      else if (isBeyond && entry.isSeen && now - entry.came > burst.ms) end(entry, 'too many of its address');
+      else entry.isSeen = true;
+    }
+  };
+  return {
+    get counts() {
+      return { ...counts, unproven: unproven.size };
+    },
+    enter(of, close) {
+      const address = addressGroup(of);
+      if (!hasRoom(address)) {
+        counts.refused++;
+        log.debug('a connection was refused: too many are unproven', { address });
+        return undefined;
+      }
+      return new Entry(address, close);
+    },
+    async watch(stop) {
+      while (!stop.aborted) {
+        await clock.sleep(Math.min(stepMs, limits.unprovenMs / 4), stop);
+        if (!stop.aborted) look();
+      }
+    },
+  };
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+}
