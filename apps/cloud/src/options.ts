@@ -48,6 +48,12 @@ const table = {
     description: 'Name of the organization that the first start creates.',
   },
   maxBlobMib: { type: 'number', default: 4096, min: 1, description: 'Largest file that may be stored, in MiB.' },
+  unnamedFileHours: {
+    type: 'number',
+    default: 24,
+    min: 1,
+    description: 'Hours that a file stays on the disk after nothing names it any more. It is not served meanwhile.',
+  },
   logLevel: {
     type: 'string',
     default: 'info',

@@ -20,6 +20,7 @@ import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
 import { openOwnDatabase } from './postgres/roles.ts';
 import { presence } from './presence.ts';
+import { startRetention } from './retention/start.ts';
 import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
@@ -144,9 +145,10 @@ export async function startServer(
   const steady = steadyTime(clock);
   const reaped = reapJobs({ db, clock, steady, log: log.child('jobs') }, stop.signal);
   const fresh = keepFresh({ db, key: releaseKey, clock, log: log.child('releases') }, stop.signal);
+  const swept = startRetention({ db, blobs, clock, log: log.child('retention') }, options, stop.signal);
   started.defer(async () => {
     stop.abort();
-    await Promise.all([followed, flushed, reaped, fresh]);
+    await Promise.all([followed, flushed, reaped, fresh, swept]);
   });
 
   const known = identities(db, changes, clock);

@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
+import { systemClock } from '@platform/kit/node';
 import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './store.ts';
 
 /** What is needed of a disk to write one file so that it survives a power cut. */
@@ -59,13 +60,16 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
     return path.join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256);
   };
   const head = async (sha256: string): Promise<{ sizeBytes: number } | undefined> => {
-    const found = await stat(fileOf(sha256)).catch((error: unknown) => {
-      if ((error as { code?: string }).code !== 'ENOENT') throw error;
-      return undefined;
-    });
-    return found && { sizeBytes: found.size };
+    const found = await absentAsFalse(stat(fileOf(sha256)));
+    return found ? { sizeBytes: found.size } : undefined;
   };
-  /** Two writers of the same bytes: the second rename replaces a file by an equal one. */
+  const alone = oneAtATime();
+  const refresh = async (sha256: string): Promise<boolean> => {
+    // As the file system stamps new files, whatever clock the server is given.
+    const now = systemClock.wall() / 1000;
+    return absentAsFalse(utimes(fileOf(sha256), now, now).then(() => true));
+  };
+  /** Two writers of the same bytes: the second finds the file of the first. */
   const write = async (
     from: AsyncIterable<Uint8Array>,
     temporary: string,
@@ -91,7 +95,9 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
     if (options.sha256 !== undefined && options.sha256 !== sha256) {
       throw new PlatformError('HASH_MISMATCH', { wantSha256: options.sha256, gotSha256: sha256 });
     }
-    if (!(await head(sha256))) await disk.publish(temporary, fileOf(sha256));
+    await alone(sha256, async () => {
+      if (!(await refresh(sha256))) await disk.publish(temporary, fileOf(sha256));
+    });
     return { sha256, sizeBytes };
   };
 
@@ -113,7 +119,45 @@ export async function openDiskBlobs(folder: string, disk: Disk = localDisk): Pro
       if (!found) throw new PlatformError('BLOB_MISSING', { sha256 });
       return createReadStream(fileOf(sha256), range);
     },
+    touch: (sha256) => alone(sha256, () => refresh(sha256)),
+    async list(prefix) {
+      const folders = await absentAsFalse(readdir(path.join(folder, prefix)));
+      const found: string[] = [];
+      for (const name of folders || [])
+        found.push(...(await readdir(path.join(folder, prefix, name))).filter(isSha256));
+      return found;
+    },
+    deleteStoredBefore: (sha256, before) =>
+      alone(sha256, async () => {
+        const found = await absentAsFalse(stat(fileOf(sha256)));
+        if (!found || found.mtimeMs >= before) return false;
+        await disk.remove(fileOf(sha256));
+        return true;
+      }),
     delete: (sha256) => disk.remove(fileOf(sha256)),
+  };
+}
+
+async function absentAsFalse<T>(work: Promise<T>): Promise<T | false> {
+  try {
+    return await work;
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOENT') throw error;
+    return false;
+  }
+}
+
+/** Work on one file, one after the other: no other process writes into this folder (lockFolder). */
+function oneAtATime(): <T>(sha256: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return async (sha256, work) => {
+    const done = (last.get(sha256) ?? Promise.resolve()).then(work, work);
+    last.set(sha256, done);
+    try {
+      return await done;
+    } finally {
+      if (last.get(sha256) === done) last.delete(sha256);
+    }
   };
 }
 

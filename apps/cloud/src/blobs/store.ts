@@ -19,6 +19,12 @@ export type BlobStore = {
   head(sha256: string): Promise<{ sizeBytes: number } | undefined>;
   /** @throws PlatformError BLOB_MISSING */
   get(sha256: string, range?: Range): Promise<Readable>;
+  /** Makes the file count as stored now. @returns whether there is one. */
+  touch(sha256: string): Promise<boolean>;
+  /** Files whose sha256 begins with these two digits. */
+  list(prefix: string): Promise<string[]>;
+  /** Removes the file unless it was put or touched since. @returns whether it was removed. */
+  deleteStoredBefore(sha256: string, before: number): Promise<boolean>;
   /** Absent: nothing happens. */
   delete(sha256: string): Promise<void>;
 };

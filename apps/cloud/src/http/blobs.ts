@@ -3,7 +3,7 @@ import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import { isSha256 } from '../blobs/store.ts';
 import type { Deps } from '../rpc/routes.ts';
 import type { Caller } from '../rules/permissions.ts';
-import { noteBlob, ownedBlobs } from '../store/owned-blobs.ts';
+import { noteBlob, readableBlobs } from '../store/owned-blobs.ts';
 import { type Route, sendBlob, sendJson } from './exchange.ts';
 
 /** The organizations whose files a caller may store and read: those where it has a right on the whole. */
@@ -19,12 +19,14 @@ function organizationsOf(caller: Caller): string[] {
 export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes: number): Route[] => {
   const path = /^\/blobs\/([^/]+)$/;
   const inputs = attemptInputs(blobs);
-  const known = async (caller: Caller, sha256: string): Promise<number | undefined> => {
-    for (const orgId of organizationsOf(caller)) {
-      const size = (await ownedBlobs(db, orgId, [sha256])).get(sha256);
-      if (size !== undefined) return size;
-    }
-    return undefined;
+  const known = async (caller: Caller, sha256: string): Promise<number | undefined> =>
+    (await readableBlobs(db, organizationsOf(caller), [sha256])).get(sha256);
+  /** A run of a job reads what it trains on, and nothing else; also images that were deleted after the submit. */
+  const readable = async (caller: Caller, sha256: string): Promise<number | undefined> => {
+    if (!isSha256(sha256)) return undefined;
+    if (caller.kind !== 'attempt') return known(caller, sha256);
+    if (caller.isOver || !(await inputs.has(caller, sha256))) return undefined;
+    return (await blobs.head(sha256))?.sizeBytes;
   };
   return [
     {
@@ -41,7 +43,8 @@ export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes
         const orgIds = organizationsOf(caller);
         if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'the file store' });
         const before = await known(caller, sha256);
-        if (before !== undefined) {
+        if (before !== undefined && (await blobs.touch(sha256))) {
+          for (const orgId of orgIds) await noteBlob(db, orgId, { sha256, sizeBytes: before });
           request.resume();
           return sendJson(response, 200, { sha256, size_bytes: before });
         }
@@ -58,9 +61,7 @@ export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes
       path,
       async answer(exchange, [sha256 = '']) {
         const caller = await exchange.callerOrAttempt();
-        // A run of a job reads what it trains on, and nothing else.
-        const isVisible = isSha256(sha256) && (caller.kind !== 'attempt' || (await inputs.has(caller, sha256)));
-        const sizeBytes = isVisible ? await known(caller, sha256) : undefined;
+        const sizeBytes = await readable(caller, sha256);
         if (sizeBytes === undefined) throw new PlatformError('BLOB_NOT_FOUND', { sha256: sha256.slice(0, 80) });
         await sendBlob(exchange, blobs, {
           sha256,

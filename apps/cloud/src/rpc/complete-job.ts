@@ -10,7 +10,7 @@ import * as check from '../rules/submission.ts';
 import { at } from '../store/database.ts';
 import { leaseMs } from '../store/job-queue.ts';
 import { jobOf, moveOn } from '../store/jobs.ts';
-import { noteBlob, ownedBlobs } from '../store/owned-blobs.ts';
+import { noteBlob, readableBlobs } from '../store/owned-blobs.ts';
 import { publish } from '../store/registry.ts';
 import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
 
@@ -115,9 +115,9 @@ async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: read
       limit: `1 to ${maxFiles}`,
     });
   }
-  const owned = await ownedBlobs(
+  const readable = await readableBlobs(
     db,
-    orgId,
+    [orgId],
     files.map((file) => file.sha256),
   );
   const paths = new Set<string>();
@@ -131,8 +131,9 @@ async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: read
         limit: 'each path once',
       });
     paths.add(path);
-    const sizeBytes = owned.get(file.sha256);
-    const head = sizeBytes === undefined ? undefined : await blobs.head(file.sha256);
+    // Touched, so that no sweep takes it before the package is made.
+    const isThere = readable.has(file.sha256) && (await blobs.touch(file.sha256));
+    const head = isThere ? await blobs.head(file.sha256) : undefined;
     if (!head) throw new PlatformError('BLOB_MISSING', { sha256: file.sha256, path });
     if (head.sizeBytes !== Number(file.sizeBytes)) {
       throw new PlatformError('INVALID_ARGUMENT', {

@@ -3,7 +3,7 @@ import type { SubmitCustomTrainingJobRequest } from '@platform/contract/gen/plat
 import { belongsTo, type Caller } from '../rules/permissions.ts';
 import { containersOf, noScriptsBecause, offerLifeMs } from '../rules/runner-offers.ts';
 import * as check from '../rules/submission.ts';
-import { noteBlob } from '../store/owned-blobs.ts';
+import { noteForeignBlob } from '../store/owned-blobs.ts';
 import { findPackage, orgOfNamespace, type Version } from '../store/registry.ts';
 import { findItem } from '../store/registry-items.ts';
 import { runnersSince } from '../store/runners.ts';
@@ -51,7 +51,7 @@ export async function submitCustom(
       container,
     },
     // A script of others: from now on this organization's runners may read these bytes.
-    also: (trx) => noteBlob(trx, orgId, { sha256: script.packageSha256, sizeBytes: script.sizeBytes }),
+    also: (trx) => noteForeignBlob(trx, orgId, { sha256: script.packageSha256, sizeBytes: script.sizeBytes }),
   });
 }
 

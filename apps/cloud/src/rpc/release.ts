@@ -204,7 +204,8 @@ function checkedHash(field: string, sha256: Uint8Array): Buffer {
 
 async function storedBytes(blobs: BlobStore, sha256: Buffer, sizeBytes: bigint): Promise<number> {
   const hex = sha256.toString('hex');
-  const stored = await blobs.head(hex);
+  // Touched, so that no sweep takes it before the release names it.
+  const stored = (await blobs.touch(hex)) ? await blobs.head(hex) : undefined;
   if (!stored) throw new PlatformError('BLOB_MISSING', { sha256: hex });
   const isRight = Number(sizeBytes) === stored.sizeBytes;
   check('size_bytes', String(sizeBytes), isRight, `the file has ${stored.sizeBytes}`);

@@ -6,6 +6,7 @@ import { audit } from './audit.ts';
 import type { DatumKey } from './binary-data.ts';
 import type { Database } from './database.ts';
 import type { Trx } from './jobs.ts';
+import { endUploads } from './owned-blobs.ts';
 import type { JsonObject } from './schema.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
@@ -49,19 +50,22 @@ export const removeTags = (db: Database, keys: readonly DatumKey[], tags: readon
 export type Deletion = { caller: Caller; request: JsonObject };
 
 /**
- * Removes data from every dataset, too; frozen datasets stay. One audit row per organization, in the same transaction.
+ * Removes data from every dataset, too; frozen datasets stay, and the bytes until a sweep. One audit row per organization, in the same transaction.
  *
  * @returns how many there were.
  */
 export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion): Promise<number> =>
   db.transaction().execute(async (trx) => {
     await lock(trx, keys);
-    const { rows } = await sql<{ orgId: string; count: number; sizeBytes: number }>`
-      with gone as (delete from binary_data where ${among(keys)} returning org_id, size_bytes)
-      select org_id, count(*)::bigint as count, sum(size_bytes)::bigint as size_bytes from gone group by org_id`.execute(
-      trx,
-    );
-    for (const { orgId, count, sizeBytes } of rows) {
+    const { rows } = await sql<{ orgId: string; count: number; sizeBytes: number; sha256s: string[] }>`
+      with gone as (delete from binary_data where ${among(keys)} returning org_id, size_bytes, sha256)
+      select org_id, count(*)::bigint as count, sum(size_bytes)::bigint as size_bytes,
+             array_agg(distinct sha256) as sha256s from gone group by org_id`.execute(trx);
+    for (const { orgId, count, sizeBytes, sha256s } of rows) {
+      await endUploads(
+        trx,
+        sha256s.map((sha256) => ({ orgId, sha256 })),
+      );
       const details = { ...by.request, count, size_bytes: sizeBytes };
       await audit(trx, { orgId, caller: by.caller, action: 'delete captured data', subject: orgId, details });
     }

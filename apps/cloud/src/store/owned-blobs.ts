@@ -1,27 +1,123 @@
+import { sql } from 'kysely';
 import type { StoredBlob } from '../blobs/store.ts';
 import type { Database } from './database.ts';
 
-/** Notes that an organization brought a file, and so may read it. The file lies in the blob store already. */
+/** Who uploads a file may read it for so long, until something names it. */
+export const uploadLifeMs = 24 * 3_600_000;
+
+/** Records that an organization sent a file, which lies in the blob store already. */
 export async function noteBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
   await db
     .insertInto('blob')
     .values({ orgId, sha256, sizeBytes })
+    .onConflict((conflict) => conflict.columns(['orgId', 'sha256']).doUpdateSet({ uploadedOn: sql<number>`now()` }))
+    .execute();
+}
+
+/** Records that something of the organization names a file that another one sent. */
+export async function noteForeignBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
+  await db
+    .insertInto('blob')
+    .values({ orgId, sha256, sizeBytes, uploadedOn: null })
     .onConflict((conflict) => conflict.columns(['orgId', 'sha256']).doNothing())
     .execute();
 }
 
-/** Sizes of those files that the organization has, by sha256. */
-export async function ownedBlobs(
+/**
+ * Sizes of those files that the organization may read, by sha256: something of it names them, or it sent them within the last day.
+ * A file whose every name was deleted is not among them from that transaction on, although its bytes stay for a while.
+ */
+export async function readableBlobs(
   db: Database,
-  orgId: string,
+  orgIds: readonly string[],
   sha256s: readonly string[],
 ): Promise<Map<string, number>> {
-  if (sha256s.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('blob')
-    .select(['sha256', 'sizeBytes'])
-    .where('orgId', '=', orgId)
-    .where('sha256', 'in', sha256s)
-    .execute();
+  if (sha256s.length === 0 || orgIds.length === 0) return new Map();
+  const { rows } = await sql<{ sha256: string; sizeBytes: number }>`
+    select sha256, size_bytes from blob
+     where org_id = any(${orgIds}::uuid[]) and sha256 = any(${sha256s}::text[])
+       and (uploaded_on > now() - make_interval(secs => ${uploadLifeMs / 1000})
+         or exists (select from binary_data d where d.sha256 = blob.sha256 and d.org_id = blob.org_id)
+         or exists (select from dataset_version d where d.manifest_sha256 = blob.sha256 and d.org_id = blob.org_id)
+         or exists (select from registry_version v where v.package_sha256 = blob.sha256 and v.org_id = blob.org_id)
+         or exists (select from training_job j where j.script_sha256 = blob.sha256 and j.org_id = blob.org_id
+                     and j.ended_on is null))`.execute(db);
   return new Map(rows.map((row) => [row.sha256, row.sizeBytes]));
 }
+
+/**
+ * Call it in the transaction that deletes what named these files: that they were sent gives no right any more. Rows are locked in
+ * one order, so that two deletions wait for each other instead of for ever.
+ */
+export async function endUploads(trx: Database, blobs: readonly { orgId: string; sha256: string }[]): Promise<void> {
+  if (blobs.length === 0) return;
+  await sql`
+    with gone as materialized (
+      select org_id, sha256 from blob
+       where (org_id, sha256) in (select * from unnest(
+               ${blobs.map(({ orgId }) => orgId)}::uuid[], ${blobs.map(({ sha256 }) => sha256)}::text[]))
+       order by org_id, sha256 for update
+    )
+    update blob set uploaded_on = null from gone
+     where blob.org_id = gone.org_id and blob.sha256 = gone.sha256 and blob.uploaded_on is not null`.execute(trx);
+}
+
+/** Of these files, those that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
+export async function namedBlobs(db: Database, sha256s: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ sha256: string }>`
+    select sha256 from unnest(${sha256s}::text[]) sha256
+     where exists (select from binary_data d where d.sha256 = sha256.sha256)
+        or exists (select from dataset_version d where d.manifest_sha256 = sha256.sha256)
+        or exists (select from registry_version v where v.package_sha256 = sha256.sha256)
+        or exists (select from training_job j where j.script_sha256 = sha256.sha256 and j.ended_on is null)
+        or exists (select from release r where r.sha256 = decode(sha256.sha256, 'hex'))
+        or exists (select from release_patch p where p.sha256 = decode(sha256.sha256, 'hex'))`.execute(db);
+  return new Set(rows.map(({ sha256 }) => sha256));
+}
+
+/** Manifests of the jobs that wait or run: their images are needed, also those that were deleted since. */
+export async function manifestsInUse(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('trainingJob')
+    .select('manifestSha256')
+    .distinct()
+    .where('state', 'in', ['pending', 'in_progress', 'canceling'])
+    .execute();
+  return rows.map(({ manifestSha256 }) => manifestSha256);
+}
+
+/**
+ * Notes which files are unnamed at `now`, and which are not any more.
+ *
+ * @returns those that have been unnamed since before `unnamedBefore`; times in ms since 1970.
+ */
+export async function markUnnamed(
+  db: Database,
+  of: { named: readonly string[]; unnamed: readonly string[]; now: number; unnamedBefore: number },
+): Promise<string[]> {
+  const { named, unnamed, now, unnamedBefore } = of;
+  if (named.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', named).execute();
+  if (unnamed.length === 0) return [];
+  // A mark of a clock that was ahead counts from now.
+  const { rows } = await sql<{ sha256: string }>`
+    with marked as (
+      insert into unnamed_blob (sha256, since)
+      select sha256, to_timestamp(${now}::double precision / 1000) from unnest(${unnamed}::text[]) sha256
+      on conflict (sha256) do update set since = least(unnamed_blob.since, excluded.since)
+      returning sha256, since
+    )
+    select sha256 from marked where since <= to_timestamp(${unnamedBefore}::double precision / 1000)`.execute(db);
+  return rows.map(({ sha256 }) => sha256);
+}
+
+/** Removes the rows of an unnamed file, unless an organization sent it again. @returns whether none is left. */
+export const releaseBlob = (db: Database, sha256: string): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    if ((await namedBlobs(trx, [sha256])).size > 0) return false;
+    // Waits for who is sending the same file now, and then sees that.
+    await sql`
+      delete from blob where sha256 = ${sha256}
+         and (uploaded_on is null or uploaded_on < now() - make_interval(secs => ${uploadLifeMs / 1000}))`.execute(trx);
+    const left = await trx.selectFrom('blob').select('orgId').where('sha256', '=', sha256).limit(1).executeTakeFirst();
+    return !left;
+  });

@@ -4,6 +4,8 @@ import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
+import { endUploads } from './owned-blobs.ts';
+import { filesOf } from './registry.ts';
 import type { Tables } from './schema.ts';
 import type { PackageKind } from './training-schema.ts';
 
@@ -100,9 +102,11 @@ export const deleteItem = (db: Database, { orgId, name }: ItemKey, caller: Calle
       .deleteFrom('registryVersion')
       .where('orgId', '=', orgId)
       .where('name', '=', name)
-      .executeTakeFirst();
+      .returning(['orgId', 'packageSha256', 'files'])
+      .execute();
+    await endUploads(trx, gone.flatMap(filesOf));
     await trx.deleteFrom('registryItem').where('orgId', '=', orgId).where('name', '=', name).execute();
     await recordChange(trx, 'package', orgId);
-    const details = { versions: Number(gone.numDeletedRows) };
+    const details = { versions: gone.length };
     await audit(trx, { orgId, caller, action: 'delete registry item', subject: name, details });
   });

@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import type { Trx } from './jobs.ts';
+import { endUploads } from './owned-blobs.ts';
 import type { Tables } from './schema.ts';
 import type { PackageFile, PackageKind } from './training-schema.ts';
 
@@ -210,12 +211,22 @@ export async function removeVersion(trx: Trx, of: { orgId: string; name: string;
     .where('orgId', '=', of.orgId)
     .where('name', '=', of.name)
     .where('version', '=', of.version)
+    .returning(['orgId', 'packageSha256', 'files'])
     .executeTakeFirst();
+  if (done) await endUploads(trx, filesOf(done));
   await sql`
     delete from registry_item item where org_id = ${of.orgId} and name = ${of.name}
        and not exists (select from registry_version v where v.org_id = item.org_id and v.name = item.name)`.execute(
     trx,
   );
   await recordChange(trx, 'package', of.orgId);
-  return done.numDeletedRows > 0n;
+  return done !== undefined;
 }
+
+/** The package and the files it was made of. */
+export const filesOf = ({
+  orgId,
+  packageSha256,
+  files,
+}: Pick<Selectable<Tables['registryVersion']>, 'orgId' | 'packageSha256' | 'files'>) =>
+  [packageSha256, ...files.flatMap((file) => file.sha256 ?? [])].map((sha256) => ({ orgId, sha256 }));

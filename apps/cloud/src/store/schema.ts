@@ -102,7 +102,15 @@ type ReleaseDocument = {
 };
 type InstallerSignature = { signature: Buffer };
 type ReleaseChannel = { name: string; channel: string; version: string };
-type Blob = { orgId: string; sha256: string; sizeBytes: number; createdOn: Generated<Time> };
+type Blob = {
+  orgId: string;
+  sha256: string;
+  sizeBytes: number;
+  createdOn: Generated<Time>;
+  uploadedOn: Generated<Time | null>;
+};
+type UnnamedBlob = { sha256: string; since: Time };
+type RetentionTimeRow = { one: Generated<boolean>; at: Time };
 type Audit = {
   id: Generated<number>;
   orgId: string | null;
@@ -136,6 +144,8 @@ type FoundationTables = {
   releaseDocument: ReleaseDocument;
   installerSignature: InstallerSignature;
   blob: Blob;
+  unnamedBlob: UnnamedBlob;
+  retentionTime: RetentionTimeRow;
   audit: Audit;
   change: Change;
   migration: Migration;

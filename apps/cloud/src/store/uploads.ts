@@ -52,8 +52,9 @@ export const writeUpload = (
 ): Promise<DatumKey & { locationId: string }> =>
   db.transaction().execute(async (trx) => {
     const datasets = await uploadTargets(trx, upload.orgId, upload.datasetIds);
-    await noteBlob(trx, upload.orgId, blob);
     const { id, isNew } = await insertDatum(trx, upload, blob);
+    // After the datum: deletions lock in this order, too.
+    await noteBlob(trx, upload.orgId, blob);
     if (isNew) await insertAnnotations(trx, { orgId: upload.orgId, id }, upload);
     for (const dataset of datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
     return { orgId: upload.orgId, id, locationId: upload.locationId };

@@ -1,0 +1,75 @@
+import type { AttemptInputs } from '../blobs/attempt-inputs.ts';
+import type { BlobStore } from '../blobs/store.ts';
+import type { Database } from '../store/database.ts';
+import { manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../store/owned-blobs.ts';
+
+/** Files that one statement asks for. */
+const mostAtOnce = 500;
+/** Two hex digits: the folders of the store. */
+export const blobFolders: readonly string[] = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'));
+
+type SweepDeps = { db: Database; blobs: BlobStore; inputs: AttemptInputs };
+
+/**
+ * One folder of the store: marks the files that nothing names, and removes those that a sweep marked `graceMs` ago. Uploads need
+ * no lock: who puts or touches a file before the row that names it makes it young, and a young file is never removed.
+ *
+ * @param now - retention time, ms since 1970.
+ * @returns how many files were removed.
+ */
+export async function sweepBlobs(
+  { db, blobs, inputs }: SweepDeps,
+  { folder, now, graceMs }: { folder: string; now: number; graceMs: number },
+): Promise<number> {
+  const stored = await blobs.list(folder);
+  const removed = new Set<string>();
+  for (let from = 0; from < stored.length; from += mostAtOnce) {
+    const some = stored.slice(from, from + mostAtOnce);
+    const named = await namedBlobs(db, some);
+    for (const sha256 of await neededByJobs(
+      { db, inputs },
+      some.filter((one) => !named.has(one)),
+    ))
+      named.add(sha256);
+    const due = await markUnnamed(db, {
+      named: [...named],
+      unnamed: some.filter((one) => !named.has(one)),
+      now,
+      unnamedBefore: now - graceMs,
+    });
+    for (const sha256 of due) {
+      // Rows first: a file without a row is harmless, and the next sweep removes it.
+      if ((await releaseBlob(db, sha256)) && (await blobs.deleteStoredBefore(sha256, now - graceMs)))
+        removed.add(sha256);
+    }
+  }
+  await forgetAbsent(
+    db,
+    folder,
+    stored.filter((sha256) => !removed.has(sha256)),
+  );
+  return removed.size;
+}
+
+/** Of these files, the images of datasets that jobs wait for or train on. */
+async function neededByJobs(
+  { db, inputs }: Pick<SweepDeps, 'db' | 'inputs'>,
+  sha256s: readonly string[],
+): Promise<string[]> {
+  if (sha256s.length === 0) return [];
+  const needed: string[] = [];
+  for (const manifestSha256 of await manifestsInUse(db)) {
+    for (const sha256 of sha256s) {
+      if (await inputs.has({ manifestSha256, scriptSha256: undefined }, sha256)) needed.push(sha256);
+    }
+  }
+  return needed;
+}
+
+/** Marks whose file is gone. */
+async function forgetAbsent(db: Database, folder: string, stored: readonly string[]): Promise<void> {
+  const marks = await db.selectFrom('unnamedBlob').select('sha256').where('sha256', 'like', `${folder}%`).execute();
+  const there = new Set(stored);
+  const gone = marks.map(({ sha256 }) => sha256).filter((sha256) => !there.has(sha256));
+  if (gone.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', gone).execute();
+}
