@@ -51,6 +51,7 @@ export const dataset = async (server: TrainingServer, name: string, who: Who = '
 
 /** A configuration whose data service sends images to these datasets. */
 export const dataServiceFor = (...datasetIds: string[]) => ({
+  components: [{ name: 'camera', type: 'camera', model: 'folder', attributes: { path: '/images' } }],
   services: [{ name: 'data', type: 'data_manager', attributes: { camera: 'camera', dataset_ids: datasetIds } }],
 });
 

@@ -19,7 +19,7 @@ import { boxOf, confidenceOf } from '../rules/boxes.ts';
 import * as check from '../rules/submission.ts';
 import { findDataset } from '../store/datasets.ts';
 import { findPart } from '../store/machines.ts';
-import { namesFrom } from '../store/named-resources.ts';
+import { namedByPart } from '../store/named-resources.ts';
 import {
   firstLocation,
   type Origin,
@@ -148,9 +148,11 @@ async function uploadOf(
 }
 
 /** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH, RESOURCE_NOT_NAMED */
-async function requireTargets({ db }: UploadDeps, { orgId, datasetIds }: Upload, caller: Caller): Promise<void> {
+async function requireTargets({ db }: UploadDeps, upload: Upload, caller: Caller): Promise<void> {
+  const { orgId, datasetIds, partId } = upload;
   await uploadTargets(db, orgId, datasetIds);
-  await requireDatasets(caller, datasetIds, namesFrom(db));
+  // Without a part, the dataset itself says who may write to it.
+  if (partId !== null) await requireDatasets(caller, { orgId, datasetIds }, () => namedByPart(db, partId));
 }
 
 /** The part decides where a datum belongs; without a part, the dataset that it is for. */

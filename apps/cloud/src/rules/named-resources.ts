@@ -1,5 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
-import { type Absent, type Caller, requireReaderOrPart, type ResourceNames } from './permissions.ts';
+import { type Absent, type Caller, isMember, requireReaderOrPart, type ResourceNames } from './permissions.ts';
 
 /** A package with the names of its owner. */
 export type NamedPackage = { orgId: string; publicNamespace: string; name: string };
@@ -26,7 +26,7 @@ export async function requirePackageReader(
 ): Promise<void> {
   requireReaderOrPart(caller, of.orgId, absent);
   if (!isLimited(caller) || isNamed(await namesOf(caller), of, caller.orgId)) return;
-  throw notNamed(caller, `package ${of.orgId}/${of.name}`);
+  throw notNamed(caller.kind, `package ${of.orgId}/${of.name}`);
 }
 
 /** Of `packages`, those that the caller may read; the organization is its own. */
@@ -40,17 +40,22 @@ export async function readablePackages<T extends NamedPackage>(
   return packages.filter((of) => isNamed(names, of, caller.orgId));
 }
 
-/** @throws PlatformError RESOURCE_NOT_NAMED. */
+/**
+ * Members add to every dataset of their organization. A machine, and whoever may operate it alone, adds to those that its
+ * configuration names.
+ *
+ * @throws PlatformError RESOURCE_NOT_NAMED.
+ */
 export async function requireDatasets(
   caller: Caller,
-  datasetIds: readonly string[],
-  namesOf: (caller: LimitedCaller) => Promise<ResourceNames>,
+  { orgId, datasetIds }: { orgId: string; datasetIds: readonly string[] },
+  namesOfMachine: () => Promise<ResourceNames>,
 ): Promise<void> {
-  if (datasetIds.length === 0 || !isLimited(caller)) return;
-  const { datasets } = await namesOf(caller);
+  if (datasetIds.length === 0 || isMember(caller, orgId)) return;
+  const { datasets } = await namesOfMachine();
   const known = new Set([...datasets].map((id) => id.toLowerCase()));
   const other = datasetIds.find((id) => !known.has(id.toLowerCase()));
-  if (other !== undefined) throw notNamed(caller, `dataset ${other}`);
+  if (other !== undefined) throw notNamed('part', `dataset ${other}`);
 }
 
 /** Callers that reach only what is named for them. */
@@ -58,7 +63,7 @@ export type LimitedCaller = Extract<Caller, { kind: 'part' | 'script' }>;
 
 const isLimited = (caller: Caller): caller is LimitedCaller => caller.kind === 'part' || caller.kind === 'script';
 
-const notNamed = ({ kind }: LimitedCaller, resource: string): PlatformError =>
+const notNamed = (kind: LimitedCaller['kind'], resource: string): PlatformError =>
   new PlatformError('RESOURCE_NOT_NAMED', {
     resource,
     by: kind === 'part' ? 'The configuration of this machine' : 'This job',

@@ -16,7 +16,7 @@ export const namesFrom =
  * What the configuration of a part names. Packages: in the current revision and the one before, which a machine that is late
  * still uses. Datasets: also in the revisions that were in force during the last 30 days, because captures wait on the machine.
  */
-async function namedByPart(db: Database, partId: string): Promise<ResourceNames> {
+export async function namedByPart(db: Database, partId: string): Promise<ResourceNames> {
   const { rows } = await sql<{ packages: string[]; datasets: string[] }>`
     with late as materialized (
       select saved.config, saved.revision >= part.revision - 1 as is_recent

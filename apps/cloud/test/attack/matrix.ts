@@ -3,7 +3,6 @@ import type { Headers, Outcome } from './ask.ts';
 import { allKnown, type Known, known, type Subject } from './callers.ts';
 import { changes, type Contents } from './contents.ts';
 import type { Answer } from './rights.ts';
-import { isNotYet } from './not-yet.ts';
 import { mark, type World } from './world.ts';
 
 /** One request to try as everybody. */
@@ -52,7 +51,6 @@ export async function tryAll(
   const usual: Subject = { machine: world.machine, job: world.job, endedJob: world.endedJob, cookie };
 
   for (const [index, { what, answers, ofNobody, prepare, after }] of trials.entries()) {
-    const asked = allKnown.filter((who) => !isNotYet(what, who));
     const tell = async (who: string, expected: Answer, headers: Headers, request: Prepared): Promise<void> => {
       counts.requests++;
       counts[isAllowed(expected) ? 'allowed' : 'refused']++;
@@ -62,7 +60,7 @@ export async function tryAll(
     const first = await prepare();
     const headersOf = (who: Known, { subject }: Prepared) => known[who](world, { ...usual, ...subject });
     // They sign in before the comparison begins.
-    for (const who of asked) await headersOf(who, first);
+    for (const who of allKnown) await headersOf(who, first);
     const before = await contents(world.stranger.orgId);
     // A run that ended long ago has lost its lease; that it ever was one is no secret.
     for (const [who, headers] of Object.entries(of.nobody).filter((_, n) => n % every === index % every))
@@ -73,11 +71,11 @@ export async function tryAll(
           return outcome.row === 'LEASE_LOST' ? { ...outcome, code: 'unauthenticated', row: '' } : outcome;
         },
       });
-    for (const who of asked)
+    for (const who of allKnown)
       if (!isAllowed(answers[who])) await tell(who, answers[who], await headersOf(who, first), first);
     for (const change of changes(before, await contents(world.stranger.orgId)))
       wrong.push(`${what} changed without a right: ${change}`);
-    const allowed = asked.filter((who) => isAllowed(answers[who]));
+    const allowed = allKnown.filter((who) => isAllowed(answers[who]));
     for (const [n, who] of allowed.entries()) {
       const request = n === 0 ? first : await prepare();
       await tell(who, answers[who], await headersOf(who, request), request);

@@ -24,6 +24,8 @@ const readers = [...members, 'script'] as const;
 
 const ofOrg = ({ orgId }: World) => ({ filter: { organizationIds: [orgId] } });
 const ofDataset = ({ orgId, datasetId }: World) => ({ filter: { organizationIds: [orgId], datasetId } });
+/** A picture of no dataset. */
+const ofLoose = ({ orgId }: World) => ({ filter: { organizationIds: [orgId], tagsFilter: { tags: ['loose'] } } });
 const one = ({ dataId }: World) => ({ binaryDataIds: [dataId] });
 const older = ({ dataId }: World) => {
   const [organizationId = '', locationId = '', fileId = ''] = dataId.split('/');
@@ -48,10 +50,14 @@ const ofPictures: readonly Right[] = [
     dataRequest: ofDataset(world),
     includeBinary: true,
   })),
-  right(data('BinaryDataByFilter'), { shows: members }, (world) => ({ dataRequest: ofOrg(world) })),
+  right(data('BinaryDataByFilter'), { shows: readers }, (world) => ({ dataRequest: ofOrg(world) })),
+  right(data('BinaryDataByFilter'), { shows: members, ok: ['script'] }, (world) => ({
+    dataRequest: ofLoose(world),
+    includeBinary: true,
+  })),
   right(
     data('BinaryDataByFilter'),
-    { shows: members, ok: ['foreign owner'], denied: ['foreign machine', 'installation owner'] },
+    { shows: readers, ok: ['foreign owner'], denied: ['foreign machine', 'installation owner'] },
     () => ({ dataRequest: { filter: {} } }),
   ),
   right(data('BinaryDataByIDs'), { shows: readers }, (world) => ({ ...one(world), includeBinary: true })),
@@ -61,9 +67,9 @@ const ofPictures: readonly Right[] = [
     includeBinary: true,
   })),
   right(data('TagsByFilter'), { shows: readers }, ofDataset),
-  right(data('TagsByFilter'), { shows: members }, ofOrg),
+  right(data('TagsByFilter'), { shows: members, ok: ['script'] }, ofLoose),
   right(data('BoundingBoxLabelsByFilter'), { shows: readers }, ofDataset),
-  right(data('BoundingBoxLabelsByFilter'), { shows: members }, ofOrg),
+  right(data('BoundingBoxLabelsByFilter'), { shows: members, ok: ['script'] }, ofLoose),
   right(data('AddTagsToBinaryDataByIDs'), { ok: members }, (world) => ({ ...one(world), tags: ['t'] })),
   right(data('AddTagsToBinaryDataByFilter'), { ok: members }, async (world) => ({
     filter: await tagged(world),
@@ -159,24 +165,25 @@ const writers = { ok: [...machineOperators, 'own machine'], 'not found': [...for
 
 const ofUploads: readonly Right[] = uploads.flatMap(([method, ask]) => [
   right(sync(method), writers, ({ machine }) => ask(machine.partId, [])),
-  right(sync(method), { ok: members, 'not found': [...foreigners, ...machines] }, ({ machine, otherDatasetId }) =>
+  right(sync(method), { ok: members, 'not found': [...foreigners, 'machine beside'] }, ({ machine, otherDatasetId }) =>
     ask(machine.partId, [otherDatasetId]),
   ),
   right(sync(method), { ok: members, denied: machines }, async ({ freshDataset }) => ask('', [await freshDataset()])),
 ]);
 
 const ofPackages: readonly Right[] = [
-  right(
-    packages('GetPackage'),
-    { shows: [...members, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
-    ({ orgId, modelName }) => ({ id: `${orgId}/${modelName}`, version: '1', includeUrl: true }),
-  ),
-  right(
-    packages('GetPackage'),
-    { shows: members, 'not found': [...foreigners, ...machines] },
-    ({ orgId, otherModelName }) => ({ id: `${orgId}/${otherModelName}`, version: '1' }),
-  ),
-  right(packages('ListPackages'), { shows: members }, ({ orgId }) => ({ organizationId: orgId })),
+  right(packages('GetPackage'), { shows: [...members, 'own machine'] }, ({ orgId, modelName }) => ({
+    id: `${orgId}/${modelName}`,
+    version: '1',
+    includeUrl: true,
+  })),
+  right(packages('GetPackage'), { shows: members }, ({ orgId, otherModelName }) => ({
+    id: `${orgId}/${otherModelName}`,
+    version: '1',
+  })),
+  right(packages('ListPackages'), { ok: [...machines, 'script'], shows: [...members, 'own machine'] }, ({ orgId }) => ({
+    organizationId: orgId,
+  })),
   right(packages('CreatePackage'), { ok: owners }, async ({ orgId, freshName }) => ({
     messages: [
       { info: { organizationId: orgId, name: freshName(), version: '1', type: 'PACKAGE_TYPE_ML_MODEL' } },
@@ -187,16 +194,10 @@ const ofPackages: readonly Right[] = [
     id: `${orgId}/${await freshPackage('ml_model')}`,
     version: '1',
   })),
-  right(
-    app('GetRegistryItem'),
-    { shows: [...members, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
-    ({ orgId, modelName }) => ({ itemId: `${orgId}:${modelName}` }),
-  ),
-  right(
-    app('GetRegistryItem'),
-    { shows: members, 'not found': [...foreigners, ...machines] },
-    ({ orgId, scriptName }) => ({ itemId: `${orgId}:${scriptName}` }),
-  ),
+  right(app('GetRegistryItem'), { shows: [...members, 'own machine'] }, ({ orgId, modelName }) => ({
+    itemId: `${orgId}:${modelName}`,
+  })),
+  right(app('GetRegistryItem'), { shows: members }, ({ orgId, scriptName }) => ({ itemId: `${orgId}:${scriptName}` })),
   right(app('ListRegistryItems'), { ok: [...people, 'script'], shows: [...members, 'own machine'] }, ({ orgId }) => ({
     organizationId: orgId,
   })),

@@ -8,7 +8,6 @@ import {
   answersOf,
   foreigners,
   machineOwners,
-  machines,
   members,
   type Named,
   owners,
@@ -114,13 +113,13 @@ const files: readonly PageRight[] = [
   page(
     'GET',
     'model of the configuration',
-    { ok: [...members, 'own machine'], 'not found': [...foreigners, 'machine beside'] },
+    { ok: [...members, 'own machine'] },
     ({ orgId, modelName }) => `/packages/${orgId}/${modelName}/1.tar.gz`,
   ),
   page(
     'GET',
     'another model',
-    { ok: members, 'not found': [...foreigners, ...machines] },
+    { ok: members },
     ({ orgId, otherModelName }) => `/packages/${orgId}/${otherModelName}/1.tar.gz`,
   ),
   page('POST', 'new package', { ok: sending(owners), 'not authenticated': browsers }, async ({ orgId, freshName }) => ({

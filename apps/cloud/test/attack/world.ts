@@ -336,7 +336,7 @@ async function worldOn(on: TestServer): Promise<World> {
     otherDatasetId,
     dataId,
     dataSha256: sha256Of(bytes),
-    looseId: await things.picture(Buffer.from(`${mark} loose`), []),
+    looseId: await things.picture(Buffer.from(`${mark} loose`), [], 'loose'),
     modelName,
     otherModelName: await things.freshPackage('ml_model'),
     scriptName,
