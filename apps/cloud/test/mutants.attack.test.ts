@@ -1,0 +1,105 @@
+// Messages that were meant to be others, for every call: each is answered, or refused with a reason; none is a failure of the server.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import type { DescMethod, JsonObject } from '@bufbuild/protobuf';
+import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
+import { seededRandom, tempFolder } from '@platform/kit/testing';
+import { attackRounds } from '../../../e2e/src/attack-rounds.ts';
+import { type Headers, outcomeOf, pathOf, type Wire, wireTo } from './attack/ask.ts';
+import { mutantOf } from './attack/mutants.ts';
+import type { Right } from './attack/rights.ts';
+import { rightsOfData } from './attack/rights-of-data.ts';
+import { rightsOfMachines } from './attack/rights-of-machines.ts';
+import { rightsOfTraining, rightToSign } from './attack/rights-of-training.ts';
+import { routedCalls } from './attack/routed.ts';
+import { randomFrom, wildTexts } from './attack/wild.ts';
+import { grantOn, makeWorld, type World } from './attack/world.ts';
+
+const perCall = attackRounds(60, 12);
+/** The same seed, the same messages. */
+const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
+
+/** Ids of things that may be changed or deleted, one of each kind. */
+async function decoys(world: World): Promise<string[]> {
+  const { orgId, elsewhereId } = world;
+  const machine = await world.freshMachine();
+  const key = await world.freshKey([grantOn('operator', 'organization', orgId, orgId)]);
+  const [dataset, picture] = [await world.freshDataset(), await world.freshPicture()];
+  const job = await world.freshJob('in_progress');
+  const item = await world.freshPackage('ml_model');
+  const ids = [machine.machineId, machine.partId, key.entity, dataset, job.id];
+  return [orgId, elsewhereId, picture, item, `${orgId}/${item}`, `${orgId}:${item}`, ...ids, ...ids];
+}
+
+/** What tells that it was no fault of the sender. */
+const ours: ReadonlySet<string> = new Set(['internal', 'unknown', 'data_loss', 'unavailable', 'deadline_exceeded']);
+
+async function isWell(wire: Wire, headers: Headers): Promise<boolean> {
+  const path = '/platform.session.v1.SessionService/WhoAmI';
+  const sent = { ...headers, 'content-type': 'application/json', 'connect-protocol-version': '1' };
+  return (await wire.say({ method: 'POST', path, headers: sent, body: '{}' })).status === 200;
+}
+
+test('no message makes the server fail: each is answered, or refused with a reason', async () => {
+  console.log(`seed ${seed}: PLATFORM_ATTACK_SEED=${seed} sends the same messages`);
+  const unhandled: unknown[] = [];
+  const count = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', count);
+  await using world = await makeWorld();
+  await using folder = await tempFolder();
+  await makeKeyFolder(folder.path, 1);
+  using wire = wireTo(world.on.url);
+  const random = randomFrom(seededRandom(seed));
+  const rights: readonly Right[] = [
+    ...rightsOfData,
+    ...rightsOfMachines,
+    ...rightsOfTraining,
+    rightToSign(await readKeyFolders([folder.path])),
+  ];
+  const requests = new Map<string, JsonObject[][]>();
+  const heard: Record<string, number> = {};
+  const wrong: string[] = [];
+  const callers: Record<string, Headers> = {
+    owner: { authorization: `Bearer ${await world.token(world.on.owner)}` },
+    machine: { authorization: `Bearer ${await world.token(world.machine.part)}` },
+  };
+
+  const attack = async (method: DescMethod, right: readonly JsonObject[], who: string, ids: readonly string[]) => {
+    const headers = callers[who] ?? {};
+    const { how, asked } = mutantOf(method, right, { random, texts: [...ids, ...wildTexts], headers });
+    const said = await wire.say(asked).catch((error: unknown) => String(error));
+    const outcome = typeof said === 'string' ? { code: said, row: '' } : outcomeOf(said);
+    heard[outcome.code] = (heard[outcome.code] ?? 0) + 1;
+    const isOurs = ours.has(outcome.code) || /^(HTTP 5|Error)/.test(outcome.code);
+    if (!isOurs) return;
+    const body = Buffer.from(asked.body ?? '');
+    const text = /json/.test(asked.headers['content-type'] ?? '') ? body.toString() : body.toString('hex');
+    wrong.push(`${asked.path} by ${who}, ${how}: ${outcome.code} ${outcome.row}; ${text.slice(0, 600)}`);
+  };
+
+  // Where releases are signed, those of the other calls would be refused.
+  const isLast = ({ name }: DescMethod): number => (name === 'SubmitMetadata' ? 1 : 0);
+  const methods = (await routedCalls(wire)).toSorted((a, b) => isLast(a) - isLast(b));
+  for (const method of methods) {
+    const path = pathOf(method);
+    const rows = rights.filter(({ call }) => `/${call}` === path);
+    const ids = await decoys(world);
+    const right =
+      rows.length === 0 ? [[{}]] : await Promise.all(rows.map(async ({ ask }) => [...(await ask(world)).messages]));
+    requests.set(path, right);
+    for (let n = 0; n < perCall; n++)
+      for (const who of Object.keys(callers)) {
+        const own = who === 'machine' ? [world.machine.partId, world.machine.machineId] : [];
+        await attack(method, random.pick(right), who, [...ids, ...own]);
+      }
+    for (const [who, headers] of Object.entries(callers))
+      if (!(await isWell(wire, headers))) wrong.push(`after ${path} the ${who} can do nothing any more`);
+  }
+  console.log(
+    `${requests.size} calls, ${perCall} messages each by ${Object.keys(callers).join(' and ')}: ${JSON.stringify(heard)}`,
+  );
+  for (const line of wrong) console.log(line);
+  process.off('unhandledRejection', count);
+  assert.deepEqual(unhandled, []);
+  assert.equal(wrong.length, 0, 'failures of the server: the lines above name them');
+});
