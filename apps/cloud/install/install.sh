@@ -14,6 +14,8 @@ default_action='@PLATFORM_ACTION@'
 trusted_root_document='@PLATFORM_TRUSTED_ROOT@'
 # "<channel> <version>", a line each
 channels='@PLATFORM_CHANNELS@'
+# "<version> <platform> <sha256>" of the agents in these channels, a line each; only for an https address
+agents='@PLATFORM_AGENTS@'
 
 usage() {
   cat <<TEXT
@@ -104,8 +106,12 @@ check_machine() {
   for program in sha256sum df tail tr cut sed cp mv mkdir chmod rm; do
     has "$program" || refuse "the program \"$program\" is missing: install it (coreutils, sed) and run this again."
   done
-  [ -n "$binary$custom_url" ] || has openssl || refuse 'openssl is missing: install the package "openssl", then run this again.'
-  [ -z "$binary" ] || has openssl || refuse 'openssl is missing: install the package "openssl", then run this again.'
+  # Without it the checksum in this script decides, which is worth as much as the connection that the script came by.
+  if [ -z "$custom_url" ] && ! has openssl; then
+    if [ -n "$binary" ] || [ -z "$agents" ]; then
+      refuse 'openssl is missing, and only an address with https can do without: install the package "openssl", then run this again.'
+    fi
+  fi
   [ -n "$binary" ] || has curl || refuse 'curl is missing: install the package "curl", then run this again.'
 }
 
@@ -148,24 +154,57 @@ fetch() {
   case $1 in https://*) protocols='=https' ;; *) protocols='=http,https' ;; esac
   attempt=1 pause=2
   while :; do
-    code=0
+    fetch_code=0
     status=$(curl -fsSL --proto "$protocols" --proto-redir "$protocols" --connect-timeout 20 --speed-limit 1024 --speed-time 60 \
-      --max-filesize 1073741824 -C - -w '%{http_code}' -o "$2" "$1" < /dev/null) || code=$?
-    case $code:$status in
+      --max-filesize 1073741824 -C - -w '%{http_code}' -o "$2" "$1" < /dev/null) || fetch_code=$?
+    case $fetch_code:$status in
       0:*) return 0 ;;
-      # Everything is there already; the checksum will tell.
+      # Nothing is missing. The checksum decides whether it is the file.
       22:416) [ -s "$2" ] && return 0 ;;
       22:408 | 22:429 | 22:5??) ;;
       # The server can't go on where we stopped: the whole file then.
       33:* | 36:*) rm -f "$2" ;;
       5:* | 6:* | 7:* | 18:* | 28:* | 52:* | 55:* | 56:* | 92:*) ;;
-      *) return "$code" ;;
+      *) return "$fetch_code" ;;
     esac
-    [ "$attempt" -lt 5 ] || return "$code"
-    say "The download was interrupted (curl $code); again in $pause s …" >&2
+    [ "$attempt" -lt 5 ] || return "$fetch_code"
+    say "The download was interrupted (curl $fetch_code); again in $pause s …" >&2
     sleep "$pause"
     attempt=$((attempt + 1)) pause=$((pause * 2))
   done
+}
+
+# "Mon, 23 Nov 2026 06:00:00 GMT" as "2026-11-23 06:00:00", which every date program takes
+plain_date() {
+  # shellcheck disable=SC2086
+  set -- $1
+  [ $# -ge 5 ] || return 0
+  month=01
+  for name in Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec; do
+    [ "$name" != "$3" ] || { printf '%s-%s-%s %s' "$4" "$month" "$2" "$5"; return 0; }
+    month=$((1$month + 1)) month=${month#1}
+  done
+}
+
+# explain_certificate URL: prints the dates of its certificate beside the clock. Nothing is sent but the request for them.
+explain_certificate() {
+  seen=$(curl -skvI --connect-timeout 20 --max-time 30 "$1" 2>&1 < /dev/null | tr -d '\r')
+  begins=$(printf '%s\n' "$seen" | sed -n 's/.*start date: *\([A-Za-z0-9: ]*\).*/\1/p' | tail -n 1)
+  ends=$(printf '%s\n' "$seen" | sed -n 's/.*expire date: *\([A-Za-z0-9: ]*\).*/\1/p' | tail -n 1)
+  told=$(printf '%s\n' "$seen" | sed -n 's/^< [Dd]ate: *\([A-Za-z0-9:, ]*\)$/\1/p' | tail -n 1)
+  {
+    say "  The clock here:  $(date -u '+%a, %d %b %Y %H:%M:%S GMT')"
+    [ -z "$begins$ends" ] || say "  The certificate: from $begins until $ends"
+    [ -z "$told" ] || say "  The server says: $told (unproven)"
+    now=$(date +%s) first=$(date -d "${begins:--}" +%s 2> /dev/null) last=$(date -d "${ends:--}" +%s 2> /dev/null)
+    if [ -n "$first" ] && [ -n "$last" ] && [ "$now" -ge "$first" ] && [ "$now" -le "$last" ]; then
+      say 'The clock fits the certificate. If its authority is your own, put that into the store of this system (update-ca-certificates).'
+      return 0
+    fi
+    set_to=$(plain_date "$told")
+    say 'If the clock here is wrong, set it, and run this again:'
+    say "  sudo date -u -s '${set_to:-2030-12-31 23:59:59}'"
+  } >&2
 }
 
 must_fetch() {
@@ -177,7 +216,10 @@ must_fetch() {
     7) hint='nobody answers there: is the server up, and is a firewall or a proxy in between?' ;;
     22) hint='the server answered with an error (above).' ;;
     28) hint='it took too long. Run this again: the download goes on where it stopped.' ;;
-    35 | 51 | 58 | 60 | 77 | 83) hint="the certificate of the server was not accepted. Is the clock right? It is $(date)." ;;
+    35 | 51 | 58 | 60 | 77 | 83)
+      explain_certificate "$1"
+      hint='the certificate of the server was not accepted (above).'
+      ;;
     63) hint='the file is too large.' ;;
     *) hint='run this again: the download goes on where it stopped.' ;;
   esac
@@ -211,7 +253,6 @@ get_list() {
     must_fetch "$server/releases/SHA256SUMS" "$work/SHA256SUMS"
     must_fetch "$server/releases/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
   fi
-  [ -n "$release_key" ] || refuse "this server has not published a release yet. Publish one (platform release publish), and get install.sh again."
   check_signature "$work/SHA256SUMS" "$work/SHA256SUMS.sig" "$server"
 }
 
@@ -225,8 +266,31 @@ get_trusted_root() {
   trusted_root=$work/root.json
 }
 
+# get_program URL: an earlier attempt may have left a part of it, which a power cut may have torn
+get_program() {
+  left=''
+  [ ! -s "$work/platform-agent" ] || left=1
+  [ -n "$left" ] && [ "$(sha256_of "$work/platform-agent")" = "$sha256" ] && return 0
+  must_fetch "$1" "$work/platform-agent"
+  [ -n "$left" ] && [ "$(sha256_of "$work/platform-agent")" != "$sha256" ] || return 0
+  say 'The part that an earlier attempt left was damaged; downloading the whole file …'
+  rm -f "$work/platform-agent"
+  must_fetch "$1" "$work/platform-agent"
+}
+
+# the checksum of PATH: by the signed list; without openssl by this script, which came over https
+find_sha256() {
+  if has openssl; then
+    sha256=$(listed "$path")
+    return 0
+  fi
+  sha256=$(printf '%s\n' "$agents" | sed -n "s|^$version $platform ||p")
+  [ -n "$sha256" ] || refuse "openssl is missing, and without it only the versions of the channels can be checked: install the package \"openssl\", then run this again."
+}
+
 get_signed() {
-  get_list
+  [ -n "$release_key" ] || refuse "this server has not published a release yet. Publish one (platform release publish), and get install.sh again."
+  ! has openssl || get_list
   if [ -n "$binary" ]; then
     sha256=$(sha256_of "$binary")
     name=$(sed -n "s|^$sha256  platform-agent/\([^/]*\)/$platform/.*|\1|p" "$work/SHA256SUMS" | tail -n 1)
@@ -243,7 +307,7 @@ get_signed() {
         ;;
     esac
     path=platform-agent/$version/$platform/platform-agent
-    sha256=$(listed "$path")
+    find_sha256
     [ -n "$sha256" ] || refuse "$server has no platform-agent $version for $platform. The versions are listed at $server/releases/SHA256SUMS."
     get_trusted_root
     if [ -f "$root/bin/platform-agent" ] && [ "$(sha256_of "$root/bin/platform-agent")" = "$sha256" ]; then
@@ -255,7 +319,7 @@ get_signed() {
     # The rest of another version must not be gone on with.
     [ "$(cat "$work/part" 2> /dev/null)" = "$sha256" ] || rm -f "$work/platform-agent"
     printf '%s\n' "$sha256" > "$work/part"
-    must_fetch "$server/releases/$path" "$work/platform-agent"
+    get_program "$server/releases/$path"
   fi
   check_file
 }

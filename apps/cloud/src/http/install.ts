@@ -6,7 +6,7 @@ import { rolesOf } from '@platform/releases/documents';
 import type { Deps } from '../rpc/routes.ts';
 import { type InstallerValues, renderInstaller } from '../rules/installer.ts';
 import { newestDocument } from '../store/release-metadata.ts';
-import { findChannel } from '../store/releases.ts';
+import { findChannel, listReleases } from '../store/releases.ts';
 import { type Route, sendText } from './exchange.ts';
 
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
@@ -23,12 +23,20 @@ export const installRoutes = (deps: Pick<Deps, 'db' | 'publicUrl' | 'listensAt'>
         const version = await findChannel(deps.db, 'platform-agent', channel);
         if (version !== undefined) channels[channel] = version;
       }
+      const agents = (await listReleases(deps.db, 'platform-agent')).filter(
+        ({ version, target }) => target !== null && Object.values(channels).includes(version),
+      );
       const root = await newestDocument(deps.db, 'root');
       const values: InstallerValues = {
         url,
         releaseKey: root ? rolesOf(root.bytes).installerKey : '',
         trustedRoot: root && { version: root.version, sha256: createHash('sha256').update(root.bytes).digest('hex') },
         channels,
+        agents: agents.map(({ version, platform, sha256 }) => ({
+          version,
+          platform: platform.replace('/', '-'),
+          sha256: sha256.toString('hex'),
+        })),
         action,
       };
       sendText(response, 200, renderInstaller(await readFile(file, 'utf8'), values), {

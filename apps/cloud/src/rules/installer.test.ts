@@ -14,6 +14,7 @@ const values = {
   releaseKey: String(pem),
   trustedRoot: { version: 3, sha256: 'a'.repeat(64) },
   channels: { stable: '1.2.3', dev: '1.3.0-dev.4+b5' },
+  agents: [{ version: '1.2.3', platform: 'linux-amd64', sha256: 'b'.repeat(64) }],
   action: 'install',
 } as const;
 
@@ -27,6 +28,9 @@ test('install.sh: the values of the server are in it, and the shell understands 
   assert.ok(script.includes(`release_key='${values.releaseKey.trim()}'\n`));
   assert.match(script, /^trusted_root_document='3 a{64}'$/m);
   assert.ok(script.includes("channels='stable 1.2.3\ndev 1.3.0-dev.4+b5'\n"));
+  assert.ok(script.includes(`agents='1.2.3 linux-amd64 ${'b'.repeat(64)}'\n`));
+  // By plain http anybody could have put them there.
+  assert.match(renderInstaller(template, { ...values, url: 'http://machines.example' }), /^agents=''$/m);
   assert.doesNotMatch(script, /@PLATFORM_/);
   const { status, stderr } = spawnSync('/bin/sh', ['-n'], { input: script, encoding: 'utf8' });
   assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });

@@ -9,6 +9,8 @@ export interface InstallerValues {
   trustedRoot: { version: number; sha256: string } | undefined;
   /** Version of the agent by channel. */
   channels: Readonly<Record<string, string>>;
+  /** The agents of these versions, for machines that cannot check a signature. */
+  agents: readonly { version: string; platform: string; sha256: string }[];
   action: 'install' | 'uninstall';
 }
 
@@ -18,6 +20,7 @@ const allowed: Readonly<Record<string, RegExp>> = {
   RELEASE_KEY: /^[A-Za-z0-9+/= \n-]*$/,
   TRUSTED_ROOT: /^([0-9]+ [0-9a-f]{64})?$/,
   CHANNELS: /^[A-Za-z0-9.+ \n-]*$/,
+  AGENTS: /^([A-Za-z0-9.+-]+ [a-z0-9-]+ [0-9a-f]{64}\n?)*$/,
   ACTION: /^[a-z]+$/,
 };
 
@@ -29,6 +32,10 @@ export function renderInstaller(template: string, values: InstallerValues): stri
     TRUSTED_ROOT: values.trustedRoot ? `${values.trustedRoot.version} ${values.trustedRoot.sha256}` : '',
     CHANNELS: Object.entries(values.channels)
       .map((pair) => pair.join(' '))
+      .join('\n'),
+    // By plain http the script is anybody's, and so would be its checksums.
+    AGENTS: (values.url.startsWith('https://') ? values.agents : [])
+      .map(({ version, platform, sha256 }) => `${version} ${platform} ${sha256}`)
       .join('\n'),
     ACTION: values.action,
   };
