@@ -1,4 +1,5 @@
 import type { DescEnum } from '@bufbuild/protobuf';
+import { protectOutput } from './secret-output.ts';
 import { cut, displayWidth, padded, printable } from './terminal-text.ts';
 
 export { printable } from './terminal-text.ts';
@@ -126,6 +127,7 @@ export const percentText = (share: number): string => `${(share * 100).toFixed(1
 interface TextOut {
   write(text: string): unknown;
   readonly isTTY?: boolean;
+  readonly fd?: number;
   readonly columns?: number;
 }
 
@@ -136,6 +138,8 @@ export interface Output {
   table(header: readonly string[], rows: readonly (readonly string[])[]): void;
   /** For programs: one JSON document on stdout, only with --json. */
   json(value: unknown): void;
+  /** The result holds a secret: a file that it goes to is only its owner's to read. Called before anything is printed. */
+  secret(): void;
   /** For people, beside the result: stderr, also with --json. */
   note(text: string): void;
 }
@@ -150,6 +154,7 @@ export function createOutput(isJson: boolean, stdout: TextOut, stderr: TextOut =
         isJson &&
         stdout.write(`${JSON.stringify(value, (_key, v: unknown) => (typeof v === 'bigint' ? Number(v) : v))}\n`)
       ),
+    secret: () => void (stdout.fd !== undefined && process.platform !== 'win32' && protectOutput(stdout.fd)),
     note: (words) => void stderr.write(`${words}\n`),
   };
 }

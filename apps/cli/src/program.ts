@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addCompletion, type NamesOf } from './completion.ts';
+import { auditCommands } from './commands/audit.ts';
 import { configCommands } from './commands/config.ts';
 import { datasetCommands } from './commands/dataset.ts';
 import { keyCommands } from './commands/key.ts';
@@ -61,6 +62,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
   configCommands(program, run);
   logCommands(program, run);
   keyCommands(program, run);
+  auditCommands(program, run);
   releaseCommands(program, run);
   const upCommand = program
     .command('up')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
-import { choice, collectList, keyValues, seconds, timeVersion, wholeNumber } from './values.ts';
+import { choice, collectList, keyValues, seconds, timeBefore, timeVersion, wholeNumber } from './values.ts';
 
 const refused = (pattern: RegExp) => (error: unknown) =>
   error instanceof PlatformError && error.code === 'INVALID_ARGUMENT' && pattern.test(error.what);
@@ -43,3 +43,20 @@ test('lists given several times add up', () => {
 test('a version from the time', () => {
   assert.equal(timeVersion(1_772_366_405_999), '2026-03-01T12-00-05');
 });
+
+const now = Date.UTC(2026, 2, 2);
+const times: readonly [string, number | 'refused'][] = [
+  ['24h', Date.UTC(2026, 2, 1)],
+  ['1d12h', Date.UTC(2026, 1, 28, 12)],
+  ['2026-03-01', Date.UTC(2026, 2, 1)],
+  ['2026-03-01T12:00:00+02:00', Date.UTC(2026, 2, 1, 10)],
+  ['2026-03-01T12:00', 'refused'],
+  ['yesterday', 'refused'],
+  ['2026-13-01', 'refused'],
+  ['', 'refused'],
+];
+for (const [text, ms] of times)
+  test(`a time: ${text}`, () => {
+    if (ms === 'refused') assert.throws(() => timeBefore('--since', text, now), /INVALID_ARGUMENT.*--since/);
+    else assert.equal(timeBefore('--since', text, now), ms);
+  });

@@ -23,6 +23,14 @@ export function seconds(field: string, value: string): number {
   return total;
 }
 
+/** A point in time, ms since 1970: "24h" is so long before now, anything else an ISO 8601 time with its zone. */
+export function timeBefore(field: string, value: string, nowMs: number): number {
+  if (/^(\d+[dhms])+$/.test(value)) return nowMs - seconds(field, value) * 1000;
+  const ms = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/.test(value) ? Date.parse(value) : NaN;
+  if (Number.isNaN(ms)) throw refuse(field, value, 'a time such as 24h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z');
+  return ms;
+}
+
 /** For an option that may be given again and again. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value];
 

@@ -5,6 +5,7 @@ import type { Clock, Log } from '@platform/kit';
 import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
 import { agentAnswers } from './agent-answers.ts';
 import { authenticator } from './auth/authenticate.ts';
+import { failedSignIns } from './auth/failed-sign-ins.ts';
 import { identities } from './auth/identities.ts';
 import { type FirstRun, openSecrets } from './auth/secrets.ts';
 import { tokens } from './auth/tokens.ts';
@@ -34,7 +35,7 @@ import { migrate } from './store/migrate.ts';
 import { openNotifications } from './store/notifications.ts';
 import { readPartSources } from './store/part-sources.ts';
 import { latestVersion } from './store/registry.ts';
-import { insertSignInLink } from './store/sessions.ts';
+import { auditPerson, insertSignInLink } from './store/sessions.ts';
 import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
@@ -153,7 +154,12 @@ export async function startServer(
 
   const known = identities(db, changes, clock);
   const signer = tokens(secrets.signingKey);
-  const authentication = authenticator(db, known, signer, clock);
+  const failed = failedSignIns({ db, clock, log }, stop.signal);
+  started.defer(() => {
+    stop.abort();
+    return failed.done;
+  });
+  const authentication = authenticator(db, known, signer, clock, failed.note);
   const at = { url: '' };
   const deps: Deps = {
     db,
@@ -167,6 +173,7 @@ export async function startServer(
     secrets,
     releaseKey,
     authenticator: authentication,
+    failedSignIns: failed,
     presence: present,
     answers,
     configs,
@@ -224,7 +231,9 @@ export async function startServer(
     await port.close(drainMs);
   });
 
-  const link = await insertSignInLink(db, secrets.first.ownerId, clock.wall() + startLinkMs);
+  const personId = secrets.first.ownerId;
+  await auditPerson(db, personId, { actor: 'server start', action: 'create sign-in link' });
+  const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
   const signInUrl = `${deps.publicUrl ?? at.url}/sign-in?token=${link}`;
   const credentialsFile = path.join(dataFolder, 'first-run.json');
   const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);

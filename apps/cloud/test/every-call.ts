@@ -16,6 +16,7 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -27,6 +28,7 @@ import { SessionService } from '@platform/contract/gen/platform/session/v1/sessi
 export const services: readonly DescService[] = [
   AgentDeviceService,
   AppService,
+  AuditService,
   DataService,
   DatasetService,
   DataSyncService,

@@ -1,4 +1,5 @@
 import type { Client } from '@connectrpc/connect';
+import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
@@ -36,6 +37,8 @@ export interface PlatformClient {
   readonly appClient: Client<typeof AppService>;
   /** Versions of models and training scripts. */
   readonly packageClient: Client<typeof PackageService>;
+  /** Who changed what, for owners. */
+  readonly auditClient: Client<typeof AuditService>;
   /** Who the caller is; sign-in links. */
   readonly sessionClient: Client<typeof SessionService>;
   /** A plain HTTP request to a path of the server with the caller's token; anything but 2xx rejects. */
@@ -69,6 +72,7 @@ export function createPlatformClient(options: PlatformClientOptions = {}): Platf
     fleetClient: connection.client(FleetService),
     appClient: connection.client(AppService),
     packageClient: connection.client(PackageService),
+    auditClient: connection.client(AuditService),
     sessionClient: connection.client(SessionService),
     request: (path, init) => connection.request(path, init),
   };

@@ -42,6 +42,8 @@ export function configCommands(program: Command, run: Run): void {
         const { partId } = await findMachine(open, name);
         const revision = BigInt(wholeNumber('--revision', options.revision ?? '0'));
         const saved = await open.client.fleetClient.getConfig({ partId, revision });
+        // Passwords of networks may stand in it.
+        output.secret();
         output.json({
           revision: Number(saved.revision),
           saved_by: saved.savedBy,

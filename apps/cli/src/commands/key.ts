@@ -30,6 +30,7 @@ export function keyCommands(program: Command, run: Run): void {
             },
           ],
         });
+        output.secret();
         output.json({ api_key_id: created.id, api_key: created.key, name });
         output.text(
           `Created key ${printable(name)} with ID ${created.id}. The key is shown this once:\n\n  ${created.key}`,
@@ -59,6 +60,19 @@ export function keyCommands(program: Command, run: Run): void {
     );
 
   key
+    .command('rotate <id>')
+    .description('replace the secret of an API key; the old one ends at once')
+    .action(
+      run(async ({ connection, output }, id: string) => {
+        const { client } = await connection();
+        const rotated = await client.appClient.rotateKey({ id });
+        output.secret();
+        output.json({ api_key_id: rotated.id, api_key: rotated.key });
+        output.text(`Rotated key ${rotated.id}. The key is shown this once:\n\n  ${rotated.key}`);
+      }),
+    );
+
+  key
     .command('delete <id>')
     .description('revoke an API key at once')
     .action(
@@ -77,6 +91,7 @@ export function keyCommands(program: Command, run: Run): void {
       run(async ({ connection, output }) => {
         const { client } = await connection();
         const link = await client.sessionClient.createSignInLink({});
+        output.secret();
         output.json({ sign_in_url: link.url, expires_on: isoTime(link.expiresOn) });
         output.text(link.url);
       }),

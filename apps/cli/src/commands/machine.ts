@@ -7,6 +7,7 @@ import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
 import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
+import { writeSecretFile } from '../secret-output.ts';
 import { machineJson, machineText } from '../views/machine.ts';
 
 /** A machine by its ID, its part's ID or its name in the organization. */
@@ -26,6 +27,8 @@ export async function findMachine(connection: Connection, name: string): Promise
   return machine;
 }
 
+const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
+
 const programs: Readonly<Record<ProgramName, ProgramName>> = { agent: 'agent', server: 'server' };
 
 export function machineCommands(program: Command, run: Run): void {
@@ -35,8 +38,9 @@ export function machineCommands(program: Command, run: Run): void {
     .command('create <name>')
     .description('create a machine; prints the credentials file to put on it')
     .option('--location <id>', 'location; default: the first one')
+    .option('-o, --output <file>', credentialsOption)
     .action(
-      run(async ({ connection, output }, name: string, options: { location?: string }) => {
+      run(async ({ connection, output }, name: string, options: { location?: string; output?: string }) => {
         const { client } = await connection();
         const created = await client.fleetClient.createMachine({
           organizationId: await (await connection()).organizationId(),
@@ -44,10 +48,16 @@ export function machineCommands(program: Command, run: Run): void {
           name,
         });
         const credentials = JSON.parse(created.credentialsJson) as Record<string, unknown>;
-        output.json({ machine_id: created.machine?.id, part_id: created.machine?.partId, credentials });
-        output.text(
-          `Created machine ${printable(name)} with ID ${created.machine?.id}, part ${created.machine?.partId}.`,
-        );
+        const ids = { machine_id: created.machine?.id, part_id: created.machine?.partId };
+        const made = `Created machine ${printable(name)} with ID ${created.machine?.id}, part ${created.machine?.partId}.`;
+        if (options.output !== undefined) {
+          await writeSecretFile(options.output, `${JSON.stringify(credentials, null, 2)}\n`);
+          output.json({ ...ids, output: options.output });
+          return output.text(`${made} Its credentials are in ${printable(options.output)}.`);
+        }
+        output.secret();
+        output.json({ ...ids, credentials });
+        output.text(made);
         output.text('Put this on the machine as /etc/platform.json (mode 600) and start platform-agent there:\n');
         output.text(JSON.stringify(credentials, null, 2));
       }),
@@ -100,12 +110,19 @@ export function machineCommands(program: Command, run: Run): void {
   machine
     .command('credentials <machine>')
     .description('the credentials file of a machine')
+    .option('-o, --output <file>', credentialsOption)
     .action(
-      run(async ({ connection, output }, name: string) => {
+      run(async ({ connection, output }, name: string, options: { output?: string }) => {
         const open = await connection();
         const { partId } = await findMachine(open, name);
         const { credentialsJson } = await open.client.fleetClient.getCredentials({ partId });
         const credentials = JSON.parse(credentialsJson) as unknown;
+        if (options.output !== undefined) {
+          await writeSecretFile(options.output, `${JSON.stringify(credentials, null, 2)}\n`);
+          output.json({ part_id: partId, output: options.output });
+          return output.text(`Wrote ${printable(options.output)}.`);
+        }
+        output.secret();
         output.json(credentials);
         output.text(JSON.stringify(credentials, null, 2));
       }),

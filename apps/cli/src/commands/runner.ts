@@ -80,6 +80,7 @@ export function runnerCommands(program: Command, run: Run): void {
           ],
         });
         const command = joinCommand({ url: open.url, id, key });
+        output.secret();
         output.json({ api_key_id: id, api_key: key, url: open.url, command });
         output.text('On the computer that shall train, in a checkout of this repository (Linux):\n');
         output.text(`  ${command}\n`);

@@ -4,6 +4,7 @@ import type { Clock } from '@platform/kit';
 import type { Caller } from '../rules/permissions.ts';
 import type { Database } from '../store/database.ts';
 import { findAttempt } from '../store/attempts.ts';
+import type { FailedSignIn } from './failed-sign-ins.ts';
 import { type Identities, type Identity, proofOf } from './identities.ts';
 import { hashSecret } from './secrets.ts';
 import type { Claims, CredentialsType, Tokens } from './tokens.ts';
@@ -27,7 +28,14 @@ export type Authenticator = {
   session(cookies: string): Promise<Caller | undefined>;
 };
 
-export function authenticator(db: Database, identities: Identities, tokens: Tokens, clock: Clock): Authenticator {
+/** @param onFailed - told of wrong credentials. */
+export function authenticator(
+  db: Database,
+  identities: Identities,
+  tokens: Tokens,
+  clock: Clock,
+  onFailed: (failed: FailedSignIn) => void = () => {},
+): Authenticator {
   const identityOf = (type: SecretType, id: string): Promise<Identity | undefined> =>
     type === 'api-key' ? identities.apiKey(id) : identities.part(id);
   /** A run is looked up each time: it may end at any moment. */
@@ -41,7 +49,10 @@ export function authenticator(db: Database, identities: Identities, tokens: Toke
     const identity = await identityOf(type, entity);
     const hash = hashSecret(secret);
     const known = identity?.proofs.get(proofOf(hash));
-    if (!identity || !known || !timingSafeEqual(known, hash)) throw new PlatformError('INVALID_CREDENTIALS');
+    if (!identity || !known || !timingSafeEqual(known, hash)) {
+      onFailed({ credentials: type, ...subjectOf(identity?.caller) });
+      throw new PlatformError('INVALID_CREDENTIALS');
+    }
     return {
       caller: identity.caller,
       claims: { subject: identity.caller.id, credentials: type, proof: proofOf(hash) },
@@ -69,6 +80,12 @@ export function authenticator(db: Database, identities: Identities, tokens: Toke
     },
   };
 }
+
+const subjectOf = (caller: Caller | undefined): Pick<FailedSignIn, 'orgId' | 'subject'> => {
+  if (!caller) return { orgId: null, subject: 'unknown ID' };
+  const orgId = 'orgId' in caller ? caller.orgId : caller.grants.find((grant) => grant.orgId !== undefined)?.orgId;
+  return { orgId: orgId ?? null, subject: caller.id };
+};
 
 /** The session's secret in a `cookie` header. */
 export const cookieOf = (cookies: string): string | undefined =>

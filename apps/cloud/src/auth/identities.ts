@@ -88,7 +88,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
         const row = await db
           .selectFrom('browserSession')
           .innerJoin('person', 'person.id', 'browserSession.personId')
-          .select(['person.id', 'person.name', 'browserSession.expiresOn'])
+          .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId'])
           .where('tokenHash', '=', tokenHash)
           .where('browserSession.expiresOn', '>', at(clock.wall()))
           .executeTakeFirst();
@@ -98,6 +98,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
           id: row.id,
           name: row.name,
           grants: await grantsOf(db, 'person', row.id),
+          byKeyId: row.byKeyId ?? undefined,
         };
         return { caller, proofs: new Map(), expiresOn: row.expiresOn };
       });

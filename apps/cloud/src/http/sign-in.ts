@@ -8,13 +8,21 @@ import { type Route, send } from './exchange.ts';
 const sessionMs = 30 * 24 * 3_600_000;
 
 /** GET /sign-in?token=…: once. Sets the session's cookie and shows the web app. */
-export const signInRoutes = ({ db, clock, authenticator }: Pick<Deps, 'db' | 'clock' | 'authenticator'>): Route[] => [
+export const signInRoutes = ({
+  db,
+  clock,
+  authenticator,
+  failedSignIns,
+}: Pick<Deps, 'db' | 'clock' | 'authenticator' | 'failedSignIns'>): Route[] => [
   {
     methods: ['GET'],
     path: /^\/sign-in$/,
     async answer({ request, response, url }) {
       const home = { location: '/', 'cache-control': 'no-store', 'content-length': 0 };
-      const session = await exchangeSignInLink(db, url.searchParams.get('token') ?? '', clock.wall() + sessionMs);
+      const session = await exchangeSignInLink(db, url.searchParams.get('token') ?? '', {
+        expiresOn: clock.wall() + sessionMs,
+        address: request.socket.remoteAddress ?? '',
+      });
       if (session !== undefined) {
         const secure = (request.socket as Partial<TLSSocket>).encrypted ? '; Secure' : '';
         const cookie = `${sessionCookie}=${session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${sessionMs / 1000}${secure}`;
@@ -23,6 +31,7 @@ export const signInRoutes = ({ db, clock, authenticator }: Pick<Deps, 'db' | 'cl
       // A link that is opened again by somebody who is signed in already is no reason to stop them.
       const cookies = request.headers.cookie;
       if (cookies !== undefined && (await authenticator.session(cookies))) return send(response, 303, home);
+      failedSignIns.note({ orgId: null, subject: 'unknown link', credentials: 'sign-in link' });
       throw new PlatformError('SIGN_IN_LINK_INVALID');
     },
   },

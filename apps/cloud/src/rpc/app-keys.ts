@@ -1,8 +1,9 @@
-import type { ServiceImpl } from '@connectrpc/connect';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { create as message, toJson } from '@bufbuild/protobuf';
 import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { cookieOf } from '../auth/authenticate.ts';
 import { callerOf } from '../auth/caller.ts';
 import {
   belongsTo,
@@ -29,6 +30,7 @@ import {
 } from '../store/keys.ts';
 import { findMachine } from '../store/machines.ts';
 import type { JsonObject } from '../store/schema.ts';
+import { endSessionsOfKey } from '../store/sessions.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine } from './part-access.ts';
@@ -104,6 +106,9 @@ async function placeOf(db: Database, grant: Grant): Promise<Place | undefined> {
   return machine && { ...machine, machineId: machine.id };
 }
 
+/** The browser session that the call comes from stays when its key ends. */
+const sessionOf = (context: HandlerContext): string | undefined => cookieOf(context.requestHeader.get('cookie') ?? '');
+
 const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
 
 export const keyCalls = ({ db, changes, clock }: Deps) => {
@@ -165,11 +170,13 @@ export const keyCalls = ({ db, changes, clock }: Deps) => {
         const found = await managedKey(trx, caller, id);
         const orphan = await ownedByKeyAlone(trx, found);
         if (orphan) throw new PlatformError('LAST_OWNER', { resource: `${orphan.resource} ${orphan.resourceId}` });
+        const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
         await deleteKey(trx, found.id);
         await audit(trx, { orgId: found.orgId, caller, action: 'delete key', subject: found.id, ...named(found) });
-        return found;
+        return { id: found.id, ended };
       });
       changes.tell('api_key', key.id);
+      for (const hash of key.ended) changes.tell('session', hash);
       return {};
     },
     async rotateKey({ id }, context) {
@@ -177,10 +184,12 @@ export const keyCalls = ({ db, changes, clock }: Deps) => {
       const rotated = await db.transaction().execute(async (trx) => {
         const found = await managedKey(trx, caller, id);
         await audit(trx, { orgId: found.orgId, caller, action: 'rotate key', subject: found.id, ...named(found) });
-        return { id: found.id, key: await rotateKey(trx, found.id) };
+        const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
+        return { id: found.id, key: await rotateKey(trx, found.id), ended };
       });
       changes.tell('api_key', rotated.id);
-      return rotated;
+      for (const hash of rotated.ended) changes.tell('session', hash);
+      return { id: rotated.id, key: rotated.key };
     },
     async renameKey({ id, name }, context) {
       const caller = callerOf(context);

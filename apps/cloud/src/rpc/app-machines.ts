@@ -18,7 +18,7 @@ import {
   requireMember,
   requireOwner,
 } from '../rules/permissions.ts';
-import { audit } from '../store/audit.ts';
+import { audit, changed } from '../store/audit.ts';
 import { type ConfigRow, findConfig, listConfigs } from '../store/configs.ts';
 import {
   deleteMachine,
@@ -31,7 +31,9 @@ import {
   listParts,
   type PartRow,
   readPartSecrets,
+  renamePart,
   requestRestart,
+  updateMachine,
 } from '../store/machines.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { saveConfig } from './config-saving.ts';
@@ -147,13 +149,26 @@ export const machineCalls = (deps: Deps) => {
     async updateRobot({ id, name, location: locationId }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, id, requireMachineOwner);
-      const location = locationId ? await locationFor(db, caller, locationId, requireOwner) : undefined;
+      // Whoever names the place where it stands moves nothing.
+      const isMoved = locationId !== '' && locationId !== machine.locationId;
+      const location = isMoved ? await locationFor(db, caller, locationId, requireOwner) : undefined;
       if (location && location.orgId !== machine.orgId) throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
-      await db
-        .updateTable('machine')
-        .set({ ...(name && { name: requiredName('name', name) }), locationId: location?.id ?? machine.locationId })
-        .where('id', '=', machine.id)
-        .execute();
+      const next = {
+        name: name === '' || name === machine.name ? machine.name : requiredName('name', name),
+        locationId: location?.id ?? machine.locationId,
+      };
+      await db.transaction().execute(async (trx) => {
+        await updateMachine(trx, machine.id, next);
+        const details = changed(
+          { name: machine.name, location: machine.locationId },
+          {
+            name: next.name,
+            location: next.locationId,
+          },
+        );
+        if (details)
+          await audit(trx, { orgId: machine.orgId, caller, action: 'update machine', subject: machine.id, details });
+      });
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
       for (const part of await listParts(db, machine.id)) changes.tell('part', part.id);
@@ -243,11 +258,12 @@ export const machineCalls = (deps: Deps) => {
       }
       if (name !== '' && name !== part.name) {
         requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: id }));
-        await db
-          .updateTable('part')
-          .set({ name: requiredName('name', name) })
-          .where('id', '=', part.id)
-          .execute();
+        const newName = requiredName('name', name);
+        await db.transaction().execute(async (trx) => {
+          await renamePart(trx, part.id, newName);
+          const details = changed({ name: part.name }, { name: newName }) ?? {};
+          await audit(trx, { orgId: part.orgId, caller, action: 'update part', subject: part.id, details });
+        });
       }
       return { part: await freshPart(part.id, caller) };
     },

@@ -5,7 +5,7 @@ import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../auth/caller.ts';
 import { newLocationId } from '../auth/secrets.ts';
 import { belongsTo, type Caller, isMember, memberships, requireMember, requireOwner } from '../rules/permissions.ts';
-import { audit } from '../store/audit.ts';
+import { audit, changed } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import { isUuid } from '../store/machines.ts';
 import {
@@ -128,9 +128,15 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
           limit: 'another location of the same organization',
         });
       }
-      await updateLocation(db, location.id, {
-        ...(name !== undefined && { name: requiredName('name', name) }),
+      const next = {
+        ...(name !== undefined && { name: name === location.name ? name : requiredName('name', name) }),
         ...(parentLocationId !== undefined && { parentLocationId: parent?.id ?? null }),
+      };
+      const { orgId } = location;
+      await db.transaction().execute(async (trx) => {
+        await updateLocation(trx, location.id, next);
+        const details = changed({ name: location.name, parentLocationId: location.parentLocationId }, next);
+        if (details) await audit(trx, { orgId, caller, action: 'update location', subject: location.id, details });
       });
       return { location: locationMessage(await locationFor(db, caller, locationId)) };
     },

@@ -3,6 +3,7 @@ import type { Clock, Log } from '@platform/kit';
 import type { SigningKey } from '@platform/releases/keys';
 import type { AgentAnswers } from '../agent-answers.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
+import type { FailedSignIns } from '../auth/failed-sign-ins.ts';
 import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import type { SteadyTime } from '../steady-time.ts';
@@ -17,6 +18,7 @@ import type { Database } from '../store/database.ts';
 import type { Notifications } from '../store/notifications.ts';
 import { agentRoutes } from './agent.ts';
 import { appRoutes } from './app.ts';
+import { auditRoutes } from './audit.ts';
 import { authRoutes } from './auth.ts';
 import { fleetRoutes } from './fleet.ts';
 import { releaseRoutes } from './release.ts';
@@ -39,6 +41,7 @@ export type Deps = {
   /** Signs snapshot and timestamp of the releases. */
   releaseKey: SigningKey;
   authenticator: Authenticator;
+  failedSignIns: FailedSignIns;
   presence: Presence;
   answers: AgentAnswers;
   configs: MachineConfigs;
@@ -60,6 +63,7 @@ export const routes =
   (router: ConnectRouter): void => {
     authRoutes(deps)(router);
     sessionRoutes(deps)(router);
+    auditRoutes(deps)(router);
     appRoutes(deps)(router);
     fleetRoutes(deps)(router);
     robotRoutes(deps)(router);

@@ -5,10 +5,11 @@ import { SessionService } from '@platform/contract/gen/platform/session/v1/sessi
 import { cookieOf } from '../auth/authenticate.ts';
 import { callerOf } from '../auth/caller.ts';
 import { type Caller, mayGive, memberships, requireInstallationOwner } from '../rules/permissions.ts';
+import { actorOf } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import { grantsOf } from '../store/keys.ts';
 import { findOrganizations } from '../store/organizations.ts';
-import { deleteSession, insertSignInLink } from '../store/sessions.ts';
+import { auditPerson, deleteSession, insertSignInLink } from '../store/sessions.ts';
 import { baseUrlOf } from './base-url.ts';
 import type { Deps } from './routes.ts';
 
@@ -40,8 +41,13 @@ export const sessionRoutes =
       },
       async createSignInLink(_, context) {
         const expiresOn = clock.wall() + signInLinkMs;
-        const personId = await personFor(db, callerOf(context), secrets.first.ownerId);
-        const token = await insertSignInLink(db, personId, expiresOn);
+        const caller = callerOf(context);
+        const personId = await personFor(db, caller, secrets.first.ownerId);
+        const byKeyId = caller.kind === 'person' ? caller.byKeyId : caller.id;
+        const token = await db.transaction().execute(async (trx) => {
+          await auditPerson(trx, personId, { actor: actorOf(caller), action: 'create sign-in link' });
+          return insertSignInLink(trx, { personId, expiresOn, byKeyId });
+        });
         return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
       },
       async signOut(_, context) {

@@ -15,7 +15,8 @@ export type Grant<R extends HeldRole = HeldRole> = {
 
 /** Who is calling. A part speaks for its own machine only. */
 export type Caller =
-  | { kind: 'person'; id: string; name: string; grants: readonly Grant[] }
+  /** `byKeyId`: the API key whose sign-in link opened the session. */
+  | { kind: 'person'; id: string; name: string; grants: readonly Grant[]; byKeyId: string | undefined }
   | { kind: 'api_key'; id: string; name: string; grants: readonly Grant[] }
   | {
       kind: 'part';

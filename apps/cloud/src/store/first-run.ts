@@ -4,6 +4,7 @@ import type { Grant, Role } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
 import type { Database } from './database.ts';
 import { deleteKey, insertGrants, insertKey } from './keys.ts';
+import { endSessionsOfKey } from './sessions.ts';
 
 /**
  * Creates the first organization, its owner and the keys that secrets.json holds, in one transaction; does nothing when they are there.
@@ -61,6 +62,7 @@ const firstKeys = (secrets: Secrets) => {
 export async function restoreFirstKeys(db: Database, secrets: Secrets): Promise<void> {
   await db.transaction().execute(async (trx) => {
     for (const key of firstKeys(secrets)) {
+      await endSessionsOfKey(trx, key.id);
       await deleteKey(trx, key.id);
       await insertKey(trx, key);
       await audit(trx, { orgId: key.orgId, actor: 'server --new-keys', action: 'replace key', subject: key.id });

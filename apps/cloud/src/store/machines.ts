@@ -78,6 +78,37 @@ export const listParts = (db: Database, machineId: string): Promise<PartRow[]> =
 export const findMachine = async (db: Database, id: string): Promise<MachineRow | undefined> =>
   isUuid(id) ? db.selectFrom('machine').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
 
+const partOfMachine = 'part of this machine';
+
+/** Only the database knows whether a name is free at the moment it is taken. @throws PlatformError NAME_TAKEN */
+async function takingName(name: string, kind: string, write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (sqlState(error) === '23505') throw new PlatformError('NAME_TAKEN', { name, kind }, error);
+    throw error;
+  }
+}
+
+/** @throws PlatformError NAME_TAKEN, LOCATION_NOT_FOUND when the location is deleted meanwhile. */
+export async function updateMachine(
+  db: Database,
+  id: string,
+  next: { name: string; locationId: string },
+): Promise<void> {
+  await takingName(next.name, 'machine of this location', () =>
+    db.updateTable('machine').set(next).where('id', '=', id).execute(),
+  ).catch((error: unknown) => {
+    if (sqlState(error) === '23503')
+      throw new PlatformError('LOCATION_NOT_FOUND', { locationId: next.locationId }, error);
+    throw error;
+  });
+}
+
+/** @throws PlatformError NAME_TAKEN */
+export const renamePart = (db: Database, id: string, name: string): Promise<void> =>
+  takingName(name, partOfMachine, () => db.updateTable('part').set({ name }).where('id', '=', id).execute());
+
 export type NewPart = { orgId: string; machineId: string; name: string; isMain: boolean; sealingKey: Buffer };
 
 /** A machine with its main part and that part's secret. @throws PlatformError NAME_TAKEN */
@@ -87,16 +118,8 @@ export async function insertMachine(
   sealingKey: Buffer,
 ): Promise<{ machineId: string; partId: string }> {
   const machineId = randomUUID();
-  try {
-    await db
-      .insertInto('machine')
-      .values({ id: machineId, ...machine })
-      .execute();
-  } catch (error) {
-    if (sqlState(error) === '23505')
-      throw new PlatformError('NAME_TAKEN', { name: machine.name, kind: 'machine of this location' }, error);
-    throw error;
-  }
+  const row = { id: machineId, ...machine };
+  await takingName(machine.name, 'machine of this location', () => db.insertInto('machine').values(row).execute());
   const partId = await insertPart(db, {
     orgId: machine.orgId,
     machineId,
@@ -110,25 +133,17 @@ export async function insertMachine(
 /** @throws PlatformError NAME_TAKEN */
 export async function insertPart(db: Database, { sealingKey, ...part }: NewPart): Promise<string> {
   const id = randomUUID();
-  try {
-    await db
-      .insertInto('part')
-      .values({
-        id,
-        ...part,
-        lastSeen: null,
-        host: null,
-        report: null,
-        reportedOn: null,
-        restartRequestedOn: null,
-        quarantineClearedOn: null,
-      })
-      .execute();
-  } catch (error) {
-    if (sqlState(error) === '23505')
-      throw new PlatformError('NAME_TAKEN', { name: part.name, kind: 'part of this machine' }, error);
-    throw error;
-  }
+  const row = {
+    id,
+    ...part,
+    lastSeen: null,
+    host: null,
+    report: null,
+    reportedOn: null,
+    restartRequestedOn: null,
+    quarantineClearedOn: null,
+  };
+  await takingName(part.name, partOfMachine, () => db.insertInto('part').values(row).execute());
   await insertPartSecret(db, { orgId: part.orgId, partId: id, sealingKey });
   return id;
 }

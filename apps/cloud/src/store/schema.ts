@@ -21,8 +21,15 @@ type SignInLink = {
   createdOn: Generated<Time>;
   expiresOn: Time;
   usedOn: Time | null;
+  byKeyId: string | null;
 };
-type BrowserSession = { tokenHash: Buffer; personId: string; createdOn: Generated<Time>; expiresOn: Time };
+type BrowserSession = {
+  tokenHash: Buffer;
+  personId: string;
+  createdOn: Generated<Time>;
+  expiresOn: Time;
+  byKeyId: string | null;
+};
 type ApiKey = { id: string; orgId: string; name: string; keyHash: Buffer; createdOn: Generated<Time> };
 type AccessGrant = {
   id: string;

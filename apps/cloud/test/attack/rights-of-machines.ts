@@ -2,6 +2,7 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import {
   foreigners,
   insiders,
+  installers,
   machineOperators,
   machineOwners,
   machines,
@@ -19,6 +20,7 @@ import { grantOn, type World } from './world.ts';
 const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;
 const app = (method: string): string => `platform.app.v1.AppService/${method}`;
 const robot = (method: string): string => `platform.app.v1.RobotService/${method}`;
+const audit = (method: string): string => `platform.audit.v1.AuditService/${method}`;
 const session = (method: string): string => `platform.session.v1.SessionService/${method}`;
 
 const part = ({ machine }: World) => ({ partId: machine.partId });
@@ -237,6 +239,8 @@ const ofKeys: readonly Right[] = [
 ];
 
 const ofSessions: readonly Right[] = [
+  right(audit('ListAuditEntries'), { ok: owners }, ({ orgId }) => ({ organizationId: orgId })),
+  right(audit('ListAuditEntries'), { denied: [...foreigners], ok: installers }, () => ({})),
   right(
     session('WhoAmI'),
     {

@@ -135,8 +135,9 @@ function makers(on: TestServer) {
     return { machineId, partId, name, part, owner, operator };
   };
   const freshCookie = async (): Promise<string> => {
-    const link = await insertSignInLink(db, server.firstRun.ownerId, Date.now() + 3_600_000);
-    const session = await exchangeSignInLink(db, link, Date.now() + 3_600_000);
+    const expiresOn = Date.now() + 3_600_000;
+    const link = await insertSignInLink(db, { personId: server.firstRun.ownerId, expiresOn });
+    const session = await exchangeSignInLink(db, link, { expiresOn, address: '127.0.0.1' });
     return `platform_session=${session ?? ''}`;
   };
   return { freshName, token, keyIn, machineAt, freshCookie };
