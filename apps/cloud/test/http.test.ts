@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import test from 'node:test';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { tempFolder } from '@platform/kit/testing';
+import { webPages } from '../src/http/web-pages.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 
@@ -223,6 +225,12 @@ test('the installer gets the credentials file with a key, and nothing without', 
   assert.equal((await get({})).status, 401);
 });
 
+test('the pages of the web app are the ones that it has', async () => {
+  const routes = await readFile(join(import.meta.dirname, '../../web/src/routes.tsx'), 'utf8');
+  const found = [...routes.matchAll(/path: '\/([^/']+)/g)].map(([, first = '']) => first);
+  assert.deepEqual([...new Set(found)].toSorted(), [...webPages].toSorted());
+});
+
 test('the web app: pages, hashed files for ever, compression, no way out of its folder', async () => {
   await using folder = await tempFolder();
   await mkdir(folder.file('dist', 'assets'), { recursive: true });
@@ -248,7 +256,11 @@ test('the web app: pages, hashed files for ever, compression, no way out of its 
   for (const way of ['/..%2fsecret.txt', '/assets/..%2f..%2fsecret.txt', '/%2e%2e/secret.txt', '/assets/%00']) {
     assert.doesNotMatch(await (await fetch(on.url + way)).text(), /^secret/, way);
   }
-  assert.equal((await fetch(`${on.url}/livez`)).status, 200);
-  assert.equal((await fetch(`${on.url}/readyz`)).status, 200);
+  for (const health of ['/livez', '/healthz', '/readyz'])
+    assert.equal(await (await fetch(on.url + health)).text(), 'ok\n', health);
+  for (const unknown of ['/nothing', '/api', '/machine', '/.env', '/wp-login.php', '/livez/x', '/index.php/machines']) {
+    const answer = await fetch(on.url + unknown, { headers: { accept: 'text/html' } });
+    assert.deepEqual([answer.status, await answer.text()], [404, 'not found\n'], unknown);
+  }
   assert.equal((await fetch(on.url, { method: 'DELETE' })).status, 405);
 });

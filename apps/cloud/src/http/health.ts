@@ -3,11 +3,11 @@ import { errorText } from '@platform/kit';
 import type { Deps } from '../rpc/routes.ts';
 import { type Route, sendText } from './exchange.ts';
 
-/** /livez: the process turns. /readyz: the database answers, and nobody has asked us to stop. */
+/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. */
 export const healthRoutes = ({ db, stop, log }: Pick<Deps, 'db' | 'stop' | 'log'>): Route[] => [
   {
     methods: ['GET', 'HEAD'],
-    path: /^\/livez$/,
+    path: /^\/(?:livez|healthz)$/,
     answer: async ({ response }) => sendText(response, 200, 'ok\n'),
   },
   {

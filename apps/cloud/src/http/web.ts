@@ -4,6 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type Route, send, sendText } from './exchange.ts';
+import { webPages } from './web-pages.ts';
 
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -41,7 +42,7 @@ const compressors: Readonly<Record<'br' | 'gzip', (bytes: Buffer) => Promise<Buf
   gzip: (bytes) => promisify(gzip)(bytes),
 };
 
-/** The web app: files with a hash in their name for ever, the page itself checked each time; unknown paths are routes of the app. */
+/** The web app: files with a hash in their name for ever, the page itself checked each time, at all paths of its pages. */
 export const webRoutes = (folder: string | undefined): Route[] => {
   const files = new Map<string, WebFile>();
   const load = async (name: string): Promise<WebFile | undefined> => {
@@ -79,16 +80,12 @@ export const webRoutes = (folder: string | undefined): Route[] => {
       path: /^\/(.*)$/,
       async answer({ request, response }, [name = '']) {
         const isAsset = name.startsWith('assets/');
+        const isPage = name === '' || webPages.has(name.split('/', 1)[0] ?? '');
         const file = name.includes('\0')
           ? undefined
-          : ((await load(name)) ?? (isAsset ? undefined : await load('index.html')));
-        if (!file) {
-          return sendText(
-            response,
-            404,
-            folder === undefined || !isAsset ? 'The web app is not built into this server.\n' : 'not found\n',
-          );
-        }
+          : ((await load(name)) ?? (isPage ? await load('index.html') : undefined));
+        if (!file)
+          return sendText(response, 404, isPage ? 'The web app is not built into this server.\n' : 'not found\n');
         const [encoding, body] = await bodyOf(file, String(request.headers['accept-encoding'] ?? ''));
         const headers = {
           'content-type': file.type,

@@ -54,6 +54,9 @@ const others: [name: string, bytes: Buffer][] = [
   ['a folded header', request([...usual, 'x: 1', ' 2'])],
   ['a blank before the colon', request([...usual, 'x : 1'])],
   ['a control character', request([...usual, 'x: a\u0001b'])],
+  ['a line that ends with CR CR LF', request([`${usual[0]}\r`, ...usual.slice(1)])],
+  ['a length with a blank that is none', request([...usual.slice(0, 3), 'content-length: 3\u00a0'])],
+  ['a control character before a value', request([...usual, 'x:\u000b1'])],
   ['a line that ends with LF alone', request([...usual, 'x: 1\ny: 2'])],
   ['a head without end', Buffer.from(`POST ${agentCheckPath} HTTP/1.1\r\nx: ${'a'.repeat(5_000)}`)],
 ];

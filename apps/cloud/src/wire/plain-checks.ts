@@ -15,6 +15,7 @@ const unusual = new Set([
   'content-encoding',
   'expect',
   'upgrade',
+  'proxy-connection',
   'origin',
   'cookie',
   'trailer',
@@ -51,8 +52,8 @@ export function readPlainCheck(bytes: Buffer): PlainRead {
   return { is: 'check', request: { path: start.path, authorization, host, isSecure: false, body } };
 }
 
-/** But for the tab. */
-const control = /[\p{Cc}--[\t]]/v;
+/** But for the tab: what `trim` takes off beside blanks, or another parser reads as the end of a line. */
+const control = /[[\p{Cc}\u00a0]--[\t]]/v;
 
 /** Undefined: not in its usual form, or one of them twice. */
 function headersOf(text: string): Map<string, string> | undefined {
@@ -61,9 +62,9 @@ function headersOf(text: string): Map<string, string> | undefined {
     const colon = line.indexOf(':');
     const key = line.slice(0, Math.max(colon, 0)).toLowerCase();
     if (!name.test(key) || headers.has(key)) return undefined;
-    const value = line.slice(colon + 1).trim();
+    const value = line.slice(colon + 1);
     if (control.test(value)) return undefined;
-    headers.set(key, value);
+    headers.set(key, value.trim());
   }
   return headers;
 }
