@@ -4,8 +4,9 @@ import { resolveAgentConfig } from '@platform/contract/agent-config';
 import { Cell, errorText, type Clock, type Log, type Sink } from '@platform/kit';
 import type { AgentView } from './control/view.ts';
 import { superviseServer } from './loops/server-process.ts';
-import { readRecord } from './loops/server-record.ts';
+import { environmentMark, readRecord } from './loops/server-record.ts';
 import { stderrFile, stdoutFile } from './loops/server-watch.ts';
+import { openApplied } from './loops/applied.ts';
 import { holdFirstStart } from './loops/first-start.ts';
 import { openUpdates, type Leave } from './loops/updates.ts';
 import type { Device, Disk } from './os/ports.ts';
@@ -67,7 +68,8 @@ export type Ending = 'stopped' | Leave;
  * when another version has to take over. No loop waits for another: they share two cells.
  */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
-  const { clock, credentials, layers, random, sink } = parts;
+  const { clock, credentials, random, sink } = parts;
+  const layers = { ...parts.layers, platform: parts.device.host.platform };
   const pulse = new Pulse(clock);
   const device = watchedDevice(parts.device, pulse);
   const wanted = new Cell<Wanted>(wantedBefore(layers));
@@ -147,6 +149,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     log,
     random,
   });
+  const actor = { platform: device.host.platform, isReplaceable: selfId !== null, markOf: environmentMark };
+  const trackApplied = await openApplied({ wanted, actual, actor, disk: device.disk, clock: sync.clock, log });
   const view: AgentView = {
     self,
     appAddress: credentials.appAddress,
@@ -171,6 +175,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
     ...updates.loops(early).map(({ name, work }) => loop(name, work)),
   ];
+  lateLoops.push(loop('applied', trackApplied(late)));
   const isSupervising = new Cell(false);
   const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
   signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
@@ -225,6 +230,8 @@ function wantedBefore(layers: OwnLayers): Wanted {
     revision: 0,
     settings: settingsOf(config, layers),
     corrections: [],
+    ineffective: [],
+    versions: { agent: '', server: '' },
     server: undefined,
     agent: undefined,
     clearance: 0,

@@ -1,4 +1,6 @@
 import type { MaintenanceWindow } from '@platform/contract/agent-config';
+import type { Ineffective } from '@platform/contract/config-effect';
+import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Delta } from './update/ports.ts';
 import type { Bad, Trial } from './update/trial-file.ts';
 
@@ -42,12 +44,39 @@ export interface Correction {
   used: string;
 }
 
+/** The parts of a machine that act on a configuration, in the order in which they are shown. */
+export const sliceNames = ['settings', 'versions', 'network', 'system', 'server'] as const;
+export type SliceName = (typeof sliceNames)[number];
+
+/** How far one slice is with the desired configuration. */
+export interface SliceStatus {
+  /** `no effect`: nothing acts on it on this machine. `not reported`: the machine server does not say. Both are left out of what is applied. */
+  at: 'in effect' | 'lagging' | 'no effect' | 'not reported';
+  /** Newest revision that it has put in effect, or that asked nothing of it; 0: none yet. */
+  revision: number;
+  /** Since when `at` holds, ms since 1970. */
+  sinceWall: number;
+  /** Row of the error table, else empty. */
+  code: string;
+  /** A clause without a full stop; empty: in effect. */
+  reason: string;
+  /** Paths of fields that a person set and that nothing acts on here. */
+  ineffective: readonly string[];
+}
+
+/** Empty until it was looked for the first time. */
+export type Slices = Partial<Readonly<Record<SliceName, SliceStatus>>>;
+
 /** What is wanted of this machine. Replaced whole, never changed in place. */
 export interface Wanted {
   /** Revision of the configuration, 0: none yet. */
   revision: number;
   settings: Settings;
   corrections: readonly Correction[];
+  /** Fields that a person set and that this agent does not act on. */
+  ineffective: readonly Ineffective[];
+  /** Versions as a person wrote them; empty: nothing was written. */
+  versions: { readonly agent: string; readonly server: string };
   server: Release | undefined;
   agent: Release | undefined;
   /** How often an operator cleared the quarantine of this machine. */
@@ -79,6 +108,10 @@ export interface ServerStatus {
   /** What the running server said last; undefined: it gives no answer. */
   isRestartAllowed: boolean | undefined;
   hasMaintenance: boolean;
+  /** What it reports of its configuration; undefined: it was not asked yet. */
+  config: ServerConfig | undefined;
+  /** Stands for the environment that it was started with; undefined: unknown. */
+  environment: string | undefined;
   /** The file that it runs from is another one by now. */
   isReplacedOnDisk: boolean;
   /** Times in a row that it failed: ended by itself soon, or was not ready in time. */
@@ -87,6 +120,16 @@ export interface ServerStatus {
   lastLines: readonly string[];
   /** What of this machine is in its way, a port that somebody else has for example; empty: nothing is known. */
   obstacle: string;
+}
+
+/** Replaced only when something in it changed. */
+export interface ServerConfig {
+  /** Revision in effect; undefined: it does not report it. */
+  revision: number | undefined;
+  isChanging: boolean;
+  etag: string;
+  /** Undefined: it reports none. */
+  report: ResourceReport | undefined;
 }
 
 /** The last time that another version was wanted, and what came of it. */
@@ -130,6 +173,8 @@ export interface InstallStatus {
   failure: Failure | undefined;
   /** The wanted version was looked for at least once in this run, with whatever end. */
   isChecked: boolean;
+  /** The last look after which nothing was left to do: for which revision, and the version that it asks for. */
+  look: { revision: number; desired: string | null };
 }
 
 /** What is. One slice per managed thing; each has one writer. */
@@ -138,6 +183,11 @@ export interface Actual {
   /** Of the machine server. */
   install: InstallStatus;
   agentInstall: InstallStatus;
+  /** Newest revision that a loop has applied, after it acted. */
+  acted: Partial<Readonly<Record<'settings' | 'network' | 'system', number>>>;
+  slices: Slices;
+  /** Newest revision that every slice that acts here had in effect at the same time, 0: none yet. */
+  applied: number;
 }
 
 const nothingInstalled: InstallStatus = {
@@ -152,6 +202,7 @@ const nothingInstalled: InstallStatus = {
   pin: '',
   failure: undefined,
   isChecked: false,
+  look: { revision: 0, desired: null },
 };
 
 export const nothingYet: Actual = {
@@ -164,6 +215,8 @@ export const nothingYet: Actual = {
     lastExit: '',
     isRestartAllowed: undefined,
     hasMaintenance: false,
+    config: undefined,
+    environment: undefined,
     isReplacedOnDisk: false,
     failures: 0,
     lastLines: [],
@@ -171,6 +224,9 @@ export const nothingYet: Actual = {
   },
   install: nothingInstalled,
   agentInstall: nothingInstalled,
+  acted: {},
+  slices: {},
+  applied: 0,
 };
 
 const idPattern = /^(.+)-([0-9a-f]{12})$/;

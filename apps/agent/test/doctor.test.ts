@@ -134,7 +134,10 @@ const cases: [name: string, change: Partial<Findings>, check: string, at: string
         ...status,
         programs: {
           agent: program,
-          server: { ...program, quarantined: [{ version: '1.1.0', reason: 'it did not become ready', since: null }] },
+          server: {
+            ...program,
+            quarantined: [{ version: '1.1.0', reason: 'it did not become ready', since: null }],
+          },
         },
       },
     },
@@ -149,7 +152,9 @@ const cases: [name: string, change: Partial<Findings>, check: string, at: string
     {
       status: {
         ...status,
-        conditions: [{ code: 'DISK_FULL', severity: 'error', message: 'No space.', remedy: 'Free some.', since: null }],
+        conditions: [
+          { code: 'DISK_FULL', severity: 'error', message: 'No space.', remedy: 'Free some.', since: null, path: '' },
+        ],
       },
     },
     'agent',

@@ -19,7 +19,9 @@ const busy: AgentStatus = {
       is_unsigned: true,
     },
   },
-  conditions: [{ code: 'CLOCK_WRONG', severity: 'warning', message: 'The clock is slow.', remedy: 'Set it.', since }],
+  conditions: [
+    { code: 'CLOCK_WRONG', severity: 'warning', message: 'The clock is slow.', remedy: 'Set it.', since, path: '' },
+  ],
 };
 
 test('the status for people: what stands in it', () => {

@@ -48,6 +48,8 @@ export class TestCloud {
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
   restartCheckMs = 1_000;
+  /** Of the saved configuration; set it before what changes with it. */
+  revision = 1;
   /** Answers to checks say whether a restart waits. */
   tellsRestarts = true;
   /** So many questions for a restart fail. */
@@ -123,7 +125,7 @@ export class TestCloud {
           checkInterval,
           fingerprint,
           restart,
-          revision: 1n,
+          revision: BigInt(this.revision),
           agent: this.agentConfig.get(),
           quarantineClearance: BigInt(this.clearance.get()),
           ...(release && { serverUpdateInfo: { filename: 'platform-server', unsigned: true, ...release } }),

@@ -29,12 +29,16 @@ export interface AgentStatus {
     last_contact: string | null;
   };
   config: {
-    /** Of the configuration in effect; 0: none yet, the defaults hold. */
+    /** Of the newest configuration that every slice that acts on this machine had in effect at once. 0: none yet, the defaults hold. */
     revision: number;
+    /** Newest one that was received. */
+    received_revision: number;
     /** `cloud`: heard in this run; `cache`: of an earlier one; `none`: the defaults hold. */
     source: 'cloud' | 'cache' | 'none';
     /** Bad fields, and what was used in their place. */
     corrections: { path: string; problem: string; used: string }[];
+    /** What acts on the configuration, and how far each is; empty where no agent runs. */
+    slices: SliceReport[];
   };
   server: {
     at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
@@ -57,6 +61,22 @@ export interface AgentStatus {
   conditions: StatusCondition[];
   /** Lines that wait to be sent to the management app, those that had no room since the agent started, and the room they take. */
   logs: { waiting_lines: number; dropped_lines: number; spool_bytes: number };
+}
+
+export interface SliceReport {
+  slice: 'settings' | 'versions' | 'network' | 'system' | 'server';
+  /** `no effect`: nothing acts on it on this machine. `not reported`: the machine server does not say. */
+  state: 'in effect' | 'lagging' | 'no effect' | 'not reported';
+  /** Newest revision that it has put in effect; 0: none yet. */
+  revision: number;
+  /** Since when `state` holds. */
+  since: string | null;
+  /** Row of the table of errors; empty: none. */
+  code: string;
+  /** Why it is not in effect; empty: it is. */
+  reason: string;
+  /** Fields that a person set and that nothing acts on here. */
+  ineffective_paths: string[];
 }
 
 export interface ProgramReport {
@@ -98,6 +118,8 @@ export interface StatusCondition {
   message: string;
   remedy: string;
   since: string | null;
+  /** Place in the configuration; empty: none. */
+  path: string;
 }
 
 /** Body of every failed request to the control socket, and what a failed command prints with --json, in `error`. */

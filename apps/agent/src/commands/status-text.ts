@@ -1,4 +1,4 @@
-import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import type { AgentStatus, ProgramReport, SliceReport } from '@platform/contract/agent-status';
 import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
@@ -27,6 +27,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
     ],
     ['cloud', cloudWords()],
     ['config', configWords()],
+    ...config.slices.flatMap(sliceRows),
     ['logs', logWords()],
   ];
   return [
@@ -78,7 +79,27 @@ export function statusText(status: AgentStatus, columns?: number): string {
     const from = { cloud: 'as the management server has it', cache: 'kept from an earlier time', none: '' }[
       config.source
     ];
-    return config.source === 'none' ? 'none yet, the defaults hold' : `revision ${config.revision}, ${from}`;
+    if (config.source === 'none') return 'none yet, the defaults hold';
+    const { revision, received_revision: received, slices } = config;
+    const isWhole = slices.every(({ state }) => state !== 'lagging');
+    const isPartly = slices.some((one) => one.ineffective_paths.length > 0 || one.state === 'not reported');
+    if (revision === received && isWhole) return `revision ${revision} ${isPartly ? 'partly ' : ''}in effect, ${from}`;
+    return `revision ${received} not in effect${revision > 0 && revision < received ? `, ${revision} is` : ''}; ${from}`;
+  }
+
+  function sliceRows({
+    slice,
+    state,
+    since: began,
+    reason,
+    ineffective_paths: paths,
+  }: SliceReport): [string, string][] {
+    const words = [];
+    if (state === 'lagging') words.push(`${slice} lags${began === null ? '' : ` for ${since(began)}`}: ${reason}`);
+    if (state === 'not reported') words.push(`${slice}: ${reason}`);
+    if (paths.length > 0)
+      words.push(`${slice}: no effect here: ${paths.join(', ')}${state === 'no effect' ? ` (${reason})` : ''}`);
+    return words.map((text) => ['  but', text]);
   }
 
   function programWords(

@@ -1,5 +1,15 @@
-import type { AgentStatus, ProgramReport, StatusCondition } from '@platform/contract/agent-status';
-import { versionOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
+import type { AgentStatus, ProgramReport, SliceReport, StatusCondition } from '@platform/contract/agent-status';
+import { revisionOf } from '../plans/slices.ts';
+import {
+  sliceNames,
+  versionOf,
+  type Actual,
+  type InstallStatus,
+  type Release,
+  type SliceName,
+  type SliceStatus,
+  type Wanted,
+} from '../state.ts';
 import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
 import type { Bad, Trial } from '../update/trial-file.ts';
@@ -44,8 +54,9 @@ export function statusOf(parts: StatusParts): AgentStatus {
   const { server } = actual;
   const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
   const told = [...conditions(wanted, actual), ...parts.troubles].map(
-    ({ code, severity, message, remedy, sinceWall }): StatusCondition => ({
+    ({ code, severity, message, remedy, path, sinceWall }): StatusCondition => ({
       code,
+      path: path ?? '',
       severity,
       message,
       remedy,
@@ -73,9 +84,14 @@ export function statusOf(parts: StatusParts): AgentStatus {
       last_contact: reach.lastContactWall === undefined ? null : timeText(reach.lastContactWall),
     },
     config: {
-      revision: wanted.revision,
+      revision: actual.applied,
+      received_revision: wanted.revision,
       source: wanted.isFresh ? 'cloud' : wanted.revision > 0 ? 'cache' : 'none',
       corrections: wanted.corrections.map(({ path, problem, used }) => ({ path, problem, used })),
+      slices: sliceNames.flatMap((name) => {
+        const status = actual.slices[name];
+        return status ? [sliceReport(name, status)] : [];
+      }),
     },
     server: {
       at: server.at,
@@ -93,6 +109,19 @@ export function statusOf(parts: StatusParts): AgentStatus {
     logs: parts.logs,
   };
 }
+
+const sliceReport = (
+  slice: SliceName,
+  { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+): SliceReport => ({
+  slice,
+  state: at,
+  revision: revisionOf({ at, revision }),
+  since: timeText(sinceWall),
+  code,
+  reason,
+  ineffective_paths: [...ineffective],
+});
 
 function agentProgram({ self, wanted, actual }: StatusParts): ProgramReport {
   return programReport(self.agentVersion, actual.agentInstall, wanted.agent);

@@ -2,7 +2,7 @@ import { isInWindow } from '@platform/contract/maintenance-window';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Cell, type Clock, type Log, type Reconciler } from '@platform/kit';
 import { nextAttempt, whyOf } from '../plans/attempt.ts';
-import { plan, type Goal, type Have, type Step } from '../plans/program-version.ts';
+import { plan, wantedId, type Goal, type Have, type Step } from '../plans/program-version.ts';
 import {
   versionOf,
   type Actual,
@@ -74,6 +74,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   const slice = sliceOf[program];
   let held: Held | undefined;
   let failure: Failure | undefined;
+  let seen = { revision: 0, desired: null as string | null };
   let isOfFresh = false; // the last look was at what the management server wants now
   let isOfStep = false; // the failure is one of a step, and over with the next that succeeds
 
@@ -86,7 +87,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
 
   const observe = async (signal: AbortSignal): Promise<Have> => {
     isOfFresh = goal.get().isFresh;
-    const { want, clearance } = goal.get();
+    const { want, clearance, revision } = goal.get();
     const release = want?.is === 'release' ? want.release : undefined;
     const [installed, linked, previous, trial, bad] = [
       await store.list(),
@@ -113,6 +114,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       mayRestart:
         parts.canRestart && (goal.get().isUrgent || mayRestart(program, wanted.get(), actual.get(), clock.wall())),
     };
+    seen = { revision, desired: wantedId(goal.get(), have) };
     const last = attempts.get(program);
     const next = nextAttempt(last, have, clock.wall());
     if (next !== last && next) {
@@ -242,6 +244,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
         isOfStep = false;
         publish({ failure });
       }
+      if (error === undefined) publish({ look: seen });
       if (isOfFresh) publish({ isChecked: true });
     },
     isHeld: () => held !== undefined,

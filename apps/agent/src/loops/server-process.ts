@@ -3,7 +3,7 @@ import { machineEnvironment } from '@platform/contract/machine';
 import * as machine from '../machines/server-process.ts';
 import type { Device, Position, RunningProcess } from '../os/ports.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state.ts';
-import { recordFile, writeRecord, type ServerRecord } from './server-record.ts';
+import { environmentMark, recordFile, writeRecord, type ServerRecord } from './server-record.ts';
 import { portInTheWay, tellStrangers } from './server-obstacles.ts';
 import {
   adoptLeftover,
@@ -121,7 +121,13 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   const follow = (p: RunningProcess, record: ServerRecord, errorsFrom?: Position): void => {
     process = p;
     watch = new AbortController();
-    publish({ running: record.id, url: null, since: clock.now(), isRestartAllowed: undefined });
+    publish({
+      running: record.id,
+      url: null,
+      since: clock.now(),
+      isRestartAllowed: undefined,
+      environment: record.environment,
+    });
     untilReady(record, watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
     void untilExit(p, errorsFrom, watch);
   };
@@ -138,18 +144,25 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       }
       const from = await lines.trim(stdoutFile, await lines.end(stdoutFile), stdoutLimitBytes);
       const errorsFrom = await lines.end(stderrFile);
+      const { serverEnv, debug } = wanted.get().settings;
       const started = await processes.start({
         program: programOf(id),
         args: ['-config', parts.credentialsFile, '-data', `${parts.root}/server`],
         env: {
-          ...wanted.get().settings.serverEnv,
+          ...serverEnv,
           [machineEnvironment.agentHandlesNeedsRestart]: 'true',
-          ...(wanted.get().settings.debug && { [machineEnvironment.debug]: 'true' }),
+          ...(debug && { [machineEnvironment.debug]: 'true' }),
         },
         stdoutFile,
         stderrFile,
       });
-      const record: ServerRecord = { ...started.id, id, from, credentials: parts.credentialsMark };
+      const record: ServerRecord = {
+        ...started.id,
+        id,
+        from,
+        credentials: parts.credentialsMark,
+        environment: environmentMark(serverEnv),
+      };
       await keep(record);
       log.info('the machine server was started', { pid: started.id.pid, version: id });
       follow(started, record, errorsFrom);

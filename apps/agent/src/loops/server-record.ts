@@ -1,3 +1,4 @@
+import { checksum } from '../sync/checksum.ts';
 import type { Disk, Position, ProcessId } from '../os/ports.ts';
 
 /** What a later agent has to know of the server that this one started. */
@@ -8,9 +9,15 @@ export interface ServerRecord extends ProcessId {
   from: Position | undefined;
   /** Stands for the credentials that it was started with. */
   credentials: string;
+  /** Stands for the environment that it was started with; undefined: an earlier agent did not note it. */
+  environment?: string;
   /** Known once it was ready. */
   url?: string;
 }
+
+/** Equal for equal environments, whatever the order; says nothing of their values. */
+export const environmentMark = (environment: Readonly<Record<string, string>>): string =>
+  checksum(new TextEncoder().encode(JSON.stringify(Object.entries(environment).toSorted())));
 
 export const recordFile = 'state/server.json';
 
@@ -30,6 +37,7 @@ export async function readRecord(disk: Disk): Promise<ServerRecord | undefined> 
       id: r.id,
       from: r.from,
       credentials: String(r.credentials ?? ''),
+      ...(r.environment !== undefined && { environment: r.environment }),
       ...(r.url !== undefined && { url: r.url }),
     };
   } catch {

@@ -1,13 +1,16 @@
-import { parseReadyLine, serverName } from '@platform/contract/machine';
-import type { Clock, Log } from '@platform/kit';
-import type { Device, Exit, FileWatch, Position, RunningProcess } from '../os/ports.ts';
-import type { ServerStatus } from '../state.ts';
+import { parseReadyLine, serverName, type RestartStatus } from '@platform/contract/machine';
+import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
+import type { Device, Exit, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
+import type { ServerConfig, ServerStatus, Wanted } from '../state.ts';
 import { readRecord, type ServerRecord } from './server-record.ts';
 
 export const stdoutFile = 'log/platform-server.stdout.log';
 export const stderrFile = 'log/platform-server.stderr.log';
 
 const statusLookMs = 10_000;
+/** While the server is behind the desired configuration; for a person who waits for it. */
+const behindLookMs = 1_000;
+const mostBehindLooks = 60;
 const tailBytes = 4096;
 const tailLines = 5;
 
@@ -40,23 +43,62 @@ const closing = (watch: FileWatch): FileWatch & Disposable => ({ ...watch, [Symb
 
 /** Asks a ready server again and again whether it may be restarted, and looks at its file. */
 export async function watchStatus(
-  { device, clock }: { device: Device; clock: Clock },
+  { device, clock, wanted }: { device: Device; clock: Clock; wanted: Cell<Wanted> },
   record: ServerRecord,
   url: string,
   publish: (change: Partial<ServerStatus>) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  let config: ServerConfig | undefined;
+  let behind = { revision: 0, looks: 0 };
   while (!signal.aborted) {
     const status = await device.probe.restartStatus(url, signal);
+    config = await configOf(device.probe, url, status, config, signal);
     const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
     if (signal.aborted) return;
     publish({
       isRestartAllowed: status?.restartAllowed,
       hasMaintenance: status?.maintenance !== undefined,
+      config,
       isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
     });
-    await clock.sleep(statusLookMs, signal);
+    const { revision } = wanted.get();
+    const isBehind = isStillChanging(config, revision);
+    if (!isBehind || behind.revision !== revision) behind = { revision, looks: 0 };
+    const isHurried = isBehind && behind.looks++ < mostBehindLooks;
+    await changedOr(wanted, isHurried ? behindLookMs : statusLookMs, clock, signal);
   }
+}
+
+const isStillChanging = (config: ServerConfig, wanted: number): boolean =>
+  config.revision !== undefined &&
+  (config.revision < wanted ||
+    config.isChanging ||
+    config.report?.resources.some(({ state }) => state === 'waiting') === true);
+
+/** What the server reports of its configuration; `before` itself while nothing is new. */
+async function configOf(
+  probe: Probe,
+  url: string,
+  status: RestartStatus | undefined,
+  before: ServerConfig | undefined,
+  signal: AbortSignal,
+): Promise<ServerConfig> {
+  if (!status) return before ?? { revision: undefined, isChanging: false, etag: '', report: undefined };
+  const etag = status.resourceStatusEtag ?? '';
+  const report =
+    etag === ''
+      ? undefined
+      : etag === before?.etag && before.report
+        ? before.report
+        : await probe.resourceReport(url, signal);
+  const next = { revision: status.revision, isChanging: status.reconfiguring === true, etag, report };
+  const isSame =
+    before?.revision === next.revision &&
+    before?.isChanging === next.isChanging &&
+    before?.etag === etag &&
+    before?.report === report;
+  return before && isSame ? before : next;
 }
 
 /** As people read it: "exit 3", "signal SIGKILL", "unknown". */

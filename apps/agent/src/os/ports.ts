@@ -1,3 +1,4 @@
+import type { ResourceReport } from '@platform/contract/resource-report';
 import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 
@@ -185,6 +186,8 @@ export interface Web {
 export interface Probe {
   /** GET <url>/restart_status; undefined: no (usable) answer in time. */
   restartStatus(url: string, signal: AbortSignal): Promise<RestartStatus | undefined>;
+  /** GET <url>/resource_status; undefined: no (usable) answer in time. */
+  resourceReport(url: string, signal: AbortSignal): Promise<ResourceReport | undefined>;
 }
 
 export interface Host {

@@ -24,6 +24,7 @@ const goal = (of: Release | string | undefined, more: Partial<Goal> = {}): Goal 
       : typeof of === 'string'
         ? { is: 'installed', id: of }
         : { is: 'release', release: of },
+  revision: 1,
   pin: '',
   isUrgent: false,
   clearance: 0,

@@ -8,6 +8,8 @@ export interface Goal {
     /** An operator at the machine chose a version that is here. */
     | { is: 'installed'; id: string }
     | undefined;
+  /** Of the configuration that it comes from. */
+  revision: number;
   /** What an operator pinned on the machine; empty: the management server decides. */
   pin: string;
   /** An operator waits for it: nothing else is waited for. */

@@ -8,6 +8,8 @@ export interface Condition {
   remedy: string;
   /** ms since 1970; undefined: unknown. */
   sinceWall?: number;
+  /** Place in the configuration. */
+  path?: string;
 }
 
 const crashesBeforeTold = 3;
@@ -20,7 +22,9 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
     severity: 'warning',
     message: `${path}: ${problem} Used: ${used}.`,
     remedy: 'Correct this field in the configuration of the machine.',
+    path,
   }));
+  list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
   list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));
   list.push(...ofProgram('agent', wanted.agent, agentInstall, wanted.clearance));
   if (server.at === 'waiting' && server.failures >= crashesBeforeTold) {
@@ -40,6 +44,15 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       remedy: 'Stop that program, or configure the machine server so that they do not meet.',
     });
   }
+  if (actual.slices.settings?.code === 'RESTART_NEEDED' && !isRestartNeeded(actual)) {
+    list.push({
+      code: 'RESTART_NEEDED',
+      severity: 'note',
+      message: 'The machine server runs with an earlier platform_server_env.',
+      remedy: 'Restart the machine server to use it.',
+      path: 'agent.advanced_settings.platform_server_env',
+    });
+  }
   if (isRestartNeeded(actual)) {
     list.push({
       code: 'RESTART_NEEDED',
@@ -56,6 +69,49 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
     });
   }
+  return list;
+}
+
+/** Fields of one section that have no effect for the same reason are told together. */
+function ofIneffective(fields: Wanted['ineffective']): Condition[] {
+  const groups = Map.groupBy(fields, ({ section, reason }) => `${section} ${reason}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const paths = group.map(({ path }) => path);
+    return [
+      {
+        code: 'NO_EFFECT_HERE',
+        severity: 'warning' as const,
+        message: `${paths.join(', ')}: no effect here, because ${first.reason}.`,
+        remedy: first.remedy,
+        path: first.path,
+      },
+    ];
+  });
+}
+
+const mostResources = 50;
+
+/** What the machine server reports of its configuration; what merely waits is no condition. */
+function ofResources({ at, config }: Actual['server']): Condition[] {
+  if (at !== 'running') return [];
+  const bad = config?.report?.resources.filter(({ state }) => state === 'failed' || state === 'unhealthy') ?? [];
+  const list = bad.slice(0, mostResources).map(({ path, name, state, sinceWall, error }): Condition => ({
+    code: error?.code || 'RESOURCE_FAILED',
+    severity: state === 'failed' ? 'error' : 'warning',
+    message: error?.message || `${name} does not work.`,
+    remedy: error?.remedy || 'See the logs of the machine server.',
+    sinceWall,
+    path,
+  }));
+  if (bad.length > mostResources)
+    list.push({
+      code: 'RESOURCE_FAILED',
+      severity: 'error',
+      message: `${bad.length - mostResources} more entries of the configuration do not work.`,
+      remedy: 'GET /resource_status of the machine server lists all of them.',
+    });
   return list;
 }
 

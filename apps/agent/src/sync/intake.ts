@@ -1,6 +1,9 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
 import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { ineffectiveFields } from '@platform/contract/config-effect';
+import { isObject } from '@platform/contract/config-field';
+import { readAgent } from '@platform/contract/config-reading';
 import { secretsIn } from '@platform/contract/config-secrets';
 import { agentOf } from '@platform/contract/device-structs';
 import {
@@ -24,6 +27,8 @@ export interface OwnLayers {
   isFastStart: boolean;
   /** Why the manufacturer's layer is missing, though it should not be. */
   problem?: string;
+  /** Of this machine, linux/amd64 …; left out: unknown. */
+  platform?: string;
 }
 
 /** What an answer of the cloud makes wanted on this machine. */
@@ -38,11 +43,25 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
     revision: Number(answer.revision),
     settings: settingsOf(config, layers),
     corrections: corrections.map(({ path, problem, used }) => ({ path, problem, used })),
+    ineffective: ineffectiveFields(
+      { agent: cloudLayer(answer), maintenance_window: answer.maintenanceWindow },
+      layers.platform === undefined ? {} : { platform: layers.platform },
+    ),
+    versions: writtenVersions(answer),
     server: releaseOf(answer.serverUpdateInfo),
     agent: releaseOf(answer.agentUpdateInfo),
     clearance: Number(answer.quarantineClearance),
     isFresh,
   };
+}
+
+function writtenVersions({ agent }: DeviceAgentConfigResponse): Wanted['versions'] {
+  const versions = agent && readAgent(agent).agent['version_control'];
+  const text = (key: string): string => {
+    const value = isObject(versions) ? versions[key] : undefined;
+    return typeof value === 'string' ? value : '';
+  };
+  return { agent: text('agent'), server: text('platform-server') };
 }
 
 function cloudLayer(answer: DeviceAgentConfigResponse): unknown {

@@ -107,9 +107,11 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const intake = new Intake({ disk: device.disk, wanted, layers, troubles, hide, log: log.child('config') });
   await intake.loadCache();
   const follow = (): void => {
-    const { settings } = wanted.get();
+    const { settings, revision } = wanted.get();
     level.set(settings.debug ? 'debug' : 'info');
     inlet.setFolding(!settings.isFoldingOff && !settings.debug);
+    if (actual.get().acted.settings !== revision)
+      actual.update((a) => ({ ...a, acted: { ...a.acted, settings: revision } }));
   };
   follow();
   if (spool.problems.length > 0) tellDamage(spool.problems, troubles, log, clock);

@@ -1,14 +1,29 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { actedOn } from '@platform/contract/config-effect';
 import {
+  ConfigSlice,
   ServerState,
   Severity,
+  SliceState,
   UpdateState,
   type AgentReportSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Host } from '../os/ports.ts';
-import { versionOf, type Actual, type InstallStatus, type Release, type UpdateAttempt, type Wanted } from '../state.ts';
+import type { ServerKnowledge } from '@platform/contract/server-resources';
+import { revisionOf } from '../plans/slices.ts';
+import {
+  sliceNames,
+  versionOf,
+  type Actual,
+  type InstallStatus,
+  type Release,
+  type SliceName,
+  type SliceStatus,
+  type UpdateAttempt,
+  type Wanted,
+} from '../state.ts';
 import { conditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from './conditions.ts';
 
 export type RequestParts = ReturnType<typeof requestOf>;
@@ -30,6 +45,19 @@ const states: Record<Actual['server']['at'], ServerState> = {
   stopping: ServerState.STOPPING,
   waiting: ServerState.WAITING,
   disabled: ServerState.DISABLED,
+};
+const slices: Record<SliceName, ConfigSlice> = {
+  settings: ConfigSlice.SETTINGS,
+  versions: ConfigSlice.VERSIONS,
+  network: ConfigSlice.NETWORK,
+  system: ConfigSlice.SYSTEM,
+  server: ConfigSlice.SERVER,
+};
+const sliceStates: Record<SliceStatus['at'], SliceState> = {
+  'in effect': SliceState.IN_EFFECT,
+  lagging: SliceState.LAGGING,
+  'no effect': SliceState.NO_EFFECT,
+  'not reported': SliceState.NOT_REPORTED,
 };
 const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
 const version = (id: string | null): string => (id === null ? '' : versionOf(id));
@@ -98,6 +126,21 @@ function programOf(
   };
 }
 
+const sliceOf = (name: SliceName, { at, revision, sinceWall, code, reason, ineffective }: SliceStatus) => ({
+  slice: slices[name],
+  state: sliceStates[at],
+  appliedRevision: BigInt(revisionOf({ at, revision })),
+  since: timestampFromMs(sinceWall),
+  code,
+  reason,
+  ineffectivePaths: [...ineffective],
+});
+
+const knowledgeOf = ({ models, packageTypes }: ServerKnowledge) => ({
+  models: models.map((model) => ({ ...model, references: [...model.references] })),
+  packageTypes: [...packageTypes],
+});
+
 /** The whole report; `conditionsSince` tells when each condition was first seen (ms since 1970). */
 export function reportOf(
   { agentVersion, startedAt, host }: Self,
@@ -109,7 +152,7 @@ export function reportOf(
 ): ReportParts {
   const { server, install, agentInstall } = actual;
   return {
-    appliedRevision: BigInt(wanted.revision),
+    appliedRevision: BigInt(actual.applied),
     agent: {
       ...programOf(agentVersion, agentInstall, wanted.agent),
       installedVersion: version(agentInstall.installed) || agentVersion,
@@ -126,16 +169,25 @@ export function reportOf(
     restartAllowed: server.isRestartAllowed ?? server.running === null,
     lastExit: server.lastExit,
     restarts: server.restarts,
-    conditions: [...conditions(wanted, actual), ...troubles].map(({ code, severity, message, remedy, sinceWall }) => ({
-      code,
-      severity: severities[severity],
-      message,
-      remedy,
-      since: timestampFromMs(sinceWall ?? conditionsSince(`${code} ${message}`)),
-    })),
+    conditions: [...conditions(wanted, actual), ...troubles].map(
+      ({ code, severity, message, remedy, path, sinceWall }) => ({
+        code,
+        path: path ?? '',
+        severity: severities[severity],
+        message,
+        remedy,
+        since: timestampFromMs(sinceWall ?? conditionsSince(`${code} ${message}`)),
+      }),
+    ),
     os: host.distro,
     platform: host.platform,
     hostname: host.hostname,
     supervisedBySystemd: host.isSupervisedBySystemd,
+    slices: sliceNames.flatMap((name) => {
+      const status = actual.slices[name];
+      return status ? [sliceOf(name, status)] : [];
+    }),
+    actsOn: actedOn(host.platform),
+    ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
   };
 }

@@ -34,7 +34,13 @@ export const writePins = (disk: Disk, pins: Pins): Promise<void> => writeChecked
 
 export function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent: boolean): Goal {
   const release = wanted[program];
-  const common = { clearance: wanted.clearance, isUrgent, pin: pin?.wish ?? '', isFresh: wanted.isFresh };
+  const common = {
+    revision: wanted.revision,
+    clearance: wanted.clearance,
+    isUrgent,
+    pin: pin?.wish ?? '',
+    isFresh: wanted.isFresh,
+  };
   if (!pin) return { ...common, want: release && { is: 'release', release } };
   if (pin.id !== '') return { ...common, want: { is: 'installed', id: pin.id } };
   const own = { url: pin.url, sha256: pin.sha256, version: customVersion, wish: pin.wish };
@@ -44,7 +50,7 @@ export function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, i
   };
 }
 
-export const noGoal: Goal = { want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
+export const noGoal: Goal = { revision: 0, want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
 
 /** Keeps `goal` at what is wanted of one program: a new value only when it is another. */
 export async function followGoal(

@@ -11,6 +11,7 @@ import {
   UpdateStateSchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ago, enumName, enumWord, isoTime, listText, percentText, printable, sizeText } from '../output.ts';
+import { configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
@@ -72,6 +73,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     last_seen: isoTime(machine.lastSeen),
     wanted_revision: Number(machine.wantedRevision),
     applied_revision: report ? Number(report.appliedRevision) : 0,
+    slices: (report?.slices ?? []).map(sliceJson),
     agent_version: report?.agent?.runningVersion ?? '',
     server_version: report?.server?.runningVersion ?? '',
     server_state: enumWord(ServerStateSchema, report?.serverState),
@@ -88,6 +90,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
       message: one.message,
       remedy: one.remedy,
       since: isoTime(one.since),
+      path: one.path,
     })),
   };
 }
@@ -154,12 +157,8 @@ export function machineText(machine: Machine, nowMs: number): string {
       ),
     ],
     ['host', joined(report?.hostname ?? '', report?.os ?? '', report?.platform ?? '')],
-    [
-      'config',
-      machine.wantedRevision === 0n
-        ? 'none saved yet, the defaults hold'
-        : `revision ${report?.appliedRevision ?? 0n} in effect, ${machine.wantedRevision} saved`,
-    ],
+    ['config', configText(machine)],
+    ['  but', slicesText(machine, nowMs)],
     ['reported', ago(machine.reportedOn, nowMs)],
     ['machine id', machine.id],
     ['part id', machine.partId],

@@ -5,12 +5,12 @@ import { useMemo, useRef, useState } from 'react';
 import { ConfigEditor } from '../editor/config-editor.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSettled } from '../parts/time.tsx';
-import { fromServer, fromText, isError, sorted, tidied } from '../view/config-problems.ts';
+import { fromMachine, fromServer, fromText, isError, sorted, tidied } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import { failureOf } from '../view/failures.ts';
 import { syntaxProblem } from '../view/json-places.ts';
 import type { Path } from '../view/json-places.ts';
-import type { MachineView } from '../view/machine-status.ts';
+import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import { ConfigState } from './config-state.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
@@ -34,6 +34,8 @@ const settleMs = 400;
 
 export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDeskProps) {
   const { partId } = machine;
+  // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
+  const conditions = JSON.stringify(machine.conditions);
   const transport = useTransport();
   const [base, setBase] = useState<Base>(() => ({ revision: saved.revision, text: saved.configJson }));
   const [opened, setOpened] = useState({ text: saved.configJson, count: 0 });
@@ -57,8 +59,14 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
   // The server knows every rule; until it has answered for this very text, the schema speaks.
   const problems = useMemo(() => {
     const isChecked = check.data !== undefined && settled === draft;
-    return sorted(isChecked ? fromServer(check.data.problems) : fromText(draft, schema));
-  }, [check.data, settled, draft, schema]);
+    const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
+    // What the machine reports is about the newest revision.
+    const isReported = base.revision === newest;
+    const reported = isReported
+      ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })
+      : [];
+    return sorted([...found, ...reported]);
+  }, [check.data, settled, draft, schema, base, newest, conditions]);
   const isDirty = draft !== base.text;
 
   const open = (text: string): void => {
@@ -136,7 +144,7 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
           before={base.text}
           after={draft}
           machineName={machine.name}
-          problems={problems.filter((one) => !isError(one))}
+          problems={problems.filter((one) => !isError(one) && !one.isReported)}
           error={save.error}
           isConflict={isConflict}
           isSaving={save.isPending}

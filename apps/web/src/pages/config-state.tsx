@@ -15,6 +15,7 @@ interface ConfigStateProps {
 export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStateProps) {
   const { applied } = machine;
   const isApplied = applied.at === 'applied' && applied.revision >= base && base > 0n;
+  const isPartly = applied.at === 'applied' && applied.isPartly;
   const appliedSince = useSince(isApplied && justSaved !== undefined, justSaved);
   const unsaved = isDirty && <span className="soft"> · with changes that are not saved yet</span>;
   if (justSaved === undefined) {
@@ -24,14 +25,15 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
         {base > 0n &&
           (isDirty
             ? `Started from revision ${base}.`
-            : `Revision ${base} · ${isApplied ? 'in effect on the machine' : waitingText(machine)}`)}
+            : `Revision ${base} · ${isApplied ? (isPartly ? 'partly in effect on the machine' : 'in effect on the machine') : waitingText(machine)}`)}
       </p>
     );
   }
   return isApplied ? (
-    <Note tone="good" isLive>
+    <Note tone={isPartly ? 'warn' : 'good'} isLive>
       <p>
-        Saved as revision {String(justSaved)} · applied on the machine <Ago at={appliedSince} otherwise="now" />
+        Saved as revision {String(justSaved)} · {isPartly && 'partly '}applied on the machine{' '}
+        <Ago at={appliedSince} otherwise="now" />
         {unsaved}
       </p>
     </Note>
@@ -46,6 +48,8 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
 }
 
 function waitingText(machine: MachineView): string {
+  const lagging = machine.slices.find(({ state, code }) => state === 'lags' && code !== '');
+  if (machine.isOnline && lagging) return `not in effect: ${lagging.name.toLowerCase()}: ${lagging.reason}`;
   if (machine.isOnline) return 'the machine is taking it over …';
   return machine.hasReport
     ? 'the machine takes it over when it is online again'

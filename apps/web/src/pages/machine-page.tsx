@@ -86,7 +86,10 @@ const Conditions = ({ machine }: { machine: MachineView }) =>
           {condition.message} <span className="soft">{condition.remedy}</span>
         </p>
         <p className="small soft">
-          <span className="mono">{condition.code}</span>
+          <span className="mono break">
+            {condition.code}
+            {condition.path !== '' && ` · ${condition.path}`}
+          </span>
           {condition.since !== undefined && ' · '}
           <Ago at={condition.since} otherwise="" />
         </p>

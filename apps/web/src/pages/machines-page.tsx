@@ -7,7 +7,7 @@ import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge } from '../parts/words.tsx';
 import { useSession } from '../session.tsx';
-import { machineView, revisionText, standingOf } from '../view/machine-status.ts';
+import { effectText, machineView, revisionText, standingOf } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
 import { counted } from '../view/quantities.ts';
 
@@ -98,10 +98,7 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
           <td data-label="Location">{machine.location}</td>
           <td data-label="Agent">{machine.agent.running}</td>
           <td data-label="Server">{machine.server.running}</td>
-          <td
-            data-label="Revision"
-            title={machine.applied.at === 'waiting' ? 'Saved, not yet in effect on the machine' : 'In effect'}
-          >
+          <td data-label="Revision" title={effectText(machine.applied)}>
             {revisionText(machine.applied)}
           </td>
           <td data-label="Last seen" className="no-wrap">

@@ -10,6 +10,7 @@ import { Ago } from '../parts/time.tsx';
 import { Badge, Dot } from '../parts/words.tsx';
 import { isStartedAnew, standingOf } from '../view/machine-status.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
+import type { SliceView } from '../view/slices.ts';
 import { counted } from '../view/quantities.ts';
 import { ProgramSection } from './program-section.tsx';
 
@@ -35,6 +36,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
               </span>
             </div>
             <AppliedLine machine={machine} />
+            <Slices slices={machine.slices} />
           </div>
           <ProgramSection title="Agent" program={machine.agent}>
             {machine.hasReport && !machine.isSupervised && (
@@ -61,6 +63,35 @@ export function PartStatus({ machine }: { machine: MachineView }) {
   );
 }
 
+/** Which part of the machine lags, since when and why; fields without effect. */
+const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
+  slices.length > 0 && (
+    <ul className="slices small" aria-label="Configuration by part">
+      {slices.map(({ name, state, since, reason, code, paths }) => (
+        <li key={`${name} ${state}`}>
+          <strong>{name}</strong>{' '}
+          <span className={`badge is-${state === 'lags' ? 'bad' : 'warn'}`}>
+            {state === 'no effect' ? 'no effect here' : state}
+          </span>{' '}
+          {since !== undefined && <Ago at={since} otherwise="" />}
+          {paths.length > 0 && (
+            <span className="slice-why mono break">
+              {paths.map((path) => (
+                <span key={path}>{path}</span>
+              ))}
+            </span>
+          )}
+          {reason !== '' && (
+            <span className="slice-why soft break">
+              {reason}
+              {code !== '' && <span className="mono"> · {code}</span>}
+            </span>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+
 function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
   switch (applied.at) {
     case 'unset':
@@ -68,14 +99,17 @@ function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
     case 'applied':
       return (
         <p className="small">
-          Configuration: revision {String(applied.revision)} is in effect, reported <Ago at={applied.since} />.
+          Configuration: revision {String(applied.revision)} is {applied.isPartly && 'partly '}in effect, reported{' '}
+          <Ago at={applied.since} />.
         </p>
       );
     case 'waiting':
       return (
         <p className="small">
-          Configuration: revision {String(applied.wanted)} was saved,{' '}
-          {applied.applied === 0n ? 'none is in effect yet' : `${applied.applied} is in effect`}.
+          Configuration: revision {String(applied.wanted)}{' '}
+          {applied.applied >= applied.wanted
+            ? 'is not in effect any more.'
+            : `was saved, ${applied.applied === 0n ? 'none is in effect yet' : `${applied.applied} is in effect`}.`}
         </p>
       );
   }
@@ -145,7 +179,10 @@ const ConditionList = ({ conditions }: { conditions: readonly ConditionView[] })
         <p className="small">{condition.message}</p>
         {condition.remedy && <p className="small soft">{condition.remedy}</p>}
         <p className="small soft">
-          <span className="mono">{condition.code}</span>
+          <span className="mono break">
+            {condition.code}
+            {condition.path !== '' && ` · ${condition.path}`}
+          </span>
           {condition.since !== undefined && ' · '}
           <Ago at={condition.since} otherwise="" />
         </p>

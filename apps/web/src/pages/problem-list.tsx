@@ -14,6 +14,7 @@ interface ProblemListProps {
 /** Every problem by path; pressing one puts the cursor there. */
 export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
   const wrong = problems.filter(isError).length;
+  const reported = problems.filter((one) => one.isReported).length;
   return (
     <section className="card problems" aria-label="Problems" ref={ref} tabIndex={-1}>
       <div className="card-head">
@@ -22,7 +23,12 @@ export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
           {problems.length === 0
             ? 'none'
             : wrong === 0
-              ? counted(problems.length, 'remark')
+              ? [
+                  problems.length > reported && counted(problems.length - reported, 'remark'),
+                  reported > 0 && `${reported} reported by the machine`,
+                ]
+                  .filter(Boolean)
+                  .join(', ')
               : `${counted(wrong, 'error')}: it cannot be saved`}
         </span>
       </div>
@@ -39,7 +45,9 @@ export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
                 <span className="stack-tight">
                   <span className="mono small break">{problem.where}</span>
                   <span>
-                    <span className="hidden-text">{isError(problem) ? 'Error: ' : 'Remark: '}</span>
+                    <span className={problem.isReported ? 'badge is-bad' : 'hidden-text'}>
+                      {problem.isReported ? 'on the machine' : isError(problem) ? 'Error: ' : 'Remark: '}
+                    </span>{' '}
                     {problem.message} {problem.remedy && <span className="soft">{problem.remedy}</span>}
                   </span>
                 </span>

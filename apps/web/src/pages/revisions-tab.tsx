@@ -5,6 +5,8 @@ import { Sheet } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
+import { machineView } from '../view/machine-status.ts';
+import type { Applied } from '../view/machine-status.ts';
 import { msOf } from '../view/times.ts';
 import { useMachine } from './machine-query.ts';
 
@@ -15,6 +17,7 @@ export function RevisionsTab() {
   const machine = useMachine().data?.machine;
   const partId = machine?.partId ?? '';
   const wanted = machine?.wantedRevision ?? 0n;
+  const state = machine ? machineView(machine).applied : undefined;
   const applied = machine?.report?.appliedRevision ?? 0n;
   const list = useQuery(
     FleetService.method.listConfigRevisions,
@@ -50,7 +53,7 @@ export function RevisionsTab() {
                 <td className="lead">
                   <span className="row">
                     <strong>{String(revision)}</strong>
-                    {revision === applied && <span className="badge is-good">in effect</span>}
+                    {revision === applied && <EffectBadge applied={state} />}
                     {revision === wanted && revision !== applied && <span className="badge is-busy">wanted</span>}
                   </span>
                 </td>
@@ -73,6 +76,17 @@ export function RevisionsTab() {
       )}
       {shown !== undefined && <Changes partId={partId} revision={shown} onClose={() => setShown(undefined)} />}
     </div>
+  );
+}
+
+/** On the newest revision that the machine has reached. */
+function EffectBadge({ applied }: { applied: Applied | undefined }) {
+  if (applied?.at === 'waiting' && applied.applied >= applied.wanted)
+    return <span className="badge is-bad">not in effect any more</span>;
+  return applied?.at === 'applied' && applied.isPartly ? (
+    <span className="badge is-warn">partly in effect</span>
+  ) : (
+    <span className="badge is-good">in effect</span>
   );
 }
 

@@ -4,7 +4,7 @@ import type { JsonSchema } from './config-schema.ts';
 import { pathOf, pathText, syntaxProblem } from './json-places.ts';
 import type { Path, Place } from './json-places.ts';
 import { toneOf } from './machine-status.ts';
-import type { Tone } from './machine-status.ts';
+import type { ConditionView, Tone } from './machine-status.ts';
 
 /** One problem of a configuration, as list and editor show it. */
 export interface ConfigProblem {
@@ -16,9 +16,45 @@ export interface ConfigProblem {
   message: string;
   remedy: string;
   tone: Tone;
+  /** The machine reports it of the saved configuration: it keeps nobody from saving. */
+  isReported?: true;
 }
 
-export const isError = (problem: ConfigProblem): boolean => problem.tone === 'bad';
+export const isError = (problem: ConfigProblem): boolean => problem.tone === 'bad' && !problem.isReported;
+
+/**
+ * What the machine reports about places of the configuration, as far as they are still as they were saved.
+ *
+ * @param known - what is shown already: a place is not marked twice.
+ */
+export function fromMachine(
+  conditions: readonly ConditionView[],
+  { draft, saved, known }: { draft: string; saved: string; known: readonly ConfigProblem[] },
+): ConfigProblem[] {
+  const [now, before] = [parsed(draft), parsed(saved)];
+  const shown = new Set(known.map(({ where }) => where));
+  return conditions.flatMap(({ path: where, message, remedy, tone }): ConfigProblem[] => {
+    const path = pathOf(where);
+    const isThere = path.length > 0 && !shown.has(where);
+    const isSame = JSON.stringify(valueAt(now, path)) === JSON.stringify(valueAt(before, path));
+    return isThere && isSame ? [{ where, path, message, remedy, tone, isReported: true }] : [];
+  });
+}
+
+const valueAt = (json: unknown, path: Path): unknown =>
+  path.reduce<unknown>(
+    (value, step) =>
+      typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[step] : undefined,
+    json,
+  );
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 export const fromServer = (problems: readonly Problem[]): ConfigProblem[] =>
   problems.map(({ path, message, remedy, severity }) => ({

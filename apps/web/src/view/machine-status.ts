@@ -2,6 +2,8 @@ import type { Condition, Machine } from '@platform/contract/gen/platform/fleet/v
 import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { programView } from './program-status.ts';
 import type { ProgramView } from './program-status.ts';
+import { isLagging, isPartly, sliceViews } from './slices.ts';
+import type { SliceView } from './slices.ts';
 import { msOf } from './times.ts';
 
 /** The colour a state is shown in. */
@@ -15,7 +17,9 @@ export interface Word {
 /** How far the wanted configuration has come. */
 export type Applied =
   | { at: 'unset' }
-  | { at: 'applied'; revision: bigint; since: number | undefined }
+  /** `isPartly`: some of it has no effect on this machine, or nobody knows whether it has. */
+  | { at: 'applied'; revision: bigint; since: number | undefined; isPartly: boolean }
+  /** `applied` may be `wanted`: then it was in effect and is not any more. */
   | { at: 'waiting'; wanted: bigint; applied: bigint; isOnline: boolean };
 
 export interface ConditionView {
@@ -24,6 +28,8 @@ export interface ConditionView {
   message: string;
   remedy: string;
   since: number | undefined;
+  /** Place in the configuration; empty: none. */
+  path: string;
 }
 
 export interface MachineView {
@@ -38,6 +44,8 @@ export interface MachineView {
   server: ProgramView;
   serverState: Word;
   applied: Applied;
+  /** Parts of the machine that have something to say about it. */
+  slices: SliceView[];
   conditions: ConditionView[];
   /** When a restart was asked for that has not happened yet. */
   restartRequested: number | undefined;
@@ -79,7 +87,8 @@ function appliedOf(machine: Machine, isOnline: boolean): Applied {
   const wanted = machine.wantedRevision;
   if (wanted === 0n) return { at: 'unset' };
   const applied = machine.report?.appliedRevision ?? 0n;
-  if (applied >= wanted) return { at: 'applied', revision: applied, since: msOf(machine.reportedOn) };
+  if (applied >= wanted && !isLagging(machine.report))
+    return { at: 'applied', revision: applied, since: msOf(machine.reportedOn), isPartly: isPartly(machine.report) };
   return { at: 'waiting', wanted, applied, isOnline };
 }
 
@@ -89,6 +98,7 @@ const conditionView = (condition: Condition): ConditionView => ({
   message: condition.message,
   remedy: condition.remedy,
   since: msOf(condition.since),
+  path: condition.path,
 });
 
 export function machineView(machine: Machine): MachineView {
@@ -107,6 +117,7 @@ export function machineView(machine: Machine): MachineView {
     server: programView(report?.server, reportedOn),
     serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
     applied: appliedOf(machine, isOnline),
+    slices: sliceViews(report),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)
       .map(conditionView),
@@ -142,7 +153,19 @@ export function revisionText(applied: Applied): string {
     case 'applied':
       return String(applied.revision);
     case 'waiting':
-      return `${applied.applied} → ${applied.wanted}`;
+      return applied.applied >= applied.wanted ? `${applied.wanted} lags` : `${applied.applied} → ${applied.wanted}`;
+  }
+}
+
+/** What `revisionText` means. */
+export function effectText(applied: Applied): string {
+  switch (applied.at) {
+    case 'unset':
+      return 'Nothing was saved yet';
+    case 'applied':
+      return applied.isPartly ? 'Partly in effect' : 'In effect';
+    case 'waiting':
+      return applied.applied >= applied.wanted ? 'Not in effect any more' : 'Saved, not in effect on the machine';
   }
 }
 

@@ -1,4 +1,5 @@
 import type { RestartStatus } from '@platform/contract/machine';
+import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
 import type { Device, FileSystem, Host, Processes } from '../ports.ts';
@@ -18,6 +19,7 @@ export class SimDevice {
   readonly releases: SimReleases = simReleases();
   readonly processes: SimProcesses;
   /** What a running server answers. */
+  resources: ResourceReport | undefined;
   status: RestartStatus | undefined = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   isSupervisedBySystemd = false;
   /** Asked before each step that changes the disk or starts a program. */
@@ -63,7 +65,7 @@ export class SimDevice {
       disk: fileDisk(files),
       lines: { ...mortal(lines, life), follow: lines.follow },
       web: mortal(simWeb(this.releases, clock), life),
-      probe: mortal({ restartStatus: async () => this.status }, life),
+      probe: mortal({ restartStatus: async () => this.status, resourceReport: async () => this.resources }, life),
       host,
     };
     return { device, clock, kill: () => void (life.isKilled = true) };

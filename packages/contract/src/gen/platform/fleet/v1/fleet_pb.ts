@@ -431,8 +431,8 @@ export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
  */
 export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
   /**
-   * Newest revision that is in effect, 0: none yet. The smallest one over the slices that act on this machine; agents without slices
-   * report what they heard.
+   * Newest revision that every slice that acts on this machine had in effect at once, 0: none yet; never above the smallest one over
+   * them. Agents without slices report what they received.
    *
    * @generated from field: uint64 applied_revision = 1;
    */

@@ -1,0 +1,146 @@
+// What an agent reports as applied, on the simulated device: the revision that was put in effect, never the one that was heard.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DescEnum } from '@bufbuild/protobuf';
+import { ConfigSliceSchema, SliceStateSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ResourceState } from '@platform/contract/resource-report';
+import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { good, World } from './world.ts';
+
+const nameOf = (of: DescEnum, value: number): string =>
+  of.value[value]?.localName.toLowerCase().replace('_', ' ') ?? '';
+
+/** "2: settings in effect, …" of the last report. */
+function applied(w: World): string {
+  const report = w.cloud.report.get();
+  const slices = report?.slices.map(
+    ({ slice, state, appliedRevision }) =>
+      `${nameOf(ConfigSliceSchema, slice)} ${nameOf(SliceStateSchema, state)} ${appliedRevision}`,
+  );
+  return `${report?.appliedRevision}: ${slices?.join(', ')}`;
+}
+
+/** What the machine server answers. */
+function serve(w: World, revision: number, ...resources: Omit<ResourceState, 'sinceWall'>[]): void {
+  const all = resources.map((one) => ({ ...one, sinceWall: 0 }));
+  const etag = JSON.stringify([revision, all]);
+  w.machine.status = { restartAllowed: true, doesNotHandleNeedsRestart: true, revision, resourceStatusEtag: etag };
+  w.machine.resources = { revision, resources: all, knowledge: platformServerKnowledge };
+}
+
+test('each slice is applied when it has acted; a failed entry holds back until it is corrected, also after a restart', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  w.cloud.revision = 1;
+  serve(w, 1, { name: 'cam', path: 'components[0]', state: 'ready' });
+  const agent = w.start();
+  await w.clock.advance(20_000);
+  const rest = 'network no effect 0, system no effect 0';
+  assert.equal(applied(w), `1: settings in effect 1, versions in effect 1, ${rest}, server in effect 1`);
+  const report = w.cloud.report.get();
+  assert.ok(report);
+  assert.ok(
+    report.actsOn.includes('advanced_settings.debug') && !report.actsOn.some((one) => one.startsWith('network')),
+  );
+  assert.equal(report.serverKnowledge?.models.length, platformServerKnowledge.models.length);
+
+  // Heard, and nothing else: the server still has the revision before.
+  w.cloud.revision = 2;
+  w.cloud.agentConfig.set({ advanced_settings: { debug: true } });
+  await w.clock.advance(500);
+  assert.match(applied(w), /^1: settings in effect 2, versions in effect 2, .*server lagging 1$/);
+
+  const error = { code: 'RESOURCE_UNKNOWN', message: 'It runs no such camera.', remedy: 'Choose another.' };
+  serve(w, 2, { name: 'cam', path: 'components[0]', state: 'failed', error });
+  await w.clock.advance(2_000);
+  assert.match(applied(w), /^1: .*server lagging 1$/);
+  const found = w.cloud.report.get()?.conditions.find(({ path }) => path === 'components[0]');
+  assert.deepEqual([found?.code, found?.message, found?.remedy], [error.code, error.message, error.remedy]);
+  const lag = w.cloud.report.get()?.slices.at(-1);
+  assert.deepEqual([lag?.code, lag?.reason], ['RESOURCE_UNKNOWN', 'components[0]: It runs no such camera']);
+
+  agent.kill();
+  const next = w.start();
+  await w.clock.advance(120_000);
+  assert.match(applied(w), /^1: .*server lagging 1$/, 'what was in effect is known after a crash');
+  assert.equal(
+    w.cloud.report.get()?.slices.at(-1)?.since?.seconds,
+    lag?.since?.seconds,
+    'and since when the next is not',
+  );
+
+  serve(w, 2, { name: 'cam', path: 'components[0]', state: 'ready' });
+  await w.clock.advance(12_000);
+  assert.match(applied(w), /^2: .*server in effect 2$/);
+  assert.deepEqual(
+    w.cloud.report.get()?.conditions.filter(({ path }) => path !== ''),
+    [],
+  );
+  next.stop();
+  await w.clock.advance(1_000);
+  await next.done;
+});
+
+test('what nothing acts on is named, left out, and never hides what lags', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  w.cloud.revision = 1;
+  w.cloud.agentConfig.set({
+    network_configuration: { hotspot_password: 'long enough', device_reboot_after_offline_minutes: 60 },
+    additional_networks: [{ type: 'wifi', ssid: 'home', psk: '12345678' }],
+    system_configuration: { os_auto_upgrade_type: 'all' },
+    advanced_settings: { disable_network_configuration: true },
+  });
+  serve(w, 1);
+  const agent = w.start();
+  await w.clock.advance(20_000);
+  assert.match(applied(w), /^1: settings in effect 1, .*network no effect 0, system no effect 0/);
+  assert.deepEqual(
+    w.cloud.report.get()?.slices.map(({ ineffectivePaths }) => ineffectivePaths),
+    [
+      ['agent.advanced_settings.disable_network_configuration'],
+      [],
+      [
+        'agent.network_configuration.device_reboot_after_offline_minutes',
+        'agent.network_configuration.hotspot_password',
+        'agent.additional_networks[0]',
+      ],
+      ['agent.system_configuration.os_auto_upgrade_type'],
+      [],
+    ],
+  );
+  const told = w.cloud.report.get()?.conditions.filter(({ code }) => code === 'NO_EFFECT_HERE') ?? [];
+  assert.equal(told.length, 4);
+  assert.ok(told.every(({ message, path }) => path !== '' && !message.includes('long enough')));
+  agent.stop();
+  await w.clock.advance(1_000);
+  await agent.done;
+});
+
+test('a version that cannot be had, a server that does not report, an environment that waits for a restart', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  w.cloud.revision = 1;
+  const agent = w.start();
+  await w.clock.advance(20_000);
+  assert.match(applied(w), /^1: .*server not reported 0$/);
+
+  w.cloud.revision = 2;
+  w.publish('2.0.0', good('2.0.0'), 'other bytes');
+  await w.clock.advance(20_000);
+  assert.match(applied(w), /^1: settings in effect 2, versions lagging 1/);
+  assert.equal(w.cloud.report.get()?.slices[1]?.code, 'DOWNLOAD_CORRUPT');
+
+  w.cloud.revision = 3;
+  w.publish('1.0.0', good('1.0.0'));
+  w.cloud.agentConfig.set({ advanced_settings: { platform_server_env: { A: '1' } } });
+  await w.clock.advance(20_000);
+  assert.match(applied(w), /^1: settings lagging 2, versions in effect 3/);
+  assert.ok(w.cloud.report.get()?.conditions.some(({ code }) => code === 'RESTART_NEEDED'));
+  w.cloud.askForRestart();
+  await w.clock.advance(20_000);
+  assert.match(applied(w), /^3: settings in effect 3, versions in effect 3/);
+  agent.stop();
+  await w.clock.advance(1_000);
+  await agent.done;
+});

@@ -1,0 +1,54 @@
+import {
+  type ConfigSlice,
+  ConfigSliceSchema,
+  type Machine,
+  type SliceStatus,
+  SliceState,
+  SliceStateSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { enumWord, isoTime, printable, spanText } from '../output.ts';
+
+const nameOf = (slice: ConfigSlice): string => enumWord(ConfigSliceSchema, slice);
+
+export const sliceJson = (status: SliceStatus): Record<string, unknown> => ({
+  slice: nameOf(status.slice),
+  state: enumWord(SliceStateSchema, status.state),
+  applied_revision: Number(status.appliedRevision),
+  since: isoTime(status.since),
+  code: status.code,
+  reason: status.reason,
+  ineffective_paths: status.ineffectivePaths,
+});
+
+/** How far the machine is with its configuration; "in effect" alone only where everything that was saved is. */
+export function configText({ report, wantedRevision }: Machine): string {
+  if (wantedRevision === 0n) return 'none saved yet, the defaults hold';
+  const applied = report?.appliedRevision ?? 0n;
+  const slices = report?.slices ?? [];
+  const isLagging = applied < wantedRevision || slices.some(({ state }) => state === SliceState.LAGGING);
+  if (isLagging)
+    return `revision ${wantedRevision} saved, not in effect${applied > 0n && applied < wantedRevision ? `; ${applied} is` : ''}`;
+  const isPartly = slices.some(
+    ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,
+  );
+  return `revision ${applied} ${isPartly ? 'partly ' : ''}in effect, ${wantedRevision} saved`;
+}
+
+/** Which slice is not in effect, since when and why; fields without effect. Empty: nothing to say. */
+export function slicesText({ report }: Machine, nowMs: number): string {
+  return (report?.slices ?? [])
+    .flatMap(({ slice, state, since, code, reason, ineffectivePaths: paths }) => {
+      const name = nameOf(slice);
+      const why = `${reason}${code === '' ? '' : ` (${code})`}`;
+      return [
+        state === SliceState.LAGGING &&
+          `${name} lags${since ? ` for ${spanText(nowMs / 1000 - Number(since.seconds))}` : ''}: ${why}`,
+        state === SliceState.NOT_REPORTED && `${name}: ${why}`,
+        paths.length > 0 &&
+          `${name}: no effect here: ${paths.join(', ')}${state === SliceState.NO_EFFECT ? ` (${why})` : ''}`,
+      ];
+    })
+    .filter((line) => line !== false)
+    .map(printable)
+    .join('\n');
+}

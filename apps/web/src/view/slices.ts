@@ -1,0 +1,51 @@
+import type { Machine, SliceStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { ConfigSlice, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { msOf } from './times.ts';
+
+/** A part of the machine that has something to say about the configuration: it lags, does not report, or leaves fields without effect. */
+export interface SliceView {
+  name: string;
+  state: 'lags' | 'no effect' | 'not reported';
+  /** Of a slice that lags. */
+  since: number | undefined;
+  reason: string;
+  code: string;
+  /** Fields that have no effect on this machine. */
+  paths: readonly string[];
+}
+
+const names: Readonly<Record<number, string>> = {
+  [ConfigSlice.SETTINGS]: 'Settings',
+  [ConfigSlice.VERSIONS]: 'Versions',
+  [ConfigSlice.NETWORK]: 'Network',
+  [ConfigSlice.SYSTEM]: 'System',
+  [ConfigSlice.SERVER]: 'Machine server',
+};
+
+export const isLagging = (report: Machine['report']): boolean =>
+  report?.slices.some(({ state }) => state === SliceState.LAGGING) ?? false;
+
+/** Something was saved that has no effect here, or of which nobody knows whether it has. */
+export const isPartly = (report: Machine['report']): boolean =>
+  report?.slices.some(
+    ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,
+  ) ?? false;
+
+export const sliceViews = (report: Machine['report']): SliceView[] => (report?.slices ?? []).flatMap(viewsOf);
+
+function viewsOf({ slice, state, since, code, reason, ineffectivePaths }: SliceStatus): SliceView[] {
+  const name = names[slice] ?? 'Another part';
+  const about = { name, reason, code };
+  const views: SliceView[] = [];
+  if (state === SliceState.LAGGING) views.push({ ...about, state: 'lags', since: msOf(since), paths: [] });
+  if (state === SliceState.NOT_REPORTED) views.push({ ...about, state: 'not reported', since: undefined, paths: [] });
+  if (ineffectivePaths.length > 0)
+    views.push({
+      ...about,
+      reason: state === SliceState.NO_EFFECT ? reason : '',
+      state: 'no effect',
+      since: undefined,
+      paths: ineffectivePaths,
+    });
+  return views;
+}
