@@ -59,6 +59,10 @@ test('no message makes the server fail: each is answered, or refused with a reas
   const requests = new Map<string, JsonObject[][]>();
   const heard: Record<string, number> = {};
   const wrong: string[] = [];
+  const report = (line: string): void => {
+    wrong.push(line);
+    console.log(line);
+  };
   const callers: Record<string, Headers> = {
     owner: { authorization: `Bearer ${await world.token(world.on.owner)}` },
     machine: { authorization: `Bearer ${await world.token(world.machine.part)}` },
@@ -74,7 +78,7 @@ test('no message makes the server fail: each is answered, or refused with a reas
     if (!isOurs) return;
     const body = Buffer.from(asked.body ?? '');
     const text = /json/.test(asked.headers['content-type'] ?? '') ? body.toString() : body.toString('hex');
-    wrong.push(`${asked.path} by ${who}, ${how}: ${outcome.code} ${outcome.row}; ${text.slice(0, 600)}`);
+    report(`${asked.path} by ${who}, ${how}: ${outcome.code} ${outcome.row}; ${text.slice(0, 600)}`);
   };
 
   // Where releases are signed, those of the other calls would be refused.
@@ -93,12 +97,11 @@ test('no message makes the server fail: each is answered, or refused with a reas
         await attack(method, random.pick(right), who, [...ids, ...own]);
       }
     for (const [who, headers] of Object.entries(callers))
-      if (!(await isWell(wire, headers))) wrong.push(`after ${path} the ${who} can do nothing any more`);
+      if (!(await isWell(wire, headers))) report(`after ${path} the ${who} can do nothing any more`);
   }
   console.log(
     `${requests.size} calls, ${perCall} messages each by ${Object.keys(callers).join(' and ')}: ${JSON.stringify(heard)}`,
   );
-  for (const line of wrong) console.log(line);
   process.off('unhandledRejection', count);
   assert.deepEqual(unhandled, []);
   assert.equal(wrong.length, 0, 'failures of the server: the lines above name them');

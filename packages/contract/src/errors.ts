@@ -55,7 +55,7 @@ const httpStatus: Readonly<Record<RpcCode, number>> = {
   unimplemented: 501,
   internal: 500,
   unavailable: 503,
-  data_loss: 502,
+  data_loss: 422,
   unauthenticated: 401,
 };
 

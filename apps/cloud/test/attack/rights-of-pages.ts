@@ -48,6 +48,20 @@ const page = (
 const open = (what: string, answer: Answer, ask: Asks): PageRight =>
   page('GET', what, { [answer]: allKnown }, ask, () => answer);
 
+/** Puts one where a page shows it. */
+export async function publishedRelease({ on, freshBlob }: World): Promise<void> {
+  const { sha256, bytes } = await freshBlob();
+  await (
+    await on.client(ReleaseService)
+  ).publishRelease({
+    name: 'platform-agent',
+    version: '1.0.0',
+    platform: 'linux/amd64',
+    sha256: Buffer.from(sha256, 'hex'),
+    sizeBytes: BigInt(bytes.length),
+  });
+}
+
 const releasePath = async ({ on }: World): Promise<string> => {
   const { releases } = await (await on.client(ReleaseService)).listReleases({ name: 'platform-agent' });
   return new URL(releases.find(({ revokedOn }) => !revokedOn)?.url ?? '').pathname;

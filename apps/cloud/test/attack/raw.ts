@@ -1,0 +1,33 @@
+import net from 'node:net';
+
+/** The status of the first answer to some bytes on a connection of their own; undefined: it was closed without one. */
+export function rawStatus(url: string, bytes: Uint8Array, limitMs = 20_000): Promise<number | undefined> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ host: hostname, port: Number(port) });
+    const chunks: Buffer[] = [];
+    const done = (): void => {
+      socket.destroy();
+      resolve(statusOf(Buffer.concat(chunks).toString('latin1')));
+    };
+    socket.setTimeout(limitMs, () => {
+      socket.destroy();
+      reject(new Error(`no answer in ${limitMs} ms`));
+    });
+    socket.on('connect', () => socket.write(bytes));
+    socket.on('data', (chunk) => {
+      chunks.push(chunk);
+      if (statusOf(Buffer.concat(chunks).toString('latin1')) !== undefined) done();
+    });
+    socket.on('end', done);
+    // Who refuses early closes; what was said by then counts.
+    socket.on('error', done);
+  });
+}
+
+/** Of the answer itself, not of a word that comes before it. */
+function statusOf(text: string): number | undefined {
+  const rest = text.replace(/^HTTP\/1\.1 100 .*\r\n(.+\r\n)*\r\n/, '');
+  const status = /^HTTP\/1\.1 (\d{3})/.exec(rest)?.[1];
+  return status === undefined || status === '100' ? undefined : Number(status);
+}
