@@ -24,7 +24,7 @@ export function wireTo(url: string): Wire {
         const chunks: Buffer[] = [];
         const done = (): void =>
           resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(chunks) });
-        const isStream = String(response.headers['content-type']).startsWith('application/connect+');
+        const isStream = /^application\/(connect\+|grpc)/.test(String(response.headers['content-type']));
         response.on('data', (chunk: Buffer) => {
           chunks.push(chunk);
           if (!isStream || !hasMessage(Buffer.concat(chunks))) return;
@@ -93,12 +93,24 @@ export function outcomeOf({ status, headers, bytes }: Said): Outcome {
     const end = JSON.parse(bytes.subarray(frameHead).toString()) as { error?: Failure };
     return end.error ? failed(end.error, bytes) : { code: 'ok', row: '', bytes };
   }
+  if (isGrpc(headers)) return ofGrpc(headers, bytes);
   if (status === 200) return { code: 'ok', row: '', bytes };
   try {
     return failed(JSON.parse(bytes.toString()) as Failure, bytes);
   } catch {
     return { code: `HTTP ${status}`, row: '', bytes };
   }
+}
+
+const isGrpc = (headers: http.IncomingHttpHeaders): boolean =>
+  String(headers['content-type']).startsWith('application/grpc');
+
+/** The status of gRPC-Web stands in the last frame, or in the headers of an answer without frames. */
+function ofGrpc(headers: http.IncomingHttpHeaders, bytes: Buffer): Outcome {
+  const text = String(headers['content-type']).includes('text') ? Buffer.from(bytes.toString(), 'base64') : bytes;
+  const status = headers['grpc-status'] ?? /grpc-status: ?(\d+)/.exec(text.toString('latin1'))?.[1] ?? '0';
+  const words: Readonly<Record<string, string>> = { 0: 'ok', 2: 'unknown', 13: 'internal', 14: 'unavailable' };
+  return { code: words[String(status)] ?? `status ${String(status)}`, row: '', bytes };
 }
 
 type Failure = { code: string; details?: { type: string; value: string }[] };
