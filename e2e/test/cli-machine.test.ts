@@ -73,7 +73,9 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   assert.match(again.stdout, /no quarantined version/);
 
   // Nothing was published here, so the machine keeps what it has, and the answer says so.
-  const pinned = await json('machine', 'pin', 'press', 'server', '2.2.0');
+  const unpublished = await cli('machine', 'pin', 'press', 'server', '2.2.0', '--json');
+  assert.equal(unpublished.code, 8, 'saved, and it cannot work yet');
+  const pinned = JSON.parse(unpublished.stdout) as Json;
   assert.equal(pinned['revision'], 1);
   assert.match(JSON.stringify(pinned['problems']), /no platform-server of this version was published/);
   const conditions = (await json('machine', 'show', 'press'))['conditions'] as Json[];

@@ -102,7 +102,7 @@ test('a release: keys, publication, patch, promotion, withdrawal', async () => {
   assert.equal(await w.failure('release', 'publish', w.folder.file('silent')), 'INVALID_ARGUMENT');
 
   // Files that are not there or hold something else; command lines that are none. For programs, too.
-  assert.equal(await w.failure('release', 'publish', w.folder.file('nowhere')), 'ENOENT');
+  assert.equal(await w.failure('release', 'publish', w.folder.file('nowhere')), 'FILE_MISSING');
   assert.match(
     (await w.cli('release', 'publish', w.folder.file('nowhere'))).stderr,
     /nowhere does not exist\.\nCheck the path/,

@@ -1,7 +1,7 @@
 import { CommanderError } from 'commander';
 import { errorText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
-import { problemsOf } from './commands/config.ts';
+import { problemsOf } from './commands/config-problems.ts';
 import { completionNames } from './completion.ts';
 import { complaintOf, Ended, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { createProgram } from './program.ts';

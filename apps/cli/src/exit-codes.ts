@@ -15,6 +15,7 @@ export const exitCodes = {
   jobFailed: 5,
   jobCanceled: 6,
   later: 7,
+  savedWithWarnings: 8,
   stopped: 130,
 } as const;
 
@@ -28,6 +29,7 @@ export const exitCodesHelp = `Exit codes of platform
     5  the training job that was waited for has failed, or the script of test-local
     6  the training job that was waited for was canceled
     7  the server cannot be reached or is busy: the same command may work later
+    8  saved, but a part of it cannot work: see the warnings
   130  stopped by Ctrl-C or a signal
 
 Results go to stdout, everything else to stderr. With --json stdout holds one JSON document
@@ -62,12 +64,34 @@ export function complaintOf(error: unknown): Complaint | undefined {
   return { code, what, remedy };
 }
 
-const fileProblems: Readonly<Record<string, { what: string; remedy: string }>> = {
-  ENOENT: { what: 'does not exist', remedy: 'Check the path; it counts from the folder that you are in.' },
-  EACCES: { what: 'is closed to you', remedy: 'Change its rights, or run the command as its owner.' },
-  EPERM: { what: 'is closed to you', remedy: 'Change its rights, or run the command as its owner.' },
-  EROFS: { what: 'lies on a disk that is read-only', remedy: 'Name another place.' },
-  ENOSPC: { what: 'has no room: the disk is full', remedy: 'Make room, or name another place.' },
+const fileProblems: Readonly<Record<string, Complaint>> = {
+  ENOENT: {
+    code: 'FILE_MISSING',
+    what: 'does not exist',
+    remedy: 'Check the path; it counts from the folder that you are in.',
+  },
+  EACCES: {
+    code: 'FILE_CLOSED',
+    what: 'is closed to you',
+    remedy: 'Change its rights, or run the command as its owner.',
+  },
+  EPERM: {
+    code: 'FILE_CLOSED',
+    what: 'is closed to you',
+    remedy: 'Change its rights, or run the command as its owner.',
+  },
+  EISDIR: { code: 'FILE_IS_FOLDER', what: 'is a folder', remedy: 'Name a file in it.' },
+  ENOTDIR: {
+    code: 'FILE_MISSING',
+    what: 'leads through a file',
+    remedy: 'Check the path: each part but the last must be a folder.',
+  },
+  EROFS: { code: 'DISK_READ_ONLY', what: 'lies on a disk that is read-only', remedy: 'Name another place.' },
+  ENOSPC: {
+    code: 'DISK_FULL',
+    what: 'has no room: the disk is full',
+    remedy: 'Make room, or name another place.',
+  },
 };
 
 /** What the operating system says of a file that was named. */
@@ -75,7 +99,7 @@ function ofFile(error: unknown): Complaint | undefined {
   if (!(error instanceof Error)) return undefined;
   const { code = '', path } = error as NodeJS.ErrnoException;
   const problem = fileProblems[code];
-  return problem && path !== undefined ? { code, what: `${path} ${problem.what}.`, remedy: problem.remedy } : undefined;
+  return problem && path !== undefined ? { ...problem, what: `${path} ${problem.what}.` } : undefined;
 }
 
 const isAway = (error: ConnectError): boolean =>

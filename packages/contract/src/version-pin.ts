@@ -34,3 +34,43 @@ export function withVersion(text: string, program: ProgramName, wish: string | u
   if (Object.keys(agent).length === 0) delete top['agent'];
   return `${JSON.stringify(top, null, 2)}\n`;
 }
+
+/**
+ * The text of a new configuration with the pins of the one in force, where the new one does not name the program.
+ *
+ * @param current, next - JSON; text that is no JSON object comes back as it is, for the server to refuse.
+ * @returns `kept`: programs with the version that stays.
+ */
+export function keptPins(
+  current: string,
+  next: string,
+): { text: string; kept: readonly (readonly [ProgramName, string])[] } {
+  const [before, after] = [parsed(current), parsed(next)];
+  if (!isObject(before) || !isObject(after)) return { text: next, kept: [] };
+  const kept = (['agent', 'server'] as const).flatMap((program) =>
+    isNamed(before, program) && mayName(after) && !isNamed(after, program)
+      ? [[program, versionOf(before, program)] as const]
+      : [],
+  );
+  return { text: kept.reduce((text, [program, version]) => withVersion(text, program, version), next), kept };
+}
+
+function isNamed(config: Record<string, unknown>, program: ProgramName): boolean {
+  const { agent } = config;
+  const versions = isObject(agent) ? agent['version_control'] : undefined;
+  return isObject(versions) && keys[program].some((key) => key in versions);
+}
+
+/** False where another type stands on the way, which the server is to refuse. */
+function mayName(config: Record<string, unknown>): boolean {
+  const { agent = {} } = config;
+  return isObject(agent) && isObject(agent['version_control'] ?? {});
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

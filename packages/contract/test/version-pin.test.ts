@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { versionOf, withVersion } from '../src/version-pin.ts';
+import { keptPins, versionOf, withVersion } from '../src/version-pin.ts';
 
 const rows: [name: string, before: object, program: 'agent' | 'server', wish: string | undefined, after: object][] = [
   ['the first pin', {}, 'server', '1.4.0', { agent: { version_control: { 'platform-server': '1.4.0' } } }],
@@ -46,4 +46,41 @@ test('what a configuration says of a program, however it is spelled or broken', 
   assert.equal(server({ 'platform-server': 7 }), 'stable');
   assert.equal(server('dev'), 'stable');
   assert.equal(versionOf(null, 'agent'), 'stable');
+});
+
+const pinned = { agent: { version_control: { agent: '1.0.0', 'platform-server': '2.0.0' } } };
+const merges: [name: string, before: object, next: string, after: unknown, kept: string[]][] = [
+  ['both pins stay', pinned, '{"x":1}', { x: 1, ...pinned }, ['agent 1.0.0', 'server 2.0.0']],
+  [
+    'what is named is taken',
+    pinned,
+    '{"agent":{"version_control":{"agent":"stable"}}}',
+    { agent: { version_control: { agent: 'stable', 'platform-server': '2.0.0' } } },
+    ['server 2.0.0'],
+  ],
+  [
+    'another spelling names it, too',
+    { agent: { version_control: { 'platform-server': '2.0.0' } } },
+    '{"agent":{"version_control":{"viam-server":"dev"}}}',
+    { agent: { version_control: { 'viam-server': 'dev' } } },
+    [],
+  ],
+  ['no pin, nothing kept', { x: 1 }, '{"x":2}', { x: 2 }, []],
+  ['another type on the way is left to be refused', pinned, '{"agent":7}', { agent: 7 }, []],
+  ['a list on the way, too', pinned, '{"agent":{"version_control":[]}}', { agent: { version_control: [] } }, []],
+];
+for (const [name, before, next, after, kept] of merges) {
+  test(`pins that a new configuration does not name: ${name}`, () => {
+    const found = keptPins(JSON.stringify(before), next);
+    assert.deepEqual(JSON.parse(found.text), after);
+    assert.deepEqual(
+      found.kept.map((one) => one.join(' ')),
+      kept,
+    );
+  });
+}
+
+test('text that is no configuration stays as it is', () => {
+  for (const next of ['', 'no JSON', '[]', 'null'])
+    assert.deepEqual(keptPins(JSON.stringify(pinned), next), { text: next, kept: [] });
 });

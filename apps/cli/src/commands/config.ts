@@ -1,33 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { ConnectError } from '@connectrpc/connect';
 import type { Command } from 'commander';
-import {
-  ConfigProblemsSchema,
-  type Problem,
-  Severity,
-  SeveritySchema,
-} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PlatformError } from '@platform/contract/errors';
-import { enumWord, printable } from '../output.ts';
+import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { keptPins } from '@platform/contract/version-pin';
+import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
+import { configHistoryCommands } from './config-history.ts';
+import { problemJson, problemText, reportSaved } from './config-problems.ts';
 import { findMachine } from './machine.ts';
 
-const problemJson = (one: Problem): Record<string, string> => ({
-  path: one.path,
-  severity: enumWord(SeveritySchema, one.severity),
-  message: one.message,
-  remedy: one.remedy,
-});
-const problemText = (one: Problem): string =>
-  printable(`${enumWord(SeveritySchema, one.severity)} ${one.path}: ${one.message} ${one.remedy}`);
-
-/** The problems that a refused configuration came back with; each with its path. */
-export function problemsOf(error: unknown): string[] {
-  if (!(error instanceof Error) || !(error.cause instanceof ConnectError)) return [];
-  return error.cause.findDetails(ConfigProblemsSchema).flatMap((detail) => detail.problems.map(problemText));
-}
+/** Node names no path when it was a folder that was read. */
+const readText = async (file: string): Promise<string> => {
+  if (file === '-') return text(process.stdin);
+  return readFile(file, 'utf8').catch((error: Error) => {
+    throw Object.assign(error, { path: file });
+  });
+};
 
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');
@@ -50,6 +40,7 @@ export function configCommands(program: Command, run: Run): void {
           config: JSON.parse(saved.configJson) as unknown,
         });
         output.text(saved.configJson);
+        output.note(`Revision ${saved.revision}. Save a change of it with: --expect-revision ${saved.revision}`);
       }),
     );
 
@@ -68,7 +59,7 @@ export function configCommands(program: Command, run: Run): void {
         ) => {
           const open = await connection();
           const { partId } = await findMachine(open, name);
-          const configJson = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+          const configJson = await readText(file);
           if (options.check) {
             const { problems } = await open.client.fleetClient.checkConfig({ partId, configJson });
             output.json({ problems: problems.map(problemJson) });
@@ -77,15 +68,23 @@ export function configCommands(program: Command, run: Run): void {
               throw new PlatformError('INVALID_CONFIG', { count: problems.length });
             return;
           }
-          const expected =
+          // A save by somebody else between this look and ours is refused, never overwritten.
+          const current = await open.client.fleetClient.getConfig({ partId });
+          const expectedRevision =
             options.expectRevision === undefined
-              ? {}
-              : { expectedRevision: BigInt(wholeNumber('--expect-revision', options.expectRevision)) };
-          const saved = await open.client.fleetClient.saveConfig({ partId, configJson, ...expected });
-          output.json({ revision: Number(saved.revision), problems: saved.problems.map(problemJson) });
-          output.text(`Saved as revision ${saved.revision}.`);
-          for (const problem of saved.problems) output.text(problemText(problem));
+              ? current.revision
+              : BigInt(wholeNumber('--expect-revision', options.expectRevision));
+          const { text: withPins, kept } = keptPins(current.configJson, configJson);
+          const saved = await open.client.fleetClient.saveConfig({ partId, configJson: withPins, expectedRevision });
+          for (const [pinned, version] of kept) {
+            output.note(
+              `Kept the pin of ${pinned} at ${printable(version)}. Take it out with: platform machine unpin ${printable(name)} ${pinned}`,
+            );
+          }
+          reportSaved(output, saved, `Saved as revision ${saved.revision}.`);
         },
       ),
     );
+
+  configHistoryCommands(config, run);
 }

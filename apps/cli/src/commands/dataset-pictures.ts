@@ -3,6 +3,7 @@ import { type BinaryMetadata, TagsFilterType } from '@platform/contract/gen/plat
 import { PlatformError } from '@platform/contract/errors';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
+import { confirmed } from '../confirm.ts';
 import { findDataset } from '../find/dataset.ts';
 import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
@@ -136,6 +137,25 @@ export function pictureCommands(dataset: Command, run: Run): void {
         await inPortions(wanted, (some) => open.client.dataClient.removeBinaryDataFromDatasetByIds(some, id));
         output.json({ dataset_id: id, removed: wanted.length });
         output.text(`Took ${counted(wanted.length, 'picture')} out of dataset ${printable(name)}.`);
+      }),
+    );
+
+  selecting(dataset.command('delete-images <dataset> [images...]'))
+    .description('delete images of a dataset for good, from every dataset that holds them')
+    .option('-y, --yes', 'do not ask')
+    .action(
+      run(async ({ connection, output }, name: string, ids: string[], flags: Selection & { yes?: boolean }) => {
+        const open = await connection();
+        const { id } = await findDataset(open, name);
+        const wanted = await chosen(open, id, ids, flags);
+        const question = `Delete ${counted(wanted.length, 'image')} for good, from every dataset?`;
+        if (wanted.length > 0 && !(await confirmed(question, flags))) return;
+        let deleted = 0;
+        await inPortions(wanted, async (some) => {
+          deleted += await open.client.dataClient.deleteBinaryDataByIds(some);
+        });
+        output.json({ dataset_id: id, deleted });
+        output.text(`Deleted ${counted(deleted, 'image')}.`);
       }),
     );
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
-import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Machine, SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
 import { type ProgramName, withVersion } from '@platform/contract/version-pin';
 import { choiceArgument } from '../choices.ts';
@@ -8,6 +8,8 @@ import type { Connection } from '../connection.ts';
 import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
+import { reportSaved } from './config-problems.ts';
+import { machineEditCommands } from './machine-edits.ts';
 import { machineJson, machineText } from '../views/machine.ts';
 
 /** A machine by its ID, its part's ID or its name in the organization. */
@@ -151,9 +153,11 @@ export function machineCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string, which: ProgramName, version: string) => {
         const saved = await pin(await connection(), name, which, version);
-        output.json(saved);
-        output.text(`${which} ${printable(version)}: saved as revision ${saved.revision}. ${whenUsed(name)}`);
-        for (const { path, message, remedy } of saved.problems) output.text(printable(`${path} ${message} ${remedy}`));
+        reportSaved(
+          output,
+          saved,
+          `${which} ${printable(version)}: saved as revision ${saved.revision}. ${whenUsed(name)}`,
+        );
       }),
     );
 
@@ -165,8 +169,7 @@ export function machineCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }, name: string, which: ProgramName) => {
         const saved = await pin(await connection(), name, which, undefined);
-        output.json(saved);
-        output.text(`${which} follows stable: saved as revision ${saved.revision}. ${whenUsed(name)}`);
+        reportSaved(output, saved, `${which} follows stable: saved as revision ${saved.revision}. ${whenUsed(name)}`);
       }),
     );
 
@@ -189,6 +192,7 @@ export function machineCommands(program: Command, run: Run): void {
         );
       }),
     );
+  machineEditCommands(machine, run);
 }
 
 const pinHelp = `
@@ -203,7 +207,7 @@ async function pin(
   name: string,
   program: ProgramName,
   wish: string | undefined,
-): Promise<{ revision: number; problems: { path: string; message: string; remedy: string }[] }> {
+): Promise<Pick<SaveConfigResponse, 'revision' | 'problems'>> {
   const { partId } = await findMachine({ client, ...rest }, name);
   for (let attempt = 1; ; attempt++) {
     const { configJson, revision } = await client.fleetClient.getConfig({ partId });
@@ -213,10 +217,11 @@ async function pin(
         configJson: withVersion(configJson, program, wish),
         expectedRevision: revision,
       });
-      const versions = saved.problems.filter(({ path }) => path.startsWith('agent.version_control.'));
       return {
-        revision: Number(saved.revision),
-        problems: versions.map(({ path, message, remedy }) => ({ path, message, remedy })),
+        revision: saved.revision,
+        problems: saved.problems.filter(
+          ({ path }) => path.startsWith('agent.version_control.') && path.endsWith('.agent') === (program === 'agent'),
+        ),
       };
     } catch (error) {
       if (attempt === 3 || errorCodeOf(error) !== 'CONFIG_CONFLICT') throw error;

@@ -1,0 +1,63 @@
+import type { Command } from 'commander';
+import { PlatformError } from '@platform/contract/errors';
+import { isoTime, printable } from '../output.ts';
+import type { Run } from '../run.ts';
+import { wholeNumber } from '../values.ts';
+import { findMachine } from './machine.ts';
+import { reportSaved } from './config-problems.ts';
+
+/** Commands on the revisions of a machine's configuration. */
+export function configHistoryCommands(config: Command, run: Run): void {
+  config
+    .command('history <machine>')
+    .description('revisions of the configuration, newest first')
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const { partId } = await findMachine(open, name);
+        const { revisions } = await open.client.fleetClient.listConfigRevisions({ partId });
+        const shown = revisions.toSorted((a, b) => Number(b.revision - a.revision));
+        output.json({
+          revisions: shown.map((one) => ({
+            revision: Number(one.revision),
+            saved_by: one.savedBy,
+            saved_on: isoTime(one.savedOn),
+            sha256: one.sha256,
+          })),
+        });
+        if (shown.length === 0) return output.text('No configuration was saved yet.');
+        output.table(
+          ['revision', 'saved by', 'saved on'],
+          shown.map((one) => [String(one.revision), one.savedBy, isoTime(one.savedOn) ?? '']),
+        );
+        output.note(`\nPrint one: platform config get ${printable(name)} --revision N`);
+      }),
+    );
+
+  config
+    .command('rollback <machine> <revision>')
+    .description('save an older revision again, as a new one; checked like any other')
+    .action(
+      run(async ({ connection, output }, name: string, wanted: string) => {
+        const open = await connection();
+        const { partId } = await findMachine(open, name);
+        const number = BigInt(wholeNumber('revision', wanted, { min: 1 }));
+        const { fleetClient } = open.client;
+        const current = await fleetClient.getConfig({ partId });
+        if (number === current.revision) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'revision',
+            value: wanted,
+            limit: 'an older one: this one is in force',
+          });
+        }
+        const old = await fleetClient.getConfig({ partId, revision: number });
+        const saved = await fleetClient.saveConfig({
+          partId,
+          configJson: old.configJson,
+          expectedRevision: current.revision,
+        });
+        reportSaved(output, saved, `Revision ${number} is in force again, saved as revision ${saved.revision}.`);
+      }),
+    );
+}
