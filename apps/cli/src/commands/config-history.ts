@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
-import { findMachine } from './machine.ts';
+import { findMachine } from '../find/machine.ts';
 import { reportSaved } from './config-problems.ts';
 
 /** Commands on the revisions of a machine's configuration. */

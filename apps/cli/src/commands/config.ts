@@ -9,7 +9,7 @@ import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { configHistoryCommands } from './config-history.ts';
 import { problemJson, problemText, reportSaved } from './config-problems.ts';
-import { findMachine } from './machine.ts';
+import { findMachine } from '../find/machine.ts';
 
 /** Node names no path when it was a folder that was read. */
 const readText = async (file: string): Promise<string> => {

@@ -6,7 +6,7 @@ import { choicesOption } from '../choices.ts';
 import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
-import { findMachine } from './machine.ts';
+import { findMachine } from '../find/machine.ts';
 
 const levels = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' } as const;
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { confirmed } from '../confirm.ts';
 import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
-import { findMachine } from './machine.ts';
+import { findMachine } from '../find/machine.ts';
 
 /** Commands that change what a machine is called, and whether it exists. */
 export function machineEditCommands(machine: Command, run: Run): void {

@@ -1,33 +1,17 @@
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
-import type { Machine, SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { errorCodeOf, PlatformError } from '@platform/contract/errors';
 import { type ProgramName, withVersion } from '@platform/contract/version-pin';
 import { choiceArgument } from '../choices.ts';
 import type { Connection } from '../connection.ts';
+import { findMachine } from '../find/machine.ts';
 import { ago, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
 import { machineJson, machineText } from '../views/machine.ts';
-
-/** A machine by its ID, its part's ID or its name in the organization. */
-export async function findMachine(connection: Connection, name: string): Promise<Machine> {
-  const { machines } = await connection.client.fleetClient.listMachines({
-    organizationId: await connection.organizationId(),
-  });
-  const found = machines.filter((one) => one.id === name || one.partId === name || one.name === name);
-  const [machine, ...more] = found;
-  if (!machine) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: name });
-  if (more.length > 0)
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'machine',
-      value: name,
-      limit: `one machine; these share the name: ${found.map((one) => one.id).join(', ')}`,
-    });
-  return machine;
-}
 
 const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
 
