@@ -113,7 +113,7 @@ test('only the user of the server may connect, over a folder and a socket that n
   await assert.rejects(statement({ ...app(cluster), user: 'intruder' }, 'select 1'), /no pg_hba.conf entry/);
   if (!isRoot) return;
 
-  const account = (await databaseAccount(testLog)) ?? assert.fail();
+  const account = (await databaseAccount(systemClock, testLog)) ?? assert.fail();
   assert.notEqual(account.uid, nobody.uid);
   assert.equal(statSync(cluster.host).uid, account.uid);
   assert.equal(readFileSync(`/proc/${cluster.pid}/status`, 'utf8').match(/^Uid:\t(\d+)/m)?.[1], String(account.uid));
@@ -164,7 +164,7 @@ async function assertChangedOver(home: string): Promise<void> {
   await assert.rejects(statement(app(cluster, 'postgres'), 'select 1'), /permission denied/);
   const folder = path.join(home, '18');
   for (const [name, text] of accessRules()) assert.equal(readFileSync(path.join(folder, name), 'utf8'), text);
-  const owner = (await databaseAccount(testLog))?.uid ?? process.getuid?.();
+  const owner = (await databaseAccount(systemClock, testLog))?.uid ?? process.getuid?.();
   const files = [folder, ...(await readdir(folder, { recursive: true })).map((name) => path.join(folder, name))];
   assert.deepEqual(
     files.filter(
@@ -215,7 +215,7 @@ test('files that another computer’s account owns are taken over, a user’s ar
   writeFileSync(path.join(home, 'owner'), '64001');
   const cluster = await start(home);
   assert.deepEqual(owners(), [nobody.uid, 2]);
-  assert.equal(statSync(path.join(files, 'base')).uid, (await databaseAccount(testLog))?.uid);
+  assert.equal(statSync(path.join(files, 'base')).uid, (await databaseAccount(systemClock, testLog))?.uid);
   assert.equal(Number(readFileSync(path.join(home, 'owner'), 'utf8')), statSync(files).uid);
   await cluster.stop();
 });

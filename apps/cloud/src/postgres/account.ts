@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { PlatformError } from '@platform/contract/errors';
-import { errorText, type Log } from '@platform/kit';
+import { type Clock, errorText, type Log } from '@platform/kit';
+import { FolderLocked, lockFolder } from '@platform/kit/node';
 
 /** The account that runs the database: PostgreSQL refuses to run as root. Undefined: our own. */
 export type Account = { uid: number; gid: number } | undefined;
@@ -13,36 +14,46 @@ export const nobody = { uid: 65534, gid: 65534 } as const;
 
 const programs = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** Group first: a creation that was interrupted between the two can be repeated. The second pair is BusyBox's. */
-const creations: readonly (readonly string[])[] = [
-  [
-    `groupadd --system ${accountName}`,
-    `useradd --system --gid ${accountName} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${accountName}`,
-  ],
-  [`addgroup -S ${accountName}`, `adduser -S -D -H -h /nonexistent -s /sbin/nologin -G ${accountName} ${accountName}`],
+/** Group first: a creation that was interrupted between the two can be repeated. */
+const creation: readonly string[] = [
+  `groupadd --system ${accountName}`,
+  `useradd --system --gid ${accountName} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${accountName}`,
 ];
 
+/** Of two useradd at once the second replaced the user that the first had made, with another id: one server creates at a time. */
+const lockFile = '/run/platform-db.lock';
+const lockMs = 30_000;
+const againMs = 50;
+
 /** A server of root creates the account at its first start; any other server runs its database itself. */
-export async function databaseAccount(log: Log): Promise<Account> {
+export async function databaseAccount(clock: Clock, log: Log): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
   const known = await findAccount();
   if (known) return known;
+  for (const start = clock.now(); ; await clock.sleep(againMs)) {
+    try {
+      await using _lock = await lockFolder(lockFile);
+      return (await findAccount()) ?? (await createAccount(log));
+    } catch (error) {
+      if (!(error instanceof FolderLocked) || clock.now() - start > lockMs) throw error;
+    }
+  }
+}
+
+async function createAccount(log: Log): Promise<Account> {
   const problems: string[] = [];
-  for (const steps of creations) {
-    for (const step of steps) {
-      const [program = '', ...args] = step.split(' ');
-      const { code, text } = await runToEnd(program, args).catch((error: unknown) => ({
-        code: null,
-        text: errorText(error),
-      }));
-      if (code !== 0) problems.push(`${program}: ${text.trim().slice(-200)}`);
-    }
-    // Another server may have created it meanwhile.
-    const created = await findAccount();
-    if (created) {
-      log.info('created the system user of the database', { user: accountName, uid: created.uid });
-      return created;
-    }
+  for (const step of creation) {
+    const [program = '', ...args] = step.split(' ');
+    const { code, text } = await runToEnd(program, args).catch((error: unknown) => ({
+      code: null,
+      text: errorText(error),
+    }));
+    if (code !== 0) problems.push(`${program}: ${text.trim().slice(-200)}`);
+  }
+  const created = await findAccount();
+  if (created) {
+    log.info('created the system user of the database', { user: accountName, uid: created.uid });
+    return created;
   }
   log.warn('the database runs as nobody, because its system user cannot be created; create it, then start again', {
     user: accountName,

@@ -46,7 +46,7 @@ const pollMs = 15;
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, log } = options;
-  const account = await databaseAccount(log);
+  const account = await databaseAccount(clock, log);
   const rules = accessRules();
   const existing = path.join(await locationOf(options.folder), major);
   await checkOwner(existing, account);
