@@ -35,6 +35,24 @@ const table = {
     type: 'secret',
     description: 'Use this PostgreSQL (16 or newer) instead of the embedded one. Also DATABASE_URL.',
   },
+  databaseConnectTimeoutS: {
+    type: 'number',
+    default: 10,
+    min: 1,
+    description: 'Seconds that a call waits for a connection to the database.',
+  },
+  databaseStatementTimeoutS: {
+    type: 'number',
+    default: 60,
+    min: 1,
+    description: 'Seconds that a statement of a call may take. Migrations are exempt.',
+  },
+  databaseLockTimeoutS: {
+    type: 'number',
+    default: 10,
+    min: 1,
+    description: 'Seconds that a statement waits for a lock of the database.',
+  },
   webDir: { type: 'string', description: 'Folder of the built web app.' },
   newKeys: {
     type: 'boolean',

@@ -27,7 +27,7 @@ import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { followChanges } from './store/changes.ts';
-import { type Connection, openDatabase } from './store/database.ts';
+import { type Connection, type DatabaseLimits, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
 import { createFirstRun, restoreFirstKeys, validFirstKeys } from './store/first-run.ts';
 import { reapJobs } from './store/job-reaper.ts';
@@ -114,7 +114,7 @@ export async function startServer(
   started.defer(() => exclusive.close());
   const applied = await migrate(connection, where);
   if (applied.length > 0) log.info('the schema was brought up to date', { applied });
-  const { db, close } = openDatabase(connection, log);
+  const { db, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);
   await createFirstRun(db, secrets, options.orgName);
   if (options.newKeys) await restoreFirstKeys(db, secrets);
@@ -163,6 +163,7 @@ export async function startServer(
   const at = { url: '' };
   const deps: Deps = {
     db,
+    isAnswering: exclusive.isAnswering,
     blobs,
     notifications,
     changes,
@@ -271,6 +272,12 @@ async function embedded(options: Embedded, started: AsyncDisposableStack): Promi
   started.defer(() => keeper.stop());
   return openOwnDatabase(first, databaseName, options.log);
 }
+
+const limitsOf = (options: CloudOptions): DatabaseLimits => ({
+  connectMs: options.databaseConnectTimeoutS * 1_000,
+  statementMs: options.databaseStatementTimeoutS * 1_000,
+  lockMs: options.databaseLockTimeoutS * 1_000,
+});
 
 /** A database of somebody else's may be away, or the address wrong: a clear word instead of a socket error. */
 async function reached<T>(work: Promise<T>): Promise<T> {

@@ -4,7 +4,6 @@ import net from 'node:net';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { agentCheckPath } from '../src/wire/agent-check.ts';
-import type { TestServer } from './server.ts';
 
 export type Answer = { status: number; headers: Map<string, string>; body: Buffer };
 
@@ -43,7 +42,7 @@ export async function dial(url: string) {
 }
 
 export function checkBytes(
-  on: TestServer,
+  on: { url: string },
   token: string,
   ask: MessageInitShape<typeof DeviceAgentConfigRequestSchema>,
 ): Buffer {

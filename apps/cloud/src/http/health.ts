@@ -1,10 +1,11 @@
-import { sql } from 'kysely';
-import { errorText } from '@platform/kit';
 import type { Deps } from '../rpc/routes.ts';
 import { type Route, sendText } from './exchange.ts';
 
+/** Load balancers and probes ask with limits of a few seconds: they get an answer before. */
+const answerMs = 1_500;
+
 /** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. */
-export const healthRoutes = ({ db, stop, log }: Pick<Deps, 'db' | 'stop' | 'log'>): Route[] => [
+export const healthRoutes = ({ isAnswering, stop, log }: Pick<Deps, 'isAnswering' | 'stop' | 'log'>): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/(?:livez|healthz)$/,
@@ -15,13 +16,10 @@ export const healthRoutes = ({ db, stop, log }: Pick<Deps, 'db' | 'stop' | 'log'
     path: /^\/readyz$/,
     async answer({ response }) {
       if (stop.aborted) return sendText(response, 503, 'stopping\n');
-      try {
-        await sql`select 1`.execute(db);
-        sendText(response, 200, 'ok\n');
-      } catch (error) {
-        log.warn('not ready', { error: errorText(error) });
-        sendText(response, 503, 'the database does not answer\n');
-      }
+      const isReady = await isAnswering(answerMs);
+      if (isReady) return sendText(response, 200, 'ok\n');
+      log.warn('not ready: the database does not answer');
+      sendText(response, 503, 'the database does not answer\n');
     },
   },
 ];

@@ -29,6 +29,8 @@ import { trainingRoutes } from './training-routes.ts';
 /** What the RPC files may need; each takes the few things it names. */
 export type Deps = {
   db: Database;
+  /** Does the database answer within this time? */
+  isAnswering: (limitMs: number) => Promise<boolean>;
   blobs: BlobStore;
   notifications: Notifications;
   changes: Changes;

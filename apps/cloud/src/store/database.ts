@@ -1,5 +1,15 @@
-import { CamelCasePlugin, Kysely, PostgresDialect, type RawBuilder, sql } from 'kysely';
-import { type ClientConfig, type CustomTypesConfig, Pool, types as pgTypes } from 'pg';
+import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type RawBuilder, sql } from 'kysely';
+import {
+  type Client,
+  type ClientBase,
+  type ClientConfig,
+  type CustomTypesConfig,
+  Pool,
+  type PoolClient,
+  type QueryResult,
+  types as pgTypes,
+} from 'pg';
+import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Log } from '@platform/kit';
 import type { Tables } from './schema.ts';
 
@@ -11,6 +21,19 @@ export type Connection =
   | { is: 'url'; url: string };
 
 export type OpenDatabase = { db: Database; pool: Pool; connection: Connection; close(): Promise<void> };
+
+/** What a database may take before its caller is sent away, in ms. */
+export type DatabaseLimits = { connectMs: number; statementMs: number; lockMs: number };
+export const usualLimits: DatabaseLimits = { connectMs: 10_000, statementMs: 60_000, lockMs: 10_000 };
+
+/** The right of one server to work on a database: no statement runs without it. */
+export type DatabaseRight = {
+  /** @throws PlatformError DATABASE_UNAVAILABLE while this server does not have it. */
+  admit(): Promise<void>;
+  /** Of the session that proves it; undefined: none. */
+  holder(): number | undefined;
+  onLost(then: () => void): void;
+};
 
 const oid = { int8: 20, timestamptz: 1184 } as const;
 
@@ -24,28 +47,70 @@ const types: CustomTypesConfig = {
   }) as typeof pgTypes.getTypeParser,
 };
 
-export const clientConfig = (connection: Connection): ClientConfig => ({
+/** Sessions of a server, which the next server ends before it begins. */
+export const serverSessions = 'platform-cloud';
+
+/**
+ * A peer that vanished without a word (power, network) is noticed within a minute: on our side, and on the side of the database, which
+ * would keep its locks for hours.
+ */
+const keepAlive = {
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 30_000,
+  options: '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3',
+};
+
+/** @param name - shown by the database as application_name. */
+export const clientConfig = (connection: Connection, name = 'platform-tool'): ClientConfig => ({
+  ...keepAlive,
   ...(connection.is === 'url'
     ? { connectionString: connection.url }
     : { host: connection.host, port: connection.port, user: connection.user, database: connection.database }),
-  application_name: 'platform-cloud',
+  application_name: name,
+  connectionTimeoutMillis: usualLimits.connectMs,
   types,
 });
 
-/** A pool and a query builder. A database that goes away fails the queries of the moment; later ones connect again. */
-export function openDatabase(connection: Connection, log: Log, max = 16): OpenDatabase {
-  const pool = new Pool({ ...clientConfig(connection), max, connectionTimeoutMillis: 10_000 });
+/** Another server may have to wait for what an idle transaction holds. */
+const idleTransactionMs = 60_000;
+/** The database cancels a long statement itself. One that does not even do that is given up a little later. */
+const silentMs = 5_000;
+
+/**
+ * A pool and a query builder. A database that goes away fails the queries of the moment; later ones connect again. One that hangs fails
+ * them when their time is over, or when this server loses its right.
+ */
+export function openDatabase(
+  connection: Connection,
+  log: Log,
+  { max = 16, limits = usualLimits, right }: { max?: number; limits?: DatabaseLimits; right?: DatabaseRight } = {},
+): OpenDatabase {
+  const pool = new Pool({
+    ...clientConfig(connection, right && serverSessions),
+    max,
+    connectionTimeoutMillis: limits.connectMs,
+    statement_timeout: limits.statementMs,
+    lock_timeout: limits.lockMs,
+    idle_in_transaction_session_timeout: idleTransactionMs,
+    query_timeout: limits.statementMs + silentMs,
+  });
   // Without a listener the whole process ends when an idle connection breaks.
   const state = { isClosing: false };
   pool.on('error', (error) => {
     if (!state.isClosing) log.warn('lost a database connection', { error: errorText(error) });
   });
   // The same for one that breaks while a transaction holds it; the transaction's next statement fails.
+  const open = new Set<PoolClient>();
   pool.on('connect', (client) => {
+    open.add(client);
     client.on('error', (error) => log.debug('a database connection broke', { error: errorText(error) }));
   });
+  pool.on('remove', (client) => open.delete(client));
+  right?.onLost(() => {
+    for (const client of open) cut(client);
+  });
   const db = new Kysely<Tables>({
-    dialect: new PostgresDialect({ pool }),
+    dialect: new PostgresDialect({ pool: guarded(pool, right) }),
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
   return {
@@ -59,19 +124,92 @@ export function openDatabase(connection: Connection, log: Log, max = 16): OpenDa
   };
 }
 
+/** Ends a connection at once, whatever it waits for. */
+export const cut = (client: ClientBase): void => void (client as Client).connection.stream.destroy();
+
+/** Hands out connections of this server's right alone, and none again that did not answer. */
+function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
+  const proven = new WeakSet<PoolClient>();
+  const query = async (client: PoolClient, text: string, values: unknown[]): Promise<QueryResult> => {
+    try {
+      return await client.query(text, values);
+    } catch (error) {
+      if (isSilence(error)) cut(client);
+      throw error;
+    }
+  };
+  const prove = async (client: PoolClient, of: DatabaseRight): Promise<void> => {
+    if (proven.has(client)) return;
+    const before = of.holder();
+    const { rowCount } = await query(client, holdsRight, [before ?? 0]);
+    if (rowCount !== 1 || before !== of.holder()) throw new PlatformError('DATABASE_UNAVAILABLE');
+    proven.add(client);
+  };
+  const waiting = new Set<() => void>();
+  right?.onLost(() => {
+    for (const giveUp of waiting) giveUp();
+  });
+  /** Who waits for a connection when the right is lost waits no longer. */
+  const next = async (): Promise<PoolClient> => {
+    const connected = pool.connect();
+    const lost = Promise.withResolvers<never>();
+    const giveUp = (): void => {
+      lost.reject(new PlatformError('DATABASE_UNAVAILABLE'));
+      connected.then(
+        (client) => client.release(true),
+        () => {},
+      );
+    };
+    waiting.add(giveUp);
+    try {
+      return await Promise.race([connected, lost.promise]);
+    } finally {
+      waiting.delete(giveUp);
+    }
+  };
+  const connect = async () => {
+    await right?.admit();
+    const client = await next();
+    try {
+      if (right) await prove(client, right);
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    return {
+      query: (text: string, values: readonly unknown[]) => query(client, text, [...values]),
+      release: (isBroken?: boolean) => client.release(isBroken),
+    };
+  };
+  return { connect: connect as unknown as PostgresPool['connect'], end: () => pool.end(), options: pool.options };
+}
+
+/** Any number, the same in every version: one server at a time works on a database. */
+export const rightKey = 7_236_502;
+
+/** A row where the session has the right. */
+export const holdsRight = `select pid from pg_locks where locktype = 'advisory' and classid = 0 and objid = ${rightKey} and objsubid = 1
+  and granted and database = (select oid from pg_database where datname = current_database()) and pid = $1`;
+
 /** A time of ours (ms since 1970) as a value of the database. */
 export const at = (ms: number): RawBuilder<number> => sql<number>`to_timestamp(${ms}::double precision / 1000)`;
 
-/** Is this the failure of a database that is away or going away, so that the same call may work in a moment? */
+/** The driver gave up: the connection is of no use any more. */
+const isSilence = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
+
+/** Lost connection; going away; canceled or waited for in vain, also for a lock; and the same as the system says it. */
+const awayCodes =
+  /^(08...|53300|57014|57P0[1-5]|55P03|25P0[34]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|EAGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
+const awayMessages =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed)/;
+
+/** Is this the failure of a database that is away, going away or not answering, so that the same call may work in a moment? */
 export function isDatabaseAway(error: unknown): boolean {
+  if (error instanceof PlatformError) return error.code === 'DATABASE_UNAVAILABLE';
   if (!(error instanceof Error)) return false;
   const code = String((error as { code?: unknown }).code ?? '');
-  if (/^(08...|53300|57P0[1-5]|ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(code)) {
-    return code !== 'ENOENT' || (error as { syscall?: unknown }).syscall === 'connect';
-  }
-  return /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
-    error.message,
-  );
+  if (awayCodes.test(code)) return code !== 'ENOENT' || (error as { syscall?: unknown }).syscall === 'connect';
+  return awayMessages.test(error.message);
 }
 
 /** SQLSTATE of a failed statement, for example 23505: unique_violation. */

@@ -1,18 +1,39 @@
 import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
-import { errorText, type Clock, type Log } from '@platform/kit';
-import { type Connection, clientConfig } from './database.ts';
+import { Cell, changedOr, errorText, type Clock, type Log } from '@platform/kit';
+import {
+  type Connection,
+  clientConfig,
+  cut,
+  type DatabaseRight,
+  holdsRight,
+  rightKey,
+  serverSessions,
+} from './database.ts';
+import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
-/** Any number, the same in every version: one server at a time works on a database. */
-const lockKey = 7_236_502;
-const waitMs = 10_000;
+const usualWaitMs = 10_000;
 const againMs = 250;
+/** Of taking the right: short statements, over a connection of its own. */
+const stepMs = 5_000;
+const patience = { connectionTimeoutMillis: stepMs, query_timeout: stepMs };
+/** A database that starts again is there within moments: calls wait for it this long, from when it was lost. */
+const graceMs = 1_000;
+/** A database that hangs does not say goodbye. */
+const endMs = 1_000;
 
 /** Released when its connection ends, also by kill −9. */
-export type Exclusive = { close(): Promise<void> };
+export type Exclusive = DatabaseRight & {
+  /** Does the database answer within this time? Asks over a connection that nothing else uses. */
+  isAnswering(limitMs: number): Promise<boolean>;
+  close(): Promise<void>;
+};
+
+type Held = { client: Client; pid: number; startedOn: string; heart: Heartbeat };
 
 /**
- * Takes the database for this server alone and keeps it over broken connections.
+ * Takes the database for this server alone and keeps it over connections that break or no longer answer. Whoever takes it ends the
+ * sessions of the server before: what was on its way there can not be written after the new one has begun.
  *
  * @param onLost - another server took it while our connection was broken: stop.
  * @throws PlatformError DATA_DIR_IN_USE while another server has it.
@@ -23,44 +44,118 @@ export async function holdDatabase(of: {
   clock: Clock;
   log: Log;
   onLost: (error: PlatformError) => void;
+  /** For a server that is ending. */
+  waitMs?: number;
 }): Promise<Exclusive> {
+  const { clock, log, waitMs = usualWaitMs } = of;
   const stop = new AbortController();
-  const state: { client: Client } = { client: await take() };
+  const listeners = new Set<() => void>();
 
-  async function take(): Promise<Client> {
-    const client = new Client({ ...clientConfig(of.connection), keepAlive: true });
-    client.on('error', (error) => of.log.debug('the lock connection broke', { error: errorText(error) }));
-    await client.connect();
-    for (const start = of.clock.now(); ; await of.clock.sleep(againMs, stop.signal)) {
-      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [lockKey]);
-      if (rows[0]?.taken) return client;
-      // Sessions of a server that was killed end within moments.
-      if (stop.signal.aborted || of.clock.now() - start > waitMs) {
-        await client.end();
-        throw new PlatformError('DATA_DIR_IN_USE', { path: of.where });
-      }
+  /** @param before - our own session that had it: a database behind a broken network keeps it until it is told. */
+  async function take(before?: Held): Promise<Held> {
+    const client = new Client({ ...clientConfig(of.connection, serverSessions), ...patience });
+    client.on('error', (error) => log.debug('the lock connection broke', { error: errorText(error) }));
+    try {
+      await client.connect();
+      const own = await sessionOf(client);
+      await untilTaken(client, before);
+      await endOthers(client, clock);
+      return { client, ...own, heart: heartbeat(client, clock, 'select 1') };
+    } catch (error) {
+      cut(client);
+      throw error;
     }
   }
-  const keep = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      await new Promise<void>((resolve) => state.client.once('end', () => resolve()));
-      while (!stop.signal.aborted) {
-        try {
-          state.client = await take();
-          break;
-        } catch (error) {
-          if (error instanceof PlatformError && !stop.signal.aborted) return of.onLost(error);
-          await of.clock.sleep(againMs, stop.signal);
+  async function untilTaken(client: Client, before: Held | undefined): Promise<void> {
+    for (const start = clock.now(); ; await clock.sleep(againMs, stop.signal)) {
+      const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [rightKey]);
+      if (rows[0]?.taken) return;
+      // Sessions of a server that was killed end within moments.
+      const isOurs = before !== undefined && (await endHolder(client, before));
+      if (!isOurs && clock.now() - start > waitMs) throw new PlatformError('DATA_DIR_IN_USE', { path: of.where });
+      if (stop.signal.aborted) throw new PlatformError('DATABASE_UNAVAILABLE');
+    }
+  }
+
+  const held = new Cell<Held | undefined>(await take());
+  const state = { lostOn: 0 };
+  const retake = async (before: Held): Promise<Held | undefined> => {
+    for (let failures = 0; !stop.signal.aborted; failures++) {
+      try {
+        return await take(before);
+      } catch (error) {
+        if (error instanceof PlatformError && error.code === 'DATA_DIR_IN_USE') {
+          of.onLost(error);
+          return undefined;
         }
+        if (failures === 0) log.warn('the database does not answer', { error: errorText(error) });
+        await clock.sleep(againMs, stop.signal);
       }
     }
+    return undefined;
   };
-  const kept = keep();
+  const keep = async (first: Held): Promise<void> => {
+    for (let now: Held | undefined = first; now;) {
+      const { client } = now;
+      await new Promise<void>((resolve) => client.once('end', () => resolve()));
+      state.lostOn = clock.now();
+      held.set(undefined);
+      for (const listener of listeners) listener();
+      if (stop.signal.aborted) return;
+      log.warn('lost the lock of the database; calls are refused until it is back');
+      now = await retake(now);
+      held.set(now);
+      if (now) log.info('the database answers again', { afterMs: Math.round(clock.now() - state.lostOn) });
+    }
+  };
+  const first = held.get();
+  const kept = first ? keep(first) : Promise.resolve();
   return {
+    holder: () => held.get()?.pid,
+    onLost: (listener) => void listeners.add(listener),
+    async admit() {
+      if (held.get()) return;
+      const leftMs = state.lostOn + graceMs - clock.now();
+      if (leftMs > 0) await changedOr(held, leftMs, clock, stop.signal);
+      if (!held.get()) throw new PlatformError('DATABASE_UNAVAILABLE');
+    },
+    isAnswering: (limitMs) => held.get()?.heart.isAnswering(limitMs) ?? Promise.resolve(false),
     async close() {
       stop.abort();
-      await state.client.end().catch(() => {});
+      const last = held.get();
+      last?.heart.stop();
+      await Promise.race([last?.client.end().catch(() => {}), clock.sleep(endMs)]);
+      if (last) cut(last.client);
       await kept;
     },
   };
+}
+
+async function sessionOf(client: Client): Promise<{ pid: number; startedOn: string }> {
+  const { rows } = await client.query<{ pid: number; startedOn: string }>(
+    'select pid, backend_start::text as "startedOn" from pg_stat_activity where pid = pg_backend_pid()',
+  );
+  const [own] = rows;
+  if (!own) throw new PlatformError('DATABASE_UNAVAILABLE');
+  return own;
+}
+
+/** Numbers of processes come again. */
+const ended = 'select pg_terminate_backend(pid) from pg_stat_activity where pid = $1 and backend_start::text = $2';
+
+/** Ends the session if it still has the right. @returns whether it has it. */
+async function endHolder(client: Client, { pid, startedOn }: Held): Promise<boolean> {
+  if ((await client.query(holdsRight, [pid])).rowCount === 0) return false;
+  return (await client.query(ended, [pid, startedOn])).rowCount === 1;
+}
+
+const endAll = `select pg_terminate_backend(pid) from pg_stat_activity
+  where datname = current_database() and usename = current_user and application_name = '${serverSessions}' and pid <> pg_backend_pid()`;
+
+/** A session that a stopped process serves cannot end, nor can it write anything: it is not waited for for ever. */
+async function endOthers(client: Client, clock: Clock): Promise<void> {
+  for (const start = clock.now(); clock.now() - start < stepMs; await clock.sleep(20)) {
+    const { rowCount } = await client.query(endAll);
+    if (rowCount === 0) return;
+  }
 }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
-import { type Connection, clientConfig } from './database.ts';
+import { type Connection, clientConfig, serverSessions } from './database.ts';
 
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
@@ -19,7 +19,8 @@ const lockKey = 7_236_501;
  */
 export async function migrate(connection: Connection, where: string, folder = migrationsFolder): Promise<string[]> {
   const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).toSorted();
-  const client = new Client(clientConfig(connection));
+  // Without limits: a migration of many rows takes its time.
+  const client = new Client(clientConfig(connection, serverSessions));
   await client.connect();
   try {
     await client.query('select pg_advisory_lock($1)', [lockKey]);

@@ -1,6 +1,7 @@
 import { Client, escapeIdentifier } from 'pg';
 import { errorText, isAbort, type Clock, type Log } from '@platform/kit';
-import { type Connection, clientConfig } from './database.ts';
+import { type Connection, clientConfig, cut, serverSessions } from './database.ts';
+import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
 /** Called with the payload; with undefined when listening has begun (again): notifications were missed before, look yourself. */
 export type Listener = (payload: string | undefined) => void;
@@ -13,32 +14,47 @@ export type Notifications = {
 };
 
 const againMs = 250;
+const answerMs = 5_000;
+const patience = { connectionTimeoutMillis: answerMs, query_timeout: answerMs };
+/** A database that hangs does not say goodbye. */
+const endMs = 1_000;
+
+type Connected = { client: Client; heart: Heartbeat };
 
 export async function openNotifications(connection: Connection, clock: Clock, log: Log): Promise<Notifications> {
   const listeners = new Map<string, Set<Listener>>();
   const stop = new AbortController();
-  const current: { client: Client | undefined } = { client: undefined };
+  const current: { heart: Heartbeat | undefined } = { heart: undefined };
 
-  const connect = async (): Promise<Client> => {
-    const client = new Client({ ...clientConfig(connection), keepAlive: true });
+  const connect = async (): Promise<Connected> => {
+    const client = new Client({ ...clientConfig(connection, serverSessions), ...patience });
     client.on('error', (error) => log.warn('lost the notification connection', { error: errorText(error) }));
     client.on('notification', ({ channel, payload }) => {
       for (const listener of listeners.get(channel) ?? []) listener(payload ?? '');
     });
-    await client.connect();
-    for (const channel of listeners.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
-    return client;
+    try {
+      await client.connect();
+      for (const channel of listeners.keys()) await client.query(`listen ${escapeIdentifier(channel)}`);
+    } catch (error) {
+      cut(client);
+      throw error;
+    }
+    return { client, heart: heartbeat(client, clock, 'listen heartbeat') };
   };
 
-  const keep = async (first: Client): Promise<void> => {
-    for (let client = first; ;) {
-      current.client = client;
-      const stopped = () => void client.end().catch(() => {});
+  const endSoon = async (client: Client): Promise<void> => {
+    await Promise.race([client.end().catch(() => {}), clock.sleep(endMs)]);
+    cut(client);
+  };
+  const keep = async (first: Connected): Promise<void> => {
+    for (let { client, heart } = first; ;) {
+      current.heart = heart;
+      const stopped = () => void endSoon(client);
       if (stop.signal.aborted) stopped();
       else stop.signal.addEventListener('abort', stopped, { once: true });
       await new Promise<void>((resolve) => client.once('end', () => resolve()));
       stop.signal.removeEventListener('abort', stopped);
-      current.client = undefined;
+      current.heart = undefined;
       for (;;) {
         if (stop.signal.aborted) return;
         await clock.sleep(againMs, stop.signal);
@@ -46,7 +62,7 @@ export async function openNotifications(connection: Connection, clock: Clock, lo
           log.warn('the notification connection cannot be made', { error: errorText(error) });
         });
         if (!next) continue;
-        client = next;
+        ({ client, heart } = next);
         for (const set of listeners.values()) for (const listener of set) listener(undefined);
         break;
       }
@@ -59,7 +75,7 @@ export async function openNotifications(connection: Connection, clock: Clock, lo
       const set = listeners.get(channel) ?? new Set();
       if (set.size === 0) {
         listeners.set(channel, set);
-        current.client?.query(`listen ${escapeIdentifier(channel)}`).then(
+        current.heart?.query(`listen ${escapeIdentifier(channel)}`).then(
           () => listener(undefined),
           (error: unknown) => log.warn('listening failed', { channel, error: errorText(error) }),
         );
