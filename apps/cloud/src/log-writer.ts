@@ -10,35 +10,39 @@ export type LogWriter = {
 };
 
 type Batch = { rows: readonly NewLogRow[]; characters: number; done: () => void; failed: (error: unknown) => void };
+/** What waits, of one part or of all. */
+type Waiting = { rows: number; characters: number };
+/** Of one part, in its order. */
+type Queue = Waiting & { partId: string; batches: Batch[] };
 
 const gatherMs = 15;
-const rowsPerInsert = 5_000;
-/** Of their texts: lines may be long. */
-const charactersPerInsert = 2 ** 23;
+const perInsert: Waiting = { rows: 5_000, characters: 2 ** 23 };
+/** Parts take turns: one that sends all the time gets its share of each insert, and no more. */
+const perTurn: Waiting = { rows: 1_000, characters: 2 ** 20 };
 /** Statements at once: while one waits for the disk, the other works. */
 const lanes = 2;
-/** Of a lane. A database that takes nothing must not fill the memory with lines that their machines send again anyway. */
-const mostWaiting = 100_000;
-const mostCharactersWaiting = 2 ** 26;
+/** A database that takes nothing must not fill the memory with lines that their machines send again anyway. */
+const mostWaiting: Waiting = { rows: 200_000, characters: 2 ** 27 };
+const mostOfPart: Waiting = { rows: 10_000, characters: 2 ** 24 };
 
-export function logWriter(db: Database, clock: Clock): LogWriter {
-  const all = Array.from({ length: lanes }, () => lane(db, clock));
-  return {
-    write(partId, rows) {
-      if (rows.length === 0) return Promise.resolve();
-      // The lines of a part stay in their order: always the same lane.
-      const own = all[(partId.codePointAt(partId.length - 1) ?? 0) % lanes];
-      return new Promise((done, failed) => own?.({ rows, characters: charactersOf(rows), done, failed }));
-    },
-  };
-}
-
-const charactersOf = (rows: readonly NewLogRow[]): number =>
+const isOver = (waiting: Waiting, most: Waiting): boolean =>
+  waiting.rows > most.rows || waiting.characters > most.characters;
+const isFull = (taken: Waiting, most: Waiting): boolean =>
+  taken.rows >= most.rows || taken.characters >= most.characters;
+/** Of the texts: lines may be long. */
+export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 
-function lane(db: Database, clock: Clock): (batch: Batch) => void {
-  const waiting: Batch[] = [];
-  const state = { isWriting: false, rows: 0, characters: 0 };
+export function logWriter(db: Database, clock: Clock): LogWriter {
+  const queues = new Map<string, Queue>();
+  /** Parts with waiting lines of which nothing is being written: the lines of a part stay in their order. */
+  const ready: Queue[] = [];
+  const waiting: Waiting = { rows: 0, characters: 0 };
+  const state = { workers: 0, isGathering: false };
+  const count = (of: Waiting, { rows, characters }: Batch, sign: 1 | -1): void => {
+    of.rows += sign * rows.length;
+    of.characters += sign * characters;
+  };
 
   const insert = async (batches: readonly Batch[]): Promise<void> => {
     try {
@@ -53,30 +57,70 @@ function lane(db: Database, clock: Clock): (batch: Batch) => void {
       else for (const batch of batches) batch.failed(error);
     }
   };
-  const writeAll = async (): Promise<void> => {
-    state.isWriting = true;
-    while (waiting.length > 0) {
-      if (state.rows < rowsPerInsert && state.characters < charactersPerInsert) await clock.sleep(gatherMs);
-      const chosen: Batch[] = [];
-      for (let rows = 0, characters = 0; rows < rowsPerInsert && characters < charactersPerInsert;) {
-        const batch = waiting.shift();
-        if (!batch) break;
-        chosen.push(batch);
-        rows += batch.rows.length;
-        characters += batch.characters;
-        state.rows -= batch.rows.length;
-        state.characters -= batch.characters;
-      }
-      await insert(chosen);
+  const takeTurn = (queue: Queue): Batch[] => {
+    const taken: Waiting = { rows: 0, characters: 0 };
+    const batches: Batch[] = [];
+    while (!isFull(taken, perTurn)) {
+      const batch = queue.batches.shift();
+      if (!batch) break;
+      for (const sum of [queue, waiting]) count(sum, batch, -1);
+      count(taken, batch, 1);
+      batches.push(batch);
     }
-    state.isWriting = false;
+    return batches;
   };
-  return (batch) => {
-    if (state.rows > mostWaiting || state.characters > mostCharactersWaiting)
-      return batch.failed(new PlatformError('TOO_MANY_REQUESTS', { limit: `${state.rows} log lines are waiting` }));
-    waiting.push(batch);
-    state.rows += batch.rows.length;
-    state.characters += batch.characters;
-    if (!state.isWriting) void writeAll();
+  const writeNext = async (): Promise<void> => {
+    const turn: Queue[] = [];
+    const chosen: Batch[] = [];
+    const taken: Waiting = { rows: 0, characters: 0 };
+    while (!isFull(taken, perInsert)) {
+      const queue = ready.shift();
+      if (!queue) break;
+      turn.push(queue);
+      for (const batch of takeTurn(queue)) {
+        count(taken, batch, 1);
+        chosen.push(batch);
+      }
+    }
+    wake();
+    await insert(chosen);
+    for (const queue of turn) {
+      if (queue.batches.length > 0) ready.push(queue);
+      else queues.delete(queue.partId);
+    }
+  };
+  const work = async (): Promise<void> => {
+    state.workers++;
+    while (ready.length > 0 && !state.isGathering) {
+      if (!isFull(waiting, perInsert)) {
+        state.isGathering = true;
+        await clock.sleep(gatherMs);
+        state.isGathering = false;
+      }
+      await writeNext();
+    }
+    state.workers--;
+  };
+  function wake(): void {
+    if (ready.length > 0 && !state.isGathering && state.workers < lanes) void work();
+  }
+  return {
+    async write(partId, rows) {
+      if (rows.length === 0) return;
+      const known = queues.get(partId);
+      const queue: Queue = known ?? { partId, batches: [], rows: 0, characters: 0 };
+      if (isOver(waiting, mostWaiting) || isOver(queue, mostOfPart))
+        throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${queue.rows} log lines of this machine are waiting` });
+      const { promise, resolve: done, reject: failed } = Promise.withResolvers<void>();
+      const batch: Batch = { rows, characters: charactersOf(rows), done, failed };
+      queue.batches.push(batch);
+      for (const sum of [queue, waiting]) count(sum, batch, 1);
+      if (!known) {
+        queues.set(partId, queue);
+        ready.push(queue);
+      }
+      wake();
+      await promise;
+    },
   };
 }

@@ -72,6 +72,31 @@ const table = {
     min: 1,
     description: 'Hours that a file stays on the disk after nothing names it any more. It is not served meanwhile.',
   },
+  machineLinesPerS: {
+    type: 'number',
+    default: 1_000,
+    min: 0,
+    description:
+      'Log lines a second of one machine, twenty times as many at once; a key has ten times as many. 0: no limit.',
+  },
+  machineCallsPerS: {
+    type: 'number',
+    default: 200,
+    min: 0,
+    description: 'Calls a second of one machine, ten times as many at once. 0: no limit.',
+  },
+  keyCallsPerS: {
+    type: 'number',
+    default: 1_000,
+    min: 0,
+    description: 'Calls a second of one key, user or training attempt, ten times as many at once. 0: no limit.',
+  },
+  callerMibPerS: {
+    type: 'number',
+    default: 64,
+    min: 0,
+    description: 'MiB a second that one caller sends in calls, eight times as many at once. 0: no limit.',
+  },
   logLevel: {
     type: 'string',
     default: 'info',

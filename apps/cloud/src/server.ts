@@ -12,6 +12,7 @@ import { tokens } from './auth/tokens.ts';
 import { openDiskBlobs } from './blobs/disk.ts';
 import type { BlobStore } from './blobs/store.ts';
 import { gathered } from './gathered.ts';
+import { callerBudgets } from './caller-budgets.ts';
 import { httpListener } from './http/exchange.ts';
 import { httpRoutes } from './http/routes.ts';
 import { logWriter } from './log-writer.ts';
@@ -181,6 +182,7 @@ export async function startServer(
     releases,
     hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),
+    budgets: callerBudgets(options, clock),
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,
@@ -211,6 +213,7 @@ export async function startServer(
       entrance.prove,
     ),
     budget: messageBudget(clock),
+    budgets: deps.budgets,
     prove: entrance.prove,
     log,
   });

@@ -32,6 +32,13 @@ export const errorsAToJ = {
     message: 'There is no bounding box[ {boundingBoxId}] in this picture.',
     remedy: 'Check bbox_id; ask for the picture again to see its boxes.',
   },
+  BUDGET_EXCEEDED: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message: 'This caller sent more than {limit}.',
+    remedy:
+      'Wait {retryAfterS} s and send it again; nothing of this call was taken. The operator of the server can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s).',
+  },
   CALL_TIMED_OUT: {
     rpc: 'deadline_exceeded',
     retry: 'later',

@@ -6,6 +6,7 @@ import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { longestHoldMs } from '@platform/kit';
 import { callerOf } from '../auth/caller.ts';
 import { gathered } from '../gathered.ts';
+import { charactersOf } from '../log-writer.ts';
 import { restartInterval } from '../rules/online.ts';
 import { takeRestarts } from '../store/machines.ts';
 import { baseUrlOf } from './base-url.ts';
@@ -20,7 +21,7 @@ const wokenRestartMs = 120_000;
 export const robotRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, presence, answers, configs, logs, waiting, changes, clock } = deps;
+    const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
     /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
     const unwanted = new LRUCache<string, true>({ max: 200_000 });
     const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
@@ -85,10 +86,9 @@ export const robotRoutes =
         }
         presence.touch(partId);
         const now = clock.wall();
-        await logs.write(
-          partId,
-          entries.map((entry) => newLogRow(entry, partId, now)),
-        );
+        const rows = entries.map((entry) => newLogRow(entry, partId, now));
+        budgets.chargeLines(caller, rows.length, charactersOf(rows));
+        await logs.write(partId, rows);
         return {};
       },
     });

@@ -6,6 +6,7 @@ import type { Authenticator } from '../auth/authenticate.ts';
 import type { FailedSignIns } from '../auth/failed-sign-ins.ts';
 import type { Secrets } from '../auth/secrets.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import type { CallerBudgets } from '../caller-budgets.ts';
 import type { SteadyTime } from '../steady-time.ts';
 import type { LogWriter } from '../log-writer.ts';
 import type { MachineConfigs } from '../machine-configs.ts';
@@ -50,6 +51,7 @@ export type Deps = {
   releases: ReleaseBook;
   hosts: ReportedHosts;
   logs: LogWriter;
+  budgets: CallerBudgets;
   /** Held checks of agents and of machine servers, by part. */
   waiting: { agents: Seats; servers: Seats };
   /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */

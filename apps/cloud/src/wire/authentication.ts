@@ -4,6 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { setCaller } from '../auth/caller.ts';
+import type { CallerBudgets } from '../caller-budgets.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { mayCall } from '../rules/scopes.ts';
 import { publicError, toConnectError } from './errors.ts';
@@ -24,12 +25,17 @@ export function isSameOrigin(origin: string | null | undefined, host: string | n
 }
 
 /**
- * Every call but Authenticate proves by its headers who makes it, before any of its body is read.
+ * Every call but Authenticate proves by its headers who makes it and stays within the caller's budget, before any of its body is read.
  *
  * @param onProven - of the call whose caller has proved itself.
  */
 export const identityGate =
-  (authenticator: Authenticator, log: Log, onProven: (values: ContextValues, callerId: string) => void) =>
+  (
+    authenticator: Authenticator,
+    log: Log,
+    onProven: (values: ContextValues, callerId: string) => void,
+    budgets?: Pick<CallerBudgets, 'admit'>,
+  ) =>
   async ({ service, method, requestHeader, values }: HandlerContext): Promise<void> => {
     if (service.typeName === AuthService.typeName) return;
     const call = `${service.typeName}/${method.name}`;
@@ -37,6 +43,7 @@ export const identityGate =
       const caller = await callerFrom(authenticator, requestHeader);
       onProven(values, caller.id);
       if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
+      budgets?.admit(caller, call, Number(requestHeader.get('content-length') ?? 0));
       setCaller(values, caller);
     } catch (error) {
       throw toConnectError(publicError(error, log, call));

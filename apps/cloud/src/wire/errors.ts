@@ -54,11 +54,16 @@ export const retrySeconds = '2';
 
 export function toConnectError(error: PlatformError): ConnectError {
   const { rpc } = errorTable[error.code];
-  const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS';
-  return new ConnectError(error.message, connectCode[rpc], isBusy ? { 'retry-after': retrySeconds } : undefined, [
-    { desc: ErrorInfoSchema, value: errorInfoOf(error) },
-    ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
-  ]);
+  const isBusy = rpc === 'unavailable' || error.code === 'TOO_MANY_REQUESTS' || error.code === 'BUDGET_EXCEEDED';
+  return new ConnectError(
+    error.message,
+    connectCode[rpc],
+    isBusy ? { 'retry-after': String(error.data['retryAfterS'] ?? retrySeconds) } : undefined,
+    [
+      { desc: ErrorInfoSchema, value: errorInfoOf(error) },
+      ...error.details.map(({ desc, value }) => ({ desc, value: value as never })),
+    ],
+  );
 }
 
 /** The library has words of its own for what it cannot read or does not know: the same with a row of the table. */

@@ -13,6 +13,7 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
+import type { CallerBudgets } from '../caller-budgets.ts';
 import { hostOf } from '../rpc/base-url.ts';
 import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
@@ -28,6 +29,7 @@ import type { Listener, Request, Response } from './mux.ts';
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;
   authenticator: Authenticator;
+  budgets?: CallerBudgets;
   /** Answers what it can answer from memory, or goes on with `otherwise`. Undefined: it did nothing. */
   fast: (request: Request, response: Response, otherwise: () => void | Promise<void>) => Promise<void> | undefined;
   /** Everything that is no RPC. */
@@ -75,7 +77,7 @@ export function rpcListener(options: ListenerOptions): Listener {
       router.handlers.splice(0, Infinity, ...router.handlers.map((handler) => withReasons(limited(handler))));
       for (const { requestPath } of router.handlers) calls.add(requestPath);
     },
-    requestGate: identityGate(options.authenticator, options.log, prove),
+    requestGate: identityGate(options.authenticator, options.log, prove, options.budgets),
     interceptors: [errorInterceptor(options.log), authenticated(prove)],
     acceptCompression: [compressionGzip],
     contextValues: (request) => createContextValues().set(requestKey, request as Request),
