@@ -1,9 +1,7 @@
-/** Controls, marks that turn the direction of text, invisible and line-breaking characters, halves of characters. */
-const unprintable =
-  /[\p{Cc}\p{Cs}\p{Co}\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\u{e0001}|[\u{e0020}-\u{e007f}]/gu;
+import { showable } from '@platform/contract/names';
 
 /** Text that can't move the cursor, change colours, turn its neighbours around or forge lines. */
-export const printable = (text: string): string => text.replace(unprintable, '\ufffd');
+export const printable = showable;
 
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1faff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;

@@ -19,6 +19,8 @@ export type RpcCode =
 
 export interface ErrorRow {
   readonly rpc: RpcCode;
+  /** Status of plain HTTP routes where the usual one of `rpc` says something else. */
+  readonly http?: number;
   /** May the same call be made again: never (it will fail again), later (with back-off), now (once, at once). */
   readonly retry: 'never' | 'later' | 'now';
   /** What happened; `{name}` is filled from the error's data, `[…]` is left out when its data is missing. */

@@ -250,17 +250,17 @@ export const errorsAToJ = {
     message: '{engine} cannot be reached[ at {url}][: {problem}].',
     remedy: 'Check the address, the token and whether the engine runs; the runner tries again.',
   },
-  FORBIDDEN_CALLER: {
-    rpc: 'permission_denied',
-    retry: 'never',
-    message: 'The machine server answers only callers on its own machine.',
-    remedy: 'Call it on that machine by its loopback address.',
-  },
   FILTER_EMPTY: {
     rpc: 'invalid_argument',
     retry: 'never',
     message: 'The filter has no condition, so this call would delete all data of the organization.',
     remedy: 'Add a condition. To delete everything, set interval.start to 1970-01-01T00:00:00Z.',
+  },
+  FORBIDDEN_CALLER: {
+    rpc: 'permission_denied',
+    retry: 'never',
+    message: 'The machine server answers only callers on its own machine.',
+    remedy: 'Call it on that machine by its loopback address.',
   },
   FRAMEWORK_NOT_SUPPORTED: {
     rpc: 'invalid_argument',
@@ -270,6 +270,7 @@ export const errorsAToJ = {
   },
   HASH_MISMATCH: {
     rpc: 'data_loss',
+    http: 422,
     retry: 'now',
     message:
       'The bytes received[ for {path}] have another sha256 than announced[: {gotSha256} instead of {wantSha256}].',

@@ -138,7 +138,10 @@ export function retryOf(e: unknown): ErrorRow['retry'] | undefined {
 }
 
 /** The HTTP status of a row, for plain HTTP routes. */
-export const httpStatusOf = (code: ErrorCode): number => httpStatus[errorTable[code].rpc];
+export function httpStatusOf(code: ErrorCode): number {
+  const row: ErrorRow = errorTable[code];
+  return row.http ?? httpStatus[row.rpc];
+}
 
 /** Content of google.rpc.ErrorInfo for an error: reason = code; the remedy travels in the metadata beside the data. */
 export function errorInfoOf(e: PlatformError): { reason: ErrorCode; domain: string; metadata: Record<string, string> } {

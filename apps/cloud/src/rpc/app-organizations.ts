@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../auth/caller.ts';
 import { newLocationId } from '../auth/secrets.ts';
-import { belongsTo, type Caller, isMember, memberships, requireMember, requireOwner } from '../rules/permissions.ts';
+import { belongsTo, type Caller, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit, changed } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import { isUuid } from '../store/machines.ts';
@@ -151,14 +151,5 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
         });
       }
       return {};
-    },
-    async checkPermissions({ permissions }, context) {
-      const caller = callerOf(context);
-      const granted = permissions.filter(
-        ({ resourceType, resourceId }) =>
-          resourceType === 'organization' &&
-          (isMember(caller, resourceId) || memberships(caller).some((one) => one.orgId === resourceId)),
-      );
-      return { authorizedPermissions: granted };
     },
   }) satisfies Partial<ServiceImpl<typeof AppService>>;

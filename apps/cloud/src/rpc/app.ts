@@ -4,6 +4,7 @@ import { keyCalls } from './app-keys.ts';
 import { logCalls } from './app-logs.ts';
 import { machineCalls } from './app-machines.ts';
 import { organizationCalls } from './app-organizations.ts';
+import { permissionCalls } from './app-permissions.ts';
 import { registryCalls } from './app-registry.ts';
 import type { Deps } from './routes.ts';
 
@@ -13,6 +14,7 @@ export const appRoutes =
   (router: ConnectRouter): void => {
     router.service(AppService, {
       ...organizationCalls(deps),
+      ...permissionCalls(deps),
       ...machineCalls(deps),
       ...keyCalls(deps),
       ...logCalls(deps),

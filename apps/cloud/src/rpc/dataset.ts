@@ -55,7 +55,7 @@ export const datasetRoutes =
         const dataset: Dataset = {
           orgId: organizationId,
           id: randomUUID(),
-          name: check.shortText('name', name),
+          name: check.newName('name', name),
           type: typeName(type ?? DatasetType.BINARY_DATA),
           createdOn: clock.wall(),
         };
@@ -71,7 +71,7 @@ export const datasetRoutes =
 
       async renameDataset({ id, name }, context) {
         const dataset = await ownDataset(db, id, callerOf(context));
-        await renameDataset(db, dataset, check.shortText('name', name));
+        await renameDataset(db, dataset, check.newName('name', name));
         return {};
       },
 
@@ -116,7 +116,7 @@ export const datasetRoutes =
         const into: Dataset = {
           orgId: organizationId,
           id: randomUUID(),
-          name: check.shortText('name', name),
+          name: check.newName('name', name),
           type: first?.type ?? 'binary_data',
           createdOn: clock.wall(),
         };

@@ -162,7 +162,7 @@ async function originOf({ db }: UploadDeps, metadata: UploadMetadata, caller: Ca
     componentName: metadata.componentName,
     methodName: metadata.methodName,
     methodParameters: parameters(metadata.methodParameters),
-    tags: metadata.tags.map((tag, index) => check.shortText(`tags[${index}]`, tag)),
+    tags: metadata.tags.map((tag, index) => check.newName(`tags[${index}]`, tag)),
   };
   const { partId } = metadata;
   const [datasetId] = metadata.datasetIds;
@@ -237,7 +237,7 @@ const mimeOfEnum = (sensor: SensorMetadata | undefined): string => (sensor && mi
 const annotations = (of: Annotations | undefined): Pick<Upload, 'boxes' | 'classifications'> => ({
   boxes: (of?.bboxes ?? []).map((box) => boxOf(box)),
   classifications: (of?.classifications ?? []).map(({ label, confidence }) => ({
-    label: check.shortText('annotations.classifications.label', label),
+    label: check.newName('annotations.classifications.label', label),
     confidence: confidenceOf(confidence),
   })),
 });

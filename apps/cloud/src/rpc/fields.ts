@@ -1,19 +1,13 @@
 import { PlatformError } from '@platform/contract/errors';
+import { longestName, nameProblem } from '@platform/contract/names';
 
-const longestName = 100;
-
-/** Something a person called: trimmed, one line. @throws PlatformError INVALID_ARGUMENT */
+/** A new name, trimmed. @throws PlatformError INVALID_ARGUMENT */
 export function requiredName(field: string, value: string): string {
   const name = value.trim();
-  if (name === '' || name.length > longestName || isBroken(name)) {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field,
-      value: JSON.stringify(value.slice(0, 40)),
-      limit: `a text of 1 to ${longestName} characters on one line`,
-    });
+  const problem = nameProblem(name, longestName);
+  if (problem !== undefined) {
+    const limit = `a text of 1 to ${longestName} characters on one line: ${problem}`;
+    throw new PlatformError('INVALID_ARGUMENT', { field, value: JSON.stringify(value.slice(0, 40)), limit });
   }
   return name;
 }
-
-/** Line breaks and other control characters. */
-const isBroken = (text: string): boolean => Array.from(text).some((letter) => letter < ' ' || letter === '\u007f');

@@ -1,3 +1,4 @@
+import { PlatformError } from '@platform/contract/errors';
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors';
 import {
@@ -21,9 +22,16 @@ const statuses: Readonly<Record<JobRow['state'], TrainingStatus>> = {
   canceling: TrainingStatus.CANCELING,
 };
 
-/** The state of a status; undefined for 0 and for numbers that we do not know. */
-export const stateOf = (status: TrainingStatus): JobRow['state'] | undefined =>
-  (Object.keys(statuses) as JobRow['state'][]).find((state) => statuses[state] === status);
+/** The state of a status to filter by; undefined for 0: all. @throws PlatformError INVALID_ARGUMENT for a number that we do not know. */
+export function stateOf(status: TrainingStatus): JobRow['state'] | undefined {
+  if (status === TrainingStatus.UNSPECIFIED) return undefined;
+  const found = (Object.keys(statuses) as JobRow['state'][]).find((state) => statuses[state] === status);
+  if (found === undefined) {
+    const limit = Object.values(statuses).join(', ');
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'status', value: status, limit: `0 for all, or ${limit}` });
+  }
+  return found;
+}
 
 export const kindOf: ReadonlyMap<ModelType, keyof typeof madeFrameworks> = new Map([
   [ModelType.SINGLE_LABEL_CLASSIFICATION, 'single_label_classification'],

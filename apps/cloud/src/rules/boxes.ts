@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Box } from './manifest.ts';
-import { shortText } from './submission.ts';
+import { newName } from './submission.ts';
 
 /** A box as it comes from clients. */
 export interface SentBox {
@@ -17,7 +17,7 @@ export function boxOf(sent: SentBox): Omit<Box, 'id'> {
   span('x', sent.xMinNormalized, sent.xMaxNormalized);
   span('y', sent.yMinNormalized, sent.yMaxNormalized);
   return {
-    label: shortText('label', sent.label),
+    label: newName('label', sent.label),
     xMin: sent.xMinNormalized,
     yMin: sent.yMinNormalized,
     xMax: sent.xMaxNormalized,

@@ -1,15 +1,13 @@
 import { resultPathProblem } from '@platform/contract/result-files';
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
+import { longestLabel, nameProblem } from '@platform/contract/names';
 import {
   type BuiltInKind,
   isTrainerSetting,
   settingProblem,
   trainerSettings,
 } from '@platform/contract/trainer-settings';
-
-/** Longest free text in a name or version. */
-const maxName = 128;
 
 function invalid(field: string, value: string, limit: string): PlatformError {
   return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80).toWellFormed(), limit });
@@ -21,8 +19,15 @@ export function filled(field: string, value: string): string {
   return value;
 }
 
-/** Free text of people: not empty, not long, nothing that a terminal or a database would choke on. */
-export function shortText(field: string, value: string, max = maxName): string {
+/** A new name, tag, label or version. @throws PlatformError INVALID_ARGUMENT */
+export function newName(field: string, value: string, max = longestLabel): string {
+  const problem = nameProblem(value, max);
+  if (problem !== undefined) throw invalid(field, value === '' ? '' : JSON.stringify(value), problem);
+  return value;
+}
+
+/** The name of something that may be older than the rule for new ones: not empty, not long, nothing that a terminal or a database would choke on. */
+export function shortText(field: string, value: string, max = longestLabel): string {
   filled(field, value);
   if (value.length > max) throw invalid(field, value, `at most ${max} characters`);
   if (/\p{Cc}/u.test(value)) throw invalid(field, JSON.stringify(value), 'no control characters');
@@ -40,7 +45,7 @@ export function packageName(field: string, value: string): string {
 
 /** A version is free-form, but `latest` means the newest one. */
 export function packageVersion(field: string, value: string): string {
-  shortText(field, value);
+  newName(field, value);
   if (value === 'latest') throw invalid(field, value, '"latest" stands for the newest version and cannot be one');
   if (value === '.' || value === '..') throw invalid(field, value, 'it must not be . or ..');
   return value;

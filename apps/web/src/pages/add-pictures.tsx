@@ -6,6 +6,8 @@ import { counted } from '../view/quantities.ts';
 import { uploadPlan } from '../view/upload-plan.ts';
 import { usePictureUploads } from './picture-uploads.ts';
 import type { BrowserFile } from './picture-uploads.ts';
+import { isolated } from '../view/user-text.ts';
+import { UserText } from '../parts/user-text.tsx';
 
 interface AddPicturesProps {
   datasetId: string;
@@ -34,7 +36,7 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
   const uploaded = state.done - state.failed.length;
   if (state.at !== 'idle') {
     return (
-      <Sheet title={`Pictures for ${name}`} isOpen onClose={onClose}>
+      <Sheet title={`Pictures for ${isolated(name)}`} isOpen onClose={onClose}>
         <p role="status">
           {state.at === 'done'
             ? `${counted(uploaded, 'picture')} uploaded.`
@@ -52,7 +54,7 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
   }
   return (
     <Sheet
-      title={`Add pictures to ${name}`}
+      title={`Add pictures to ${isolated(name)}`}
       lead="JPEG, PNG or WebP. Ten pictures of each label are enough for a first model."
       isOpen
       onClose={onClose}
@@ -105,7 +107,7 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
             <p>
               {counted(total, 'picture')}
               {plan.labels.length > 0
-                ? `: ${plan.labels.map(([one, count]) => `${count} × ${one}`).join(', ')}`
+                ? `: ${plan.labels.map(([one, count]) => `${count} × ${isolated(one)}`).join(', ')}`
                 : total > 0 && ' without a label: they cannot be trained on'}
             </p>
           </Note>
@@ -129,7 +131,7 @@ function Left({ title, files }: { title: string; files: readonly { name: string;
       <ul className="small soft">
         {files.slice(0, mostNames).map(({ name, reason }, at) => (
           <li key={`${at} ${name}`}>
-            {name}: {reason}
+            <UserText text={name} />: {reason}
           </li>
         ))}
       </ul>

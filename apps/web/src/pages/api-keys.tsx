@@ -10,6 +10,7 @@ import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { shortId } from '../view/quantities.ts';
 import { msOf } from '../view/times.ts';
+import { isolated } from '../view/user-text.ts';
 
 export function ApiKeys() {
   const { organization } = useSession();
@@ -74,7 +75,7 @@ export function ApiKeys() {
       )}
       {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={() => void list.refetch()} />}
       <Confirm
-        title={`Delete the key ${doomed?.name ?? ''}?`}
+        title={`Delete the key ${isolated(doomed?.name ?? '')}?`}
         text="Programs that use it are refused from the next call on. This cannot be taken back."
         verb="Delete key"
         isDangerous

@@ -2,6 +2,7 @@ import { useRef, useState } from 'react';
 import type { PointerEvent } from 'react';
 import { corners, frameBetween, moved, nudged, withCorner } from '../view/boxes.ts';
 import type { Box, Corner, Frame, Point } from '../view/boxes.ts';
+import { isolated } from '../view/user-text.ts';
 
 interface BoxCanvasProps {
   source: string;
@@ -96,7 +97,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
             role="button"
             tabIndex={0}
             aria-pressed={isSelected}
-            aria-label={`Box ${at + 1}: ${box.label}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
+            aria-label={`Box ${at + 1}: ${isolated(box.label)}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
             onFocus={() => onSelect(box.id)}
             onPointerDown={(event) => {
               event.currentTarget.focus({ preventScroll: true });

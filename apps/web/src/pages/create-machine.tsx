@@ -7,6 +7,7 @@ import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
+import { isolated } from '../view/user-text.ts';
 
 /** Asks for a name, then shows the credentials of the new machine. */
 export function CreateMachine({ onClose }: { onClose: () => void }) {
@@ -25,7 +26,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   if (machine) {
     return (
       <Sheet
-        title={`${machine.name} was created`}
+        title={`${isolated(machine.name)} was created`}
         lead="The agent on the machine signs in with this file."
         isOpen
         onClose={onClose}

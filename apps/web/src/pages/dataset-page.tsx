@@ -19,6 +19,7 @@ import { droppedFiles } from './dropped-files.ts';
 import type { BrowserFile } from './picture-uploads.ts';
 import { RenameDataset } from './rename-dataset.tsx';
 import { SelectionBar } from './selection-bar.tsx';
+import { isolated } from '../view/user-text.ts';
 
 const route = getRouteApi('/datasets/$datasetId');
 const pageSize = 60;
@@ -84,7 +85,7 @@ export function DatasetPage() {
         void droppedFiles(event.dataTransfer).then(setAdded);
       }}
     >
-      <title>{`${dataset?.name ?? 'Dataset'} · Platform`}</title>
+      <title>{`${isolated(dataset?.name ?? 'Dataset')} · Platform`}</title>
       <div className="page-head">
         <div>
           <Link to="/datasets" className="crumb">
@@ -175,7 +176,7 @@ export function DatasetPage() {
       {added && dataset && <AddPictures datasetId={datasetId} name={dataset.name} start={added} onClose={close} />}
       {isRenaming && dataset && <RenameDataset datasetId={datasetId} name={dataset.name} onClose={close} />}
       <Confirm
-        title={`Delete the dataset ${dataset?.name ?? ''}?`}
+        title={`Delete the dataset ${isolated(dataset?.name ?? '')}?`}
         text="The pictures themselves stay, and jobs that used it keep their frozen copy of the list."
         verb="Delete dataset"
         isDangerous
@@ -241,7 +242,7 @@ function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
         ) : (
           <img
             src={`/data/${picture.binaryDataId}?width=200`}
-            alt={`${name}${tags.length > 0 ? `, labeled ${tags.join(', ')}` : ''}`}
+            alt={`${name}${tags.length > 0 ? `, labeled ${tags.map(isolated).join(', ')}` : ''}`}
             loading="lazy"
             width={200}
             height={200}
@@ -250,9 +251,9 @@ function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
         )}
       </Link>
       <label className="small" title={`${name}${taken === undefined ? '' : `\n${bothMoments(taken)}`}`}>
-        <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${name}`} />
+        <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${isolated(name)}`} />
         <span>
-          {tags.length > 0 ? tags.join(', ') : <span className="soft">no label</span>}
+          {tags.length > 0 ? tags.map(isolated).join(', ') : <span className="soft">no label</span>}
           {boxes > 0 && <span className="soft"> · {counted(boxes, 'box', 'boxes')}</span>}
         </span>
       </label>

@@ -1,6 +1,8 @@
 import { Note } from '../parts/messages.tsx';
 import type { EvaluationView, HeatCell, Mistake } from '../view/evaluations.ts';
 import { counted } from '../view/quantities.ts';
+import { isolated } from '../view/user-text.ts';
+import { UserText } from '../parts/user-text.tsx';
 
 /** How good the model is on pictures it has not seen, and where it errs. */
 export function EvaluationReport({ evaluation }: { evaluation: EvaluationView }) {
@@ -40,7 +42,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             <ul className="small soft">
               {evaluation.skipped.slice(0, 10).map(({ file_name, reason }) => (
                 <li key={file_name} className="break">
-                  {file_name}: {reason}
+                  <UserText text={file_name} />: {reason}
                 </li>
               ))}
             </ul>
@@ -109,7 +111,7 @@ const Heat = ({ cell, of, support }: { cell: HeatCell; of: string; support: numb
   <td
     className={`numbers${cell.share >= strongShare ? ' heat-dark' : ''}${cell.isRight ? ' heat-right' : ''}`}
     style={cell.count === 0 ? {} : { backgroundColor: `rgb(var(--heat) / ${strengthOf(cell.share)}%)` }}
-    title={`${cell.count} of ${support} pictures of ${of} were called ${cell.label}`}
+    title={`${cell.count} of ${support} pictures of ${isolated(of)} were called ${isolated(cell.label)}`}
   >
     {cell.count === 0 ? <span className="hidden-text">0</span> : cell.count}
   </td>

@@ -15,6 +15,7 @@ import type { JobView } from '../view/training-jobs.ts';
 import { EvaluationReport } from './evaluation-report.tsx';
 import { JobLogs } from './job-logs.tsx';
 import { ModelCard } from './model-card.tsx';
+import { isolated } from '../view/user-text.ts';
 
 const TrainingCharts = lazy(async () => ({ default: (await import('../charts/training-charts.tsx')).TrainingCharts }));
 const route = getRouteApi('/training/$jobId');
@@ -44,7 +45,7 @@ export function JobPage() {
   const points = metadata.metrics.length > 0 ? pointsOf(metadata.metrics) : (evaluation?.curve ?? []);
   return (
     <div className="page">
-      <title>{`${job.modelName} ${job.modelVersion} · Platform`}</title>
+      <title>{`${job.modelName} ${isolated(job.modelVersion)} · Platform`}</title>
       <div className="page-head">
         <div>
           <Back />
@@ -157,7 +158,7 @@ function JobState({ job }: { job: JobView }) {
           </div>
           <div className="wide">
             <dt>Labels</dt>
-            <dd>{job.labels.join(', ') || 'all of the dataset'}</dd>
+            <dd>{job.labels.map(isolated).join(', ') || 'all of the dataset'}</dd>
           </div>
         </dl>
         {job.details.length > 0 && (

@@ -13,6 +13,7 @@ import type { MachineView } from '../view/machine-status.ts';
 import { GivenUp } from './given-up.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
+import { isolated } from '../view/user-text.ts';
 
 const route = getRouteApi('/machines/$machineId');
 
@@ -30,7 +31,7 @@ export function MachinePage() {
   }
   return (
     <div className="page page-wide">
-      <title>{`${machine.name} · Platform`}</title>
+      <title>{`${isolated(machine.name)} · Platform`}</title>
       <div className="stack">
         <div className="page-head">
           <div>
@@ -121,7 +122,7 @@ function MachineMenu({ machine }: { machine: MachineView }) {
       </DropdownMenu.Root>
       {open === 'credentials' && <Credentials partId={machine.partId} name={machine.name} onClose={close} />}
       <Confirm
-        title={`Delete ${machine.name}?`}
+        title={`Delete ${isolated(machine.name)}?`}
         text="Its configuration, logs and credentials are deleted; the agent can no longer sign in. This cannot be taken back."
         verb="Delete machine"
         isDangerous
@@ -137,7 +138,7 @@ function MachineMenu({ machine }: { machine: MachineView }) {
 function Credentials({ partId, name, onClose }: { partId: string; name: string; onClose: () => void }) {
   const query = useQuery(FleetService.method.getCredentials, { partId }, { gcTime: 0, staleTime: Infinity });
   return (
-    <Sheet title={`Credentials of ${name}`} isOpen onClose={onClose}>
+    <Sheet title={`Credentials of ${isolated(name)}`} isOpen onClose={onClose}>
       {query.error && <FailureNote error={query.error} />}
       {query.isPending && <Waiting />}
       {query.data && <CredentialsHint credentials={query.data.credentialsJson} />}

@@ -17,6 +17,7 @@ import { bytes, counted } from '../view/quantities.ts';
 import { EditItem } from './edit-item.tsx';
 import { ModelCard } from './model-card.tsx';
 import { RegistryTabs } from './registry-tabs.tsx';
+import { isolated } from '../view/user-text.ts';
 
 const refreshMs = 5000;
 
@@ -120,7 +121,7 @@ export function ModelsPage() {
         </section>
       ))}
       {shown && (
-        <Sheet title={`${shown.name} ${shown.version}`} isOpen onClose={() => setShown(undefined)} isWide>
+        <Sheet title={`${shown.name} ${isolated(shown.version)}`} isOpen onClose={() => setShown(undefined)} isWide>
           <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />
         </Sheet>
       )}

@@ -13,6 +13,7 @@ import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import type { SliceView } from '../view/slices.ts';
 import { counted } from '../view/quantities.ts';
 import { ProgramSection } from './program-section.tsx';
+import { isolated } from '../view/user-text.ts';
 
 /** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
 export function PartStatus({ machine }: { machine: MachineView }) {
@@ -161,7 +162,7 @@ function Restart({ machine }: { machine: MachineView }) {
       {restart.error && <FailureNote error={restart.error} />}
       <Confirm
         title="Restart the machine server?"
-        text={`${machine.name} stops what it is doing: cameras, predictions and uploads pause until the server is ready again.${machine.isRestartAllowed || !machine.hasReport ? '' : ' The server says that it is busy now.'}`}
+        text={`${isolated(machine.name)} stops what it is doing: cameras, predictions and uploads pause until the server is ready again.${machine.isRestartAllowed || !machine.hasReport ? '' : ' The server says that it is busy now.'}`}
         verb="Restart"
         isOpen={isAsking}
         onClose={() => setAsking(false)}

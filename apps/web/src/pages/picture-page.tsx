@@ -15,6 +15,8 @@ import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
 import { useLabelCounts } from './label-counts.ts';
 import { TextField } from './submit-fields.tsx';
+import { isolated } from '../view/user-text.ts';
+import { UserText } from '../parts/user-text.tsx';
 
 const route = getRouteApi('/datasets/$datasetId/picture');
 
@@ -27,7 +29,7 @@ export function PicturePage() {
   const name = metadata?.fileName || 'Picture';
   return (
     <div className="page page-wide">
-      <title>{`${name} · Platform`}</title>
+      <title>{`${isolated(name)} · Platform`}</title>
       <div className="page-head">
         <div>
           <Link to="/datasets/$datasetId" params={{ datasetId }} className="crumb">
@@ -192,7 +194,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                       aria-pressed={box.id === selected}
                       onClick={() => setSelected(box.id)}
                     >
-                      {at + 1}. {box.label}
+                      {at + 1}. <UserText text={box.label} />
                     </button>
                     {box.id === selected && nextLabel !== box.label && (
                       <button
@@ -206,7 +208,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                     <button
                       type="button"
                       className="button button-quiet button-small button-icon push"
-                      aria-label={`Remove box ${at + 1}, ${box.label}`}
+                      aria-label={`Remove box ${at + 1}, ${isolated(box.label)}`}
                       onClick={() => remove(box)}
                     >
                       <CrossIcon />
@@ -277,7 +279,7 @@ function Tags({
                 <button
                   type="button"
                   className="button button-quiet button-small button-icon"
-                  aria-label={`Remove the label ${tag}`}
+                  aria-label={`Remove the label ${isolated(tag)}`}
                   onClick={() => void remove(tag).catch(() => {})}
                 >
                   <CrossIcon />

@@ -2,6 +2,7 @@ import { ConfigDiff } from '../editor/config-diff.tsx';
 import { Sheet } from '../parts/dialogs.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import type { ConfigProblem } from '../view/config-problems.ts';
+import { isolated } from '../view/user-text.ts';
 
 interface SaveDialogProps {
   before: string;
@@ -30,7 +31,7 @@ export const SaveDialog = ({
 }: SaveDialogProps) => (
   <Sheet
     title="Save this configuration?"
-    lead={`${machineName} takes it over as soon as it is online. Every saved revision can be loaded again.`}
+    lead={`${isolated(machineName)} takes it over as soon as it is online. Every saved revision can be loaded again.`}
     isOpen
     onClose={onClose}
     isWide

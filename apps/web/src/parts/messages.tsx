@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { failureOf } from '../view/failures.ts';
 import type { Tone } from '../view/machine-status.ts';
 import { AlertIcon, CheckIcon, NoteIcon } from './icons.tsx';
+import { showable } from '@platform/contract/names';
 
 interface NoteProps {
   tone: Tone;
@@ -28,7 +29,7 @@ export function FailureNote({ error, action }: { error: unknown; action?: ReactN
   return (
     <Note tone="bad" isLive action={action}>
       <p>
-        {failure.what} <span className="soft">{failure.remedy}</span>
+        {showable(failure.what)} <span className="soft">{failure.remedy}</span>
       </p>
       <p className="mono small soft">{failure.code}</p>
     </Note>

@@ -8,6 +8,7 @@ import type {
 } from '@platform/contract/evaluation';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
+import { isolated } from './user-text.ts';
 
 /** What a page reads of an evaluation. Trainers of other versions may leave things out: then the page does too. */
 export interface EvaluationView {
@@ -158,7 +159,7 @@ function mistakesOf(task: string, worst: readonly object[]): Mistake[] {
       const boxes = [...missed.map((box) => drawn(box, 'missed')), ...wrong.map((box) => drawn(box, 'wrong'))];
       const truth = listed([...new Set(missed.map((box) => box.label))], 'nothing missed');
       const said = listed(
-        wrong.map((box) => `${box.label} (${percent(box.score, 0)})`),
+        wrong.map((box) => `${isolated(box.label)} (${percent(box.score, 0)})`),
         'nothing wrong',
       );
       return boxes.length === 0 ? [] : [{ ...head, truth, said, boxes }];

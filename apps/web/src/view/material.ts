@@ -1,5 +1,6 @@
 import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { counted } from './quantities.ts';
+import { isolated } from './user-text.ts';
 
 /** What a dataset offers for one type of model. */
 export interface Material {
@@ -22,7 +23,7 @@ const maxUnlabelledShare = 0.2;
 export const minLabels = (type: ModelType): number => (type === ModelType.OBJECT_DETECTION ? 1 : 2);
 
 const names = (of: readonly { label: string; pictures: number }[]): string =>
-  of.map(({ label, pictures }) => `${label} (${pictures})`).join(', ');
+  of.map(({ label, pictures }) => `${isolated(label)} (${pictures})`).join(', ');
 
 /**
  * What is missing before a training on the chosen labels can begin. The server judges again; boxes are counted there, here only

@@ -4791,6 +4791,12 @@ export const AppService: GenService<{
     output: typeof ListAuthorizationsResponseSchema;
   },
   /**
+   * Answers with those of the permissions that the caller has; what nobody has or what is not there is left out.
+   * For an organization: read_organization, edit_organization, read_location, edit_location, create_robot, manage_keys, read_audit,
+   * read_data, edit_data, train. For a location: read_location, edit_location, create_robot. For both, of every machine there, and for a
+   * robot: read_robot, control_robot, read_robot_logs, read_robot_config, edit_robot_config, edit_robot, read_robot_secrets,
+   * manage_robot_keys. Another resource_type is INVALID_ARGUMENT.
+   *
    * @generated from rpc platform.app.v1.AppService.CheckPermissions
    */
   checkPermissions: {
