@@ -105,9 +105,9 @@ test('story: each slice is applied when it has acted, and no failure is ever in 
   }).then((group) => ({ [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) }));
   const unknown = await until('the unknown model is reported', (now) => isLagging(now, 'server', 'RESOURCE_UNKNOWN'));
   assert.equal(unknown.applied_revision, 0);
-  assert.equal(unknown.conditions.find(({ code }) => code === 'RESOURCE_UNKNOWN')?.path, 'components[0]');
+  assert.equal(unknown.conditions.find(({ code }) => code === 'RESOURCE_UNKNOWN')?.path, 'components[0].model');
   assert.match(await words(), /^config +revision 1 saved, not in effect$/m);
-  assert.match(await words(), /server lags for .*: components\[0\]: .*camera "webcam".* \(RESOURCE_UNKNOWN\)/);
+  assert.match(await words(), /server lags for .*: .*components\[0\]: it runs no camera "webcam" \(RESOURCE_UNKNOWN\)/);
   assert.match(await status(), /^config +revision 1 not in effect;.*\n +but +server lags/m);
 
   // Each slice applied.

@@ -1,6 +1,6 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { RobotConfig } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { lastWord, typeOf } from '@platform/contract/server-resources';
+import { lastWord, platformServerKnowledge, typeOf } from '@platform/contract/server-resources';
 
 /** What this machine is to run, read from its configuration. Durations in ms. */
 export interface MachineConfig {
@@ -56,8 +56,8 @@ export interface ConfigProblem {
   /** For example services[0].attributes.camera. */
   readonly path: string;
   readonly problem: string;
-  /** The entry may be right: this server cannot run it. */
-  readonly isUnknown?: true;
+  /** The entry may be right, but this server knows no such type, or no such model of it. */
+  readonly unknown?: 'type' | 'model';
 }
 
 export const emptyConfig: MachineConfig = { revision: 0, resources: [], packages: [], problems: [], entries: [] };
@@ -79,9 +79,10 @@ export function readMachineConfig(config: RobotConfig): MachineConfig {
     const isName = resourceName.test(part.name);
     if (!isName) problems.push({ path: `${path}.name`, problem: `"${part.name}" is no name: ${nameRule}` });
     else if (resources.has(part.name)) problems.push({ path: `${path}.name`, problem: `"${part.name}" is taken` });
-    else if (spec === undefined)
-      problems.push({ path, problem: `this server runs no ${part.type} "${part.model}"`, isUnknown: true });
-    else if (problems.length === before) {
+    else if (spec === undefined) {
+      const unknown = platformServerKnowledge.models.some(({ type }) => type === part.type) ? 'model' : 'type';
+      problems.push({ path, problem: `it runs no ${part.type} "${part.model}"`, unknown });
+    } else if (problems.length === before) {
       resources.set(part.name, spec);
       paths.set(part.name, `${path}.attributes`);
     }

@@ -60,7 +60,7 @@ test('an entry that was left out, and one that names what is missing, has failed
   await on.put('look', () => new Error('it runs, and finds no camera'));
   await on.put('door');
   assert.deepEqual(on.shown(), [
-    'components[0] failed RESOURCE_UNKNOWN',
+    'components[0].model failed RESOURCE_UNKNOWN',
     'components[1] ready',
     'services[0].attributes.camera failed RESOURCE_INVALID',
     'services[0].attributes.mlmodel failed RESOURCE_INVALID',
@@ -127,7 +127,7 @@ test('it knows exactly what it reports to know', () => {
       );
       const isKnown = platformServerKnowledge.models.some((known) => known.type === type && known.model === one);
       assert.equal(
-        problems.some(({ isUnknown }) => isUnknown === true),
+        problems.some(({ unknown }) => unknown !== undefined),
         !isKnown,
         `${type} ${one}`,
       );

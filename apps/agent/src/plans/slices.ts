@@ -154,8 +154,11 @@ function lookAtServer({ revision, settings, server: release }: Wanted, { server,
   return config.isChanging ? lagging('the machine server is applying it') : inEffect;
 }
 
-const textOf = ({ path, name, error }: ResourceState): string =>
-  `${path || name}: ${(error?.message ?? 'it is not ready').replace(/\.$/, '')}`;
+function textOf({ path, name, error }: ResourceState): string {
+  const message = (error?.message ?? 'it is not ready').replace(/\.$/, '');
+  const [entry = ''] = /^\w+\[\d+\]/.exec(path) ?? [];
+  return entry !== '' && message.includes(entry) ? message : `${path || name}: ${message}`;
+}
 
 /** What a slice has put in effect itself. */
 export const revisionOf = ({ at, revision }: Pick<SliceStatus, 'at' | 'revision'>): number =>

@@ -56,7 +56,7 @@ export class ResourceReporter {
     return entries.flatMap(({ path, name }): Found[] => {
       const wrong = problems.filter((one) => one.path === path || one.path.startsWith(`${path}.`));
       if (wrong.length > 0)
-        return wrong.map((one) => ({ name, path: one.path, state: 'failed', error: ofProblem(one) }));
+        return wrong.map((one) => ({ name, path: placeOf(one), state: 'failed', error: ofProblem(one) }));
       return [{ name, path, ...(path.startsWith('packages[') ? this.#ofPackage(name) : this.#ofResource(name)) }];
     });
   }
@@ -89,9 +89,11 @@ export class ResourceReporter {
 
 const row = ({ code, what, remedy }: PlatformError): ResourceError => ({ code, message: what, remedy });
 const waits = (name: string, what: string): ResourceError => row(new PlatformError('RESOURCE_WAITS', { name, what }));
-const ofProblem = ({ path, problem, isUnknown }: ConfigProblem): ResourceError =>
+/** Where to look: at the word that is not known. */
+const placeOf = ({ path, unknown }: ConfigProblem): string => (unknown ? `${path}.${unknown}` : path);
+const ofProblem = ({ path, problem, unknown }: ConfigProblem): ResourceError =>
   row(
-    isUnknown
+    unknown
       ? new PlatformError('RESOURCE_UNKNOWN', { version, path, problem })
       : new PlatformError('RESOURCE_INVALID', { path, problem }),
   );

@@ -9,9 +9,15 @@ import { useEffect, useEffectEvent, useRef } from 'react';
 import type { ConfigProblem } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import { placeOf } from '../view/json-places.ts';
-import type { Path } from '../view/json-places.ts';
+import type { Path, Place } from '../view/json-places.ts';
 import { schemaHints } from './schema-hints.ts';
 import { theme } from './theme.ts';
+
+/** Of an object over many lines only the beginning is underlined. */
+const firstLine = (text: string, { from, to }: Place): Place => {
+  const end = text.indexOf('\n', from);
+  return { from, to: end > from ? Math.min(to, end) : to };
+};
 
 interface ConfigEditorProps {
   /** The text to begin with; a new `key` of the component begins anew. */
@@ -72,7 +78,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
     if (view === null) return;
     const text = view.state.doc.toString();
     const marks = problems.map((problem) => ({
-      ...(problem.place ?? placeOf(text, problem.path)),
+      ...firstLine(text, problem.place ?? placeOf(text, problem.path)),
       severity:
         problem.tone === 'bad'
           ? ('error' as const)

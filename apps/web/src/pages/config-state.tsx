@@ -49,7 +49,7 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
 
 function waitingText(machine: MachineView): string {
   const lagging = machine.slices.find(({ state, code }) => state === 'lags' && code !== '');
-  if (machine.isOnline && lagging) return `not in effect: ${lagging.name.toLowerCase()}: ${lagging.reason}`;
+  if (machine.isOnline && lagging) return `not in effect: ${lagging.reason}`;
   if (machine.isOnline) return 'the machine is taking it over …';
   return machine.hasReport
     ? 'the machine takes it over when it is online again'

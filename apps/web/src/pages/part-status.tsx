@@ -74,9 +74,13 @@ const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
           <span className={`badge is-${state === 'lags' ? 'bad' : 'warn'}`}>
             {state === 'no effect' ? 'no effect here' : state}
           </span>{' '}
-          {since !== undefined && <Ago at={since} otherwise="" />}
+          {since !== undefined && (
+            <>
+              since <Ago at={since} otherwise="" />
+            </>
+          )}
           {paths.length > 0 && (
-            <span className="slice-why mono break">
+            <span className="slice-paths mono break">
               {paths.map((path) => (
                 <span key={path}>{path}</span>
               ))}
@@ -85,7 +89,7 @@ const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
           {reason !== '' && (
             <span className="slice-why soft break">
               {reason}
-              {code !== '' && <span className="mono"> · {code}</span>}
+              {code !== '' && <span className="mono"> {code}</span>}
             </span>
           )}
         </li>
