@@ -67,12 +67,11 @@ test('an engine: what is missing is named, what is given reaches the attempt', (
     '--attempt-folder',
     '/data dir',
   ];
-  const { engine, scripts } = readOptions(
-    ['--executor', 'slurm', '--attempt-command', 'platform-runner', ...flags],
-    env,
-  );
+  const given = readOptions(['--executor', 'slurm', '--attempt-command', 'platform-runner', ...flags], env);
+  const { engine, scripts } = given;
   assert.equal(engine.attemptUrl, 'http://127.0.0.1:1');
-  const line = attemptLine(engine, attemptFlags(engine, scripts));
+  const line = attemptLine(engine, attemptFlags(engine, given));
+  assert.deepEqual(attemptFlags(engine, { ...given, trainerSandbox: false })[0], '--no-trainer-sandbox');
   assert.equal(
     line,
     "platform-runner attempt --order - '--folder=/data dir' '--script-python=py:3.11=/opt/it'\\''s/python' --script-cpus=2 --script-processes=512 --allow-script-network",
@@ -105,7 +104,7 @@ test('scripts on an engine are offered by the names that its operator gives', ()
   assert.ok((some.containers[0]?.endOfLife ?? 0) > Date.UTC(2027, 0));
 });
 
-test('a trainer sees nothing secret of the runner', () => {
+test('a trainer sees nothing secret of the runner, and reports to nobody else', () => {
   const passed = trainerEnv({ ...env, PATH: '/bin', AWS_SECRET: 'x' });
-  assert.deepEqual(passed, { PATH: '/bin', ...trainerMalloc });
+  assert.deepEqual(passed, { PATH: '/bin', ...trainerMalloc, ORT_DISABLE_TELEMETRY: '1' });
 });

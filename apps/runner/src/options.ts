@@ -22,6 +22,11 @@ const workTable = {
     default: 'text',
     description: 'Form of the lines on stderr.',
   },
+  trainerSandbox: {
+    type: 'boolean',
+    default: true,
+    description: 'Run built-in trainers in a sandbox where bubblewrap works.',
+  },
   ...scriptTable,
 } as const satisfies OptionTable;
 
@@ -50,6 +55,8 @@ export interface WorkOptions {
   keepJobs: boolean;
   debug: boolean;
   logFormat: 'text' | 'json';
+  /** False: built-in trainers run with the rights of the runner. */
+  trainerSandbox: boolean;
   scripts: ScriptOptions;
 }
 export interface RunnerOptions extends WorkOptions {
@@ -69,9 +76,9 @@ export interface AttemptOptions extends WorkOptions {
 }
 
 function workOptions(given: OptionValues<typeof workTable>): WorkOptions {
-  const { cacheMib, graceSeconds, keepJobs, debug, logFormat } = given;
-  const scripts = scriptOptions(given);
-  return { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000, keepJobs, debug, logFormat, scripts };
+  const { cacheMib, graceSeconds, keepJobs, debug, logFormat, trainerSandbox } = given;
+  const times = { cacheBytes: cacheMib * 2 ** 20, graceMs: graceSeconds * 1000 };
+  return { ...times, keepJobs, debug, logFormat, trainerSandbox, scripts: scriptOptions(given) };
 }
 
 /** @throws Usage */

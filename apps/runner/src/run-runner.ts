@@ -26,12 +26,12 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
   const shared: Workshop = { ...workshop, cache: { ...workshop.cache, trim } };
   const all = gpusHere(workshop.env['CUDA_VISIBLE_DEVICES']);
   const pool = new GpuPool(all);
-  const begin = (job: Job): void => {
+  const begin = (job: Job, now: Workshop): void => {
     const gpus = pool.take(Math.min(gpusOf(job), pool.free.length));
     // A job that asked for none may try one that nobody has.
     const visible = gpus.length > 0 ? gpus : pool.free;
-    const env = all.length === 0 ? shared.env : { ...shared.env, CUDA_VISIBLE_DEVICES: visible.join(',') };
-    const done = runAttempt({ ...shared, env }, job, stop).finally(() => {
+    const env = all.length === 0 ? now.env : { ...now.env, CUDA_VISIBLE_DEVICES: visible.join(',') };
+    const done = runAttempt({ ...now, env }, job, stop).finally(() => {
       pool.giveBack(gpus);
       running.update((before) => new Map([...before].filter(([other]) => other !== job)));
     });
@@ -46,12 +46,24 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
         continue;
       }
       const jobIds = [...running.get().keys()].map((job) => job.id);
-      const offer = { ...workshop.offer, gpus: Math.min(workshop.offer.gpus, pool.free.length) };
-      const job = await leaseOne({ ...workshop, offer }, jobIds, enough);
-      if (job) begin(job);
+      const now = await refreshed(shared, stop);
+      const offer = { ...now.offer, gpus: Math.min(now.offer.gpus, pool.free.length) };
+      const job = await leaseOne({ ...now, offer }, jobIds, enough);
+      // The call may have been held for long.
+      if (job) begin(job, await refreshed(now, stop));
     }
   } finally {
     await Promise.all(running.get().values());
+  }
+}
+
+/** With what this host can run now. */
+async function refreshed(workshop: Workshop, stop: AbortSignal): Promise<Workshop> {
+  try {
+    return { ...workshop, ...(await workshop.capabilities?.(stop)) };
+  } catch (error) {
+    if (stop.aborted) return workshop;
+    throw error;
   }
 }
 

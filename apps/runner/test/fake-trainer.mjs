@@ -1,5 +1,7 @@
 /** Behaves as job.json's argument `act` says; the same flags as a real trainer. */
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 
 const flags = Object.fromEntries(process.argv.slice(2).map((flag) => /^--([^=]+)=(.*)$/s.exec(flag).slice(1)));
@@ -37,6 +39,46 @@ const acts = {
     writeFileSync(path.join(out, 'env.json'), JSON.stringify(Object.keys(process.env).toSorted()));
   },
   nothing() {},
+  /** What a program in its place can see and do. */
+  async look() {
+    const tried = (file) => {
+      try {
+        writeFileSync(file, 'x');
+        return [file];
+      } catch {
+        return [];
+      }
+    };
+    const checkout = path.resolve(path.dirname(process.argv[1]), '../../..');
+    const secret = ['/root', '/home', '/etc/shadow', '/var', '/run', `${checkout}/.git`, `${checkout}/apps/cloud`];
+    const lines = readFileSync(flags.dataset_file, 'utf8').trim().split('\n');
+    const seen = {
+      uid: process.getuid(),
+      nice: os.getPriority(),
+      job: readdirSync(path.dirname(flags.job_file)).toSorted(),
+      readable: lines.map((line) =>
+        readFileSync(path.join(path.dirname(flags.dataset_file), JSON.parse(line).image_path), 'utf8'),
+      ),
+      there: secret.filter((file) => existsSync(file)),
+      written: [
+        '/job/out/w',
+        '/tmp/w',
+        '/job/w',
+        '/job/data/w',
+        '/job/dataset.jsonl',
+        '/usr/w',
+        '/etc/w',
+        '/w',
+      ].flatMap(tried),
+      processes: readdirSync('/proc').filter((name) => /^\d+$/.test(name)).length,
+      network: await new Promise((resolve) => {
+        const socket = net.connect(53, '192.0.2.1');
+        socket.on('error', (error) => resolve(error.code));
+        socket.on('connect', () => resolve('connected'));
+      }),
+    };
+    writeFileSync(path.join(out, 'seen.json'), JSON.stringify(seen));
+  },
   /** Files that a model version may have, and others. */
   misname() {
     acts.succeed();

@@ -50,6 +50,7 @@ async function stage(key = 'key', graceMs = 5_000, jobs = 1, own = process.env):
       trainers,
       offer: localOffer(trainers, '0.0.0'),
       scripts: undefined,
+      isolation: { because: 'bubblewrap is missing.' },
       graceMs,
       keepJobs: false,
       env: trainerEnv(own),

@@ -8,12 +8,14 @@ import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { packScriptFolder } from '@platform/sandbox/archive';
 import { uidFor } from '@platform/sandbox/probe';
+import { watchCapabilities } from '../src/capabilities.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
 import { makeWorkshop } from '../src/make-workshop.ts';
 import { readOptions } from '../src/options.ts';
 import { runRunner } from '../src/run-runner.ts';
-import { openScripts, type Scripts } from '../src/script/open-scripts.ts';
+import type { Scripts } from '../src/script/open-scripts.ts';
+import type { Trainers } from '../src/trainer/command.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
 
 export const setup = `from setuptools import setup, find_packages
@@ -56,7 +58,7 @@ export interface Stage extends AsyncDisposable {
   shutDown(): Promise<void>;
 }
 
-export async function stage(flags: readonly string[] = []): Promise<Stage> {
+export async function stage(flags: readonly string[] = [], trainers: Trainers = {}): Promise<Stage> {
   const folder = await tempFolder();
   const root = folder.file('runner');
   await mkdir(root);
@@ -70,11 +72,22 @@ export async function stage(flags: readonly string[] = []): Promise<Stage> {
   const argv = ['--url', url, '--folder', root, '--grace-seconds', '2', ...python, ...flags];
   const given = readOptions(argv, { PLATFORM_RUNNER_TOKEN: 'key-id:key' });
   const stop = new AbortController();
-  const opened = await openScripts(given.scripts, { root, url, clock, log }, stop.signal);
-  if (!('scripts' in opened)) throw new Error(opened.because);
+  const capabilities = await watchCapabilities({ ...given, root, url, trainers, clock, log });
+  const { scripts, offer } = await capabilities(stop.signal);
+  if (!scripts) throw new Error(offer.noScriptsBecause);
   const queue = connectQueue(transport, session, 'runner-1', clock);
-  const place = { root, cacheFolder: path.join(root, 'cache'), url, queue, session, trainers: {}, clock, log };
-  const running = runRunner(makeWorkshop(given, { ...place, scripts: opened }), {
+  const place = {
+    root,
+    cacheFolder: path.join(root, 'cache'),
+    url,
+    queue,
+    session,
+    trainers,
+    capabilities,
+    clock,
+    log,
+  };
+  const running = runRunner(await makeWorkshop(given, place, stop.signal), {
     stop: stop.signal,
     drain: new AbortController().signal,
     jobs: given.jobs,
@@ -96,7 +109,7 @@ export async function stage(flags: readonly string[] = []): Promise<Stage> {
     folder,
     root,
     url,
-    scripts: opened.scripts,
+    scripts,
     log: text,
     submitArchive,
     submit: async (training, change = {}, files = {}) =>

@@ -134,6 +134,52 @@ test('where bubblewrap is forbidden the runner offers no scripts, and says why a
   await end(runner, 'SIGTERM');
 });
 
+/** A bubblewrap that works, and one that does not, under the same name. */
+const bubblewraps = {
+  works: '#!/bin/sh\nexec /usr/bin/bwrap "$@"\n',
+  fails: '#!/bin/sh\necho "bwrap: broken" >&2\nexit 1\n',
+} as const;
+
+test('a bubblewrap that comes, and one that goes, while the runner runs: offers, scripts and trainers follow', async () => {
+  await using folder = await tempFolder();
+  await using server = new QueueServer();
+  const url = await server.start();
+  await mkdir(folder.file('bin'));
+  const install = async (how: keyof typeof bubblewraps): Promise<void> => {
+    await writeFile(folder.file('bin', 'bwrap'), bubblewraps[how]);
+    await chmod(folder.file('bin', 'bwrap'), 0o755);
+  };
+  /** Of a job that fails because its images are none: the line about its sandbox. */
+  const trained = async (): Promise<string | undefined> => {
+    const job = server.submit({ limits: { wall_seconds: 60, memory_mib: 2048, disk_mib: 64 } });
+    await server.until('the end', () => job.state === 'failed' && server.offers.length > 0);
+    assert.equal(job.failure?.cause, 'data', job.failure?.message);
+    return job.logs.map(({ message }) => message).find((message) => /^(No sandbox|Sandbox)/.test(message));
+  };
+  const offersScripts = (): boolean => server.offers.at(-1)?.kinds.includes('custom') === true;
+  const offersBefore = (): number => server.offers.length;
+
+  await install('fails');
+  const runner = start(url, folder.file('runner'), { PATH: `${folder.file('bin')}:${process.env['PATH']}` });
+  assert.match(
+    (await trained()) ?? '',
+    /^No sandbox: the trainer runs with the rights of the runner\..* bwrap: broken/,
+  );
+  assert.equal(offersScripts(), false);
+  await install('works');
+  let before = offersBefore();
+  assert.match((await trained()) ?? '', /^Sandbox: bubblewrap with /);
+  await server.until('an offer of scripts', () => server.offers.length > before && offersScripts());
+  const script = await submit(server, save);
+  await server.until('completed', () => script.state === 'completed');
+  await install('fails');
+  before = offersBefore();
+  assert.match((await trained()) ?? '', /^No sandbox/);
+  await server.until('an offer without scripts', () => server.offers.length > before && !offersScripts());
+  assert.match(server.offers.at(-1)?.noScriptsBecause ?? '', /broken/);
+  await end(runner, 'SIGTERM');
+});
+
 test('the offer names the containers, with the end of their support', async () => {
   await using folder = await tempFolder();
   await using server = new QueueServer();

@@ -269,8 +269,8 @@ export const errorsKToZ = {
   SANDBOX_UNAVAILABLE: {
     rpc: 'failed_precondition',
     retry: 'later',
-    message: 'This computer cannot run training scripts in a sandbox: {problem}.',
-    remedy: 'Install bubblewrap (Debian: apt-get install bubblewrap), allow it to make its sandbox, and start again.',
+    message: 'This host cannot run the training in a sandbox: {problem}.',
+    remedy: 'Install bubblewrap (Debian: apt-get install bubblewrap), allow it to make its sandbox, and try again.',
   },
   SCRIPTS_NOT_OFFERED: {
     rpc: 'failed_precondition',

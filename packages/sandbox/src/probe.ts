@@ -1,4 +1,4 @@
-/** Finds out, once, whether sandboxes really work here, and with which means; a script never runs without. */
+/** Finds out whether sandboxes really work here, and with which means; a script never runs without. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -77,11 +77,11 @@ async function tried(sandboxes: Sandboxes, clock: Clock, signal: AbortSignal): P
 /** Why there are no scripts, and the remedy. */
 export function refusal(problem: string): string {
   const remedy = /not installed/.test(problem)
-    ? 'Install it (Debian: apt-get install bubblewrap) and start the runner again.'
+    ? 'Install it (Debian: apt-get install bubblewrap); a running runner finds it within a minute.'
     : /namespace|uid map|Operation not permitted|Permission denied/i.test(problem)
       ? 'Allow user namespaces (sysctl kernel.unprivileged_userns_clone=1 and user.max_user_namespaces > 0; on Ubuntu an ' +
         'AppArmor profile for bwrap or kernel.apparmor_restrict_unprivileged_userns=0; in a container --privileged), or ' +
-        'run the runner as root, and start it again.'
-      : 'Mend that, and start the runner again.';
+        'run the runner as root. It looks again each minute.'
+      : 'Mend that; a running runner looks again each minute.';
   return `Training scripts cannot run here: ${problem}. ${remedy}`;
 }

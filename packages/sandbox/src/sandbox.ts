@@ -40,6 +40,11 @@ export interface SandboxTask {
   /** Numbers of those that it may use. */
   readonly gpus: readonly number[];
   readonly limits: SandboxLimits;
+  /**
+   * Where no group holds the memory, each process is held by RLIMIT_DATA, unless this is `counted`: then only what is in use
+   * counts. V8 reserves far more than it uses.
+   */
+  readonly memoryWithoutGroup?: 'each process' | 'counted';
   /** Folders on this computer that it may write to. */
   readonly watched: readonly string[];
   /** Time to end after TERM. */
@@ -106,6 +111,8 @@ function readStatus(file: string): Status {
 /** Enters the groups, opens the descriptors, becomes bubblewrap. Words: status file, filter file, entrances …, `--`, command. */
 const launcher = [
   'status=$1; filter=$2; shift 2',
+  // What the runner inherited open; a shell knows these by their digit, the program inside closes the rest.
+  'exec 5>&- 6>&- 7>&- 8>&- 9>&-',
   'while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift',
   `exec "$@" ${descriptors.status}>"$status" ${descriptors.filter}<"$filter"`,
 ].join('\n');
@@ -123,7 +130,7 @@ export function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string
     rlimits: {
       processes: limits.processes,
       fileBytes: limits.diskBytes,
-      ...(kind === 'prlimit' ? { dataBytes: limits.memoryBytes } : {}),
+      ...(kind === 'prlimit' && task.memoryWithoutGroup !== 'counted' ? { dataBytes: limits.memoryBytes } : {}),
     },
   };
 }

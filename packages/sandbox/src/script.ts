@@ -49,11 +49,21 @@ const kinds: Readonly<Record<Encloser['kind'], string>> = {
 const mib = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)} MiB`;
 
 /** For the log of the job. */
-export function describeRun({ sandboxes, environment, limits, network, gpus }: ScriptRun): string {
+export function describeRun(run: ScriptRun): string {
+  return `${describeSandbox(run)} ${run.environment.description}.`;
+}
+
+/** What holds whatever runs in it. */
+export function describeSandbox({
+  sandboxes,
+  limits,
+  network,
+  gpus,
+}: Pick<ScriptRun, 'sandboxes' | 'limits' | 'network' | 'gpus'>): string {
   const { memoryBytes, processes, cpus, diskBytes } = limits;
   const amount = `${mib(memoryBytes)} of memory, ${processes} processes, ${cpus} CPU${cpus === 1 ? '' : 's'}, ${mib(diskBytes)} of disk`;
   const graphics = gpus.length > 0 ? `, ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}` : '';
-  return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}. ${environment.description}.`;
+  return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}.`;
 }
 
 /** By contract, without the name of the Python. */
@@ -117,7 +127,7 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
 export const deepest = 32;
 
 /** A script may leave folders that even their owner cannot enter; they must be readable, and removable. */
-async function openUp(folder: string, depth = 0): Promise<void> {
+export async function openUp(folder: string, depth = 0): Promise<void> {
   if (depth > deepest) return;
   const { mode } = await stat(folder);
   if ((mode & 0o700) !== 0o700) await chmod(folder, 0o755);

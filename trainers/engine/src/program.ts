@@ -11,6 +11,7 @@ import { eventFile } from './events.ts';
 import type { Events } from './events.ts';
 import { flagsOf } from './flags.ts';
 import { blockOtherLoaders } from './image-loaders.ts';
+import { closeInherited } from './inherited-files.ts';
 import type { Training } from './training.ts';
 
 /** More threads than this do not make steps of eight small pictures faster. */
@@ -24,6 +25,7 @@ export async function runTrainer(train: (training: Training, tmp: string) => Pro
   // Values of pictures and networks lie beside V8's heap, held by small objects in its young part: the larger that grows, the
   // later they are freed. It stays as small as it begins, which saves some eighty MiB and takes no time.
   setFlagsFromString('--semi-space-growth-factor=1');
+  closeInherited();
   blockOtherLoaders();
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stop.abort());

@@ -110,12 +110,17 @@ export function engineOptions(given: Given, url: string, scripts: ScriptOptions)
   };
 }
 
-/** Flags of an attempt, so that scripts run there as the operator allows it here. */
-export function attemptFlags({ engineCpus }: EngineOptions, scripts: ScriptOptions): string[] {
+/** Flags of an attempt, so that scripts and trainers run there as the operator allows it here. */
+export function attemptFlags(
+  { engineCpus }: EngineOptions,
+  { scripts, trainerSandbox }: { readonly scripts: ScriptOptions; readonly trainerSandbox: boolean },
+): string[] {
   const { pythons, network, wheelhouse, pipIndexUrl, processes } = scripts;
-  if (!scripts.enabled || pythons.length === 0) return [];
+  const open = trainerSandbox ? [] : ['--no-trainer-sandbox'];
+  if (!scripts.enabled || pythons.length === 0) return open;
   const named = pythons.map(({ key, python }) => `${key ?? ''}=${python}`).join(',');
   return [
+    ...open,
     `--script-python=${named}`,
     `--script-cpus=${engineCpus}`,
     `--script-processes=${processes}`,

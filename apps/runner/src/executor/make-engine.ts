@@ -19,11 +19,12 @@ const graceOfAttemptSeconds = 20;
 /** @throws Usage */
 export async function makeEngine(
   given: EngineOptions,
-  { graceMs, scripts }: Pick<WorkOptions, 'graceMs' | 'scripts'>,
+  work: Pick<WorkOptions, 'graceMs' | 'scripts' | 'trainerSandbox'>,
   env: Readonly<Record<string, string | undefined>>,
   clock: Clock,
 ): Promise<Engine> {
-  const flags = attemptFlags(given, scripts);
+  const { graceMs } = work;
+  const flags = attemptFlags(given, work);
   switch (given.executor) {
     case 'slurm':
       return slurmEngine({

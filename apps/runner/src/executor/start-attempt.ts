@@ -9,12 +9,12 @@ import { PlatformError } from '@platform/contract/errors';
 import { createLog, type Secret } from '@platform/kit';
 import { stderrSink, systemClock } from '@platform/kit/node';
 import { runAttempt } from '../attempt.ts';
+import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
 import { makePrivate } from '../job/cache.ts';
 import { makeWorkshop } from '../make-workshop.ts';
 import type { AttemptOptions } from '../options.ts';
-import { openScripts } from '../script/open-scripts.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { makeAttemptFolder } from './attempt-folder.ts';
 import { parseOrder } from './attempt-order.ts';
@@ -39,13 +39,13 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
   try {
     const cacheFolder = path.join(given.folder ?? root, 'cache');
     await makePrivate(cacheFolder);
-    // Looking for a sandbox takes a moment that other jobs need not spend.
-    const isScript = job.spec?.['kind'] === 'custom';
     // Its own root: attempts beside it on this computer have sandboxes of their own.
-    const where = { root, url, clock, log };
-    const scripts = isScript ? await openScripts(given.scripts, where, signal) : { because: '' };
-    const place = { root, cacheFolder, url, queue, session, trainers, scripts, clock, log };
-    await runAttempt(makeWorkshop({ ...given, graceMs }, place), job, signal);
+    const where = { root, url, trainers, clock, log };
+    // Looking for Pythons takes a moment that other jobs need not spend.
+    const only = job.spec?.['kind'] === 'custom' ? 'scripts' : 'trainers';
+    const capabilities = await watchCapabilities({ ...given, ...where, only });
+    const place = { ...where, cacheFolder, queue, session, capabilities };
+    await runAttempt(await makeWorkshop({ ...given, graceMs }, place, signal), job, signal);
   } finally {
     if (!given.keepJobs) await rm(root, { recursive: true, force: true });
   }

@@ -6,7 +6,7 @@ import type { Clock, Log } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
 import { sweepEnvironments } from '@platform/sandbox/build';
 import { findEnvironments, type Environment } from '@platform/sandbox/environments';
-import { openSandboxes } from '@platform/sandbox/probe';
+import type { Probe } from '@platform/sandbox/probe';
 import type { Sandboxes } from '@platform/sandbox/sandbox';
 import type { Offer } from '../offer.ts';
 import type { ScriptOptions } from './script-options.ts';
@@ -26,9 +26,18 @@ export interface Scripts {
 }
 export type Opened = { readonly scripts: Scripts } | { readonly because: string };
 
-/** Throws Usage when an option names something that is not there. */
+/** Once, before any of them. Throws Usage when an option names something that is not there. */
+export async function prepareScripts(options: ScriptOptions, root: string): Promise<void> {
+  if (!options.enabled) return;
+  await checkWheelhouse(options.wheelhouse);
+  await sweepEnvironments(environmentsIn(root));
+}
+const environmentsIn = (root: string): string => path.join(root, 'environments');
+
+/** Looks for Pythons that start in these sandboxes. */
 export async function openScripts(
   options: ScriptOptions,
+  probe: Probe,
   { root, url, clock, log }: { root: string; url: string; clock: Clock; log: Log },
   signal: AbortSignal,
 ): Promise<Opened> {
@@ -37,17 +46,8 @@ export async function openScripts(
     return { because };
   };
   if (!options.enabled) return without('Training scripts are switched off on this runner (--no-scripts).');
-  await checkWheelhouse(options.wheelhouse);
-  const probe = await openSandboxes(process.env['PATH'] ?? '', clock, signal);
   if (!probe.ok) return without(probe.because);
   const { sandboxes } = probe;
-  // Where root makes the sandboxes, the scripts in them are another user, who has to read what lies in job folders.
-  if (sandboxes.host.isRoot) process.umask(0o022);
-  const prefix = sandboxPrefix(root);
-  const cache = path.join(root, 'environments');
-  await sweepEnvironments(cache);
-  const swept = await sandboxes.encloser.sweep(prefix);
-  if (swept > 0) log.warn('sandboxes of an earlier runner were removed', { count: swept });
   const { environments, problems } = await findEnvironments(sandboxes, options.pythons, process.env, clock, signal);
   for (const problem of problems) log.warn('a Python for training scripts cannot be used', { problem });
   if (environments.length === 0) {
@@ -57,6 +57,7 @@ export async function openScripts(
   }
   const keys = environments.map(({ key }) => key);
   log.info('training scripts run in a sandbox', { limits: sandboxes.encloser.kind, containers: keys.join(', ') });
+  const [cache, prefix] = [environmentsIn(root), sandboxPrefix(root)];
   return { scripts: { sandboxes, environments, options, url, cache, prefix } };
 }
 

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobKind, JobSpec } from '@platform/contract/job';
 import type { JobFolder } from '../job/folder.ts';
@@ -5,8 +6,14 @@ import type { JobFolder } from '../job/folder.ts';
 /** Programs of the built-in trainers by kind. */
 export type Trainers = Readonly<Partial<Record<JobKind, string>>>;
 
-const trainer = (name: string): string =>
-  fileURLToPath(new URL(`../../../../trainers/${name}/src/main.ts`, import.meta.url));
+/** Where this program and its packages lie: a checkout, or a copy of one in an image. */
+export const checkoutFolder = fileURLToPath(new URL('../../../../', import.meta.url));
+/** What a trainer needs of it. Nothing else of a checkout is shown to one: data and keys may lie beside. */
+export const installationFolders = ['package.json', 'node_modules', 'packages', 'trainers'] as const;
+
+const trainer = (name: string): string => path.join(checkoutFolder, 'trainers', name, 'src', 'main.ts');
+/** Loads what trainers load, and ends. */
+export const trainerProbe = path.join(checkoutFolder, 'trainers', 'engine', 'src', 'self-check.ts');
 const classification = trainer('classification');
 
 export const builtInTrainers: Trainers = {
@@ -16,7 +23,7 @@ export const builtInTrainers: Trainers = {
 };
 
 /** Program and arguments; the flags are those that scripts of users get, plus the files of built-in trainers. */
-export function trainerCommand(program: string, spec: JobSpec, folder: JobFolder): string[] {
+export function trainerCommand(program: string, spec: JobSpec, folder: Pick<JobFolder, 'file'>): string[] {
   return [
     process.execPath,
     program,

@@ -16,9 +16,12 @@ const passedOn = [
   'OMP_NUM_THREADS',
 ];
 
+/** ONNX Runtime would send what it runs, and where, to its makers. */
+export const noTelemetry = { ORT_DISABLE_TELEMETRY: '1' } as const;
+
 /** What a trainer sees of the runner's environment: nothing secret. */
 export function trainerEnv(own: Record<string, string | undefined>): Record<string, string | undefined> {
   const env: Record<string, string | undefined> = {};
   for (const name of passedOn) if (own[name] !== undefined) env[name] = own[name];
-  return { ...env, ...trainerMalloc };
+  return { ...env, ...trainerMalloc, ...noTelemetry };
 }

@@ -10,7 +10,7 @@ import type { TrainerError } from '../attempt-life.ts';
 import type { JobFolder } from '../job/folder.ts';
 import { residentMib } from './memory.ts';
 import { forgetTrainer, rememberTrainer } from './orphan.ts';
-import { tailOf } from './tail.ts';
+import { tailOf, type Tail } from './tail.ts';
 
 export interface TrainerTask {
   folder: JobFolder;
@@ -34,7 +34,52 @@ export interface TrainerEnd {
 const lookMs = 200;
 const keptLines = 20;
 /** Below other programs: a machine that also serves stays quick. */
-const niceness = 10;
+export const niceness = 10;
+
+/** What a trainer says: events in a file, lines on its outputs. */
+export class TrainerReports {
+  readonly lastLines: string[] = [];
+  #told: TrainerError | undefined;
+  readonly #events: Tail;
+  readonly #to: Pick<TrainerTask, 'onEvent' | 'onLine'>;
+
+  /** @param eventsFile - must exist. */
+  constructor(eventsFile: string, to: Pick<TrainerTask, 'onEvent' | 'onLine'>) {
+    this.#events = tailOf(eventsFile);
+    this.#to = to;
+  }
+  /** The cause that it gave for its end. */
+  get told(): TrainerError | undefined {
+    return this.#told;
+  }
+  line(stream: 'out' | 'err', text: string): void {
+    if (text.trim() === '') return;
+    this.lastLines.push(text);
+    if (this.lastLines.length > keptLines) this.lastLines.shift();
+    this.#to.onLine(stream === 'out' ? 'info' : 'error', text);
+  }
+  /** What was written since. */
+  hear(how: 'read' | 'end'): void {
+    for (const text of this.#events[how]()) {
+      const event = eventOf(text);
+      if (!event) this.line('out', text);
+      else {
+        const { is } = event;
+        if (is === 'error')
+          this.#told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
+        this.#to.onEvent(event);
+      }
+    }
+  }
+  /** Until the signal. */
+  async listen(clock: Clock, ended: AbortSignal): Promise<void> {
+    while (!ended.aborted) {
+      await clock.sleep(lookMs, ended);
+      this.hear('read');
+    }
+    this.hear('end');
+  }
+}
 
 /** Runs the trainer to its end, or ends it when the signal aborts. */
 export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promise<TrainerEnd> {
@@ -46,31 +91,12 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   rememberTrainer(folder.path, group);
   lowerPriority(group.pid);
 
-  const tails = {
-    events: tailOf(folder.file('events')),
-    out: tailOf(output.stdoutFile),
-    err: tailOf(output.stderrFile),
-  };
-  const lastLines: string[] = [];
-  const heard: { told?: TrainerError } = {};
-  const line = (level: 'info' | 'error', text: string): void => {
-    if (text.trim() === '') return;
-    lastLines.push(text);
-    if (lastLines.length > keptLines) lastLines.shift();
-    task.onLine(level, text);
-  };
+  const reports = new TrainerReports(folder.file('events'), task);
+  const tails = { out: tailOf(output.stdoutFile), err: tailOf(output.stderrFile) };
   const hear = (how: 'read' | 'end'): void => {
-    for (const text of tails.events[how]()) {
-      const event = eventOf(text);
-      if (!event) line('info', text);
-      else {
-        if (event.is === 'error')
-          heard.told = { code: isErrorCode(event.code) ? event.code : 'TRAINER_FAILED', message: event.message };
-        task.onEvent(event);
-      }
-    }
-    for (const text of tails.out[how]()) line('info', text);
-    for (const text of tails.err[how]()) line('error', text);
+    reports.hear(how);
+    for (const text of tails.out[how]()) reports.line('out', text);
+    for (const text of tails.err[how]()) reports.line('err', text);
   };
 
   const ended = new AbortController();
@@ -102,7 +128,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   signal.removeEventListener('abort', onAbort);
   hear('end');
   forgetTrainer(folder.path);
-  return { exit, told: heard.told, overMemoryMib, lastLines };
+  return { exit, told: reports.told, overMemoryMib, lastLines: reports.lastLines };
 }
 
 function eventOf(text: string): JobEvent | undefined {
