@@ -49,6 +49,7 @@ import { openEntrance } from './wire/entrance.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
 import { mostConnections, openPort } from './wire/mux.ts';
+import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
 export type Server = {
@@ -214,6 +215,7 @@ export async function startServer(
     ),
     budget: messageBudget(clock),
     budgets: deps.budgets,
+    rate: valueRate(clock),
     prove: entrance.prove,
     log,
   });

@@ -23,6 +23,7 @@ import type { JsonObject } from '../src/store/schema.ts';
 import { openNotifications } from '../src/store/notifications.ts';
 import { noteBlob } from '../src/store/owned-blobs.ts';
 import { steadyTime } from '../src/steady-time.ts';
+import { valueRate } from '../src/wire/value-rate.ts';
 import { messageBudget } from '../src/wire/message-budget.ts';
 import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
@@ -131,6 +132,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     fast: () => undefined,
     pages,
     budget: messageBudget(systemClock),
+    rate: valueRate(systemClock),
     prove: () => {},
     log: testLog,
   });

@@ -19,6 +19,7 @@ import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { errorInterceptor, toConnectError } from './errors.ts';
+import type { ValueRate } from './value-rate.ts';
 import { withReasons } from './explained.ts';
 import type { MessageBudget } from './message-budget.ts';
 import { largestMessage } from './message-limits.ts';
@@ -35,6 +36,7 @@ export type ListenerOptions = {
   /** Everything that is no RPC. */
   pages: Listener;
   budget: MessageBudget;
+  rate: ValueRate;
   /** The caller of a request has proved who it is. */
   prove: (request: Request, callerId: string) => void;
   log: Log;
@@ -70,7 +72,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request) options.prove(request, callerId);
   };
   const calls = new Set<string>();
-  const limited = limitMessages(options.budget);
+  const limited = limitMessages(options.budget, options.rate);
   const rpc = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);

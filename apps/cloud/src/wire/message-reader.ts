@@ -9,7 +9,8 @@ import { ByteCollector, EnvelopeSplitter } from './byte-reader.ts';
 import { toConnectError } from './errors.ts';
 import type { Lease, MessageBudget } from './message-budget.ts';
 import { type MessageLimit, messageLimitOf } from './message-limits.ts';
-import { hasAtMostJsonValues, valueCounter } from './message-values.ts';
+import { countJsonValues, valueCounter } from './message-values.ts';
+import type { ValueRate } from './value-rate.ts';
 
 type UniversalRequest = Parameters<UniversalHandler>[0];
 type Answer = (request: UniversalRequest) => ReturnType<UniversalHandler>;
@@ -17,10 +18,15 @@ type Reading = {
   limit: MessageLimit;
   lease: Lease;
   unpacking: 'gzip' | 'refused' | 'not announced';
-  isFine(bytes: Uint8Array): boolean;
+  /** At most one more than the limit. */
+  count(bytes: Uint8Array): number;
+  /** @returns false: the caller has had too many parsed lately. */
+  take(values: number): boolean;
 };
 
 const compressed = 0b1;
+/** Too little to be worth counting. */
+const smallBytes = 2 * 2 ** 10;
 const unzip = promisify(gunzip);
 /** Deflate makes at most so many bytes of one. */
 const mostUnpacked = 1_032;
@@ -32,14 +38,16 @@ const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { lim
  * Between the body of a request and the library that parses it: messages are unpacked here, within the limits of their method, and
  * their values counted before one is made. What is over a limit, or finds no room, is refused in each of the three protocols.
  */
-export function limitMessages(budget: MessageBudget): (handler: UniversalHandler) => UniversalHandler {
-  const hasAtMostValues = valueCounter();
+export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler: UniversalHandler) => UniversalHandler {
+  const countValues = valueCounter();
   return (handler) => {
     const { allowedMethods, method, protocolNames, requestPath, service, supportedContentType } = handler;
     const limit = messageLimitOf(method);
     const mayUnpack = service.typeName !== AuthService.typeName;
-    const isFine = (desc: DescMessage, isJson: boolean) => (bytes: Uint8Array) =>
-      isJson ? hasAtMostJsonValues(bytes, limit.values) : hasAtMostValues(desc, bytes, limit.values);
+    const counter = (desc: DescMessage, isJson: boolean) => (bytes: Uint8Array) => {
+      if (bytes.length <= smallBytes) return 0;
+      return isJson ? countJsonValues(bytes, limit.values) : countValues(desc, bytes, limit.values);
+    };
     const answer: Answer = async (request) => {
       const type = request.header.get('content-type') ?? '';
       if (!isBytes(request.body)) return handler(request);
@@ -48,11 +56,12 @@ export function limitMessages(budget: MessageBudget): (handler: UniversalHandler
       // Who calls is known when the first byte is read.
       const callerId = (): string => (contextValues && knownCallerOf(contextValues)?.id) ?? '';
       const lease = budget.lease(callerId, () => evicted.abort());
+      const take = (values: number): boolean => values === 0 || rate.take(callerId(), values);
       const isGzip = ['content-encoding', 'grpc-encoding', 'connect-content-encoding'].some(
         (name) => request.header.get(name) === 'gzip',
       );
       const unpacking = !mayUnpack ? 'refused' : isGzip ? 'gzip' : 'not announced';
-      const reading: Reading = { limit, lease, unpacking, isFine: isFine(method.input, type.includes('json')) };
+      const reading: Reading = { limit, lease, unpacking, count: counter(method.input, type.includes('json')), take };
       const body = untilEvicted(request.body, evicted.signal);
       const isWhole = /^application\/(proto|json)\b/.test(type);
       try {
@@ -103,7 +112,7 @@ async function* whole(
   const collected = new ByteCollector();
   for await (const chunk of body) {
     if (collected.size + chunk.length > limit.bytes) throw tooLarge(limit);
-    await lease.grow(chunk.length);
+    await grow(lease, chunk.length);
     collected.append(chunk);
   }
   lease.complete();
@@ -118,7 +127,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
     throw tooLarge(limit);
   });
   for await (const chunk of body) {
-    await lease.grow(chunk.length);
+    await grow(lease, chunk.length);
     for (const { flags, data } of splitter.push(chunk)) {
       const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);
       yield encodeEnvelope(flags & ~compressed, checked(bytes, reading));
@@ -130,8 +139,16 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
   if (splitter.isInside) throw refusal('INVALID_MESSAGE', { problem: 'the message ends too early' });
 }
 
-function checked(bytes: Uint8Array, { limit, isFine }: Reading): Uint8Array {
-  if (!isFine(bytes)) throw refusal('MESSAGE_TOO_COMPLEX', { limit: limit.values });
+/** Without room the call ends like any other that is refused. */
+const grow = (lease: Lease, bytes: number): Promise<void> | undefined =>
+  lease.grow(bytes)?.catch((error: unknown) => {
+    throw error instanceof PlatformError ? toConnectError(error) : error;
+  });
+
+function checked(bytes: Uint8Array, { limit, count, take }: Reading): Uint8Array {
+  const values = count(bytes);
+  if (values > limit.values) throw refusal('MESSAGE_TOO_COMPLEX', { limit: limit.values });
+  if (!take(values)) throw refusal('TOO_MANY_REQUESTS', { limit: 'too many values in a short time' });
   return bytes;
 }
 
@@ -141,7 +158,7 @@ async function unpacked(bytes: Uint8Array, { limit, lease, unpacking }: Reading)
     throw refusal('INVALID_ARGUMENT', { field: 'encoding', limit: 'a call that authenticates is not compressed' });
   if (bytes.length === 0) return bytes;
   const most = Math.min(limit.bytes, bytes.length * mostUnpacked);
-  await lease.grow(most);
+  await grow(lease, most);
   try {
     return await unzip(bytes, { maxOutputLength: most });
   } catch (error) {

@@ -13,17 +13,15 @@ const fixedBytes = new Map([
 type Fields = ReadonlyMap<number, DescField>;
 
 /** Counts the values of a protobuf message without making any: a parser takes 100 times the memory of an empty value's two bytes. */
-export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: number) => boolean {
+export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: number) => number {
   const known = new Map<DescMessage, Fields>();
   const fieldsOf = (desc: DescMessage): Fields => {
     const found = known.get(desc) ?? new Map(desc.fields.map((field) => [field.number, field]));
     known.set(desc, found);
     return found;
   };
-  /** @returns does the message hold at most so many? Of a malformed one, what stands before the mistake. */
+  /** @param most - counting ends when there are more. @returns of a malformed message, what stands before the mistake. */
   return (desc, bytes, most) => {
-    // A value takes at least one byte.
-    if (bytes.length <= most) return true;
     const open: { fields: Fields | undefined; end: number }[] = [{ fields: fieldsOf(desc), end: bytes.length }];
     let at = 0;
     let count = 0;
@@ -44,7 +42,7 @@ export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: num
       }
       const tag = varint();
       const field = fields?.get(Math.floor(tag / 8));
-      if (++count > most) return false;
+      if (++count > most) return count;
       switch (tag % 8) {
         case wire.varint:
           varint();
@@ -57,12 +55,12 @@ export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: num
           break;
         case wire.bytes: {
           const length = varint();
-          if (at + length > end) return true;
+          if (at + length > end) return count;
           const inner = innerOf(field);
           if (inner) open.push({ fields: inner === 'entry' ? entryFields(field) : fieldsOf(inner), end: at + length });
           else {
             count += packedCount(field, length);
-            if (count > most) return false;
+            if (count > most) return count;
             at += length;
           }
           break;
@@ -71,10 +69,10 @@ export function valueCounter(): (desc: DescMessage, bytes: Uint8Array, most: num
         case wire.endGroup:
           break;
         default:
-          return true;
+          return count;
       }
     }
-    return true;
+    return count;
   };
 }
 
@@ -103,18 +101,17 @@ function packedCount(field: DescField | undefined, length: number): number {
 const json = { quote: 0x22, comma: 0x2c, colon: 0x3a, backslash: 0x5c, array: 0x5b, object: 0x7b };
 
 /** The same for JSON: each value but the first follows a comma, a colon or a bracket. */
-export function hasAtMostJsonValues(bytes: Uint8Array, most: number): boolean {
-  if (bytes.length <= most) return true;
+export function countJsonValues(bytes: Uint8Array, most: number): number {
   let count = 1;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === json.quote) {
       at = endOfString(bytes, at);
     } else if (byte === json.comma || byte === json.colon || byte === json.array || byte === json.object) {
-      if (++count > most) return false;
+      if (++count > most) return count;
     }
   }
-  return true;
+  return count;
 }
 
 function endOfString(bytes: Uint8Array, start: number): number {
