@@ -164,7 +164,13 @@ export class MlTrainingClient {
 
   /** Jobs of an organization, newest first; without a status all of them. */
   async listTrainingJobs(organizationId: string, status?: TrainingStatus): Promise<TrainingJobMetadata[]> {
-    const { jobs } = await this.#rpc.listTrainingJobs({ organizationId, status: status ?? TrainingStatus.UNSPECIFIED });
+    const jobs: TrainingJobMetadata[] = [];
+    // One answer without pages ends after 10,000 jobs.
+    const pages = this.pagesOfTrainingJobs(organizationId, {
+      ...(status !== undefined && { status }),
+      pageSize: 1_000,
+    });
+    for await (const page of pages) jobs.push(...page);
     return jobs;
   }
 

@@ -2,12 +2,7 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
-import {
-  type AppService,
-  AuthenticationType,
-  OnlineState,
-  SharedSecret_State,
-} from '@platform/contract/gen/platform/app/v1/app_pb';
+import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../auth/caller.ts';
 import { partAddress } from '../rules/addresses.ts';
 import {
@@ -19,7 +14,9 @@ import {
   requireOwner,
 } from '../rules/permissions.ts';
 import { audit, changed } from '../store/audit.ts';
-import { type ConfigRow, findConfig, listConfigs } from '../store/configs.ts';
+import { type ConfigRow, findConfig } from '../store/configs.ts';
+import { parsePageToken } from './paging.ts';
+import { longestHistory, partHistory } from './part-history.ts';
 import {
   deleteMachine,
   deletePartSecret,
@@ -303,33 +300,15 @@ export const machineCalls = (deps: Deps) => {
       changes.tell('part', part.id);
       return {};
     },
-    async getRobotPartHistory({ id }, context) {
-      const caller = callerOf(context);
-      const part = await operatedPart(db, caller, id);
-      const rows = await listConfigs(db, part.id);
-      const history = await Promise.all(
-        rows.map(async (row) => {
-          // Each entry shows what was there before the change.
-          const before = row.revision > 1 ? await findConfig(db, part.id, row.revision - 1) : undefined;
-          return {
-            part: part.id,
-            robot: part.machineId,
-            when: timestampFromMs(row.savedOn),
-            old: {
-              id: part.id,
-              name: part.name,
-              robot: part.machineId,
-              robotConfig: (before?.config ?? {}) as JsonObject,
-              robotConfigJson: before?.text ?? '{}',
-            },
-            editedBy: {
-              type: row.savedBy.startsWith('api_key') ? AuthenticationType.API_KEY : AuthenticationType.WEB_OAUTH,
-              value: row.savedBy,
-            },
-          };
-        }),
-      );
-      return { history };
+    async getRobotPartHistory({ id, pageToken: token, pageLimit, start, end }, context) {
+      const part = await operatedPart(db, callerOf(context), id);
+      const wanted = Number(pageLimit ?? 0n);
+      return partHistory(db, part, {
+        before: parsePageToken(token),
+        limit: wanted > 0 ? Math.min(wanted, longestHistory) : longestHistory,
+        ...(start && { from: timestampMs(start) }),
+        ...(end && { until: timestampMs(end) }),
+      });
     },
     async listMachineSummaries({ organizationId, locationIds, limit }, context) {
       const caller = callerOf(context);

@@ -6,6 +6,7 @@ import { callerOf } from '../auth/caller.ts';
 import { signedPath } from '../auth/signed-urls.ts';
 import { readBlob } from '../blobs/store.ts';
 import { dataPath } from '../http/captured-data.ts';
+import { pageBytes, readBounded } from '../rules/answer-bounds.ts';
 import { boxOf, confidenceOf } from '../rules/boxes.ts';
 import { isUuid } from '../rules/manifest.ts';
 import { dataToken, readDataToken } from '../rules/page-tokens.ts';
@@ -35,8 +36,6 @@ type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt' 
 
 const defaultPage = 50;
 const longestPage = 1000;
-/** A page with contents ends early rather than exceed what common clients take in one answer. */
-const pageBytes = 3.5 * 1024 * 1024;
 /** Above it, contents are to be downloaded from their uri. */
 const contentLimitBytes = 31 * 1024 * 1024;
 /** Of a deletion by ids; the row says how many there were. */
@@ -84,7 +83,17 @@ export const dataRoutes =
         const last = dataRequest?.last ?? '';
         const limit = Math.min(Number(dataRequest?.limit ?? 0n) || defaultPage, longestPage);
         const isAscending = dataRequest?.sortOrder === Order.ASCENDING;
-        const found = await pageOfData(db, filter, { after: readDataToken(last), isAscending, limit });
+        const after = readDataToken(last);
+        // Tags, boxes and parameters of one picture may be long.
+        const { rows: found } = await readBounded<FullDatum>(
+          { rows: limit, bytes: pageBytes, atOnce: 100 },
+          (end, atOnce) =>
+            pageOfData(db, filter, {
+              after: end ? { us: end.timeRequestedUs, id: end.id } : after,
+              isAscending,
+              limit: atOnce,
+            }),
+        );
         const page = includeBinary ? startOf(found) : found;
         const end = page.at(-1);
         return {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { wholeAnswer } from '../rules/answer-bounds.ts';
 import { callerOf } from '../auth/caller.ts';
 import { type Caller, isReader, memberships, requireMember, requireReader } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
@@ -78,18 +79,21 @@ export const datasetRoutes =
       async listDatasetsByOrganizationID({ organizationId, type }, context) {
         const caller = callerOf(context);
         requireReader(caller, check.filled('organization_id', organizationId));
-        const rows = await datasetsOf(db, [organizationId], type === undefined ? undefined : typeName(type));
-        return { datasets: rows.filter((row) => mayList(caller, row)).map(message) };
+        const of = { ...(type !== undefined && { type: typeName(type) }), most: wholeAnswer.rows };
+        const { rows, isCut } = await datasetsOf(db, [organizationId], of);
+        return { datasets: rows.filter((row) => mayList(caller, row)).map(message), truncated: isCut };
       },
 
       // A public command line asks without ids and means: everything that the key may see.
       async listDatasetsByIDs({ ids }, context) {
         const caller = callerOf(context);
-        const rows =
+        const orgIds = [...new Set(memberships(caller).map(({ orgId }) => orgId))];
+        const { rows, isCut } =
           ids.length > 0
-            ? await findDatasets(db, ids)
-            : await datasetsOf(db, [...new Set(memberships(caller).map(({ orgId }) => orgId))]);
-        return { datasets: rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row)).map(message) };
+            ? { rows: await findDatasets(db, ids), isCut: false }
+            : await datasetsOf(db, orgIds, { most: wholeAnswer.rows });
+        const listed = rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row));
+        return { datasets: listed.map(message), truncated: isCut };
       },
 
       async mergeDatasets({ datasetIds, name, organizationId }, context) {

@@ -6,7 +6,8 @@ import { callerOf } from '../auth/caller.ts';
 import { credentialsFile } from '../rules/addresses.ts';
 import { mayOperate, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
-import { findConfig, listConfigs } from '../store/configs.ts';
+import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';
 import {
   clearQuarantine,
   deleteMachine,
@@ -128,15 +129,19 @@ export const fleetRoutes =
         const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
         return { revision: BigInt(revision), problems: problems.map(problemMessage) };
       },
-      async listConfigRevisions({ partId }, context) {
+      async listConfigRevisions({ partId, before }, context) {
         const part = await operatedPart(db, callerOf(context), partId);
+        const { rows, isCut } = await readBounded<SavedRevision>({ ...wholeAnswer, atOnce: 1_000 }, (last, limit) =>
+          revisionsBefore(db, part.id, { before: last?.revision ?? (Number(before) || undefined), limit }),
+        );
         return {
-          revisions: (await listConfigs(db, part.id)).map((row) => ({
+          revisions: rows.map((row) => ({
             revision: BigInt(row.revision),
             savedBy: row.savedBy,
             savedOn: timestampFromMs(row.savedOn),
             sha256: row.sha256.toString('hex'),
           })),
+          truncated: isCut,
         };
       },
       async clearQuarantine({ partId }, context) {

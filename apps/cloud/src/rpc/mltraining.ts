@@ -8,6 +8,7 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { callerOf } from '../auth/caller.ts';
 import type { FollowedLogs } from '../followed-logs.ts';
+import { sizeOf, wholeAnswer } from '../rules/answer-bounds.ts';
 import { isEnded } from '../rules/job-life.ts';
 import { jobToken, logToken, readJobToken, readLogToken } from '../rules/page-tokens.ts';
 import { type Caller, isOwner, memberships, requireOwner } from '../rules/permissions.ts';
@@ -58,18 +59,22 @@ export const mlTrainingRoutes =
       async listTrainingJobs({ organizationId: orgId, status, pageSize, pageToken }, context) {
         requireOwner(callerOf(context), check.filled('organization_id', orgId));
         if (pageSize > mostJobs) {
-          const limit = `1 to ${mostJobs}, or 0 for all`;
+          const limit = `1 to ${mostJobs}, or 0 for the newest ${wholeAnswer.rows}`;
           throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
         }
         const list = { orgId, status: stateOf(status), after: readJobToken(pageToken) };
         const places = queuePlaces(db);
         const jobs: TrainingJobMetadata[] = [];
         let last = 0;
+        let bytes = 0;
+        const most = pageSize === 0 ? wholeAnswer.rows : pageSize;
         // One more than asked for says whether there is another page.
-        for await (const rows of listJobs(db, list, pageSize === 0 ? undefined : pageSize + 1)) {
+        for await (const rows of listJobs(db, list, most + 1)) {
           const [placeOf, why] = [await places(rows), await whyWaiting(orgId, rows)];
           for (const row of rows) {
-            if (pageSize > 0 && jobs.length === pageSize) return { jobs, nextPageToken: jobToken(last) };
+            bytes += sizeOf(row);
+            if (jobs.length === most || (bytes > wholeAnswer.bytes && jobs.length > 0))
+              return { jobs, nextPageToken: jobToken(last), truncated: pageSize === 0 };
             const metadata = { ...metadataOf(row, placeOf.get(row.id)), waitingFor: why(row) };
             jobs.push(create(TrainingJobMetadataSchema, metadata));
             last = row.ordinal;

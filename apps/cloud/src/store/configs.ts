@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { recordChange } from './changes.ts';
-import type { Database } from './database.ts';
+import { at, type Database } from './database.ts';
 import type { JsonObject } from './schema.ts';
 
 export type ConfigRow = {
@@ -37,13 +37,24 @@ export async function findConfig(db: Database, partId: string, revision = 0): Pr
   return row ?? (revision === 0 ? emptyConfig : undefined);
 }
 
-export const listConfigs = (db: Database, partId: string): Promise<Omit<ConfigRow, 'text' | 'config'>[]> =>
-  db
+/** Without what was saved, which may be large. */
+export type SavedRevision = Omit<ConfigRow, 'text' | 'config'>;
+
+/** Newest first, before a revision. */
+export async function revisionsBefore(
+  db: Database,
+  partId: string,
+  page: { before: number | undefined; limit: number; from?: number; until?: number },
+): Promise<SavedRevision[]> {
+  let rows = db
     .selectFrom('configRevision')
     .select(['revision', 'sha256', 'savedBy', 'savedOn'])
-    .where('partId', '=', partId)
-    .orderBy('revision', 'desc')
-    .execute();
+    .where('partId', '=', partId);
+  if (page.before !== undefined) rows = rows.where('revision', '<', page.before);
+  if (page.from !== undefined) rows = rows.where('savedOn', '>=', at(page.from));
+  if (page.until !== undefined) rows = rows.where('savedOn', '<=', at(page.until));
+  return rows.orderBy('revision', 'desc').limit(page.limit).execute();
+}
 
 export type NewConfig = { orgId: string; partId: string; text: string; config: JsonObject; savedBy: string };
 

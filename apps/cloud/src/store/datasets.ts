@@ -37,15 +37,21 @@ export const findDatasets = async (db: Database, ids: readonly string[]): Promis
     : db.selectFrom('dataset').selectAll().where('id', 'in', known).orderBy('name').execute();
 };
 
-export const datasetsOf = async (
+/** The newest, by name, and whether there are more. */
+export async function datasetsOf(
   db: Database,
   orgIds: readonly string[],
-  type?: Dataset['type'],
-): Promise<Dataset[]> => {
-  if (orgIds.length === 0) return [];
-  const all = db.selectFrom('dataset').selectAll().where('orgId', 'in', orgIds);
-  return (type ? all.where('type', '=', type) : all).orderBy('name').execute();
-};
+  { type, most }: { type?: Dataset['type']; most: number },
+): Promise<{ rows: Dataset[]; isCut: boolean }> {
+  if (orgIds.length === 0) return { rows: [], isCut: false };
+  let all = db.selectFrom('dataset').where('orgId', 'in', orgIds);
+  if (type) all = all.where('type', '=', type);
+  const newest = all.selectAll().orderBy('createdOn', 'desc').orderBy('id').limit(most);
+  const rows = await db.selectFrom(newest.as('newest')).selectAll().orderBy('name').execute();
+  if (rows.length < most) return { rows, isCut: false };
+  const next = await all.select('id').orderBy('createdOn', 'desc').orderBy('id').offset(most).limit(1).execute();
+  return { rows, isCut: next.length > 0 };
+}
 
 /** @throws PlatformError DATASET_NAME_TAKEN */
 export async function renameDataset(db: Database, { orgId, id }: Dataset, name: string): Promise<void> {
