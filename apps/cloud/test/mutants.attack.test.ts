@@ -15,7 +15,7 @@ import { routedCalls } from './attack/routed.ts';
 import { randomFrom, wildTexts } from './attack/wild.ts';
 import { grantOn, makeWorld, type World } from './attack/world.ts';
 
-const perCall = attackRounds(60, 12);
+const perCall = attackRounds(60, 8);
 /** The same seed, the same messages. */
 const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
 

@@ -10,7 +10,7 @@ import { publishedRelease, rightsOfPages } from './attack/rights-of-pages.ts';
 import { randomFrom } from './attack/wild.ts';
 import { makeWorld } from './attack/world.ts';
 
-const perPage = attackRounds(400, 40);
+const perPage = attackRounds(400, 25);
 /** The same seed, the same requests. */
 const seed = Number(process.env['PLATFORM_ATTACK_SEED'] ?? attackRounds(Date.now() % 1_000_000, 12));
 

@@ -11,22 +11,23 @@ export type Contents = (but: string) => Promise<Record<string, string>>;
 const counters = ['last_seen'];
 
 export async function contentsOf(db: Database, dataFolder: string): Promise<Contents> {
-  const { rows: tables } = await sql<{ name: string; hasOrg: boolean }>`
-    select table_name as name, exists (select from information_schema.columns c
-      where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') as "hasOrg"
+  const { rows: tables } = await sql<{ name: string; owner: 'org_id' | 'id' | null }>`
+    select table_name as name, case when table_name = 'organization' then 'id' when exists (
+      select from information_schema.columns c
+       where c.table_schema = 'public' and c.table_name = t.table_name and column_name = 'org_id') then 'org_id' end as owner
     from information_schema.tables t where table_schema = 'public' and table_type = 'BASE TABLE' order by 1`.execute(
     db,
   );
-  const rowsOf = (name: string, hasOrg: boolean, but: string) => {
+  const rowsOf = (name: string, owner: 'org_id' | 'id' | null, but: string) => {
     // A failed sign-in leaves an entry that says so, and nothing else.
     const noted = name === 'audit' ? sql`and action <> 'failed sign-in'` : sql``;
-    const where = hasOrg ? sql`where org_id is distinct from ${but}::uuid ${noted}` : sql``;
+    const where = owner ? sql`where ${sql.ref(owner)} is distinct from ${but}::uuid ${noted}` : sql``;
     return sql`select ${sql.lit(name)} as name, (select coalesce(string_agg(t, E'\n' order by t), '') from
       (select (to_jsonb(r) - ${sql.lit(`{${counters.join()}}`)}::text[])::text as t from ${sql.table(name)} r ${where}) s) as text`;
   };
   return async (but) => {
     const all = sql.join(
-      tables.map(({ name, hasOrg }) => rowsOf(name, hasOrg, but)),
+      tables.map(({ name, owner }) => rowsOf(name, owner, but)),
       sql` union all `,
     );
     const { rows } = await sql<{ name: string; text: string }>`${all}`.execute(db);

@@ -44,7 +44,7 @@ export async function tryAll(
 ): Promise<{ counts: Counts; wrong: string[] }> {
   const { world, contents } = of;
   // In the short form those without proof take turns: each meets a part of the requests, each request some of them.
-  const every = attackRounds(1, 5);
+  const every = attackRounds(1, 8);
   const counts: Counts = { requests: 0, refused: 0, allowed: 0, trials: trials.length };
   const wrong: string[] = [];
   const cookie = await world.freshCookie();
