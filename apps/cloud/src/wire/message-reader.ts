@@ -1,6 +1,5 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { DescMessage } from '@bufbuild/protobuf';
 import { encodeEnvelope, type UniversalHandler } from '@connectrpc/connect/protocol';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -17,6 +16,8 @@ type Answer = (request: UniversalRequest) => ReturnType<UniversalHandler>;
 type Reading = {
   limit: MessageLimit;
   lease: Lease;
+  /** Others needed its room. */
+  evicted: { readonly is: boolean };
   unpacking: 'gzip' | 'refused' | 'not announced';
   /** At most one more than the limit. */
   count(bytes: Uint8Array): number;
@@ -44,29 +45,27 @@ export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler:
     const { allowedMethods, method, protocolNames, requestPath, service, supportedContentType } = handler;
     const limit = messageLimitOf(method);
     const mayUnpack = service.typeName !== AuthService.typeName;
-    const counter = (desc: DescMessage, isJson: boolean) => (bytes: Uint8Array) => {
-      if (bytes.length <= smallBytes) return 0;
-      return isJson ? countJsonValues(bytes, limit.values) : countValues(desc, bytes, limit.values);
-    };
+    const countJson = (bytes: Uint8Array): number =>
+      bytes.length <= smallBytes ? 0 : countJsonValues(bytes, limit.values);
+    const countBinary = (bytes: Uint8Array): number =>
+      bytes.length <= smallBytes ? 0 : countValues(method.input, bytes, limit.values);
     const answer: Answer = async (request) => {
       const type = request.header.get('content-type') ?? '';
       if (!isBytes(request.body)) return handler(request);
-      const evicted = new AbortController();
       const { contextValues } = request;
       // Who calls is known when the first byte is read.
       const callerId = (): string => (contextValues && knownCallerOf(contextValues)?.id) ?? '';
-      const lease = budget.lease(callerId, () => evicted.abort());
+      const evicted = { is: false };
+      const lease = budget.lease(callerId, () => (evicted.is = true));
       const take = (values: number): boolean => values === 0 || rate.take(callerId(), values);
-      const isGzip = ['content-encoding', 'grpc-encoding', 'connect-content-encoding'].some(
-        (name) => request.header.get(name) === 'gzip',
-      );
-      const unpacking = !mayUnpack ? 'refused' : isGzip ? 'gzip' : 'not announced';
-      const reading: Reading = { limit, lease, unpacking, count: counter(method.input, type.includes('json')), take };
-      const body = untilEvicted(request.body, evicted.signal);
-      const isWhole = /^application\/(proto|json)\b/.test(type);
+      const isWhole = type.startsWith('application/proto') || type.startsWith('application/json');
+      const encoding = request.header.get(encodingHeader(type, isWhole));
+      const unpacking = !mayUnpack ? 'refused' : encoding === 'gzip' ? 'gzip' : 'not announced';
+      const count = type.includes('json') ? countJson : countBinary;
+      const reading: Reading = { limit, lease, evicted, unpacking, count, take };
       try {
-        if (isWhole) return await handler(wholeMessage(request, body, reading));
-        return await handler({ ...request, body: envelopes(body, reading) });
+        if (isWhole) return await handler(wholeMessage(request, request.body, encoding, reading));
+        return await handler({ ...request, body: envelopes(request.body, reading) });
       } finally {
         lease.end();
       }
@@ -78,27 +77,26 @@ export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler:
 const isBytes = (body: UniversalRequest['body']): body is AsyncIterable<Uint8Array> =>
   typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
 
-async function* untilEvicted(body: AsyncIterable<Uint8Array>, evicted: AbortSignal): AsyncGenerator<Uint8Array> {
-  for await (const chunk of body) {
-    if (evicted.aborted)
-      throw refusal('TOO_MANY_REQUESTS', { limit: 'the message came too slowly while others waited' });
-    yield chunk;
-  }
-}
+const encodingHeader = (type: string, isWhole: boolean): string =>
+  isWhole ? 'content-encoding' : type.startsWith('application/grpc') ? 'grpc-encoding' : 'connect-content-encoding';
 
 /** Connect's calls with one message: the body is the message, packed as a whole. */
-function wholeMessage(request: UniversalRequest, body: AsyncIterable<Uint8Array>, reading: Reading): UniversalRequest {
-  const encoding = request.header.get('content-encoding') ?? 'identity';
-  if (encoding !== 'identity' && encoding !== 'gzip') return request;
+function wholeMessage(
+  request: UniversalRequest,
+  body: AsyncIterable<Uint8Array>,
+  encoding: string | null,
+  reading: Reading,
+): UniversalRequest {
+  const announced = Number(request.header.get('content-length') ?? 0);
+  if (encoding === null || encoding === 'identity') return { ...request, body: whole(body, announced, false, reading) };
+  // The library refuses what it does not know.
+  if (encoding !== 'gzip') return request;
   const header = new Headers(request.header);
   header.delete('content-encoding');
-  if (encoding === 'gzip') {
-    header.delete('content-length');
-    // Who packs reads packed answers.
-    if (!header.has('accept-encoding')) header.set('accept-encoding', encoding);
-  }
-  const announced = Number(request.header.get('content-length') ?? 0);
-  return { ...request, header, body: whole(body, announced, encoding === 'gzip', reading) };
+  header.delete('content-length');
+  // Who packs reads packed answers.
+  if (!header.has('accept-encoding')) header.set('accept-encoding', encoding);
+  return { ...request, header, body: whole(body, announced, true, reading) };
 }
 
 async function* whole(
@@ -112,7 +110,7 @@ async function* whole(
   const collected = new ByteCollector();
   for await (const chunk of body) {
     if (collected.size + chunk.length > limit.bytes) throw tooLarge(limit);
-    await grow(lease, chunk.length);
+    await grow(reading, chunk.length);
     collected.append(chunk);
   }
   lease.complete();
@@ -127,7 +125,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
     throw tooLarge(limit);
   });
   for await (const chunk of body) {
-    await grow(lease, chunk.length);
+    await grow(reading, chunk.length);
     for (const { flags, data } of splitter.push(chunk)) {
       const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);
       yield encodeEnvelope(flags & ~compressed, checked(bytes, reading));
@@ -140,10 +138,12 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
 }
 
 /** Without room the call ends like any other that is refused. */
-const grow = (lease: Lease, bytes: number): Promise<void> | undefined =>
-  lease.grow(bytes)?.catch((error: unknown) => {
+function grow({ lease, evicted }: Reading, bytes: number): Promise<void> | undefined {
+  if (evicted.is) throw refusal('TOO_MANY_REQUESTS', { limit: 'the message came too slowly while others waited' });
+  return lease.grow(bytes)?.catch((error: unknown) => {
     throw error instanceof PlatformError ? toConnectError(error) : error;
   });
+}
 
 function checked(bytes: Uint8Array, { limit, count, take }: Reading): Uint8Array {
   const values = count(bytes);
@@ -152,13 +152,14 @@ function checked(bytes: Uint8Array, { limit, count, take }: Reading): Uint8Array
   return bytes;
 }
 
-async function unpacked(bytes: Uint8Array, { limit, lease, unpacking }: Reading): Promise<Uint8Array> {
+async function unpacked(bytes: Uint8Array, reading: Reading): Promise<Uint8Array> {
+  const { limit, lease, unpacking } = reading;
   if (unpacking === 'not announced') throw refusal('INVALID_MESSAGE', { problem: 'compressed without saying how' });
   if (unpacking === 'refused')
     throw refusal('INVALID_ARGUMENT', { field: 'encoding', limit: 'a call that authenticates is not compressed' });
   if (bytes.length === 0) return bytes;
   const most = Math.min(limit.bytes, bytes.length * mostUnpacked);
-  await grow(lease, most);
+  await grow(reading, most);
   try {
     return await unzip(bytes, { maxOutputLength: most });
   } catch (error) {
