@@ -110,11 +110,11 @@ async function attack(held: HeldCalls, way: Way, request: Sent): Promise<number>
 }
 
 async function victimOf(on: TestServer): Promise<Victim> {
-  const { machineId, partId, part } = await on.machine('m');
+  const { machineId, partId } = await on.machine('m');
   const dataset = await (
     await on.client(DatasetService)
   ).createDataset({ organizationId: on.orgId, name: 'a dataset' });
-  const uploads = await on.client(DataSyncService, part);
+  const uploads = await on.client(DataSyncService);
   const { binaryDataId } = await uploads.dataCaptureUpload({
     metadata: { partId, type: 1, componentName: 'c', fileExtension: '.jpg', tags: ['a'], datasetIds: [dataset.id] },
     sensorContents: [{ data: { case: 'binary', value: Buffer.from('an image') }, metadata: {} }],
