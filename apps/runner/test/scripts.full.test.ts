@@ -215,7 +215,7 @@ for address in (("127.0.0.1", ${port}), ("10.0.0.1", 80), ("8.8.8.8", 53)):
     try:
         s.connect(address); say("connected", address)
     except OSError as error: say("refused", error.errno)
-say([name for _, name in socket.if_nameindex()])
+say([line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]])
 sys.exit(4)`;
   const job = await at().submit(training);
   await failed(job, 'SCRIPT_FAILED', /exit code 4/);
