@@ -1,6 +1,8 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
-import { type Database, isDatabaseAway } from './store/database.ts';
+import { partitionDay } from './rules/log-days.ts';
+import { type Database, isDatabaseAway, sqlState } from './store/database.ts';
+import { createLogDays } from './store/part-log-days.ts';
 import { insertLogs, type NewLogRow } from './store/part-logs.ts';
 
 /** Lines of all machines go to the database together: a row costs a twentieth then. */
@@ -15,6 +17,7 @@ type Waiting = { rows: number; characters: number };
 /** Of one part, in its order. */
 type Queue = Waiting & { partId: string; batches: Batch[] };
 
+const noPartition = '23514';
 const gatherMs = 15;
 const perInsert: Waiting = { rows: 5_000, characters: 2 ** 23 };
 /** Parts take turns: one that sends all the time gets its share of each insert, and no more. */
@@ -33,7 +36,30 @@ const isFull = (taken: Waiting, most: Waiting): boolean =>
 export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 
+/** Makes the days of lines on the way, should a sweep not have made or kept them. */
+function lineStore(db: Database, clock: Clock): (rows: readonly NewLogRow[]) => Promise<void> {
+  const known = new Set<string>();
+  return async (rows) => {
+    const now = clock.wall();
+    const days = new Set(rows.map(({ timeUs }) => partitionDay(timeUs / 1000, now).day));
+    if ([...days].some((day) => !known.has(day))) {
+      await createLogDays(db, days);
+      for (const day of days) known.add(day);
+    }
+    try {
+      await insertLogs(db, rows, now);
+    } catch (error) {
+      // Dropped since, or the statement has another fault: then it fails again.
+      known.clear();
+      if (sqlState(error) !== noPartition) throw error;
+      await createLogDays(db, days);
+      await insertLogs(db, rows, now);
+    }
+  };
+}
+
 export function logWriter(db: Database, clock: Clock): LogWriter {
+  const store = lineStore(db, clock);
   const queues = new Map<string, Queue>();
   /** Parts with waiting lines of which nothing is being written: the lines of a part stay in their order. */
   const ready: Queue[] = [];
@@ -46,10 +72,7 @@ export function logWriter(db: Database, clock: Clock): LogWriter {
 
   const insert = async (batches: readonly Batch[]): Promise<void> => {
     try {
-      await insertLogs(
-        db,
-        batches.flatMap((batch) => batch.rows),
-      );
+      await store(batches.flatMap((batch) => batch.rows));
       for (const batch of batches) batch.done();
     } catch (error) {
       // One sender's strange line must not fail the others.

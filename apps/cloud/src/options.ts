@@ -66,6 +66,32 @@ const table = {
     description: 'Name of the organization that the first start creates.',
   },
   maxBlobMib: { type: 'number', default: 4096, min: 1, description: 'Largest file that may be stored, in MiB.' },
+  logDays: { type: 'number', default: 30, min: 1, description: 'Days that log lines of machines are kept.' },
+  logMibPerMachine: {
+    type: 'number',
+    default: 256,
+    min: 1,
+    description: 'MiB of log lines that are kept of one machine. The oldest go first.',
+  },
+  jobLogDays: {
+    type: 'number',
+    default: 7,
+    min: 1,
+    description: 'Days that the log lines of a job are kept after its end.',
+  },
+  attemptDays: {
+    type: 'number',
+    default: 90,
+    min: 1,
+    description: 'Days that metrics and transitions of a job are kept after its end.',
+  },
+  auditDays: { type: 'number', default: 365, min: 1, description: 'Days that audit rows are kept.' },
+  configRevisions: {
+    type: 'number',
+    default: 1000,
+    min: 10,
+    description: 'Configuration revisions of a part that are all kept. Of older ones, the last of each day stays.',
+  },
   unnamedFileHours: {
     type: 'number',
     default: 24,

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { MLTrainingService, TrainingStatus } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { type Job, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
-import { expireLogs } from '../src/store/job-reports.ts';
+import { removeOldJobLogs } from '../src/store/old-rows.ts';
 import { expireLeases, leaseMs, renewLeases } from '../src/store/job-queue.ts';
-import { logLifeMs, reapJobs } from '../src/store/job-reaper.ts';
+import { reapJobs } from '../src/store/job-reaper.ts';
 import { steadyTime } from '../src/steady-time.ts';
 import { testLog } from './database.ts';
 import { datasetOf, submission } from './training-data.ts';
@@ -413,9 +413,11 @@ test('logs: pages with tokens, an empty one at the end, attempts one after the o
 
   await training.cancelTrainingJob({ id });
   await runner.confirmStop({ jobId: id, attempt: 2, runnerId: 'r1' });
-  assert.equal(await expireLogs(server.db, clock.wall()), 0);
+  const logLifeMs = 7 * 24 * 3_600_000;
+  assert.equal(await removeOldJobLogs(server.db, clock.wall(), 10_000), 0);
   await clock.advance(logLifeMs + 1);
-  assert.equal(await expireLogs(server.db, clock.wall() - logLifeMs), 1101);
+  assert.equal(await removeOldJobLogs(server.db, clock.wall() - logLifeMs, 1_000), 1_000);
+  assert.equal(await removeOldJobLogs(server.db, clock.wall() - logLifeMs, 1_000), 101);
   assert.deepEqual(await all(), [[]]);
 });
 

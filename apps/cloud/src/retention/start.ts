@@ -3,18 +3,35 @@ import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import type { CloudOptions } from '../options.ts';
 import type { Database } from '../store/database.ts';
+import {
+  partsWithRevisions,
+  removeExpired,
+  removeOldAttempts,
+  removeOldAudit,
+  removeOldJobLogs,
+  thinRevisions,
+} from '../store/old-rows.ts';
 import { blobFolders, sweepBlobs } from './blob-sweep.ts';
+import { moveLines, sweepLogDays, trimMachines } from './log-sweeps.ts';
 import { retentionClock } from './retention-clock.ts';
 import { runSweeps, type Sweep } from './sweeps.ts';
 
 const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
 /** A server that just started has more urgent things to do. */
 const firstMs = 5 * 60_000;
+/** Rows that one statement removes. */
+const rowsPerStep = 1_000;
+/** Signed in, linked or connected no more, but of use to who looks into what happened. */
+const expiredDays = 30;
 
 /** How long things are kept. */
-export type RetentionOptions = Pick<CloudOptions, 'unnamedFileHours'>;
+export type RetentionOptions = Pick<
+  CloudOptions,
+  'logDays' | 'logMibPerMachine' | 'jobLogDays' | 'attemptDays' | 'auditDays' | 'configRevisions' | 'unnamedFileHours'
+>;
 
-type RetentionDeps = { db: Database; blobs: BlobStore; clock: Clock; log: Log };
+export type RetentionDeps = { db: Database; blobs: BlobStore; clock: Clock; log: Log };
 
 /** Removes what is older than the options say, in the background. Ends with `signal`. */
 export async function startRetention(
@@ -26,17 +43,57 @@ export async function startRetention(
   await runSweeps({ sweeps: sweepsOf(deps, options), time: retentionClock(deps), clock, log }, signal);
 }
 
-function sweepsOf({ db, blobs }: RetentionDeps, options: RetentionOptions): Sweep[] {
+/** Every sweep of the server. */
+export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: RetentionOptions): Sweep[] {
   const inputs = attemptInputs(blobs);
+  const hourly = { everyMs: hourMs, firstMs };
+  const older = (name: string, days: number, remove: (before: number) => Promise<number>): Sweep => ({
+    name,
+    ...hourly,
+    steps: (now) => untilNone(() => remove(now - days * dayMs)),
+  });
   return [
     {
+      name: 'days of log lines',
+      ...hourly,
+      firstMs: 0,
+      steps: (now) => sweepLogDays(db, { now, wall: clock.wall(), keptDays: options.logDays }),
+    },
+    { name: 'log lines moved to their days', ...hourly, firstMs: 0, steps: () => moveLines(db, clock.wall()) },
+    {
+      name: 'log lines above the limit of a machine',
+      ...hourly,
+      everyMs: 10 * 60_000,
+      steps: () => trimMachines(db, options.logMibPerMachine * 2 ** 20),
+    },
+    older('log lines of jobs', options.jobLogDays, (before) => removeOldJobLogs(db, before, rowsPerStep)),
+    older('rows of ended attempts', options.attemptDays, (before) => removeOldAttempts(db, before, rowsPerStep)),
+    older('audit rows', options.auditDays, (before) => removeOldAudit(db, before, rowsPerStep)),
+    older('expired sessions, links and runners', expiredDays, (before) => removeExpired(db, before, rowsPerStep)),
+    {
+      name: 'configuration revisions',
+      ...hourly,
+      async *steps() {
+        const kept = options.configRevisions;
+        for (const part of await partsWithRevisions(db, kept))
+          yield* untilNone(() => thinRevisions(db, part, kept, rowsPerStep));
+      },
+    },
+    {
       name: 'files that nothing names',
-      everyMs: hourMs,
-      firstMs,
+      ...hourly,
       async *steps(now) {
         const graceMs = options.unnamedFileHours * hourMs;
         for (const folder of blobFolders) yield await sweepBlobs({ db, blobs, inputs }, { folder, now, graceMs });
       },
     },
   ];
+}
+
+async function* untilNone(remove: () => Promise<number>): AsyncGenerator<number> {
+  for (;;) {
+    const removed = await remove();
+    if (removed === 0) return;
+    yield removed;
+  }
 }

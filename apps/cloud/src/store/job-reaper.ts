@@ -3,22 +3,17 @@ import type { SteadyTime } from '../steady-time.ts';
 import type { Database } from './database.ts';
 import { expireLeases, renewLeases } from './job-queue.ts';
 import { Overtime } from './job-overtime.ts';
-import { expireLogs } from './job-reports.ts';
 
 const everyMs = 1_000;
-const logsEveryMs = 60 * 60_000;
 /** Nobody could report to a server that was away for so long: stopped, starved, or without its database. */
 const awayMs = 5_000;
-/** Logs of a job are kept so long after its end. */
-export const logLifeMs = 7 * 24 * 60 * 60_000;
 
-/** Takes back leases whose runner fell silent, and removes old logs. Ends with `signal`. */
+/** Takes back leases whose runner fell silent. Ends with `signal`. */
 export async function reapJobs(
   { db, clock, steady, log }: { db: Database; clock: Clock; steady: SteadyTime; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
   let lookedAt = -Infinity;
-  let logsDue = 0;
   const overtime = new Overtime();
   while (!signal.aborted) {
     try {
@@ -29,10 +24,6 @@ export async function reapJobs(
       if (lost > 0) log.warn('runners fell silent', { jobs: lost });
       const overdue = await overtime.end(db, steady.now(), clock.wall());
       if (overdue > 0) log.warn('jobs were ended: their runners went on for too long', { jobs: overdue });
-      if (clock.now() >= logsDue) {
-        await expireLogs(db, clock.wall() - logLifeMs);
-        logsDue = clock.now() + logsEveryMs;
-      }
     } catch (error) {
       // Where we cannot write, what runners report is not written either.
       lookedAt = -Infinity;

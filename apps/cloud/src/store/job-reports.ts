@@ -104,15 +104,3 @@ export const readMetrics = (
     .where('attempt', '=', row.attempt)
     .orderBy('sequence')
     .execute();
-
-/** Removes the lines of jobs that ended before `endedBefore` (ms since 1970). @returns how many lines. */
-export async function expireLogs(db: Database, endedBefore: number): Promise<number> {
-  const done = await db
-    .deleteFrom('trainingLog')
-    .using('trainingJob')
-    .whereRef('trainingJob.orgId', '=', 'trainingLog.orgId')
-    .whereRef('trainingJob.id', '=', 'trainingLog.jobId')
-    .where('trainingJob.endedOn', '<', at(endedBefore))
-    .executeTakeFirst();
-  return Number(done.numDeletedRows);
-}

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { partitionDay } from '../rules/log-days.ts';
 import { type Database, at } from './database.ts';
 import type { JsonObject } from './schema.ts';
 
@@ -31,22 +32,29 @@ export type LogRow = {
  * One statement for many senders; what was stored before is left out, and so are lines of parts that are gone. Notifies the tails
  * of each part once.
  */
-export async function insertLogs(db: Database, rows: readonly NewLogRow[]): Promise<void> {
+export async function insertLogs(db: Database, rows: readonly NewLogRow[], nowMs: number): Promise<void> {
+  const days = new Map(rows.map((row) => [row, partitionDay(row.timeUs / 1000, nowMs)]));
   const column = (of: (row: NewLogRow) => string | number | null): string => arrayText(rows, of);
   await sql`
     with known as materialized (
       select id, org_id from part where id = any(${arrayText([...new Set(rows.map((row) => row.partId))], (id) => id)}::uuid[]) for key share
     ), stored as (
-      insert into part_log (org_id, part_id, boot_id, sequence, time, level, host, logger_name, message, rest)
-      select known.org_id, part_id, boot_id, sequence, to_timestamp(time_us / 1000000), level, host, logger_name, message, rest
+      insert into part_log (org_id, part_id, day, boot_id, sequence, time, level, host, logger_name, message, rest)
+      select known.org_id, part_id, day, boot_id, sequence, to_timestamp(time_us / 1000000), level, host, logger_name, message, rest
       from unnest(${column((row) => row.partId)}::uuid[], ${column((row) => row.bootId)}::text[],
         ${column((row) => row.sequence)}::bigint[], ${column((row) => row.timeUs)}::double precision[],
         ${column((row) => row.level)}::text[], ${column((row) => row.host)}::text[], ${column((row) => row.loggerName)}::text[],
-        ${column((row) => row.message)}::text[], ${column((row) => row.rest)}::jsonb[])
-        with ordinality as new(part_id, boot_id, sequence, time_us, level, host, logger_name, message, rest, n)
+        ${column((row) => row.message)}::text[], ${column((row) => row.rest)}::jsonb[],
+        ${column((row) => days.get(row)?.day ?? null)}::date[], ${column((row) => (days.get(row)?.isOwn ? 1 : 0))}::integer[])
+        with ordinality as new(part_id, boot_id, sequence, time_us, level, host, logger_name, message, rest, day, is_own, n)
       join known on known.id = part_id
+      -- Stored before there were days, or on the day of an earlier arrival.
+      where not exists (select from part_log_undated old where old.part_id = new.part_id
+              and old.boot_id = new.boot_id and old.sequence = new.sequence)
+        and (is_own = 1 or not exists (select from part_log old where old.part_id = new.part_id
+              and old.boot_id = new.boot_id and old.sequence = new.sequence))
       order by n
-      on conflict (part_id, boot_id, sequence) do nothing
+      on conflict (part_id, boot_id, sequence, day) do nothing
       returning part_id)
     select pg_notify('part_log', part_id::text) from (select distinct part_id from stored) changed`.execute(db);
 }
@@ -105,7 +113,7 @@ export async function readLogs(db: Database, { limit, ...query }: LogQuery): Pro
 
 async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { size: number })[]> {
   let rows = db
-    .selectFrom('partLog')
+    .selectFrom('partLogLine')
     .select([
       'id',
       'bootId',
@@ -137,8 +145,10 @@ async function readSlice(db: Database, query: LogQuery): Promise<(LogRow & { siz
 export const lastLogId = async (db: Database, partId: string): Promise<number> =>
   (
     await db
-      .selectFrom('partLog')
-      .select((eb) => eb.fn.max('id').as('id'))
+      .selectFrom('partLogLine')
+      .select('id')
       .where('partId', '=', partId)
+      .orderBy('id', 'desc')
+      .limit(1)
       .executeTakeFirst()
   )?.id ?? 0;

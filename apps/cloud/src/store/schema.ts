@@ -77,7 +77,7 @@ type ConfigRevision = {
   savedBy: string;
   savedOn: Generated<Time>;
 };
-type PartLog = {
+type PartLogLine = {
   id: Generated<number>;
   orgId: string;
   partId: string;
@@ -90,6 +90,9 @@ type PartLog = {
   message: string;
   rest: JSONColumnType<JsonObject> | null;
 };
+/** One day's lines each partition. */
+type PartLog = PartLogLine & { day: string };
+type PartLogSize = { partId: string; day: string; bytes: number };
 type Release = {
   name: string;
   version: string;
@@ -145,6 +148,11 @@ type FoundationTables = {
   partSecret: PartSecret;
   configRevision: ConfigRevision;
   partLog: PartLog;
+  /** Those of before there were days, until they are moved. */
+  partLogUndated: PartLogLine;
+  /** All of them. */
+  partLogLine: PartLogLine;
+  partLogSize: PartLogSize;
   release: Release;
   releaseChannel: ReleaseChannel;
   releasePatch: ReleasePatch;

@@ -1,0 +1,227 @@
+// What is kept how long: each sweep on a real database, at its limit and just before it.
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { captureLog, FakeClock } from '@platform/kit/testing';
+import { cloudOptions } from '../src/options.ts';
+import { logWriter } from '../src/log-writer.ts';
+import { moveLines } from '../src/retention/log-sweeps.ts';
+import { retentionClock } from '../src/retention/retention-clock.ts';
+import { sweepsOf } from '../src/retention/start.ts';
+import { runSweeps } from '../src/retention/sweeps.ts';
+import { dayOf } from '../src/rules/log-days.ts';
+import { insertConfig } from '../src/store/configs.ts';
+import { logDays } from '../src/store/part-log-days.ts';
+import { type NewLogRow, readLogs } from '../src/store/part-logs.ts';
+import { testLog } from './database.ts';
+import { trainingServer, type TrainingServer } from './training-server.ts';
+
+const day = 24 * 3_600_000;
+
+const line = (partId: string, sequence: number, timeMs: number, message = `line ${sequence}`): NewLogRow => ({
+  partId,
+  bootId: 'b',
+  sequence,
+  timeUs: timeMs * 1000,
+  level: 'info',
+  host: 'h',
+  loggerName: 'l',
+  message,
+  rest: null,
+});
+
+/** Runs the sweep of this name once. @returns how much it removed. */
+async function sweep(server: TrainingServer, name: string, now: number, argv: readonly string[] = []): Promise<number> {
+  const { db, blobs } = server;
+  const clock = { ...server.clock, wall: () => now, now: () => 0, sleep: () => Promise.resolve() };
+  const chosen = sweepsOf({ db, blobs, clock, log: testLog }, cloudOptions(argv, {})).find((one) => one.name === name);
+  assert.ok(chosen, name);
+  let removed = 0;
+  for await (const count of chosen.steps(now)) removed += count;
+  return removed;
+}
+const messages = async (server: TrainingServer): Promise<string[]> =>
+  (await readLogs(server.db, { partId: server.own.partId, isAscending: true, limit: 10_000 })).map(
+    ({ message }) => message,
+  );
+
+test('log lines: a day is dropped when its last line is 30 days old; a repeated line is stored once, however late', async () => {
+  await using server = await trainingServer();
+  const { partId } = server.own;
+  const start = Date.parse('2026-06-15T12:00:00Z');
+  const at = (now: number) => logWriter(server.db, { ...server.clock, wall: () => now });
+  await at(start).write(partId, [line(partId, 1, start), line(partId, 2, start - 3 * day), line(partId, 3, 0)]);
+  assert.deepEqual(await logDays(server.db), [dayOf(start - 3 * day), dayOf(start)], 'a clock of 1970 counts as now');
+  await at(start + 2 * day).write(partId, [
+    line(partId, 1, start),
+    line(partId, 2, start - 3 * day),
+    line(partId, 3, 0),
+  ]);
+  assert.deepEqual(await messages(server), ['line 1', 'line 2', 'line 3']);
+
+  const midnight = Date.parse(dayOf(start - 3 * day));
+  await sweep(server, 'days of log lines', midnight + 31 * day - 1);
+  assert.deepEqual(await messages(server), ['line 1', 'line 2', 'line 3']);
+  assert.equal(await sweep(server, 'days of log lines', midnight + 31 * day), 1);
+  assert.deepEqual(await messages(server), ['line 1', 'line 3']);
+  await at(start).write(partId, [line(partId, 4, start - 3 * day)]);
+  assert.deepEqual(await messages(server), ['line 1', 'line 3', 'line 4'], 'a writer makes the day again');
+});
+
+test('log lines: of a machine above its limit the oldest go, in steps, and no others', async () => {
+  await using server = await trainingServer();
+  const { partId } = server.own;
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const writer = logWriter(server.db, { ...server.clock, wall: () => now });
+  const text = Array.from({ length: 125 }, () => randomUUID()).join('');
+  for (let from = 0; from < 600; from += 100)
+    await writer.write(
+      partId,
+      Array.from({ length: 100 }, (_, n) =>
+        line(partId, from + n + 1, now - (from < 300 ? day : 0), `${from + n} ${text}`),
+      ),
+    );
+  await writer.write(server.foreign.partId, [line(server.foreign.partId, 1, now)]);
+  const name = 'log lines above the limit of a machine';
+  assert.equal(await sweep(server, name, now), 0);
+  const removed = await sweep(server, name, now, ['--log-mib-per-machine', '1']);
+  const left = (await messages(server)).map((message) => Number(message.split(' ')[0]));
+  assert.ok(removed > 0 && left.length > 0 && removed + left.length === 600, `${removed} ${left.length}`);
+  assert.deepEqual(
+    left,
+    Array.from({ length: left.length }, (_, n) => n + removed),
+    'the newest stay',
+  );
+  assert.equal(await sweep(server, name, now, ['--log-mib-per-machine', '1']), 0, 'counted right afterwards');
+  const { rows } = await sql<{
+    n: number;
+  }>`select count(*)::int as n from part_log where part_id = ${server.foreign.partId}`.execute(server.db);
+  assert.equal(rows[0]?.n, 1);
+});
+
+test('lines of before there were days are read, not stored twice, and moved while lines arrive', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const { partId, orgId } = own;
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const count = 5_000;
+  await sql`insert into part_log_undated (id, org_id, part_id, boot_id, sequence, time, level, host, logger_name, message)
+    select n, ${orgId}, ${partId}, 'b', n, to_timestamp(${now / 1000}::double precision - n * 1000), 'info', 'h', 'l', 'line ' || n
+      from generate_series(1, ${count}::int) n`.execute(db);
+  await sql`select setval('part_log_line_id', ${count})`.execute(db);
+  const expected = Array.from({ length: count + 10 }, (_, n) => `line ${n + 1}`);
+  assert.deepEqual(await messages(server), expected.slice(0, count));
+  const writer = logWriter(db, { ...server.clock, wall: () => now });
+  const moving = (async () => {
+    for await (const moved of moveLines(db, now)) assert.ok(moved <= 2_000);
+  })();
+  for (let n = 1; n <= 10; n++) {
+    await writer.write(partId, [line(partId, n, now - n * 1_000_000), line(partId, count + n, now)]);
+    const seen = await messages(server);
+    assert.deepEqual(seen, expected.slice(0, count + n));
+  }
+  await moving;
+  assert.deepEqual(await messages(server), expected);
+  assert.deepEqual(await db.selectFrom('partLogUndated').select('id').execute(), []);
+});
+
+test('audit rows, job rows and revisions: what is old goes, in steps; what is in use stays', async () => {
+  await using server = await trainingServer();
+  const { db, own } = server;
+  const now = Date.parse('2026-06-15T12:00:00Z');
+  const ago = (ms: number) => sql<number>`to_timestamp(${(now - ms) / 1000}::double precision)`;
+  const audit = (ms: number, action: string) => ({
+    orgId: own.orgId,
+    actor: 'a',
+    action,
+    subject: 's',
+    details: null,
+    at: ago(ms),
+  });
+  await db
+    .insertInto('audit')
+    .values([audit(365 * day + 1000, 'old'), audit(365 * day - 1000, 'young')])
+    .execute();
+  await sql`insert into audit (org_id, actor, action, subject, at)
+    select ${own.orgId}, 'a', 'old', 's', ${ago(400 * day)} from generate_series(1, 2500)`.execute(db);
+  assert.equal(await sweep(server, 'audit rows', now), 2_501);
+  const rows = await db.selectFrom('audit').select('action').execute();
+  assert.deepEqual(
+    rows.map(({ action }) => action),
+    ['young'],
+  );
+
+  for (let n = 1; n <= 40; n++) {
+    const config = { n };
+    const saved = { orgId: own.orgId, partId: own.partId, text: JSON.stringify(config), config, savedBy: 'x' };
+    await db.transaction().execute((trx) => insertConfig(trx, saved, {}));
+  }
+  // Five a day.
+  await sql`update config_revision set saved_on = ${ago(0)} - make_interval(days => ((40 - revision) / 5)::int)`.execute(
+    db,
+  );
+  const kept = async () =>
+    (await db.selectFrom('configRevision').select('revision').orderBy('revision').execute()).map(
+      ({ revision }) => revision,
+    );
+  assert.equal(await sweep(server, 'configuration revisions', now), 0);
+  assert.equal(await sweep(server, 'configuration revisions', now, ['--config-revisions', '10']), 24);
+  assert.deepEqual(await kept(), [5, 10, 15, 20, 25, 30, ...Array.from({ length: 10 }, (_, n) => n + 31)]);
+});
+
+test('a server whose clock jumps a year ahead and back removes nothing; one that keeps step for a day does', async () => {
+  await using server = await trainingServer();
+  const { db } = server;
+  const clock = new FakeClock();
+  const start = clock.wall();
+  await sql`insert into audit (org_id, actor, action, subject, at)
+    values (${server.own.orgId}, 'a', 'x', 's', to_timestamp(${start / 1000}::double precision))`.execute(db);
+  let jumpedMs = 0;
+  const jumping = { now: () => clock.now(), wall: () => clock.wall() + jumpedMs, sleep: clock.sleep.bind(clock) };
+  const { log, text } = captureLog(clock);
+  const deps = { db, blobs: server.blobs, clock: jumping, log };
+  const time = retentionClock(deps);
+  const left = async () => (await db.selectFrom('audit').select('id').execute()).length;
+  const auditSweep = sweepsOf(deps, cloudOptions([], {})).filter(({ name }) => name === 'audit rows');
+  /** As the server runs it, but with one tick. */
+  const tick = async () => {
+    const now = await time.tick();
+    for (const one of auditSweep) for await (const _ of one.steps(now)) void _;
+  };
+  await tick();
+  jumpedMs = 400 * day;
+  await tick();
+  assert.equal(await left(), 1);
+  assert.match(text(), /clock jumped ahead/);
+  await clock.advance(day / 2);
+  await tick();
+  jumpedMs = 0;
+  await tick();
+  assert.equal(await left(), 1, 'set right again');
+  jumpedMs = 400 * day;
+  await tick();
+  await clock.advance(day + 60_000);
+  await tick();
+  assert.equal(await left(), 0, 'the clock kept step for a day');
+});
+
+test('sweeps end with the server, in the middle of their steps', async () => {
+  await using server = await trainingServer();
+  const stop = new AbortController();
+  let steps = 0;
+  const endless = {
+    name: 'endless',
+    everyMs: day,
+    firstMs: 0,
+    async *steps() {
+      for (;;) {
+        if (++steps === 3) stop.abort();
+        yield await Promise.resolve(1);
+      }
+    },
+  };
+  const deps = { db: server.db, clock: server.clock, log: testLog };
+  await runSweeps({ sweeps: [endless], time: retentionClock(deps), clock: server.clock, log: testLog }, stop.signal);
+  assert.equal(steps, 3);
+});
