@@ -95,7 +95,8 @@ export function statusText(status: AgentStatus, columns?: number): string {
     ineffective_paths: paths,
   }: SliceReport): [string, string][] {
     const words = [];
-    if (state === 'lagging') words.push(`${slice} lags${began === null ? '' : ` for ${since(began)}`}: ${reason}`);
+    if (state === 'lagging')
+      words.push(`${slice} not in effect${began === null ? '' : ` for ${since(began)}`}: ${reason}`);
     if (state === 'not reported') words.push(`${slice}: ${reason}`);
     if (paths.length > 0)
       words.push(`${slice}: no effect here: ${paths.join(', ')}${state === 'no effect' ? ` (${reason})` : ''}`);

@@ -42,7 +42,7 @@ export function slicesText({ report }: Machine, nowMs: number): string {
       const why = `${reason}${code === '' ? '' : ` (${code})`}`;
       return [
         state === SliceState.LAGGING &&
-          `${name} lags${since ? ` for ${spanText(nowMs / 1000 - Number(since.seconds))}` : ''}: ${why}`,
+          `${name} not in effect${since ? ` for ${spanText(nowMs / 1000 - Number(since.seconds))}` : ''}: ${why}`,
         state === SliceState.NOT_REPORTED && `${name}: ${why}`,
         paths.length > 0 &&
           `${name}: no effect here: ${paths.join(', ')}${state === SliceState.NO_EFFECT ? ` (${why})` : ''}`,

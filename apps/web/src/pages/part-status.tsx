@@ -64,6 +64,12 @@ export function PartStatus({ machine }: { machine: MachineView }) {
   );
 }
 
+const sliceWords: Readonly<Record<SliceView['state'], string>> = {
+  lags: 'not in effect',
+  'no effect': 'no effect here',
+  'not reported': 'not reported',
+};
+
 /** Which part of the machine lags, since when and why; fields without effect. */
 const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
   slices.length > 0 && (
@@ -71,9 +77,7 @@ const Slices = ({ slices }: { slices: readonly SliceView[] }) =>
       {slices.map(({ name, state, since, reason, code, paths }) => (
         <li key={`${name} ${state}`}>
           <strong>{name}</strong>{' '}
-          <span className={`badge is-${state === 'lags' ? 'bad' : 'warn'}`}>
-            {state === 'no effect' ? 'no effect here' : state}
-          </span>{' '}
+          <span className={`badge is-${state === 'lags' ? 'bad' : 'warn'}`}>{sliceWords[state]}</span>{' '}
           {since !== undefined && (
             <>
               since <Ago at={since} otherwise="" />
