@@ -42,6 +42,8 @@ export type ResourceSpec =
       readonly datasetIds: readonly string[];
       readonly tags: readonly string[];
       readonly folder?: string;
+      /** Images are uploaded with what this model finds in them. */
+      readonly predict?: { readonly model: string; readonly minimumScore: number };
     };
 
 export interface PackageSpec {
@@ -117,9 +119,10 @@ function danglingNames(spec: ResourceSpec, all: ReadonlyMap<string, ResourceSpec
     return other && isRight(other) ? [] : [{ path: `${path}.${key}`, problem: `there is no ${key} named "${name}"` }];
   };
   if (spec.is !== 'classifier' && spec.is !== 'capture') return [];
+  const model = spec.is === 'classifier' ? spec.model : spec.predict?.model;
   return [
     ...check('camera', spec.camera, ({ is }) => is === 'folder camera' || is === 'http camera'),
-    ...(spec.is === 'classifier' ? check('mlmodel', spec.model, ({ is }) => is === 'model') : []),
+    ...(model === undefined ? [] : check('mlmodel', model, ({ is }) => is === 'model')),
   ];
 }
 
@@ -162,19 +165,23 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
       return { is: 'fake sensor', name, readings: attributes.object('readings') };
     case 'mlmodel onnx_cpu':
       return { is: 'model', name, modelPath: attributes.text('model_path'), labelPath: attributes.text('label_path') };
+    // The metadata of the model file decides what is found; the two names mean the same.
     case 'vision classifier':
+    case 'vision detector':
       return {
         is: 'classifier',
         name,
         camera: attributes.text('camera'),
         model: attributes.text('mlmodel'),
         everyMs: attributes.number('every_seconds', { least: 0.1, otherwise: 10 }) * 1000,
-        minimumScore: attributes.number('minimum_score', { least: 0, most: 1, otherwise: 0 }),
+        minimumScore: minimumScore(attributes),
       };
     // A data manager has one model; it may be left out.
     case 'data_manager ':
     case 'data_manager builtin': {
       const folder = attributes.optionalText('capture_folder');
+      const predictor = attributes.optionalText('mlmodel');
+      const least = minimumScore(attributes);
       return {
         is: 'capture',
         name,
@@ -183,12 +190,16 @@ function resource({ name, type, model }: Part, attributes: Attributes): Resource
         datasetIds: attributes.texts('dataset_ids'),
         tags: attributes.texts('tags'),
         ...(folder !== undefined && { folder }),
+        ...(predictor !== undefined && { predict: { model: predictor, minimumScore: least } }),
       };
     }
     default:
       return undefined;
   }
 }
+
+const minimumScore = (attributes: Attributes): number =>
+  attributes.number('minimum_score', { least: 0, most: 1, otherwise: 0 });
 
 function readPackages(config: RobotConfig, problems: ConfigProblem[]): PackageSpec[] {
   const packages = new Map<string, PackageSpec>();

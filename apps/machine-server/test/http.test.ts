@@ -15,7 +15,8 @@ const model: Model = {
   predict: async (bytes, name) => {
     if (bytes.length === 0) throw new PlatformError('INVALID_PICTURE', { name, problem: 'it is empty' });
     const label = bytes.length > 1000 ? 'large' : 'small';
-    return { label, score: 1, probabilities: { [label]: 1 }, model: 'm', version: '1', milliseconds: 0 };
+    const task = 'single_label_classification';
+    return { task, label, score: 1, probabilities: { [label]: 1 }, model: 'm', version: '1', milliseconds: 0 };
   },
 };
 const brokenCamera: Camera = {

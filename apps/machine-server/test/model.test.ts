@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { createModelEngine } from '../src/resources/model-engine.ts';
 import { loadModel, readLabels } from '../src/resources/model.ts';
+import type { Prediction } from '../src/resources/resource.ts';
 import { colourPicture, colours } from './colour-pictures.ts';
 import type { Colour } from './colour-pictures.ts';
 
@@ -18,18 +19,23 @@ const labelPath = path.join(fixtures, 'labels.txt');
 const wasm = fileURLToPath(import.meta.resolve('onnxruntime-web/ort-wasm-simd-threaded.wasm'));
 const engine = createModelEngine(() => readFile(wasm));
 
+function single(prediction: Prediction): Extract<Prediction, { task: 'single_label_classification' }> {
+  assert.equal(prediction.task, 'single_label_classification');
+  return prediction;
+}
+
 test('a model tells colours, whatever form and shape the picture has', async () => {
   const origin = { model: 'colours', version: '3' };
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath, origin }, { engine, clock });
   for (const colour of Object.keys(colours) as Colour[]) {
     for (const format of ['jpeg', 'png'] as const) {
       const bytes = await colourPicture(colour, { width: 200, height: 77, format });
-      const { label, score, probabilities, milliseconds, ...rest } = await model.predict(bytes, 'picture');
+      const { label, score, probabilities, milliseconds, ...rest } = single(await model.predict(bytes, 'picture'));
       assert.equal(label, colour);
       assert.ok(score > 0.9 && score === probabilities[colour], `${colour}: ${score}`);
       const sum = Object.values(probabilities).reduce((a, b) => a + b, 0);
       assert.ok(Math.abs(sum - 1) < 1e-5 && milliseconds >= 0);
-      assert.deepEqual(rest, origin);
+      assert.deepEqual(rest, { task: 'single_label_classification', ...origin });
     }
   }
   await release();
@@ -37,14 +43,14 @@ test('a model tells colours, whatever form and shape the picture has', async () 
 
 test('predictions are those of the picture as sharp would have prepared it', async () => {
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
-  const network = await engine.load(await readFile(modelPath));
+  const network = await engine.load(await readFile(modelPath), ['probability']);
   for (let seed = 1; seed <= 6; seed++) {
     const colour = (Object.keys(colours) as Colour[])[seed % 3] ?? 'red';
     const bytes = await colourPicture(colour, { width: 100 + 37 * seed, height: 80 + 11 * seed, seed });
     const { width, height } = network;
     const prepared = await sharp(bytes).resize(width, height, { fit: 'fill' }).removeAlpha().raw().toBuffer();
-    const wanted = await network.run(prepared);
-    const got = Object.values((await model.predict(bytes, 'picture')).probabilities);
+    const wanted = (await network.run(prepared))('probability');
+    const got = Object.values(single(await model.predict(bytes, 'picture')).probabilities);
     assert.equal(got.indexOf(Math.max(...got)), wanted.indexOf(Math.max(...wanted)));
     for (const [i, p] of wanted.entries()) assert.ok(Math.abs(p - (got[i] ?? 0)) < 0.01, `${p} and ${got[i]}`);
   }
@@ -55,12 +61,12 @@ test('predictions are those of the picture as sharp would have prepared it', asy
 test('predictions asked for at once and a release among them do not disturb each other', async () => {
   const { model, release } = await loadModel({ name: 'm', modelPath, labelPath }, { engine, clock });
   const asked = (Object.keys(colours) as Colour[]).map(async (colour) => {
-    return [colour, await model.predict(await colourPicture(colour), 'picture')] as const;
+    return [colour, single(await model.predict(await colourPicture(colour), 'picture'))] as const;
   });
   for (const [colour, { label }] of await Promise.all(asked)) assert.equal(label, colour);
   const last = model.predict(await colourPicture('blue'), 'picture');
   const gone = release();
-  assert.equal((await last).label, 'blue');
+  assert.equal(single(await last).label, 'blue');
   await gone;
 });
 

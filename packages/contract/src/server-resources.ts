@@ -38,8 +38,9 @@ export const platformServerKnowledge: ServerKnowledge = {
     component('sensor', 'fake'),
     service('mlmodel', 'onnx_cpu'),
     service('vision', 'classifier', { camera: 'camera', mlmodel: 'mlmodel' }),
-    service('data_manager', '', { camera: 'camera' }),
-    service('data_manager', 'builtin', { camera: 'camera' }),
+    service('vision', 'detector', { camera: 'camera', mlmodel: 'mlmodel' }),
+    service('data_manager', '', { camera: 'camera', mlmodel: 'mlmodel' }),
+    service('data_manager', 'builtin', { camera: 'camera', mlmodel: 'mlmodel' }),
   ],
   packageTypes: ['ml_model'],
 };

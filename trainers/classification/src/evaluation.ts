@@ -1,12 +1,13 @@
 /** What evaluation.json says. */
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { headOf, referenceTo } from '@platform/trainer-engine/report';
 import type { Sample } from './intake.ts';
 import type { Learned, LearningPoint, Pupil, Stage } from './learn.ts';
 import type { Measured } from './measure.ts';
-import { labelReports, multiScoreOf, predictedOf } from './multi-score.ts';
+import { labelReports, multiScoreOf } from './multi-score.ts';
 import { best, classReports, confusionOf, scoreOf } from './score.ts';
 import type { Judged } from './score.ts';
 
@@ -105,7 +106,7 @@ function worstSets(
 ): MultiLabelEvaluation['worst'] {
   const names = (classes: readonly number[]): string[] => classes.map((k) => labels[k] ?? '');
   const wrong = heldOut.map((sample, i) => {
-    const predicted = predictedOf(judged[i]?.probabilities ?? new Float32Array(), thresholds);
+    const predicted = labelsAbove(judged[i]?.probabilities ?? new Float32Array(), thresholds);
     const differences = new Set(predicted).symmetricDifference(new Set(sample.classes)).size;
     return { sample, predicted, differences };
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { averagePrecision, labelReports, multiScoreOf, predictedOf, thresholdsOf } from './multi-score.ts';
+import { averagePrecision, labelReports, multiScoreOf, thresholdsOf } from './multi-score.ts';
+import { labelsAbove } from '@platform/contract/model-output';
 import type { Judged } from './score.ts';
 
 const judgedOf = (...rows: [classes: number[], probabilities: number[]][]): Judged[] =>
@@ -31,7 +32,7 @@ test('thresholds part what is there from what is not, with room on both sides', 
   const [a = 0, b = 0] = thresholdsOf(judged, 2);
   isWithin(a, 0.14, 0.26);
   isWithin(b, 0.68, 0.86);
-  assert.deepEqual(predictedOf(Float64Array.of(0.3, 0.9), [a, b]), [0, 1]);
+  assert.deepEqual(labelsAbove(Float64Array.of(0.3, 0.9), [a, b]), [0, 1]);
   isWithin(thresholdsOf(judgedOf([[0], [0.9]], [[], [0.2]]), 1)[0], 0.35, 0.75);
 });
 test('one picture that is hard to tell moves a threshold, but not to its own place', () => {

@@ -1,5 +1,6 @@
 /** Figures of a classifier whose labels are there or not, each for itself. */
 import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/evaluation';
+import { defaultThresholds, labelsAbove } from '@platform/contract/model-output';
 import type { Judged } from './score.ts';
 
 interface Ranked {
@@ -87,11 +88,6 @@ function expectedCounts(placed: readonly Placed[], classes: number, threshold: n
   return counts;
 }
 
-/** Classes whose probability reaches their threshold. */
-export function predictedOf(probabilities: Float64Array | Float32Array, thresholds: readonly number[]): number[] {
-  return [...thresholds.keys()].filter((k) => (probabilities[k] ?? 0) >= (thresholds[k] ?? 0.5));
-}
-
 interface Counts {
   hits: number;
   wrong: number;
@@ -100,7 +96,7 @@ interface Counts {
 function countsOf(judged: readonly Judged[], thresholds: readonly number[]): Counts[] {
   const counts = thresholds.map(() => ({ hits: 0, wrong: 0, missed: 0 }));
   for (const { classes, probabilities } of judged) {
-    const predicted = new Set(predictedOf(probabilities, thresholds));
+    const predicted = new Set(labelsAbove(probabilities, thresholds));
     for (const [k, count] of counts.entries()) {
       const isThere = classes.includes(k);
       if (predicted.has(k)) count[isThere ? 'hits' : 'wrong']++;
@@ -130,7 +126,7 @@ export function multiScoreOf(judged: readonly Judged[], thresholds: readonly num
     there.length === 0 ? 0 : there.reduce((sum, k) => sum + of(k), 0) / there.length;
   const exact = judged.filter(
     ({ classes, probabilities }) =>
-      predictedOf(probabilities, thresholds).join() === classes.toSorted((a, b) => a - b).join(),
+      labelsAbove(probabilities, thresholds).join() === classes.toSorted((a, b) => a - b).join(),
   );
   return {
     micro_f1: f1Of(total.hits, total.wrong, total.missed),
@@ -155,6 +151,6 @@ export function labelReports(
     f1: f1Of(hits, wrong, missed),
     support: hits + missed,
     average_precision: averagePrecision(judged, k),
-    threshold: thresholds[k] ?? 0.5,
+    threshold: thresholds[k] ?? defaultThresholds.multi_label_classification,
   }));
 }

@@ -7,7 +7,8 @@ import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { boxesIn, mentioned, mostBoxes } from './decode.ts';
 import { boxCount, onnxOf, tfliteOf } from './delivered.ts';
 import { firstWeights, wholeNetwork } from './head.ts';
-import { boxesOf, comparison } from './measure.ts';
+import { boxesOf } from '@platform/contract/model-output';
+import { comparison } from './measure.ts';
 import { readDetector } from './sight.ts';
 
 const grid = { side: 64, labels: 2 };

@@ -1,5 +1,6 @@
 /** What evaluation.json says. */
 import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
+import { boxesAbove, defaultThresholds } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { headOf, referenceTo } from '@platform/trainer-engine/report';
@@ -24,7 +25,7 @@ export interface Findings extends Pupil {
 
 const shownWorst = 20;
 /** Of labels that no validation picture shows. */
-const usualThreshold = 0.3;
+const usualThreshold = defaultThresholds.object_detection;
 /** Boxes count as found from this overlap on, except where it says otherwise. */
 const overlapNeeded = 0.5;
 
@@ -39,7 +40,7 @@ const f1Of = (hits: number, found: number, truths: number): number => (2 * hits)
 export function thresholdsFrom(judged: readonly Judged[], labels: number): number[] {
   return Array.from({ length: labels }, (_, label) => {
     const { order, truths } = ranked(judged, label, overlapNeeded);
-    let [best, threshold, hits] = [0, usualThreshold, 0];
+    let [best, threshold, hits]: [number, number, number] = [0, usualThreshold, 0];
     for (const [i, { score, isRight }] of order.entries()) {
       if (isRight) hits++;
       const f1 = f1Of(hits, i + 1, truths);
@@ -100,8 +101,7 @@ export function worstOf(
     const { truth = [], found = [] } = judged[i] ?? {};
     const left = new Set(truth);
     const wrong: FoundBox[] = [];
-    for (const one of found.toSorted((a, b) => b.score - a.score)) {
-      if (one.score < (thresholds[one.label] ?? usualThreshold)) continue;
+    for (const one of boxesAbove(found, thresholds)) {
       const hit = [...left].find((box) => box.label === one.label && overlap(box, one) >= overlapNeeded);
       if (hit) left.delete(hit);
       else wrong.push({ ...boxIn(one, labels), score: round(one.score, 4) });

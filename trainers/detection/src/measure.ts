@@ -1,5 +1,6 @@
 /** Measures the delivered files on held-out pictures, and against the trained network. */
 import { setImmediate } from 'node:timers/promises';
+import { boxesOf } from '@platform/contract/model-output';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
@@ -81,12 +82,6 @@ async function detect(
   const results = await session.run({ image: { data: pixels, dims: [1, side, side, 3] } });
   const ms = clock.now() - started;
   return { found: boxesOf(results('location'), results('category'), results('score')), ms };
-}
-export function boxesOf(location: Float32Array, category: Float32Array, score: Float32Array): Found[] {
-  return Array.from(score, (one, i) => {
-    const [left = 0, top = 0, right = 0, bottom = 0] = location.subarray(4 * i, 4 * i + 4);
-    return { label: category[i] ?? -1, score: one, left, top, right, bottom };
-  });
 }
 
 export interface Comparison {

@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { extensions } from '../pictures/picture.ts';
 import type { PictureFormat } from '../pictures/picture.ts';
+import type { ImageAnnotations } from '../resources/prediction.ts';
 
 /** What is kept beside a picture until it was uploaded; keys as in the file. */
 export interface CaptureRecord {
@@ -16,6 +17,8 @@ export interface CaptureRecord {
   readonly taken_ms: number;
   readonly tags: readonly string[];
   readonly dataset_ids: readonly string[];
+  /** What a model found in it; absent: no model was asked. */
+  readonly annotations?: ImageAnnotations;
 }
 
 export interface SpooledCapture {
@@ -164,7 +167,9 @@ function readRecord(text: string): CaptureRecord | undefined {
       (value.format === 'jpeg' || value.format === 'png') &&
       Number.isFinite(value.taken_ms) &&
       Array.isArray(value.tags) &&
-      Array.isArray(value.dataset_ids);
+      Array.isArray(value.dataset_ids) &&
+      (value.annotations === undefined ||
+        (Array.isArray(value.annotations.bboxes) && Array.isArray(value.annotations.classifications)));
     return isRecord ? value : undefined;
   } catch {
     return undefined;

@@ -1,12 +1,16 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Client } from '@connectrpc/connect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
-import type { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import type {
+  DataSyncService,
+  SensorMetadataSchema,
+} from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import type { Clock, Log } from '@platform/kit';
 import { changedOr } from '@platform/kit';
 import { extensions, mimeTypes } from '../pictures/picture.ts';
-import type { CaptureSpool, SpooledCapture } from './spool.ts';
+import type { CaptureRecord, CaptureSpool, SpooledCapture } from './spool.ts';
 
 interface Deps {
   readonly dataSync: Pick<Client<typeof DataSyncService>, 'dataCaptureUpload'>;
@@ -79,7 +83,7 @@ async function upload(capture: SpooledCapture, deps: Deps, signal: AbortSignal):
       fileModifyTime: takenOn,
     };
     const contents = {
-      metadata: { timeRequested: takenOn, timeReceived: takenOn },
+      metadata: { timeRequested: takenOn, timeReceived: takenOn, ...annotationsOf(record) },
       data: { case: 'binary' as const, value: await capture.read() },
     };
     await dataSync.dataCaptureUpload({ metadata, sensorContents: [contents] }, { signal, timeoutMs: callTimeoutMs });
@@ -90,6 +94,25 @@ async function upload(capture: SpooledCapture, deps: Deps, signal: AbortSignal):
     if (signal.aborted) return 'unreachable';
     return failed(error, capture, deps);
   }
+}
+
+function annotationsOf({
+  annotations,
+}: CaptureRecord): Pick<MessageInitShape<typeof SensorMetadataSchema>, 'annotations'> {
+  if (annotations === undefined) return {};
+  return {
+    annotations: {
+      bboxes: annotations.bboxes.map((box) => ({
+        label: box.label,
+        confidence: box.score,
+        xMinNormalized: box.x_min_normalized,
+        yMinNormalized: box.y_min_normalized,
+        xMaxNormalized: box.x_max_normalized,
+        yMaxNormalized: box.y_max_normalized,
+      })),
+      classifications: annotations.classifications.map(({ label, score }) => ({ label, confidence: score })),
+    },
+  };
 }
 
 async function failed(error: unknown, capture: SpooledCapture, { spool, log }: Deps): Promise<Outcome> {

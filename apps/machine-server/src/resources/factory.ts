@@ -5,6 +5,8 @@ import type { RunnableSpec } from '../plans/resources.ts';
 import { folderCamera, httpCamera } from './cameras.ts';
 import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
+import { annotationsFrom, findingsFrom } from './prediction.ts';
+import type { ImageAnnotations } from './prediction.ts';
 import type { Camera, Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
 import { repeat } from './task.ts';
@@ -51,11 +53,11 @@ function classifier(spec: Extract<RunnableSpec, { is: 'classifier' }>, { running
   const log = parent.child(spec.name);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
     const { bytes, source } = await running.get('camera', spec.camera).camera.picture(signal);
-    const { label, score, model, version, milliseconds } = await running
-      .get('model', spec.model)
-      .model.predict(bytes, source);
-    if (score < spec.minimumScore) return;
-    log.info('prediction', { camera: spec.camera, picture: source, label, score, model, version, milliseconds });
+    const prediction = await running.get('model', spec.model).model.predict(bytes, source);
+    const findings = findingsFrom(prediction, spec.minimumScore);
+    if (findings === undefined) return;
+    const { model, version, milliseconds } = prediction;
+    log.info('prediction', { camera: spec.camera, picture: source, ...findings, model, version, milliseconds });
   });
 }
 
@@ -64,14 +66,30 @@ function capture(spec: Extract<RunnableSpec, { is: 'capture' }>, deps: FactoryDe
   const log = deps.log.child(spec.name);
   const folder = spoolFolder(deps.captureFolder, spec);
   return repeat(spec.everyMs, { clock, log }, async (signal) => {
-    const { bytes, format } = await running.get('camera', spec.camera).camera.picture(signal);
+    const { bytes, format, source } = await running.get('camera', spec.camera).camera.picture(signal);
+    const taken = clock.wall();
+    const annotating = annotate(spec, { bytes, source }, running);
+    // An image is kept whatever becomes of its prediction.
+    const annotations = await annotating.catch(() => undefined);
     const record = await spool.add(folder, bytes, {
       format,
       camera: spec.camera,
-      taken_ms: clock.wall(),
+      taken_ms: taken,
       tags: spec.tags,
       dataset_ids: spec.datasetIds,
+      ...(annotations && { annotations }),
     });
     log.debug('picture captured', { file: record.file_name });
+    await annotating;
   });
+}
+
+async function annotate(
+  { predict }: Extract<RunnableSpec, { is: 'capture' }>,
+  { bytes, source }: { bytes: Uint8Array; source: string },
+  running: RunningResources,
+): Promise<ImageAnnotations | undefined> {
+  if (predict === undefined) return undefined;
+  const prediction = await running.get('model', predict.model).model.predict(bytes, source);
+  return annotationsFrom(prediction, predict.minimumScore);
 }

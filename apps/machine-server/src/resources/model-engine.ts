@@ -5,15 +5,18 @@ export interface Network {
   /** Height and width of the pictures it wants. */
   readonly height: number;
   readonly width: number;
-  /** @param rgb - `height` × `width` × 3 bytes. @returns one probability for each class. */
-  run(rgb: Uint8Array): Promise<Float32Array>;
+  /** @param rgb - `height` × `width` × 3 bytes. */
+  run(rgb: Uint8Array): Promise<Outputs>;
   release(): Promise<void>;
 }
 
+/** @param name - one of those that the network was loaded with. */
+export type Outputs = (name: string) => Float32Array;
+
 /** Runs ONNX files. */
 export interface ModelEngine {
-  /** @throws Error when the bytes are no network with input `image` uint8 [1,H,W,3] and output `probability`. */
-  load(onnx: Uint8Array): Promise<Network>;
+  /** @throws Error when the bytes are no network with input `image` uint8 [1,H,W,3] and these outputs. */
+  load(onnx: Uint8Array, outputs: readonly string[]): Promise<Network>;
 }
 
 /** @param wasm - content of onnxruntime's WebAssembly file; read once, when the first network is loaded. */
@@ -25,18 +28,19 @@ export function createModelEngine(wasm: () => Promise<Uint8Array>): ModelEngine 
     ort.env.logLevel = 'error';
   };
   return {
-    load: async (onnx) => {
+    load: async (onnx, outputs) => {
       await (state.ready ??= prepare());
-      return load(onnx);
+      return load(onnx, outputs);
     },
   };
 }
 
-async function load(onnx: Uint8Array): Promise<Network> {
+async function load(onnx: Uint8Array, outputs: readonly string[]): Promise<Network> {
   const session = await ort.InferenceSession.create(onnx);
   try {
     const { height, width } = pictureSize(session);
-    if (!session.outputNames.includes('probability')) throw new Error('it has no output named "probability"');
+    const missing = outputs.find((name) => !session.outputNames.includes(name));
+    if (missing !== undefined) throw new Error(`it has no output named "${missing}"`);
     const last = { run: Promise.resolve<unknown>(undefined) };
     /** A session takes one call at a time. */
     const inOrder = <T>(work: () => Promise<T>): Promise<T> => {
@@ -47,7 +51,7 @@ async function load(onnx: Uint8Array): Promise<Network> {
     return {
       height,
       width,
-      run: (rgb) => inOrder(() => run(session, rgb, [1, height, width, 3])),
+      run: (rgb) => inOrder(() => run(session, { rgb, shape: [1, height, width, 3], outputs })),
       release: () => inOrder(() => session.release()),
     };
   } catch (error) {
@@ -56,10 +60,16 @@ async function load(onnx: Uint8Array): Promise<Network> {
   }
 }
 
-async function run(session: ort.InferenceSession, rgb: Uint8Array, shape: number[]): Promise<Float32Array> {
-  const { probability } = await session.run({ image: new ort.Tensor('uint8', rgb, shape) }, ['probability']);
-  if (!(probability?.data instanceof Float32Array)) throw new Error('output "probability" holds no 32-bit floats');
-  return probability.data;
+async function run(
+  session: ort.InferenceSession,
+  { rgb, shape, outputs }: { rgb: Uint8Array; shape: readonly number[]; outputs: readonly string[] },
+): Promise<Outputs> {
+  const results = await session.run({ image: new ort.Tensor('uint8', rgb, shape) }, outputs);
+  return (name) => {
+    const data = results[name]?.data;
+    if (!(data instanceof Float32Array)) throw new Error(`output "${name}" holds no 32-bit floats`);
+    return data;
+  };
 }
 
 function pictureSize(session: ort.InferenceSession): { height: number; width: number } {

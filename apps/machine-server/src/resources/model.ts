@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { describeModel, modelOutputs } from '@platform/contract/model-output';
 import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readFile } from 'node:fs/promises';
@@ -7,6 +8,9 @@ import type { ModelOrigin } from '../plans/resources.ts';
 import { decodePicture } from '../pictures/decoder.ts';
 import { resize } from '../pictures/resize.ts';
 import type { ModelEngine, Network } from './model-engine.ts';
+import { readModelMetadata } from './model-metadata.ts';
+import { checkOutputs, readOutputs } from './prediction.ts';
+import type { OutputReader } from './prediction.ts';
 import type { Model } from './resource.ts';
 
 interface ModelFiles {
@@ -18,7 +22,7 @@ interface ModelFiles {
 }
 
 /**
- * Loads a classification model and tries it once.
+ * Loads a model and tries it once. The metadata of its file decides whether it classifies or detects.
  *
  * @throws PlatformError MODEL_UNUSABLE when a file is missing or the network does not fit its labels.
  */
@@ -28,39 +32,33 @@ export async function loadModel(
 ): Promise<{ model: Model; release: () => Promise<void> }> {
   try {
     const labels = readLabels(await readFile(files.labelPath, 'utf8'));
-    const network = await engine.load(await readFile(files.modelPath));
+    const onnx = await readFile(files.modelPath);
+    const description = describeModel(readModelMetadata(onnx));
+    const network = await engine.load(onnx, modelOutputs[description.task]);
+    const reader = { labels, description };
     try {
       const outputs = await network.run(new Uint8Array(network.height * network.width * 3));
-      if (outputs.length !== labels.length) {
-        throw new Error(`it tells ${outputs.length} classes, ${files.labelPath} names ${labels.length}`);
-      }
+      checkOutputs(outputs, reader, files.labelPath);
     } catch (error) {
       await network.release();
       throw error;
     }
     const origin = files.origin ?? { model: path.basename(files.modelPath), version: '' };
-    return { model: modelOf(network, labels, origin, clock), release: () => network.release() };
+    return { model: modelOf(network, reader, origin, clock), release: () => network.release() };
   } catch (error) {
     throw new PlatformError('MODEL_UNUSABLE', { name: files.name, problem: errorText(error) }, error);
   }
 }
 
-function modelOf(network: Network, labels: readonly string[], origin: ModelOrigin, clock: Clock): Model {
+function modelOf(network: Network, reader: OutputReader, origin: ModelOrigin, clock: Clock): Model {
   return {
     origin,
-    labels,
+    labels: reader.labels,
     predict: async (bytes, name) => {
       const start = clock.now();
       const { rgb } = resize(decodePicture(bytes, name), network.width, network.height);
-      const outputs = await network.run(rgb);
-      const best = outputs.indexOf(Math.max(...outputs));
-      return {
-        label: labels[best] ?? '',
-        score: outputs[best] ?? 0,
-        probabilities: Object.fromEntries(labels.map((label, i) => [label, outputs[i] ?? 0])),
-        ...origin,
-        milliseconds: Math.round((clock.now() - start) * 10) / 10,
-      };
+      const reading = readOutputs(await network.run(rgb), reader);
+      return { ...reading, ...origin, milliseconds: Math.round((clock.now() - start) * 10) / 10 };
     },
   };
 }

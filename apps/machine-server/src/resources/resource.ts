@@ -1,5 +1,6 @@
 import type { ModelOrigin } from '../plans/resources.ts';
 import type { PictureFormat } from '../pictures/picture.ts';
+import type { Reading } from './prediction.ts';
 
 /** A picture as a camera gave it. */
 export interface CameraPicture {
@@ -18,15 +19,11 @@ export interface Sensor {
   readings(signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
 
-export interface Prediction extends ModelOrigin {
-  /** The label with the highest score. */
-  readonly label: string;
-  readonly score: number;
-  /** Of every label. */
-  readonly probabilities: Readonly<Record<string, number>>;
-  /** From the file's bytes to the answer. */
-  readonly milliseconds: number;
-}
+export type Prediction = Reading &
+  ModelOrigin & {
+    /** From the file's bytes to the answer. */
+    readonly milliseconds: number;
+  };
 
 export interface Model {
   readonly origin: ModelOrigin;

@@ -1,0 +1,148 @@
+import { boxesAbove, boxesOf, defaultThresholds, labelsAbove } from '@platform/contract/model-output';
+import type { ModelDescription } from '@platform/contract/model-output';
+import type { Outputs } from './model-engine.ts';
+
+export interface ScoredLabel {
+  readonly label: string;
+  readonly score: number;
+}
+
+/** Corners in 0..1 of the image's width and height. */
+export interface Detection extends ScoredLabel {
+  readonly x_min_normalized: number;
+  readonly y_min_normalized: number;
+  readonly x_max_normalized: number;
+  readonly y_max_normalized: number;
+}
+
+interface Classified extends ScoredLabel {
+  /** Of every label. */
+  readonly probabilities: Readonly<Record<string, number>>;
+}
+
+/** Keys as in the answers of the HTTP server. */
+export type Reading =
+  | ({ readonly task: 'single_label_classification' } & Classified)
+  /** `label` and `score`: the most probable label, whatever its threshold. */
+  | ({ readonly task: 'multi_label_classification'; readonly labels: readonly ScoredLabel[] } & Classified)
+  | { readonly task: 'object_detection'; readonly detections: readonly Detection[] };
+
+/** How the outputs of one model are read. */
+export interface OutputReader {
+  readonly labels: readonly string[];
+  readonly description: ModelDescription;
+}
+
+/** @throws Error when labels, thresholds and outputs do not fit each other. */
+export function checkOutputs(outputs: Outputs, { labels, description }: OutputReader, labelPath: string): void {
+  const { task, labels: own, thresholds } = description;
+  if (task === 'object_detection') {
+    const [boxes, categories, corners] = ['score', 'category', 'location'].map((name) => outputs(name).length);
+    if (categories !== boxes || corners !== 4 * (boxes ?? 0))
+      throw new Error(`its outputs do not fit each other: ${boxes} scores, ${categories} categories, ${corners} edges`);
+  } else {
+    const classes = outputs('probability').length;
+    if (classes !== labels.length) throw new Error(`it tells ${classes} classes, ${labelPath} names ${labels.length}`);
+  }
+  // A detector's outputs have the same shape whatever the number of its labels.
+  if (own && own.length !== labels.length)
+    throw new Error(`its metadata names ${own.length} labels, ${labelPath} names ${labels.length}`);
+  if (thresholds && thresholds.length !== labels.length)
+    throw new Error(`its metadata has ${thresholds.length} thresholds, ${labelPath} names ${labels.length} labels`);
+}
+
+export function readOutputs(outputs: Outputs, reader: OutputReader): Reading {
+  const { task } = reader.description;
+  if (task === 'object_detection') return { task, detections: readDetections(outputs, reader) };
+  const probability = outputs('probability');
+  const classified = classifiedAs(probability, reader.labels);
+  if (task === 'single_label_classification') return { task, ...classified };
+  return { task, ...classified, labels: readLabelsAbove(probability, reader) };
+}
+
+function classifiedAs(probability: Float32Array, labels: readonly string[]): Classified {
+  const best = probability.indexOf(Math.max(...probability));
+  return {
+    label: labels[best] ?? '',
+    score: probability[best] ?? 0,
+    probabilities: Object.fromEntries(labels.map((label, i) => [label, probability[i] ?? 0])),
+  };
+}
+
+const thresholdsOf = ({ labels, description }: OutputReader, task: keyof typeof defaultThresholds): readonly number[] =>
+  description.thresholds ?? labels.map(() => defaultThresholds[task]);
+
+/** The most probable first. */
+function readLabelsAbove(probability: Float32Array, reader: OutputReader): ScoredLabel[] {
+  return labelsAbove(probability, thresholdsOf(reader, 'multi_label_classification'))
+    .map((k): ScoredLabel => ({ label: reader.labels[k] ?? '', score: probability[k] ?? 0 }))
+    .toSorted((a, b) => b.score - a.score);
+}
+
+function readDetections(outputs: Outputs, reader: OutputReader): Detection[] {
+  const boxes = boxesOf(outputs('location'), outputs('category'), outputs('score'));
+  return boxesAbove(boxes, thresholdsOf(reader, 'object_detection')).flatMap((box): Detection[] => {
+    const label = reader.labels[box.label];
+    if (label === undefined) return [];
+    const { score, left, top, right, bottom } = box;
+    return [
+      {
+        label,
+        score,
+        x_min_normalized: left,
+        y_min_normalized: top,
+        x_max_normalized: right,
+        y_max_normalized: bottom,
+      },
+    ];
+  });
+}
+
+/** What a captured image is uploaded with; keys as in the file beside the image. */
+export interface ImageAnnotations {
+  readonly bboxes: readonly Detection[];
+  readonly classifications: readonly ScoredLabel[];
+}
+
+const clip = (value: number): number => Math.min(1, Math.max(0, value));
+
+/** What is found with at least this score. The management server takes no box without an area and no score above 1. */
+export function annotationsFrom(reading: Reading, minimumScore: number): ImageAnnotations {
+  const clipped = <T extends ScoredLabel>(found: readonly T[]): T[] =>
+    found.filter(({ score }) => score >= minimumScore).map((one) => ({ ...one, score: clip(one.score) }));
+  switch (reading.task) {
+    case 'single_label_classification':
+      return { bboxes: [], classifications: clipped([{ label: reading.label, score: reading.score }]) };
+    case 'multi_label_classification':
+      return { bboxes: [], classifications: clipped(reading.labels) };
+    case 'object_detection':
+      return { bboxes: clipped(reading.detections).map(inside).filter(hasArea), classifications: [] };
+  }
+}
+
+const inside = (box: Detection): Detection => ({
+  ...box,
+  x_min_normalized: clip(box.x_min_normalized),
+  y_min_normalized: clip(box.y_min_normalized),
+  x_max_normalized: clip(box.x_max_normalized),
+  y_max_normalized: clip(box.y_max_normalized),
+});
+const hasArea = (box: Detection): boolean =>
+  box.x_min_normalized < box.x_max_normalized && box.y_min_normalized < box.y_max_normalized;
+
+/** What is found with at least this score, for logs; undefined: nothing is. */
+export function findingsFrom(reading: Reading, minimumScore: number): Readonly<Record<string, unknown>> | undefined {
+  const isEnough = ({ score }: ScoredLabel): boolean => score >= minimumScore;
+  switch (reading.task) {
+    case 'single_label_classification':
+      return isEnough(reading) ? { label: reading.label, score: reading.score } : undefined;
+    case 'multi_label_classification': {
+      const labels = reading.labels.filter(isEnough);
+      return labels.length > 0 ? { labels } : undefined;
+    }
+    case 'object_detection': {
+      const detections = reading.detections.filter(isEnough);
+      return detections.length > 0 ? { detections } : undefined;
+    }
+  }
+}

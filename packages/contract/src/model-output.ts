@@ -1,0 +1,93 @@
+// What a model file reports about its outputs, and how they are read: trainers evaluate and machines predict by this.
+import type { JobKind } from './job.ts';
+
+export type ModelTask = Exclude<JobKind, 'custom'>;
+
+/** Read from a model file's own metadata. */
+export interface ModelDescription {
+  readonly task: ModelTask;
+  /** In the order of the outputs; absent: the file does not name them. */
+  readonly labels?: readonly string[];
+  /** Score from which on a label counts, in the order of the labels; absent: the file has none. */
+  readonly thresholds?: readonly number[];
+}
+
+/** The outputs of a model file, all float32. */
+export const modelOutputs: Readonly<Record<ModelTask, readonly string[]>> = {
+  single_label_classification: ['probability'],
+  multi_label_classification: ['probability'],
+  object_detection: ['location', 'category', 'score'],
+};
+
+/** Of a label without a threshold: nothing was measured for it. */
+export const defaultThresholds = { multi_label_classification: 0.5, object_detection: 0.3 } as const;
+
+/**
+ * The kind of a model, from the metadata of its file. A file without a task that is known here has one label per image:
+ * files of other programs and of earlier versions have no task.
+ *
+ * @throws Error when thresholds are there and cannot be used.
+ */
+export function describeModel(metadata: Readonly<Record<string, string>>): ModelDescription {
+  const { task = '', labels, thresholds } = metadata;
+  return {
+    task: isModelTask(task) ? task : 'single_label_classification',
+    ...(labels !== undefined && { labels: labels.split('\n') }),
+    ...(thresholds !== undefined && { thresholds: thresholds.split('\n').map(readThreshold) }),
+  };
+}
+
+const isModelTask = (task: string): task is ModelTask => Object.hasOwn(modelOutputs, task);
+
+function readThreshold(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text);
+  if (value >= 0 && value <= 1) return value;
+  throw new Error(`its metadata has the threshold "${text}"; a threshold is a number from 0 to 1`);
+}
+
+/** The labels, by index, whose probability reaches their threshold. */
+export function labelsAbove(probabilities: ArrayLike<number>, thresholds: readonly number[]): number[] {
+  const usual = defaultThresholds.multi_label_classification;
+  return [...thresholds.keys()].filter((k) => (probabilities[k] ?? 0) >= (thresholds[k] ?? usual));
+}
+
+/** Corners in 0..1 of the image's width and height. */
+export interface DetectedBox {
+  /** Index into the labels. */
+  label: number;
+  score: number;
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+/** The boxes as a detector's file returns them; score 0: a surer box of the same label covers it. */
+export function boxesOf(
+  location: ArrayLike<number>,
+  category: ArrayLike<number>,
+  score: ArrayLike<number>,
+): DetectedBox[] {
+  return Array.from(score, (one, i) => {
+    const corner = (k: number): number => location[4 * i + k] ?? 0;
+    return {
+      label: category[i] ?? -1,
+      score: one,
+      left: corner(0),
+      top: corner(1),
+      right: corner(2),
+      bottom: corner(3),
+    };
+  });
+}
+
+/** Boxes whose score reaches the threshold of their label, the surest first. */
+export function boxesAbove<T extends Pick<DetectedBox, 'label' | 'score'>>(
+  boxes: readonly T[],
+  thresholds: readonly number[],
+): T[] {
+  const usual = defaultThresholds.object_detection;
+  return boxes
+    .filter(({ label, score }) => score > 0 && score >= (thresholds[label] ?? usual))
+    .toSorted((a, b) => b.score - a.score);
+}
