@@ -1,21 +1,24 @@
 /**
  * Built-in trainings on this computer's GPU and, for the ratio, on its CPU alone; then a training script in the sandbox with the GPU
- * that it asked for, and without one. Needs an NVIDIA GPU, and ONNX Runtime's CUDA provider (docs/trainers.md).
- *   node e2e/bench/gpu.ts [--only=trainers,script] [--torch=/path/to/a/python/with/torch]
+ * that it asked for, and without one; then a job from submit to model on a server and a runner of its own. Needs an NVIDIA GPU, and ONNX Runtime's CUDA provider (docs/trainers.md).
+ *   node e2e/bench/gpu.ts [--only=trainers,script,job] [--torch=/path/to/a/python/with/torch]
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { DetectionEvaluation, Evaluation } from '@platform/contract/evaluation';
-import { jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
+import { type DatasetLine, jobFiles, modelFiles, trainerMalloc } from '@platform/contract/job';
+import { startCloud } from '../src/cloud-process.ts';
+import { startRunner } from '../src/runner-process.ts';
+import { runCli } from '../src/up-process.ts';
 import { writeObjects10 } from './objects-10.ts';
 
 const file = (name: string): string => fileURLToPath(new URL(`../../${name}`, import.meta.url));
 const { values: flags } = parseArgs({
-  options: { only: { type: 'string', default: 'trainers,script' }, torch: { type: 'string' } },
+  options: { only: { type: 'string', default: 'trainers,script,job' }, torch: { type: 'string' } },
 });
 const quiet = ['--disable-warning=ExperimentalWarning'];
 
@@ -52,6 +55,31 @@ async function compose(trainer: string, folder: string): Promise<void> {
   if (run(process.execPath, [...quiet, ...args], process.env) !== 0) throw new Error('own-6 was not composed');
 }
 
+/** Submits a built-in training that asks for a GPU, and prints what its job and its runner say. */
+async function trainAsJob(data: string, pictures: string): Promise<void> {
+  const lines = readFileSync(path.join(data, jobFiles.dataset), 'utf8').trim().split('\n');
+  for (const line of lines.map((one) => JSON.parse(one) as DatasetLine)) {
+    const label = line.classification_annotations[0]?.annotation_label ?? '';
+    const target = path.join(pictures, line.split === 'test' ? 'test' : 'train', label);
+    mkdirSync(target, { recursive: true });
+    cpSync(path.join(data, line.image_path), path.join(target, line.file_name));
+  }
+  await using cloud = await startCloud();
+  const { ready } = cloud;
+  await using _runner = await startRunner(ready);
+  const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+  const submit = ['train', 'submit', '--dataset', 'parts', '--model-name', 'parts', '--model-type', 'single-label'];
+  for (const args of [
+    ['dataset', 'upload', 'parts', pictures, '--create'],
+    [...submit, '--model-version', '1', '--gpus', '1', '--wait'],
+    ['train', 'logs', 'parts'],
+  ]) {
+    const { code, stdout, stderr } = await runCli(env, ...args);
+    console.log(`$ platform ${args.slice(0, 2).join(' ')}: exit code ${code}`);
+    for (const line of `${stdout}${code === 0 ? '' : stderr}`.trim().split('\n').slice(-25)) console.log(`  ${line}`);
+  }
+}
+
 const withoutGpu: NodeJS.ProcessEnv = { ...process.env, CUDA_VISIBLE_DEVICES: '' };
 const folder = mkdtempSync(path.join(tmpdir(), 'bench-gpu-'));
 try {
@@ -71,7 +99,9 @@ try {
         console.log(
           `${trainer} on ${evaluation.device.name}: ${seconds.toFixed(1)} s, ${score}. ${evaluation.device.reason}`,
         );
-        console.log(`  seconds of its parts: ${JSON.stringify(evaluation.seconds)}`);
+        console.log(
+          `  ${evaluation.machine.peak_rss_mib} MiB; seconds of its parts: ${JSON.stringify(evaluation.seconds)}`,
+        );
       }
       console.log(`${trainer}: GPU / CPU = ${((times[0] ?? 0) / (times[1] ?? 1)).toFixed(2)} of the time`);
     }
@@ -99,6 +129,11 @@ try {
       );
       console.log(`  exit code ${code}`);
     }
+  }
+  if (flags.only.includes('job')) {
+    const data = path.join(folder, 'job-data');
+    await writeObjects10(data, { seed: 1, train: 12, test: 20, arguments: [] });
+    await trainAsJob(data, path.join(folder, 'pictures'));
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });

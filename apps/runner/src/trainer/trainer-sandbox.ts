@@ -115,7 +115,8 @@ function insideEnv(env: Readonly<Record<string, string | undefined>>, gpus: read
   for (const [key, value] of Object.entries(env)) if (value !== undefined) found[key] = value;
   return {
     ...found,
-    PATH: '/usr/local/bin:/usr/bin:/bin',
+    // nvidia-smi may lie in a folder of the driver's own; of the host's folders only those below /usr are seen inside.
+    PATH: [...(env['PATH'] ?? '').split(':').filter((one) => one.startsWith('/usr/')), '/usr/bin', '/bin'].join(':'),
     HOME: home,
     TMPDIR: '/tmp',
     ...(env['CUDA_VISIBLE_DEVICES'] === undefined ? {} : { CUDA_VISIBLE_DEVICES: [...gpus.keys()].join(',') }),
