@@ -259,8 +259,11 @@ test('the web app: pages, hashed files for ever, compression, no way out of its 
   for (const health of ['/livez', '/healthz', '/readyz'])
     assert.equal(await (await fetch(on.url + health)).text(), 'ok\n', health);
   for (const unknown of ['/nothing', '/api', '/machine', '/.env', '/wp-login.php', '/livez/x', '/index.php/machines']) {
-    const answer = await fetch(on.url + unknown, { headers: { accept: 'text/html' } });
+    const answer = await fetch(on.url + unknown);
     assert.deepEqual([answer.status, await answer.text()], [404, 'not found\n'], unknown);
+    const browsed = await fetch(on.url + unknown, { headers: { accept: 'text/html,*/*;q=0.8' } });
+    assert.equal(browsed.status, 404, unknown);
+    assert.match(await browsed.text(), /^<!doctype html>/, 'the app says that there is no such page');
   }
   assert.equal((await fetch(on.url, { method: 'DELETE' })).status, 405);
 });

@@ -81,9 +81,10 @@ export const webRoutes = (folder: string | undefined): Route[] => {
       async answer({ request, response }, [name = '']) {
         const isAsset = name.startsWith('assets/');
         const isPage = name === '' || webPages.has(name.split('/', 1)[0] ?? '');
-        const file = name.includes('\0')
-          ? undefined
-          : ((await load(name)) ?? (isPage ? await load('index.html') : undefined));
+        // A user who mistyped gets the app, which says so and leads back; a program gets one line. Both get 404.
+        const isBrowsing = !isAsset && String(request.headers.accept ?? '').includes('text/html');
+        const found = name.includes('\0') ? undefined : await load(name);
+        const file = found ?? (isPage || isBrowsing ? await load('index.html') : undefined);
         if (!file)
           return sendText(response, 404, isPage ? 'The web app is not built into this server.\n' : 'not found\n');
         const [encoding, body] = await bodyOf(file, String(request.headers['accept-encoding'] ?? ''));
@@ -95,10 +96,11 @@ export const webRoutes = (folder: string | undefined): Route[] => {
           ...(encoding !== 'identity' && { 'content-encoding': encoding }),
           ...(file.isPage && { 'content-security-policy': pagePolicy }),
         };
-        if (request.headers['if-none-match'] === file.etag) return send(response, 304, headers);
+        const isOurs = found !== undefined || isPage;
+        if (isOurs && request.headers['if-none-match'] === file.etag) return send(response, 304, headers);
         send(
           response,
-          200,
+          isOurs ? 200 : 404,
           { ...headers, 'content-length': body.length },
           request.method === 'HEAD' ? undefined : body,
         );
