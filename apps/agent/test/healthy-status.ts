@@ -29,7 +29,7 @@ export const status: AgentStatus = {
     os: 'debian:12',
   },
   cloud: { address: 'https://c', is_reached: true, since: null, last_contact: null },
-  config: { revision: 1, received_revision: 1, source: 'cloud', corrections: [], slices: [] },
+  config: { revision: 1, source: 'cloud', corrections: [] },
   server: {
     at: 'running',
     version: '1.0.0',

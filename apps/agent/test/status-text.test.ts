@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentStatus } from '@platform/contract/agent-status';
+import type { AgentStatus, SliceReport } from '@platform/contract/agent-status';
 import { statusText } from '../src/commands/status-text.ts';
 import { program, status } from './healthy-status.ts';
 
@@ -46,5 +46,44 @@ test('the status for people fits any terminal, and a program that reads it gets 
   assert.match(
     statusText({ ...busy, programs: { ...busy.programs, agent: { ...program, running: 'x'.repeat(90) } } }),
     /^PROGRAM/m,
+  );
+});
+
+test('the configuration: "in effect" alone only where everything that was saved is', () => {
+  const slice = (state: SliceReport['state'], more: Partial<SliceReport> = {}): SliceReport => ({
+    slice: 'server',
+    state,
+    revision: 3,
+    since,
+    code: '',
+    reason: state === 'in effect' ? '' : 'why',
+    ineffective_paths: [],
+    ...more,
+  });
+  const shown = (config: Partial<AgentStatus['config']>): string =>
+    statusText({ ...status, config: { ...status.config, ...config } }, 200)
+      .split('\n')
+      .filter((line) => /^(?:config| +but) /.test(line))
+      .map((line) => line.trim().replace(/ +/g, ' '))
+      .join(' | ');
+  const from = 'as the management server has it';
+  assert.equal(shown({}), `config revision 1 in effect, ${from}`, 'of an older agent, as before');
+  const both = { revision: 3, received_revision: 3 };
+  assert.equal(shown({ ...both, slices: [slice('in effect')] }), `config revision 3 in effect, ${from}`);
+  assert.equal(
+    shown({ ...both, slices: [slice('no effect', { slice: 'network', ineffective_paths: ['agent.a', 'agent.b'] })] }),
+    `config revision 3 partly in effect, ${from} | but network: no effect here: agent.a, agent.b (why)`,
+  );
+  assert.equal(
+    shown({ ...both, slices: [slice('not reported')] }),
+    `config revision 3 partly in effect, ${from} | but server: why`,
+  );
+  assert.equal(
+    shown({ revision: 2, received_revision: 3, slices: [slice('lagging')] }),
+    `config revision 3 not in effect, 2 is; ${from} | but server not in effect for 2 h: why`,
+  );
+  assert.equal(
+    shown({ ...both, slices: [slice('lagging')] }),
+    `config revision 3 not in effect; ${from} | but server not in effect for 2 h: why`,
   );
 });

@@ -31,14 +31,14 @@ export interface AgentStatus {
   config: {
     /** Of the newest configuration that every slice that acts on this machine had in effect at once. 0: none yet, the defaults hold. */
     revision: number;
-    /** Newest one that was received. */
-    received_revision: number;
+    /** Newest one that was received; absent: the agent that runs is older and reports it as `revision`. */
+    received_revision?: number;
     /** `cloud`: heard in this run; `cache`: of an earlier one; `none`: the defaults hold. */
     source: 'cloud' | 'cache' | 'none';
     /** Bad fields, and what was used in their place. */
     corrections: { path: string; problem: string; used: string }[];
-    /** What acts on the configuration, and how far each is; empty where no agent runs. */
-    slices: SliceReport[];
+    /** What acts on the configuration, and how far each is; absent: the agent that runs is older, or none runs. */
+    slices?: SliceReport[];
   };
   server: {
     at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
@@ -118,8 +118,8 @@ export interface StatusCondition {
   message: string;
   remedy: string;
   since: string | null;
-  /** Place in the configuration; empty: none. */
-  path: string;
+  /** Place in the configuration; empty: none; absent: the agent that runs is older. */
+  path?: string;
 }
 
 /** Body of every failed request to the control socket, and what a failed command prints with --json, in `error`. */

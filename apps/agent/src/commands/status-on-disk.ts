@@ -37,7 +37,7 @@ export async function statusOnDisk(
       os: host.distro,
     },
     cloud: { address: cloud?.appAddress ?? '', is_reached: false, since: null, last_contact: null },
-    config: { revision: 0, received_revision: 0, source: 'none', corrections: [], slices: [] },
+    config: { revision: 0, source: 'none', corrections: [] },
     server: {
       at: 'stopped',
       version: '',
@@ -53,7 +53,7 @@ export async function statusOnDisk(
     conditions: [],
     logs: { waiting_lines: 0, dropped_lines: 0, spool_bytes: 0 },
   };
-  const known = { ...empty, ...last, config: { ...empty.config, ...last?.config } };
+  const known = { ...empty, ...last };
   const programs = {
     agent: await programOnDisk(root, 'agent', known.programs.agent),
     server: await programOnDisk(root, 'server', known.programs.server),

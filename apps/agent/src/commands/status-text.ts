@@ -27,7 +27,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
     ],
     ['cloud', cloudWords()],
     ['config', configWords()],
-    ...config.slices.flatMap(sliceRows),
+    ...(config.slices ?? []).flatMap(sliceRows),
     ['logs', logWords()],
   ];
   return [
@@ -42,9 +42,12 @@ export function statusText(status: AgentStatus, columns?: number): string {
       columns,
     ),
     ...(['agent', 'server'] as const).flatMap((name) => programWords(name, programs[name])),
-    ...status.conditions.flatMap(({ severity, message, remedy, since: began }) => [
+    ...status.conditions.flatMap(({ severity, message, remedy, path, since: began }) => [
       '',
-      ...wrapped(`${severity.toUpperCase()}${began === null ? '' : ` for ${since(began)}`}: ${message}`, width),
+      ...wrapped(
+        `${severity.toUpperCase()}${began === null ? '' : ` for ${since(began)}`}: ${path === undefined || message.includes(path) ? '' : `${path}: `}${message}`,
+        width,
+      ),
       ...wrapped(remedy, width - 2).map((line) => `  ${line}`),
     ]),
   ].join('\n');
@@ -80,7 +83,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
       config.source
     ];
     if (config.source === 'none') return 'none yet, the defaults hold';
-    const { revision, received_revision: received, slices } = config;
+    const { revision, received_revision: received = revision, slices = [] } = config;
     const isWhole = slices.every(({ state }) => state !== 'lagging');
     const isPartly = slices.some((one) => one.ineffective_paths.length > 0 || one.state === 'not reported');
     if (revision === received && isWhole) return `revision ${revision} ${isPartly ? 'partly ' : ''}in effect, ${from}`;

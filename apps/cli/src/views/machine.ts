@@ -144,6 +144,10 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
   return listText(entries);
 }
 
+/** The place in the configuration, unless the sentence names it. */
+const placeText = ({ path, message }: Condition): string =>
+  path === '' || message.includes(path) ? '' : `${printable(path)}: `;
+
 /** Everything about a machine for people; nothing of it may be cut away. */
 export function machineText(machine: Machine, nowMs: number): string {
   const { report } = machine;
@@ -192,7 +196,7 @@ export function machineText(machine: Machine, nowMs: number): string {
       : '';
   const conditions = conditionsOf(machine).map(
     (one) =>
-      `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${printable(one.message)}\n  ${printable(one.remedy)}`,
+      `${enumWord(SeveritySchema, one.severity)} ${one.code}${one.since ? `, ${ago(one.since, nowMs)}` : ''}: ${placeText(one)}${printable(one.message)}\n  ${printable(one.remedy)}`,
   );
   return [about, agent, server, printable(cleared), ...conditions].filter(Boolean).join('\n\n');
 }

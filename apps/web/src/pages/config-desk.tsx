@@ -33,7 +33,7 @@ interface Base {
 const settleMs = 400;
 
 export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDeskProps) {
-  const { partId } = machine;
+  const { partId, received } = machine;
   // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
   const conditions = JSON.stringify(machine.conditions);
   const transport = useTransport();
@@ -60,13 +60,13 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
   const problems = useMemo(() => {
     const isChecked = check.data !== undefined && settled === draft;
     const found = isChecked ? fromServer(check.data.problems) : fromText(draft, schema);
-    // What the machine reports is about the newest revision.
-    const isReported = base.revision === newest;
+    // A machine that is offline reports about what it received last, which may be another configuration.
+    const isReported = base.revision === newest && received >= newest;
     const reported = isReported
       ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })
       : [];
     return sorted([...found, ...reported]);
-  }, [check.data, settled, draft, schema, base, newest, conditions]);
+  }, [check.data, settled, draft, schema, base, newest, received, conditions]);
   const isDirty = draft !== base.text;
 
   const open = (text: string): void => {

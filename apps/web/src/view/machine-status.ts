@@ -2,7 +2,7 @@ import type { Condition, Machine } from '@platform/contract/gen/platform/fleet/v
 import { OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { programView } from './program-status.ts';
 import type { ProgramView } from './program-status.ts';
-import { isLagging, isPartly, sliceViews } from './slices.ts';
+import { isLagging, isPartly, receivedRevision, sliceViews } from './slices.ts';
 import type { SliceView } from './slices.ts';
 import { msOf } from './times.ts';
 
@@ -44,6 +44,8 @@ export interface MachineView {
   server: ProgramView;
   serverState: Word;
   applied: Applied;
+  /** Revision that its report is about. */
+  received: bigint;
   /** Parts of the machine that have something to say about it. */
   slices: SliceView[];
   conditions: ConditionView[];
@@ -117,6 +119,7 @@ export function machineView(machine: Machine): MachineView {
     server: programView(report?.server, reportedOn),
     serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
     applied: appliedOf(machine, isOnline),
+    received: receivedRevision(report),
     slices: sliceViews(report),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)

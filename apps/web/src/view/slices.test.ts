@@ -69,6 +69,14 @@ test('a part that lags says since when and why', () => {
   });
 });
 
+test('the report is about the newest revision that any part has applied', () => {
+  assert.equal(
+    view({ appliedRevision: 2n, slices: [slice(SliceState.IN_EFFECT, { appliedRevision: 4n })] }).received,
+    4n,
+  );
+  assert.equal(view({ appliedRevision: 2n }).received, 2n);
+});
+
 test('what the machine reports is marked in the editor until that place is changed, and keeps nobody from saving', () => {
   const path = 'components[0]';
   const { conditions } = view({

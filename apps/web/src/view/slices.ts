@@ -31,6 +31,13 @@ export const isPartly = (report: Machine['report']): boolean =>
     ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,
   ) ?? false;
 
+/** Newest revision that the machine is known to have received: what it reports is about this one. */
+export const receivedRevision = (report: Machine['report']): bigint =>
+  (report?.slices ?? []).reduce(
+    (newest, { appliedRevision }) => (appliedRevision > newest ? appliedRevision : newest),
+    report?.appliedRevision ?? 0n,
+  );
+
 export const sliceViews = (report: Machine['report']): SliceView[] => (report?.slices ?? []).flatMap(viewsOf);
 
 function viewsOf({ slice, state, since, code, reason, ineffectivePaths }: SliceStatus): SliceView[] {
