@@ -11,6 +11,7 @@ import {
   SeveritySchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { failure } from './failure.ts';
 import { testServer } from './server.ts';
 
 const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/pictures' } };
@@ -68,6 +69,34 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
   assert.deepEqual(await save(debug), ['warning agent.advanced_settings.debug']);
   const { revisions } = await fleet.listConfigRevisions({ partId });
   assert.equal(revisions.length, 6);
+});
+
+test('what was saved by earlier rules keeps nobody from changing something else', async () => {
+  await using on = await testServer();
+  const fleet = await on.client(FleetService);
+  const { partId, part } = await on.machine('m');
+  const save = async (config: object) => fleet.saveConfig({ partId, configJson: JSON.stringify(config) });
+  const broken = { components: [webcam], services: [capture({ camera: 'yard' })] };
+  await save(broken);
+  const agent = await on.client(AgentDeviceService, part);
+  const reported: object = {
+    server: { runningVersion: '0.1.0' },
+    actsOn: actedOn('linux/amd64'),
+    serverKnowledge: platformServerKnowledge,
+  };
+  await agent.deviceAgentConfig({
+    id: partId,
+    hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
+    report: { ...reported },
+  });
+  const debug = { agent: { advanced_settings: { debug: true } } };
+  assert.deepEqual((await save({ ...broken, ...debug })).problems.map(words), ['warning components[0].model']);
+  const { problems } = await fleet.checkConfig({ partId, configJson: JSON.stringify(broken) });
+  assert.deepEqual(problems.map(words), ['warning components[0].model']);
+  const worse = { ...broken, components: [{ ...webcam, model: 'other' }] };
+  assert.match(await failure(save(worse)), /INVALID_CONFIG/);
+  await save({ components: [camera] });
+  assert.match(await failure(save(broken)), /INVALID_CONFIG/, 'corrected, it stays corrected');
 });
 
 test('of an agent of another product nothing is said about effects', async () => {

@@ -28,6 +28,31 @@ const limitBytes = 1024 * 1024;
 const problemsInError = 50;
 
 /**
+ * The same for the machine that has it. What the newest revision already has wrong in the entries of the machine server is a warning:
+ * it was saved by earlier rules or before the server was known, and must not keep an operator from changing something else.
+ */
+export async function readConfigOf(
+  { db, releases }: { db: Database; releases: ReleaseBook },
+  text: string,
+  part: PartRow,
+): Promise<{ problems: Problem[]; config: JsonObject }> {
+  const { problems, config } = await readConfig(releases, text, part);
+  if (!problems.some(isOfEntry)) return { problems, config };
+  const saved = await findConfig(db, part.id);
+  const before = saved && saved.revision > 0 ? (await readConfig(releases, saved.text, part)).problems : [];
+  const known = new Set(before.filter(isOfEntry).map(({ path, message }) => `${path} ${message}`));
+  return {
+    config,
+    problems: problems.map((one) =>
+      isOfEntry(one) && known.has(`${one.path} ${one.message}`) ? { ...one, severity: 'warning' } : one,
+    ),
+  };
+}
+
+const isOfEntry = ({ path, severity }: Problem): boolean =>
+  severity === 'error' && path !== '' && !/^(?:agent|maintenance_window)\b/.test(path);
+
+/**
  * Everything wrong with the text of a configuration, and what it says when nothing is.
  *
  * @param part - for whose machine it is; undefined: any.
@@ -78,7 +103,7 @@ export async function saveConfig(
   text: string,
   expected: Expected,
 ): Promise<{ revision: number; problems: Problem[] }> {
-  const { problems, config } = await readConfig(releases, text, part);
+  const { problems, config } = await readConfigOf({ db, releases }, text, part);
   const errors = problems.filter((problem) => problem.severity === 'error');
   const [first] = errors;
   if (first) {

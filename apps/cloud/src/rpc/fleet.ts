@@ -22,7 +22,7 @@ import { listLocations } from '../store/organizations.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
 import { machineMessage, quarantinedOf } from './machine-message.ts';
-import { problemMessage, readConfig, saveConfig } from './config-saving.ts';
+import { problemMessage, readConfig, readConfigOf, saveConfig } from './config-saving.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './part-access.ts';
 import type { Deps } from './routes.ts';
@@ -120,7 +120,8 @@ export const fleetRoutes =
       async checkConfig({ configJson, partId }, context) {
         const caller = callerOf(context);
         const part = partId ? await operatedPart(db, caller, partId) : undefined;
-        return { problems: (await readConfig(releases, configJson, part)).problems.map(problemMessage) };
+        const { problems } = part ? await readConfigOf(deps, configJson, part) : await readConfig(releases, configJson);
+        return { problems: problems.map(problemMessage) };
       },
       async saveConfig({ partId, configJson, expectedRevision }, context) {
         const caller = callerOf(context);
