@@ -87,7 +87,7 @@ export interface WireRunner {
   /** Leases the next job and says that it trains: one metric per accuracy. */
   train(progress: number, accuracies: readonly number[]): Promise<void>;
   /** Publishes files and evaluation of the leased job. */
-  complete(files: Readonly<Record<string, string>>, evaluation: object): Promise<void>;
+  complete(files: Readonly<Record<string, string | Uint8Array>>, evaluation: object): Promise<void>;
 }
 
 export async function wireRunner(
@@ -116,8 +116,8 @@ export async function wireRunner(
     if (!job) throw new Error('there was no job to lease');
     return (state.job = { jobId: job.id, attempt: job.attempt, runnerId });
   };
-  const put = async (text: string) => {
-    const bytes = Buffer.from(text);
+  const put = async (content: string | Uint8Array) => {
+    const bytes = Buffer.from(content);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const answer = await fetch(`${url}/blobs/${sha256}`, {
       method: 'PUT',
@@ -145,7 +145,7 @@ export async function wireRunner(
     },
     async complete(files, evaluation) {
       const named = await Promise.all(
-        Object.entries(files).map(async ([path, text]) => ({ path, ...(await put(text)) })),
+        Object.entries(files).map(async ([path, content]) => ({ path, ...(await put(content)) })),
       );
       await runner.completeJob({
         ...(await leased()),

@@ -1,7 +1,8 @@
 import { useRef, useState } from 'react';
 import type { PointerEvent } from 'react';
-import { corners, frameBetween, moved, nudged, withCorner } from '../view/boxes.ts';
+import { corners, frameBetween, moved, nudged, withConfidence, withCorner } from '../view/boxes.ts';
 import type { Box, Corner, Frame, Point } from '../view/boxes.ts';
+import { percent } from '../view/quantities.ts';
 import { isolated } from '../view/user-text.ts';
 
 interface BoxCanvasProps {
@@ -97,7 +98,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
             role="button"
             tabIndex={0}
             aria-pressed={isSelected}
-            aria-label={`Box ${at + 1}: ${isolated(box.label)}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
+            aria-label={`Box ${at + 1}: ${isolated(box.label)}${box.confidence === undefined ? '' : `, ${percent(box.confidence, 0)} confidence`}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
             onFocus={() => onSelect(box.id)}
             onPointerDown={(event) => {
               event.currentTarget.focus({ preventScroll: true });
@@ -115,7 +116,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
               setPressed(undefined);
             }}
           >
-            <span className="box-label">{box.label}</span>
+            <span className="box-label">{withConfidence(box)}</span>
             {isSelected &&
               corners.map((corner) => (
                 <span

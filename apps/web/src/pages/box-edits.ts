@@ -5,8 +5,9 @@ import { applied, inverse, renamed } from '../view/boxes.ts';
 import type { Box, BoxEdit } from '../view/boxes.ts';
 
 const { addBoundingBoxToImageByID, removeBoundingBoxFromImageByID, updateBoundingBox } = DataService.method;
-const wire = ({ label, xMin, yMin, xMax, yMax }: Box) => ({
+const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
   label,
+  ...(confidence !== undefined && { confidence }),
   xMinNormalized: xMin,
   yMinNormalized: yMin,
   xMaxNormalized: xMax,

@@ -1,6 +1,10 @@
 import { createConnectQueryKey, useMutation, useQuery } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import type { BinaryDataByFilterResponse, BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type {
+  BinaryDataByFilterResponse,
+  BinaryMetadata,
+  Classification,
+} from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import type { InfiniteData } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -8,8 +12,9 @@ import { useState } from 'react';
 import { BackIcon, CrossIcon } from '../parts/icons.tsx';
 import { FailureNote, Waiting } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
-import { bytes } from '../view/quantities.ts';
+import { bytes, percent } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
+import { withConfidence } from '../view/boxes.ts';
 import type { Box } from '../view/boxes.ts';
 import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
@@ -98,6 +103,7 @@ const boxesOf = (metadata: BinaryMetadata): Box[] =>
     yMin: box.yMinNormalized,
     xMax: box.xMaxNormalized,
     yMax: box.yMaxNormalized,
+    ...(box.confidence !== undefined && { confidence: box.confidence }),
   }));
 
 /** Where a box lands that is added without a pointer. */
@@ -195,6 +201,9 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                       onClick={() => setSelected(box.id)}
                     >
                       {at + 1}. <UserText text={box.label} />
+                      {box.confidence !== undefined && (
+                        <span className="small soft"> {percent(box.confidence, 0)} confidence</span>
+                      )}
                     </button>
                     {box.id === selected && nextLabel !== box.label && (
                       <button
@@ -219,7 +228,12 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
             )}
           </div>
         </section>
-        <Tags binaryDataId={binaryDataId} start={metadata.captureMetadata?.tags ?? []} datasetId={datasetId} />
+        <Tags
+          binaryDataId={binaryDataId}
+          start={metadata.captureMetadata?.tags ?? []}
+          uploaded={metadata.annotations?.classifications ?? []}
+          datasetId={datasetId}
+        />
       </div>
     </div>
   );
@@ -229,10 +243,13 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
 function Tags({
   binaryDataId,
   start,
+  uploaded,
   datasetId,
 }: {
   binaryDataId: string;
   start: readonly string[];
+  /** They came with the image and count as labels, too. */
+  uploaded: readonly Classification[];
   datasetId: string;
 }) {
   const { organization } = useSession();
@@ -271,6 +288,11 @@ function Tags({
           add().catch(() => {}); // shown below
         }}
       >
+        {uploaded.length > 0 && (
+          <p className="small soft">
+            Uploaded with the image: {uploaded.map((one) => isolated(withConfidence(one))).join(', ')}
+          </p>
+        )}
         {tags.length > 0 && (
           <div className="row">
             {tags.map((tag) => (

@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { applied, type BoxEdit, frameBetween, inverse, moved, nudged, renamed, withCorner } from './boxes.ts';
+import {
+  applied,
+  type BoxEdit,
+  frameBetween,
+  inverse,
+  moved,
+  nudged,
+  renamed,
+  withConfidence,
+  withCorner,
+} from './boxes.ts';
 import type { Box, Frame } from './boxes.ts';
 
 const frame = (xMin: number, yMin: number, xMax: number, yMax: number): Frame => ({ xMin, yMin, xMax, yMax });
@@ -34,6 +44,12 @@ test('arrow keys move, with Shift they change the size', () => {
   assert.deepEqual(rounded(nudged(box, 'ArrowLeft', false)), [0.19, 0.2, 0.59, 0.6]);
   assert.deepEqual(rounded(nudged(box, 'ArrowDown', true)), [0.2, 0.2, 0.6, 0.61]);
   assert.equal(nudged(box, 'Enter', false), undefined);
+});
+
+test('a box shows the confidence of the model that predicted it', () => {
+  assert.equal(withConfidence({ label: 'cup' }), 'cup');
+  assert.equal(withConfidence({ label: 'cup', confidence: 0.754 }), 'cup 75 %');
+  assert.equal(withConfidence({ label: 'cup', confidence: 0 }), 'cup 0 %');
 });
 
 const box = (id: string, label = 'cup'): Box => ({ id, label, ...frame(0, 0, 1, 1) });

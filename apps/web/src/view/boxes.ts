@@ -1,3 +1,5 @@
+import { percent } from './quantities.ts';
+
 /** A box in a picture; edges as shares of width and height. */
 export interface Box {
   id: string;
@@ -6,14 +8,20 @@ export interface Box {
   yMin: number;
   xMax: number;
   yMax: number;
+  /** Of the model that predicted it, 0 to 1. */
+  confidence?: number;
 }
-export type Frame = Omit<Box, 'id' | 'label'>;
+export type Frame = Omit<Box, 'id' | 'label' | 'confidence'>;
 export interface Point {
   x: number;
   y: number;
 }
 export const corners = ['top left', 'top right', 'bottom left', 'bottom right'] as const;
 export type Corner = (typeof corners)[number];
+
+/** "cup 75 %" */
+export const withConfidence = ({ label, confidence }: { label: string; confidence?: number | undefined }): string =>
+  confidence === undefined ? label : `${label} ${percent(confidence, 0)}`;
 
 /** Smaller ones are slips of the hand. */
 export const smallest = 0.01;

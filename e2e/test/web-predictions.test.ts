@@ -1,0 +1,162 @@
+// A detector from its training to the boxes in the app: registry, a machine that runs it, captured images, a real browser.
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { createPlatformClient, ModelType } from '@platform/client';
+import type { PlatformClient } from '@platform/client';
+import type { DetectionEvaluation } from '@platform/contract/evaluation';
+import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { jobFiles, modelFiles } from '@platform/contract/job';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { writeJob } from '../../trainers/detection/test/job-folder.ts';
+import { startTrainer } from '../../trainers/engine/test/trainer-process.ts';
+import { launchBrowser } from '../src/browser.ts';
+import { startCloud } from '../src/cloud-process.ts';
+import type { CloudReady } from '../src/cloud-process.ts';
+import { checkPage, watchComplaints } from '../src/page-checks.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+import { wireRunner } from '../src/wire-callers.ts';
+
+const modelName = 'finder';
+
+/** Trains a small detector and puts it into the registry. @returns an image that it learned from. */
+async function publishDetector(folder: string, ready: CloudReady, client: PlatformClient): Promise<string> {
+  await writeJob(folder, { framework: 'onnx', arguments: { recipe: 'probe' } });
+  const program = new URL('../../trainers/detection/src/main.ts', import.meta.url);
+  assert.deepEqual(await startTrainer(program, folder).ended, { code: 0, signal: null, stderr: '' });
+  const read = (file: string) => readFile(path.join(folder, jobFiles.out, file));
+  const evaluation = JSON.parse((await read(modelFiles.evaluation)).toString()) as DetectionEvaluation;
+  const images = (await readdir(path.join(folder, jobFiles.pictures))).toSorted();
+  const image = path.join(folder, jobFiles.pictures, images[0] ?? '');
+
+  const datasetId = await client.datasetClient.createDataset('boxes', ready.org_id);
+  const bytes = await readFile(image);
+  const [label = ''] = evaluation.labels;
+  const boxes = [{ label, xMin: 0.1, yMin: 0.1, xMax: 0.9, yMax: 0.9 }];
+  const labelled = Array.from({ length: 16 }, (_, i) => ({
+    bytes: Buffer.concat([bytes, Buffer.of(i)]),
+    fileExtension: 'jpg',
+    boxes,
+  }));
+  await client.dataClient.uploadPictures(labelled, { partId: '', datasetIds: [datasetId] });
+  const kind = ModelType.OBJECT_DETECTION;
+  await client.mlTrainingClient.submitTrainingJob(ready.org_id, datasetId, modelName, '1', kind, [label]);
+  const runner = await wireRunner(ready.url, ready.runner_key_id, ready.runner_key, { kinds: ['object_detection'] });
+  const files = { [`${modelName}.onnx`]: await read('shapes.onnx'), 'labels.txt': await read('labels.txt') };
+  await runner.complete(files, evaluation);
+  return image;
+}
+
+/** A machine whose camera shows one image; what it captures goes into the dataset. */
+async function startMachine(
+  folder: string,
+  { ready, image, datasetId }: { ready: CloudReady; image: string; datasetId: string },
+): Promise<AsyncDisposable> {
+  const env = { PLATFORM_URL: ready.url, PLATFORM_API_KEY_ID: ready.api_key_id, PLATFORM_API_KEY: ready.api_key };
+  const cli = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCli(env, ...args);
+    assert.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+    return stdout;
+  };
+  const at = (name: string) => path.join(folder, name);
+  const { credentials } = JSON.parse(await cli('machine', 'create', 'press', '--json')) as { credentials: object };
+  await writeFile(at('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
+  await mkdir(at('images'));
+  await copyFile(image, path.join(at('images'), 'a.jpg'));
+  const place = `\${packages.${modelName}}`;
+  const config = {
+    components: [{ name: 'yard', type: 'camera', model: 'folder', attributes: { path: at('images') } }],
+    services: [
+      {
+        name: 'objects',
+        type: 'mlmodel',
+        model: 'onnx_cpu',
+        attributes: { model_path: `${place}/${modelName}.onnx`, label_path: `${place}/labels.txt` },
+      },
+      {
+        name: 'keep',
+        type: 'data_manager',
+        attributes: { camera: 'yard', mlmodel: 'objects', every_seconds: 2, dataset_ids: [datasetId] },
+      },
+    ],
+    packages: [{ name: modelName, package: `${ready.org_id}/${modelName}`, version: 'latest', type: 'ml_model' }],
+  };
+  await writeFile(at('config.json'), JSON.stringify(config));
+  await cli('config', 'set', 'press', at('config.json'));
+  const main = path.join(checkout, 'apps/machine-server/src/main.ts');
+  const group = await spawnGroup({
+    command: process.execPath,
+    args: ['--disable-warning=ExperimentalWarning', main, '-config', at('platform.json'), '-data', at('data')],
+    env: cleanEnv(),
+    logFile: at('server.log'),
+  });
+  return { [Symbol.asyncDispose]: async () => void (await group.stop({ termMs: 20_000 })) };
+}
+
+/** The first captured image with boxes. */
+async function firstAnnotated(client: PlatformClient, datasetId: string, logFile: string): Promise<BinaryMetadata> {
+  const end = systemClock.now() + 60_000;
+  for (;;) {
+    for await (const { metadata } of client.dataClient.allBinaryData({ datasetId }))
+      if (metadata && (metadata.annotations?.bboxes.length ?? 0) > 0) return metadata;
+    if (systemClock.now() > end) assert.fail(`no image with boxes:\n${await readFile(logFile, 'utf8')}`);
+    await systemClock.sleep(200);
+  }
+}
+
+test('a detector that was trained here runs on a machine, and the app draws its boxes over the captured image', async (t) => {
+  await using cloud = await startCloud();
+  await using job = await tempFolder();
+  await using folder = await tempFolder();
+  const { ready } = cloud;
+  const credentials = { type: 'api-key' as const, authEntity: ready.api_key_id, payload: ready.api_key };
+  const client = createPlatformClient({ baseUrl: ready.url, credentials });
+  const image = await publishDetector(job.path, ready, client);
+  const datasetId = await client.datasetClient.createDataset('captured', ready.org_id);
+  const machine = await startMachine(folder.path, { ready, image, datasetId });
+  const { binaryDataId, annotations } = await firstAnnotated(client, datasetId, folder.file('server.log')).finally(() =>
+    machine[Symbol.asyncDispose](),
+  );
+  const found = annotations?.bboxes ?? [];
+  const browser = await launchBrowser();
+  try {
+    for (const { width, height } of [
+      { width: 1280, height: 800 },
+      { width: 360, height: 740 },
+    ]) {
+      await t.test(`at ${width} px`, async () => {
+        const context = await browser.newContext({ viewport: { width, height } });
+        const complaints = watchComplaints(context);
+        const page = await context.newPage();
+        await page.goto((await client.sessionClient.createSignInLink({})).url);
+        await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(binaryDataId)}`);
+        // It has a width of its own once the image is there.
+        const canvas = page.locator('.box-canvas[style*="width"]');
+        await canvas.locator('.box').first().waitFor();
+        const shown = await canvas.locator('.box').all();
+        assert.equal(shown.length, found.length);
+        const frame = (await canvas.boundingBox()) ?? assert.fail('no image');
+        for (const [i, box] of found.entries()) {
+          const text = `${box.label} ${((box.confidence ?? -1) * 100).toFixed(0)} %`;
+          assert.equal(await shown[i]?.innerText(), text);
+          const place = (await shown[i]?.boundingBox()) ?? assert.fail(`${text} is not drawn`);
+          const edges = [
+            [place.x, frame.x + box.xMinNormalized * frame.width],
+            [place.y, frame.y + box.yMinNormalized * frame.height],
+            [place.x + place.width, frame.x + box.xMaxNormalized * frame.width],
+            [place.y + place.height, frame.y + box.yMaxNormalized * frame.height],
+          ];
+          for (const [is = 0, wanted = 0] of edges)
+            assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
+        }
+        await checkPage(page, 'captured image with predicted boxes');
+        assert.deepEqual(complaints, []);
+        await context.close();
+      });
+    }
+  } finally {
+    await browser.close();
+  }
+});
