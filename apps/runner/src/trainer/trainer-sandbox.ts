@@ -123,6 +123,20 @@ function insideEnv(env: Readonly<Record<string, string | undefined>>, gpus: read
   };
 }
 
+/**
+ * Folders of libraries that the operator names and the sandbox does not show yet. What lies below the system's folders is there, and
+ * bubblewrap cannot mount it again where a part of its path is a link, as /usr/local/cuda is.
+ */
+export const libraryFolders = (searchPath = ''): string[] => [
+  ...new Set(
+    searchPath
+      .split(':')
+      .filter((one) => path.isAbsolute(one))
+      .map((one) => path.normalize(one))
+      .filter((one) => !/^\/(usr|lib|lib32|lib64)(\/|$)/.test(one)),
+  ),
+];
+
 export interface SandboxedTrainerTask {
   readonly sandbox: TrainerSandbox;
   readonly spec: JobSpec;
@@ -171,7 +185,6 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
     to: insideFolder.file(file),
     mode: 'rw',
   });
-  const libraries = (task.env['LD_LIBRARY_PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one));
   try {
     const result = await runSandboxed(
       sandboxes,
@@ -179,7 +192,12 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
         ...common,
         mounts: [
           ...programMounts(task.program),
-          ...libraries.map((one): Mount => ({ from: one, to: one, mode: 'ro', optional: true })),
+          ...libraryFolders(task.env['LD_LIBRARY_PATH']).map((one): Mount => ({
+            from: one,
+            to: one,
+            mode: 'ro',
+            optional: true,
+          })),
           ...(['job', 'dataset', 'pictures'] as const).map(read),
           ...(['out', 'events'] as const).map(write),
         ],
