@@ -155,14 +155,13 @@ export const keyCalls = ({ db, changes, clock }: Deps) => {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, orgId);
       requireOwner(caller, id);
-      return { apiKeys: (await listKeys(db, id)).map(keyMessage) };
+      const { rows, isCut } = await listKeys(db, id);
+      return { apiKeys: rows.map(keyMessage), truncated: isCut };
     },
     async getRobotAPIKeys({ robotId }, context) {
       const machine = await operatedMachine(db, callerOf(context), robotId, requireMachineOwner);
-      const keys = await listKeys(db, machine.orgId);
-      return {
-        apiKeys: keys.filter((key) => key.grants.some((grant) => grant.resourceId === machine.id)).map(keyMessage),
-      };
+      const { rows, isCut } = await listKeys(db, machine.orgId, machine.id);
+      return { apiKeys: rows.map(keyMessage), truncated: isCut };
     },
     async deleteKey({ id }, context) {
       const caller = callerOf(context);

@@ -7,8 +7,8 @@ import { callerOf } from '../auth/caller.ts';
 import { partAddress } from '../rules/addresses.ts';
 import {
   type Caller,
-  mayOperate,
   ownsMachine,
+  reachOf,
   requireMachineOwner,
   requireMember,
   requireOwner,
@@ -20,11 +20,11 @@ import { longestHistory, partHistory } from './part-history.ts';
 import {
   deleteMachine,
   deletePartSecret,
+  findNamedPart,
   findPart,
   insertMachine,
   insertPart,
   insertPartSecret,
-  listMainParts,
   listParts,
   type PartRow,
   readPartSecrets,
@@ -32,6 +32,7 @@ import {
   requestRestart,
   updateMachine,
 } from '../store/machines.ts';
+import { type MachineFilter, type MachineLine, newestMachines } from '../store/machine-lists.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { saveConfig } from './config-saving.ts';
 import { requiredName } from './fields.ts';
@@ -47,7 +48,7 @@ const onlineStates = {
 export const machineCalls = (deps: Deps) => {
   const { db, presence, changes, secrets, clock } = deps;
 
-  const contact = (part: PartRow) => {
+  const contact = (part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
     const seen = presence.lastSeen(part.id, part.lastSeen);
     const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
     return {
@@ -61,7 +62,7 @@ export const machineCalls = (deps: Deps) => {
       ),
     };
   };
-  const robotMessage = (main: PartRow) => ({
+  const robotMessage = (main: PartRow | MachineLine) => ({
     id: main.machineId,
     name: main.machineName,
     location: main.locationId,
@@ -101,8 +102,10 @@ export const machineCalls = (deps: Deps) => {
     if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: id });
     return partMessage(part, caller);
   };
-  const robotsOf = async (caller: Caller, orgId: string, isListed: (part: PartRow) => boolean) =>
-    (await listMainParts(db, orgId)).filter((part) => mayOperate(caller, part) && isListed(part)).map(robotMessage);
+  const robotsOf = async (caller: Caller, of: Omit<MachineFilter, 'reach'>) => {
+    const { rows, isCut } = await newestMachines(db, { reach: reachOf(caller), ...of });
+    return { robots: rows.map(robotMessage), truncated: isCut };
+  };
 
   return {
     async newRobot({ name, location: locationId }, context) {
@@ -128,20 +131,20 @@ export const machineCalls = (deps: Deps) => {
     async listRobots({ locationId }, context) {
       const caller = callerOf(context);
       const location = await locationFor(db, caller, locationId);
-      return { robots: await robotsOf(caller, location.orgId, (part) => part.locationId === location.id) };
+      return robotsOf(caller, { locationIds: [location.id] });
     },
     async listRobotsForLocations({ locationIds }, context) {
       const caller = callerOf(context);
-      const locations = await Promise.all(locationIds.map((id) => locationFor(db, caller, id)));
-      const lists = await Promise.all(
-        locations.map(({ id, orgId }) => robotsOf(caller, orgId, (part) => part.locationId === id)),
-      );
-      return { robots: lists.flat() };
+      const ids = [...new Set(locationIds)];
+      for (const id of ids) await locationFor(db, caller, id);
+      const { robots, truncated } = await robotsOf(caller, { locationIds: ids });
+      const byLocation = Map.groupBy(robots, ({ location }) => location);
+      return { robots: ids.flatMap((id) => byLocation.get(id) ?? []), truncated };
     },
     async listRobotsForOrg({ orgId }, context) {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, orgId);
-      return { robots: await robotsOf(caller, id, () => true) };
+      return robotsOf(caller, { orgId: id });
     },
     async updateRobot({ id, name, location: locationId }, context) {
       const caller = callerOf(context);
@@ -201,12 +204,9 @@ export const machineCalls = (deps: Deps) => {
     async getRobotPartByNameAndLocation({ name, locationId }, context) {
       const caller = callerOf(context);
       const location = await locationFor(db, caller, locationId);
-      for (const main of await listMainParts(db, location.orgId)) {
-        if (main.locationId !== location.id) continue;
-        const part = (await listParts(db, main.machineId)).find((one) => one.name === name);
-        if (part) return { part: await partMessage(part, caller) };
-      }
-      throw new PlatformError('PART_NOT_FOUND', { partId: name });
+      const part = await findNamedPart(db, location.id, name);
+      if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: name });
+      return { part: await partMessage(part, caller) };
     },
     async newRobotPart({ robotId, partName }, context) {
       const caller = callerOf(context);
@@ -314,31 +314,33 @@ export const machineCalls = (deps: Deps) => {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, organizationId);
       requireMember(caller, id);
-      const parts = (await listMainParts(db, id))
-        .filter((part) => locationIds.length === 0 || locationIds.includes(part.locationId))
-        .slice(0, limit === undefined || limit <= 0 ? undefined : limit);
-      const places = new Map(parts.map((part) => [part.locationId, part.locationName]));
+      const { rows, isCut } = await newestMachines(db, {
+        reach: reachOf(caller),
+        orgId: id,
+        ...(locationIds.length > 0 && { locationIds }),
+      });
+      const isLimited = limit !== undefined && limit > 0;
+      const places = Map.groupBy(isLimited ? rows.slice(0, limit) : rows, ({ locationId }) => locationId);
       return {
-        locationSummaries: [...places].map(([locationId, locationName]) => ({
+        locationSummaries: [...places].map(([locationId, parts]) => ({
           locationId,
-          locationName,
-          machineSummaries: parts
-            .filter((part) => part.locationId === locationId)
-            .map((part) => ({
-              machineId: part.machineId,
-              machineName: part.machineName,
-              partSummaries: [
-                {
-                  partId: part.id,
-                  partName: part.name,
-                  isMainPart: true,
-                  platform: String(part.host?.['platform'] ?? ''),
-                  os: String(part.host?.['distro'] ?? ''),
-                  ...contact(part),
-                },
-              ],
-            })),
+          locationName: parts[0]?.locationName ?? '',
+          machineSummaries: parts.map((part) => ({
+            machineId: part.machineId,
+            machineName: part.machineName,
+            partSummaries: [
+              {
+                partId: part.id,
+                partName: part.name,
+                isMainPart: true,
+                platform: part.platform,
+                os: part.os,
+                ...contact(part),
+              },
+            ],
+          })),
         })),
+        truncated: isCut,
       };
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;

@@ -15,6 +15,7 @@ import {
   insertLocation,
   listLocations,
   type LocationRow,
+  newestOrganizations,
   type OrganizationRow,
   updateLocation,
 } from '../store/organizations.ts';
@@ -67,7 +68,8 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
       const caller = callerOf(context);
       const ids =
         caller.kind === 'part' ? [caller.orgId] : [...new Set(caller.grants.flatMap((grant) => grant.orgId ?? []))];
-      return { organizations: (await findOrganizations(db, ids)).map(organizationMessage) };
+      const { rows, isCut } = await newestOrganizations(db, ids);
+      return { organizations: rows.map(organizationMessage), truncated: isCut };
     },
     async getOrganization({ organizationId }, context) {
       return { organization: organizationMessage(await organizationFor(db, callerOf(context), organizationId)) };
@@ -92,7 +94,8 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, organizationId);
       requireMember(caller, id);
-      return { locations: (await listLocations(db, id)).map(locationMessage) };
+      const { rows, isCut } = await listLocations(db, id);
+      return { locations: rows.map(locationMessage), truncated: isCut };
     },
     async getLocation({ locationId }, context) {
       return { location: locationMessage(await locationFor(db, callerOf(context), locationId)) };

@@ -4,7 +4,7 @@ import { type AppService, Visibility } from '@platform/contract/gen/platform/app
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
-import { readablePackages, requirePackageReader } from '../rules/named-resources.ts';
+import { limitingNames, readablePackages, requirePackageReader } from '../rules/named-resources.ts';
 import { type Caller, isReader, memberships, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
@@ -52,17 +52,20 @@ export const registryCalls = ({ db, clock }: Deps) => {
       const all = [...new Set(memberships(caller).map(({ orgId }) => orgId))].filter((orgId) =>
         isReader(caller, orgId),
       );
-      const items = await listItems(db, {
+      const names = await limitingNames(caller, namesOf);
+      const { rows: items, isCut } = await listItems(db, {
         memberOf: caller.kind === 'part' ? [caller.orgId] : all,
         orgId: request.organizationId || undefined,
         types: request.types.flatMap((type) => kindOfType.get(type) ?? []),
         visibilities: request.visibilities.flatMap((one) => visibilityOf.get(one) ?? []),
         namespaces: request.publicNamespaces,
         search: request.searchTerm ?? '',
+        named: names?.packages,
       });
       const own = items.filter(({ visibility }) => visibility !== 'public');
-      const readable = new Set(await readablePackages(caller, own, namesOf));
-      return { items: items.filter((item) => item.visibility === 'public' || readable.has(item)).map(itemMessage) };
+      const readable = new Set(readablePackages(caller, own, names));
+      const listed = items.filter((item) => item.visibility === 'public' || readable.has(item));
+      return { items: listed.map(itemMessage), truncated: isCut };
     },
 
     async createRegistryItem({ organizationId, name, type }, context) {

@@ -71,7 +71,7 @@ async function visibleScript(
 
 /** @throws PlatformError SCRIPTS_NOT_OFFERED, CONTAINER_NOT_FOUND */
 async function refuseNotOffered({ db, clock }: TrainingDeps, orgId: string, container: string): Promise<void> {
-  const offers = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+  const { rows: offers } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
   const problem = noScriptsBecause(offers);
   if (problem !== undefined) throw new PlatformError('SCRIPTS_NOT_OFFERED', { problem });
   const known = containersOf(offers);

@@ -116,11 +116,13 @@ export const dataRoutes =
         return { data: await answered(data, includeBinary, context), count: BigInt(data.length) };
       },
 
-      async tagsByFilter({ filter }, context) {
-        return { tags: await tagsOf(db, readFilter(filter, callerOf(context), 'look')) };
+      async tagsByFilter({ filter, after }, context) {
+        const { rows, isCut } = await tagsOf(db, readFilter(filter, callerOf(context), 'look'), after);
+        return { tags: rows, truncated: isCut };
       },
-      async boundingBoxLabelsByFilter({ filter }, context) {
-        return { labels: await boxLabelsOf(db, readFilter(filter, callerOf(context), 'look')) };
+      async boundingBoxLabelsByFilter({ filter, after }, context) {
+        const { rows, isCut } = await boxLabelsOf(db, readFilter(filter, callerOf(context), 'look'), after);
+        return { labels: rows, truncated: isCut };
       },
 
       async addTagsToBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {

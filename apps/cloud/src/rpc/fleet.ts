@@ -4,9 +4,10 @@ import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../auth/caller.ts';
 import { credentialsFile } from '../rules/addresses.ts';
-import { mayOperate, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
+import { reachOf, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { machineToken, readMachineToken } from '../rules/page-tokens.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';
 import {
   clearQuarantine,
@@ -14,11 +15,11 @@ import {
   findMainPart,
   findPart,
   insertMachine,
-  listMainParts,
   readPartSecrets,
   requestRestart,
 } from '../store/machines.ts';
-import { listLocations } from '../store/organizations.ts';
+import { machinePage } from '../store/machine-lists.ts';
+import { firstLocation } from '../store/organizations.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
 import { machineMessage, quarantinedOf } from './machine-message.ts';
@@ -26,6 +27,9 @@ import { problemMessage, readConfig, readConfigOf, saveConfig } from './config-s
 import { requiredName } from './fields.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './part-access.ts';
 import type { Deps } from './routes.ts';
+
+/** Machines on a page. */
+const longestPage = 1000;
 
 export const fleetRoutes =
   (deps: Deps) =>
@@ -45,7 +49,7 @@ export const fleetRoutes =
         requireOwner(caller, organization.id);
         const location = locationId
           ? await locationFor(db, caller, locationId)
-          : (await listLocations(db, organization.id))[0];
+          : await firstLocation(db, organization.id);
         if (!location || location.orgId !== organization.id)
           throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
         const created = await db.transaction().execute(async (trx) => {
@@ -64,16 +68,21 @@ export const fleetRoutes =
           credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)),
         };
       },
-      async listMachines({ organizationId }, context) {
+      async listMachines({ organizationId, pageSize, pageToken }, context) {
         const caller = callerOf(context);
+        if (pageSize > longestPage) {
+          const limit = `1 to ${longestPage}, or 0 for as many as an answer holds`;
+          throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
+        }
         const { id } = await organizationFor(db, caller, organizationId);
         // Whoever may see single machines or locations sees those.
+        const of = { reach: reachOf(caller), orgId: id };
+        const page = { after: readMachineToken(pageToken), rows: pageSize };
+        const { rows, isCut } = await machinePage(db, of, page);
+        const last = rows.at(-1);
         return {
-          machines: await Promise.all(
-            (await listMainParts(db, id))
-              .filter((part) => mayOperate(caller, part))
-              .map((part) => machineMessage(deps, part)),
-          ),
+          machines: await Promise.all(rows.map((part) => machineMessage(deps, part))),
+          nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
         };
       },
       async getMachine({ id }, context) {

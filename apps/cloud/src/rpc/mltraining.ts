@@ -37,7 +37,7 @@ export const mlTrainingRoutes =
     /** Says why a job does not start; '': it runs, or only waits for its turn. */
     const whyWaiting = async (orgId: string, rows: readonly JobLine[]): Promise<(row: JobLine) => string> => {
       if (!rows.some(({ state }) => state === 'pending')) return () => '';
-      const offers = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+      const { rows: offers } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
       return ({ state, kind, gpus, containerVersion: container }) =>
         state === 'pending' ? waitingFor({ kind, gpus, container }, offers) : '';
     };
@@ -117,9 +117,10 @@ export const mlTrainingRoutes =
         const caller = callerOf(context);
         const orgIds = memberships(caller).flatMap(({ orgId }) => (isOwner(caller, orgId) ? [orgId] : []));
         if (orgIds.length === 0) throw new PlatformError('NOT_OWNER');
-        const containers = containersOf(await runnersSince(db, orgIds, clock.wall() - offerLifeMs));
-        const map = [...containers].map(([key, container]) => [key, containerMessage(container)]);
-        return { containerMap: Object.fromEntries(map) as Record<string, ReturnType<typeof containerMessage>> };
+        const { rows, isCut } = await runnersSince(db, orgIds, clock.wall() - offerLifeMs);
+        const map = [...containersOf(rows)].map(([key, container]) => [key, containerMessage(container)]);
+        const containerMap = Object.fromEntries(map) as Record<string, ReturnType<typeof containerMessage>>;
+        return { containerMap, truncated: isCut };
       },
     });
   };

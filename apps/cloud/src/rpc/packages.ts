@@ -8,7 +8,7 @@ import {
   PackageType,
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
-import { readablePackages, requirePackageReader } from '../rules/named-resources.ts';
+import { limitingNames, readablePackages, requirePackageReader } from '../rules/named-resources.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import { audit } from '../store/audit.ts';
@@ -75,9 +75,11 @@ export const packageRoutes =
         const caller = callerOf(context);
         requireReaderOrPart(caller, check.filled('organization_id', organizationId));
         const kind = type ? kindOfType.get(type) : undefined;
-        const rows = await listPackages(db, { orgId: organizationId, name, version, type: kind });
-        const readable = await readablePackages(caller, rows, namesOf);
-        return { packages: readable.map((row) => message(row, context, includeUrl ?? false)) };
+        const names = await limitingNames(caller, namesOf);
+        const of = { orgId: organizationId, name, version, type: kind, named: names?.packages };
+        const { rows, isCut } = await listPackages(db, of);
+        const readable = readablePackages(caller, rows, names);
+        return { packages: readable.map((row) => message(row, context, includeUrl ?? false)), truncated: isCut };
       },
 
       async deletePackage({ id, version }, context) {

@@ -17,6 +17,7 @@ import {
   insertPatch,
   insertRelease,
   listReleases,
+  newestReleases,
   type NewRelease,
   type PatchRow,
   type ReleaseWithChannels,
@@ -71,7 +72,8 @@ export const releaseRoutes =
       async listReleases({ name }, context) {
         callerOf(context);
         const baseUrl = baseUrlOf(deps, context);
-        return { releases: (await listReleases(db, name, { isRevokedToo: true })).map((row) => message(row, baseUrl)) };
+        const { rows, isCut } = await newestReleases(db, name);
+        return { releases: rows.map((row) => message(row, baseUrl)), truncated: isCut };
       },
 
       async setChannel({ name, channel, version }, context) {

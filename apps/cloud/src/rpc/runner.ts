@@ -117,8 +117,8 @@ export const runnerRoutes =
         const caller = callerOf(context);
         requireMember(caller, check.filled('organization_id', organizationId));
         const now = clock.wall();
-        const runners = await runnersSince(db, [organizationId], now - shownMs);
-        return { runners: runners.map((runner) => runnerMessage(runner, now)) };
+        const { rows, isCut } = await runnersSince(db, [organizationId], now - shownMs);
+        return { runners: rows.map((runner) => runnerMessage(runner, now)), truncated: isCut };
       },
     });
   };

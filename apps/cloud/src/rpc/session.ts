@@ -4,6 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { cookieOf } from '../auth/authenticate.ts';
 import { callerOf } from '../auth/caller.ts';
+import { wholeAnswer } from '../rules/answer-bounds.ts';
 import { type Caller, mayGive, memberships, requireInstallationOwner } from '../rules/permissions.ts';
 import { actorOf } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
@@ -22,11 +23,13 @@ export const sessionRoutes =
     router.service(SessionService, {
       async whoAmI(_, context) {
         const caller = callerOf(context);
-        const places = memberships(caller);
+        const all = memberships(caller);
+        const places = all.slice(0, wholeAnswer.rows);
         const organizations = await findOrganizations(
           db,
           caller.kind === 'part' ? [caller.orgId] : places.map((place) => place.orgId),
         );
+        const names = new Map(organizations.map(({ id, name }) => [id, name]));
         return {
           kind: caller.kind,
           id: caller.id,
@@ -34,9 +37,10 @@ export const sessionRoutes =
           serverVersion: deps.version,
           memberships: places.map(({ orgId, role }) => ({
             organizationId: orgId,
-            organizationName: organizations.find((one) => one.id === orgId)?.name ?? '',
+            organizationName: names.get(orgId) ?? '',
             role,
           })),
+          truncated: places.length < all.length,
         };
       },
       async createSignInLink(_, context) {

@@ -7,26 +7,34 @@ export const pageBytes = 3.5 * 2 ** 20;
 /** About what a row takes in an answer. */
 export const sizeOf = (row: unknown): number => JSON.stringify(row).length;
 
+/** `atOnce`: rows that are read in one slice. */
+export type Bounds<T> = { rows: number; bytes: number; atOnce: number; size?: (row: T) => number };
+/** `isCut`: there are more. */
+export type Bounded<T> = { rows: T[]; isCut: boolean };
+
 /**
  * As many rows from the start as fit, at least one where there is one. Reads slice by slice: what does not fit is not in memory.
  *
  * @param slice - the next rows, in order; fewer than `limit` at the end.
  */
 export async function readBounded<T>(
-  of: { rows: number; bytes: number; atOnce: number; size?: (row: T) => number },
+  of: Bounds<T>,
   slice: (last: T | undefined, limit: number) => Promise<readonly T[]>,
-): Promise<{ rows: T[]; isCut: boolean }> {
+): Promise<Bounded<T>> {
   const { size = sizeOf } = of;
   const rows: T[] = [];
-  for (let bytes = 0; rows.length < of.rows;) {
-    const limit = Math.min(of.atOnce, of.rows - rows.length);
+  for (let bytes = 0; ;) {
+    // One row more than fits says that there are more.
+    const limit = Math.min(of.atOnce, of.rows + 1 - rows.length);
     const next = await slice(rows.at(-1), limit);
     for (const row of next) {
       bytes += size(row);
-      if (bytes > of.bytes && rows.length > 0) return { rows, isCut: true };
+      if (rows.length === of.rows || (bytes > of.bytes && rows.length > 0)) return { rows, isCut: true };
       rows.push(row);
     }
     if (next.length < limit) return { rows, isCut: false };
   }
-  return { rows, isCut: true };
 }
+
+/** As SQL sorts by code points, for ties and names. */
+export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

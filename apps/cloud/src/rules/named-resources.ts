@@ -29,16 +29,18 @@ export async function requirePackageReader(
   throw notNamed(caller.kind, `package ${of.orgId}/${of.name}`);
 }
 
+/** The names that limit what the caller may read; undefined: it reads everything of its organization. */
+export const limitingNames = async (
+  caller: Caller,
+  namesOf: (caller: LimitedCaller) => Promise<ResourceNames>,
+): Promise<ResourceNames | undefined> => (isLimited(caller) ? namesOf(caller) : undefined);
+
 /** Of `packages`, those that the caller may read; the organization is its own. */
-export async function readablePackages<T extends NamedPackage>(
+export const readablePackages = <T extends NamedPackage>(
   caller: Caller,
   packages: readonly T[],
-  namesOf: (caller: LimitedCaller) => Promise<ResourceNames>,
-): Promise<readonly T[]> {
-  if (!isLimited(caller)) return packages;
-  const names = await namesOf(caller);
-  return packages.filter((of) => isNamed(names, of, caller.orgId));
-}
+  names: ResourceNames | undefined,
+): readonly T[] => (names && isLimited(caller) ? packages.filter((of) => isNamed(names, of, caller.orgId)) : packages);
 
 /**
  * Members add to every dataset of their organization. A machine, and whoever may operate it alone, adds to those that its

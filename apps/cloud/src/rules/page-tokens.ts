@@ -35,6 +35,33 @@ export function readJobToken(token: string): number | undefined {
   return Number(ordinal);
 }
 
+/** Place in the order by name, ties broken by id. */
+export interface MachinePlace {
+  readonly name: string;
+  readonly id: string;
+}
+export const machineToken = ({ name, id }: MachinePlace): string => encode(['machines', encodeURIComponent(name), id]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readMachineToken(token: string): MachinePlace | undefined {
+  if (token === '') return undefined;
+  const [name = '', id = ''] = decode(
+    'page_token',
+    token,
+    /^machines ((?:[^ %]|%[0-9A-F]{2})*) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+  );
+  return { name: decodeName(name), id };
+}
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch (error) {
+    const of = { field: 'page_token', value: name.slice(0, 80), limit: 'a token of the page before' };
+    throw new PlatformError('INVALID_ARGUMENT', of, error);
+  }
+}
+
 /** Place in the order by time, ties broken by id. */
 export interface DataPlace {
   readonly us: number;

@@ -152,6 +152,17 @@ const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean
 export const mayOperate = (caller: Caller, place: Place): boolean =>
   caller.grants.some((grant) => covers(grant, place, ['owner', 'operator']));
 
+/** The places whose machines the caller may operate, for lists: whatever lies in one of them. */
+export type Reach = { orgIds: readonly string[]; locationIds: readonly string[]; machineIds: readonly string[] };
+
+export function reachOf(caller: Caller): Reach {
+  const idsOf = (resource: Grant['resource']): string[] =>
+    caller.grants.flatMap((grant) =>
+      grant.resource === resource && ['owner', 'operator'].includes(grant.role) ? [grant.resourceId] : [],
+    );
+  return { orgIds: idsOf('organization'), locationIds: idsOf('location'), machineIds: idsOf('robot') };
+}
+
 export function requireOperator(caller: Caller, place: Place, absent: Absent): void {
   if (mayOperate(caller, place)) return;
   if (!belongsTo(caller, place.orgId)) throw absent();

@@ -1,6 +1,8 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Picture } from '../rules/manifest.ts';
 import type { DataPlace } from '../rules/page-tokens.ts';
+import { boundedList } from './bounded-list.ts';
 import type { Database } from './database.ts';
 import type { Tables } from './schema.ts';
 
@@ -182,20 +184,25 @@ export const countData = async (db: Database, filter: Filter): Promise<{ count: 
 export const matchingKeys = (db: Database, filter: Filter): Promise<DatumKey[]> =>
   db.selectFrom('binaryData').select(['binaryData.orgId', 'binaryData.id']).where(condition(filter)).execute();
 
-/** Distinct tags, sorted. */
-export async function tagsOf(db: Database, filter: Filter): Promise<string[]> {
-  const found = await sql<{ tag: string }>`
-    select tag from binary_data, unnest(tags) tag where ${condition(filter)} group by tag order by tag collate "C"`.execute(
-    db,
-  );
-  return found.rows.map((row) => row.tag);
-}
+const wordBounds = { ...wholeAnswer, atOnce: 2_000 };
+const wordsOf = async (db: Database, query: RawBuilder<{ word: string }>): Promise<Bounded<string>> => {
+  const { rows, isCut } = await boundedList(db, query, wordBounds);
+  return { rows: rows.map(({ word }) => word), isCut };
+};
 
-/** Distinct labels of boxes, sorted. */
-export async function boxLabelsOf(db: Database, filter: Filter): Promise<string[]> {
-  const found = await sql<{ label: string }>`
-    select box.label from binary_data join bounding_box box
+/** Distinct tags after this one, sorted. */
+export const tagsOf = (db: Database, filter: Filter, after: string): Promise<Bounded<string>> =>
+  wordsOf(
+    db,
+    sql`select tag word from binary_data, unnest(tags) tag
+      where ${condition(filter)} and (${after}::text = '' or tag collate "C" > ${after}) group by tag order by tag collate "C"`,
+  );
+
+/** Distinct labels of boxes after this one, sorted. */
+export const boxLabelsOf = (db: Database, filter: Filter, after: string): Promise<Bounded<string>> =>
+  wordsOf(
+    db,
+    sql`select box.label word from binary_data join bounding_box box
         on box.org_id = binary_data.org_id and box.binary_id = binary_data.id
-     where ${condition(filter)} group by box.label order by box.label collate "C"`.execute(db);
-  return found.rows.map((row) => row.label);
-}
+      where ${condition(filter)} and (${after}::text = '' or box.label collate "C" > ${after}) group by box.label order by box.label collate "C"`,
+  );

@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
 import { hashSecret, randomSecret } from '../auth/secrets.ts';
+import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Grant, Role } from '../rules/permissions.ts';
+import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import type { Database } from './database.ts';
 import { isUuid } from './machines.ts';
@@ -64,31 +67,27 @@ export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promis
   return undefined;
 }
 
-export async function listKeys(db: Database, orgId: string): Promise<KeyWithGrants[]> {
-  const keys = await db
+/** The newest of an organization, the oldest of them first. @param machineId - only those with a right on this machine. */
+export async function listKeys(db: Database, orgId: string, machineId?: string): Promise<Bounded<KeyWithGrants>> {
+  let query = db
     .selectFrom('apiKey')
     .select(['id', 'orgId', 'name', 'createdOn'])
-    .where('orgId', '=', orgId)
-    .orderBy('createdOn')
-    .orderBy('id')
-    .execute();
-  const grants = await db
-    .selectFrom('accessGrant')
-    .innerJoin('apiKey', 'apiKey.id', 'accessGrant.identityId')
-    .selectAll('accessGrant')
-    .where('apiKey.orgId', '=', orgId)
-    .execute();
-  return keys.map((key) => ({
-    ...key,
-    grants: grants
-      .filter((grant) => grant.identityId === key.id)
-      .map((grant) => ({
-        role: grant.role,
-        resource: grant.resourceType,
-        resourceId: grant.resourceId,
-        orgId: grant.orgId ?? undefined,
-      })),
-  }));
+    .select(
+      sql<
+        KeyWithGrants['grants']
+      >`(select coalesce(jsonb_agg(jsonb_build_object('role', role, 'resource', resource_type,
+          'resourceId', resource_id, 'orgId', org_id) order by created_on, id), '[]')
+        from access_grant held where held.identity_type = 'api_key' and held.identity_id = api_key.id)`.as('grants'),
+    )
+    .where('orgId', '=', orgId);
+  if (machineId !== undefined) {
+    query = query.where(sql<boolean>`exists (select from access_grant held where held.identity_id = api_key.id
+      and held.identity_type = 'api_key' and held.resource_id = ${machineId})`);
+  }
+  const newest = query.orderBy('createdOn', 'desc').orderBy('id', 'desc');
+  const found = await boundedList<KeyWithGrants>(db, newest, { ...wholeAnswer, atOnce: 500 });
+  found.rows.reverse();
+  return found;
 }
 
 /** Given id and key: exactly that one, if it is not there yet (first start); else a new one. Only its hash is stored. */

@@ -34,7 +34,7 @@ export type MachineRow = { id: string; orgId: string; locationId: string; name: 
 /** Ids come from callers: what is no UUID names nothing. */
 export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
-const partRows = (db: Database) =>
+export const partRows = (db: Database) =>
   db
     .selectFrom('part')
     .innerJoin('machine', 'machine.id', 'part.machineId')
@@ -64,13 +64,15 @@ export const findMainPart = async (db: Database, id: string): Promise<PartRow | 
         .executeTakeFirst()
     : undefined;
 
-export const listMainParts = (db: Database, orgId: string): Promise<PartRow[]> =>
+/** A part of one of the machines of a location, found by its name. */
+export const findNamedPart = (db: Database, locationId: string, name: string): Promise<PartRow | undefined> =>
   partRows(db)
-    .where('part.orgId', '=', orgId)
-    .where('part.isMain', '=', true)
+    .where('machine.locationId', '=', locationId)
+    .where('part.name', '=', name)
     .orderBy('machine.name')
     .orderBy('machine.id')
-    .execute();
+    .limit(1)
+    .executeTakeFirst();
 
 export const listParts = (db: Database, machineId: string): Promise<PartRow[]> =>
   partRows(db).where('part.machineId', '=', machineId).orderBy('part.isMain', 'desc').orderBy('part.name').execute();

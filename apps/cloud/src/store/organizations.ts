@@ -1,6 +1,11 @@
+import { sql } from 'kysely';
+import { type Bounded, byText, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
+import { boundedList } from './bounded-list.ts';
 import type { Database } from './database.ts';
+
+const listBounds = { ...wholeAnswer, atOnce: 1_000 };
 
 export type OrganizationRow = { id: string; name: string; publicNamespace: string; createdOn: number };
 export type LocationRow = {
@@ -13,9 +18,21 @@ export type LocationRow = {
 };
 
 export const findOrganizations = (db: Database, ids: readonly string[]): Promise<OrganizationRow[]> =>
-  ids.length === 0
-    ? Promise.resolve([])
-    : db.selectFrom('organization').selectAll().where('id', 'in', ids).orderBy('name').execute();
+  ids.length === 0 ? Promise.resolve([]) : named(db, ids).orderBy('name').execute();
+
+const named = (db: Database, ids: readonly string[]) =>
+  db
+    .selectFrom('organization')
+    .selectAll()
+    .where(sql<boolean>`id = any(${ids}::uuid[])`);
+
+/** The newest of them, by name. */
+export async function newestOrganizations(db: Database, ids: readonly string[]): Promise<Bounded<OrganizationRow>> {
+  const query = named(db, ids).orderBy('createdOn', 'desc').orderBy('id', 'desc');
+  const found = await boundedList<OrganizationRow>(db, query, listBounds);
+  found.rows.sort((a, b) => byText(a.name, b.name));
+  return found;
+}
 
 const locationsWithCount = (db: Database) =>
   db
@@ -31,8 +48,17 @@ const locationsWithCount = (db: Database) =>
         .as('machineCount'),
     );
 
-export const listLocations = (db: Database, orgId: string): Promise<LocationRow[]> =>
-  locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn').orderBy('id').execute();
+/** The newest of an organization, the oldest of them first. */
+export async function listLocations(db: Database, orgId: string): Promise<Bounded<LocationRow>> {
+  const query = locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn', 'desc').orderBy('id', 'desc');
+  const found = await boundedList<LocationRow>(db, query, listBounds);
+  found.rows.reverse();
+  return found;
+}
+
+/** The oldest of an organization, where machines come without a place. */
+export const firstLocation = (db: Database, orgId: string): Promise<LocationRow | undefined> =>
+  locationsWithCount(db).where('orgId', '=', orgId).orderBy('createdOn').orderBy('id').limit(1).executeTakeFirst();
 
 export const findLocation = (db: Database, id: string): Promise<LocationRow | undefined> =>
   locationsWithCount(db).where('id', '=', id).executeTakeFirst();

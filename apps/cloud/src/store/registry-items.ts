@@ -1,20 +1,25 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { type Bounded, byText, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
+import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import { endUploads } from './owned-blobs.ts';
-import { filesOf } from './registry.ts';
+import { filesOf, mayBeNamed } from './registry.ts';
 import type { Tables } from './schema.ts';
 import type { PackageKind } from './training-schema.ts';
 
 export type Item = Selectable<Tables['registryItem']> & {
   publicNamespace: string;
-  /** Newest first; `createdOn` in ms since 1970. */
+  /** The newest, newest first; `createdOn` in ms since 1970. */
   versions: readonly { version: string; createdOn: number }[];
 };
 export type ItemKey = { orgId: string; name: string };
+
+/** Of one item; `listPackages` has them all. */
+const mostVersions = 1_000;
 
 const items = (db: Database) =>
   db
@@ -25,7 +30,9 @@ const items = (db: Database) =>
       'organization.publicNamespace',
       sql<Item['versions']>`(select coalesce(jsonb_agg(jsonb_build_object('version', v.version,
           'createdOn', (extract(epoch from v.created_on) * 1000)::bigint) order by v.ordinal desc), '[]')
-        from registry_version v where v.org_id = registry_item.org_id and v.name = registry_item.name)`.as('versions'),
+        from (select version, created_on, ordinal from registry_version of_item
+          where of_item.org_id = registry_item.org_id and of_item.name = registry_item.name
+          order by ordinal desc limit ${mostVersions}) v)`.as('versions'),
     ]);
 
 export const findItem = (db: Database, { orgId, name }: ItemKey): Promise<Item | undefined> =>
@@ -40,9 +47,12 @@ export type ItemFilter = {
   namespaces: readonly string[];
   /** Part of the name or of the description. */
   search: string;
+  /** Beside public ones only those that may be meant by these names. */
+  named?: ReadonlySet<string> | undefined;
 };
 
-export const listItems = (db: Database, filter: ItemFilter): Promise<Item[]> => {
+/** The newest, by namespace and name. */
+export async function listItems(db: Database, filter: ItemFilter): Promise<Bounded<Item>> {
   let query = items(db).where(
     sql<boolean>`(registry_item.org_id = any(${filter.memberOf}::uuid[]) or registry_item.visibility = 'public')`,
   );
@@ -55,8 +65,18 @@ export const listItems = (db: Database, filter: ItemFilter): Promise<Item[]> => 
       sql<boolean>`position(lower(${filter.search}) in lower(registry_item.name || ' ' || registry_item.description)) > 0`,
     );
   }
-  return query.orderBy('organization.publicNamespace').orderBy('registryItem.name').execute();
-};
+  if (filter.named) {
+    const named = mayBeNamed(filter.named, sql`registry_item.org_id`, sql`registry_item.name`);
+    query = query.where(sql<boolean>`(registry_item.visibility = 'public' or ${named})`);
+  }
+  const newest = query
+    .orderBy('registryItem.createdOn', 'desc')
+    .orderBy('registryItem.orgId')
+    .orderBy('registryItem.name');
+  const found = await boundedList<Item>(db, newest, { ...wholeAnswer, atOnce: 100 });
+  found.rows.sort((a, b) => byText(a.publicNamespace, b.publicNamespace) || byText(a.name, b.name));
+  return found;
+}
 
 /** @throws PlatformError NAME_TAKEN */
 export async function createItem(db: Database, item: ItemKey & { type: PackageKind; now: number }): Promise<void> {

@@ -1,5 +1,7 @@
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
 import type { Trx } from './jobs.ts';
@@ -156,16 +158,28 @@ export const findPackage = (
   return one.orderBy('registryVersion.ordinal', 'desc').limit(1).executeTakeFirst();
 };
 
-/** Newest first. */
+/** True for every package that one of the names may mean, and for some others. */
+export const mayBeNamed = (names: ReadonlySet<string>, org: RawBuilder<string>, name: RawBuilder<string>) =>
+  sql<boolean>`array[${name}, ${org}::text || '/' || ${name}, ${org}::text || ':' || ${name}, organization.public_namespace || '/' || ${name},
+    organization.public_namespace || ':' || ${name}] && ${[...names]}::text[]`;
+
+/** Newest first. @param named - only those that may be meant by these names. */
 export const listPackages = (
   db: Database,
-  of: { orgId: string; name?: string | undefined; version?: string | undefined; type?: PackageKind | undefined },
-): Promise<Version[]> => {
+  of: {
+    orgId: string;
+    name?: string | undefined;
+    version?: string | undefined;
+    type?: PackageKind | undefined;
+    named?: ReadonlySet<string> | undefined;
+  },
+): Promise<Bounded<Version>> => {
   let query = versions(db).where('registryVersion.orgId', '=', of.orgId);
   if (of.name) query = query.where('registryVersion.name', '=', of.name);
   if (of.type) query = query.where('registryItem.type', '=', of.type);
   if (of.version && of.version !== 'latest') query = query.where('registryVersion.version', '=', of.version);
-  return query.orderBy('registryVersion.ordinal', 'desc').execute();
+  if (of.named) query = query.where(mayBeNamed(of.named, sql`registry_version.org_id`, sql`registry_version.name`));
+  return boundedList<Version>(db, query.orderBy('registryVersion.ordinal', 'desc'), { ...wholeAnswer, atOnce: 100 });
 };
 
 /** The organization that a public namespace or an id names; undefined: none. */

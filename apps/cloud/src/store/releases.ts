@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import type { Database } from './database.ts';
 
@@ -37,6 +39,23 @@ export async function listReleases(
     ...row,
     channels: channels.filter((at) => at.name === row.name && at.version === row.version).map((at) => at.channel),
   }));
+}
+
+/** As `listReleases`, revoked ones too: the newest, as many as an answer holds. */
+export function newestReleases(db: Database, name: string): Promise<Bounded<ReleaseWithChannels>> {
+  const all = db
+    .selectFrom('release')
+    .selectAll()
+    .select(
+      sql<string[]>`array(select channel from release_channel points
+        where points.name = release.name and points.version = release.version order by channel)`.as('channels'),
+    );
+  const query = (name ? all.where('name', '=', name) : all)
+    .orderBy('publishedOn', 'desc')
+    .orderBy('name')
+    .orderBy('version')
+    .orderBy('platform');
+  return boundedList<ReleaseWithChannels>(db, query, { ...wholeAnswer, atOnce: 1_000 });
 }
 
 export const findRelease = (

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Clock } from '@platform/kit';
+import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Offer } from '../rules/runner-offers.ts';
+import { boundedList } from './bounded-list.ts';
 import { at, type Database } from './database.ts';
 
 /** A runner with what it offers. */
@@ -70,10 +72,14 @@ export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
   };
 }
 
-/** Runners of these organizations that were seen since (ms since 1970), those seen last first. */
-export async function runnersSince(db: Database, orgIds: readonly string[], since: number): Promise<SeenRunner[]> {
-  if (orgIds.length === 0) return [];
-  const rows = await db
+/** Runners of these organizations that were seen since (ms since 1970), those seen last first, as many as an answer holds. */
+export async function runnersSince(
+  db: Database,
+  orgIds: readonly string[],
+  since: number,
+): Promise<Bounded<SeenRunner>> {
+  if (orgIds.length === 0) return { rows: [], isCut: false };
+  const query = db
     .selectFrom('runner')
     .select([
       'runner.id',
@@ -95,11 +101,14 @@ export async function runnersSince(db: Database, orgIds: readonly string[], sinc
     .where('runner.orgId', 'in', orgIds)
     .where('runner.lastSeen', '>=', at(since))
     .orderBy('runner.lastSeen', 'desc')
-    .orderBy('runner.id')
-    .execute();
-  return rows.map(({ containers, jobId, ...row }) => ({
-    ...row,
-    jobId: jobId ?? undefined,
-    containers: containers.map(({ eol_ms: eolMs, ...container }) => ({ ...container, eolMs })),
-  }));
+    .orderBy('runner.id');
+  const { rows, isCut } = await boundedList(db, query, { ...wholeAnswer, atOnce: 200 });
+  return {
+    rows: rows.map(({ containers, jobId, ...row }) => ({
+      ...row,
+      jobId: jobId ?? undefined,
+      containers: containers.map(({ eol_ms: eolMs, ...container }) => ({ ...container, eolMs })),
+    })),
+    isCut,
+  };
 }
