@@ -110,3 +110,27 @@ test('images are deleted for good, from every dataset', async () => {
   const nothing = await s.cli('dataset', 'delete-images', 'parts', '--yes');
   assert.match(nothing.stderr, /give picture IDs, or one of/);
 });
+
+test('what the organization stores, in words and as JSON', async () => {
+  await using s = await stage();
+  await s.json('machine', 'create', 'press');
+  const { organization_id, ...usage } = await s.json('usage');
+  assert.match(String(organization_id), /^[0-9a-f-]{36}$/);
+  assert.deepEqual(usage, {
+    used_bytes: 0,
+    limit_bytes: null,
+    files: 0,
+    waiting_bytes: 0,
+    arriving_bytes: 0,
+    images: 0,
+    readings: 0,
+    datasets: 0,
+    machines: 1,
+    jobs: 0,
+    package_versions: 0,
+    log_bytes: 0,
+  });
+  const { stdout } = await s.cli('usage');
+  assert.match(stdout, /^files +0 bytes in 0 \(no limit\)\n/);
+  assert.match(stdout, /\nmachines +1\n/);
+});

@@ -11,6 +11,7 @@ import { releaseCommands } from './commands/release.ts';
 import { runnerCommands } from './commands/runner.ts';
 import { trainCommands } from './commands/train.ts';
 import { trainingScriptCommands } from './commands/training-script.ts';
+import { usageCommand } from './commands/usage.ts';
 import { exitCodesHelp } from './exit-codes.ts';
 import { upOptions } from './up/options.ts';
 import { version } from './version.ts';
@@ -63,6 +64,7 @@ export function createProgram(namesOf: NamesOf, { isJson = false }: { isJson?: b
   logCommands(program, run);
   keyCommands(program, run);
   auditCommands(program, run);
+  usageCommand(program, run);
   releaseCommands(program, run);
   const upCommand = program
     .command('up')

@@ -66,6 +66,13 @@ const table = {
     description: 'Name of the organization that the first start creates.',
   },
   maxBlobMib: { type: 'number', default: 4096, min: 1, description: 'Largest file that may be stored, in MiB.' },
+  orgLimitGib: {
+    type: 'number',
+    default: 0,
+    min: 0,
+    description:
+      'GiB of files that one organization may store: images, model versions, scripts, and what it sent within a day. 0: no limit.',
+  },
   logDays: { type: 'number', default: 30, min: 1, description: 'Days that log lines of machines are kept.' },
   logMibPerMachine: {
     type: 'number',

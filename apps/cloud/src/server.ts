@@ -18,6 +18,7 @@ import { httpRoutes } from './http/routes.ts';
 import { logWriter } from './log-writer.ts';
 import { machineConfigs } from './machine-configs.ts';
 import type { CloudOptions } from './options.ts';
+import { organizationUsage } from './organization-usage.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
 import { openOwnDatabase } from './postgres/roles.ts';
@@ -184,6 +185,7 @@ export async function startServer(
     hosts: reportedHosts(db, sourceOf),
     logs: logWriter(db, clock),
     budgets: callerBudgets(options, clock),
+    usage: organizationUsage({ db, clock, stop: stop.signal }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     listensAt: () => at.url,

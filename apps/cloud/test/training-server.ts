@@ -9,6 +9,7 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import type { Authenticator } from '../src/auth/authenticate.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
+import { organizationUsage } from '../src/organization-usage.ts';
 import type { BlobStore } from '../src/blobs/store.ts';
 import { dataDownloads } from '../src/http/captured-data.ts';
 import { httpListener } from '../src/http/exchange.ts';
@@ -110,6 +111,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     notifications,
     clock,
     steady: steadyTime(clock),
+    usage: organizationUsage({ db, clock, stop: stop.signal }, 0),
     log: testLog,
     stop: stop.signal,
     authenticator,

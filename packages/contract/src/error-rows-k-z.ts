@@ -126,6 +126,15 @@ export const errorsKToZ = {
     message: 'The root document of the releases does not name the key {keyId} of this management server.',
     remedy: 'Let it in with platform release rotate-root, or put back the file release-key.pem into the data folder.',
   },
+  ORGANIZATION_FULL: {
+    rpc: 'resource_exhausted',
+    http: 413,
+    retry: 'never',
+    message:
+      'Organization {organizationId} has no room for {sizeBytes} more bytes: {usedBytes} of {limitBytes} bytes are used[, {arrivingBytes} arrive now][, {waitingBytes} of deleted files are still on the disk].',
+    remedy:
+      'Delete images, model versions or scripts that nobody needs; that makes room at once, as long as used and deleted files together are below twice the limit. `platform usage` shows the counts. The operator of the server can raise the limit (--org-limit-gib).',
+  },
   ORGANIZATION_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',

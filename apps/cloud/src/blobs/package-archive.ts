@@ -14,14 +14,19 @@ export type Packed = StoredBlob & {
 /**
  * Makes one `.tar.gz` of stored files and stores it. Equal files make equal bytes: sorted by path, without times and owners.
  *
- * @throws PlatformError BLOB_MISSING, DISK_FULL
+ * @param through - what the bytes of the archive pass before they are stored.
+ * @throws PlatformError BLOB_MISSING, DISK_FULL, what `through` throws.
  */
-export async function packFiles(blobs: BlobStore, files: readonly PackedFile[]): Promise<Packed> {
+export async function packFiles(
+  blobs: BlobStore,
+  files: readonly PackedFile[],
+  through: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array> = (bytes) => bytes,
+): Promise<Packed> {
   const archive = tar.pack();
   const gzip = createGzip();
   const filled = fill(archive, blobs, files);
   const zipped = pipeline(archive, gzip);
-  const stored = putWithCrc(blobs, gzip).finally(() => {
+  const stored = putWithCrc(blobs, through(gzip)).finally(() => {
     archive.destroy();
     gzip.destroy();
   });

@@ -16,7 +16,7 @@ function organizationsOf(caller: Caller): string[] {
 }
 
 /** PUT, GET and HEAD /blobs/<sha256>: files for releases, training and registry, by content. */
-export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes: number): Route[] => {
+export const blobRoutes = ({ db, blobs, usage }: Pick<Deps, 'db' | 'blobs' | 'usage'>, limitBytes: number): Route[] => {
   const path = /^\/blobs\/([^/]+)$/;
   const inputs = attemptInputs(blobs);
   const known = async (caller: Caller, sha256: string): Promise<number | undefined> =>
@@ -50,9 +50,11 @@ export const blobRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>, limitBytes
         }
         const sizeBytes = Number(request.headers['content-length'] ?? 0);
         if (sizeBytes > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { sizeBytes, limitBytes });
-        const stored = await blobs.put(request, { sha256, limitBytes });
+        using admission = await usage.admit(orgIds, sizeBytes);
+        const stored = await blobs.put(admission.counted(request), { sha256, limitBytes });
         // The file first, then the row: what has no row is harmless.
         for (const orgId of orgIds) await noteBlob(db, orgId, stored);
+        admission.keep();
         sendJson(response, 201, { sha256, size_bytes: stored.sizeBytes });
       },
     },

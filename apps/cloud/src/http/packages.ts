@@ -37,13 +37,15 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
  * POST /packages/<organization>/<name>?type=ml_training&version=…&metadata={…}: publishes the .tar.gz in the body, for clients
  * that cannot stream messages. Answers {id, version}; without a version the server makes one.
  */
-export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock'>): Route => ({
+export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>): Route => ({
   methods: ['POST'],
   path: /^\/packages\/([^/]+)\/([^/]+)$/,
   async answer({ request, response, url, caller }, [orgId = '', name = '']) {
     const text = (key: string): string => url.searchParams.get(key) ?? '';
     const kind = [...kindOfType.values()].find((one) => one === text('type'));
-    const sent = { orgId, name, version: text('version'), kind, files: [], metadata: readMetadata(text('metadata')) };
+    const metadata = readMetadata(text('metadata'));
+    const announcedBytes = Number(request.headers['content-length'] ?? 0);
+    const sent = { orgId, name, version: text('version'), kind, files: [], metadata, announcedBytes };
     sendJson(response, 201, await storePackage(deps, sent, request, await caller()));
   },
 });

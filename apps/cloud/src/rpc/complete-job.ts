@@ -23,7 +23,7 @@ const maxFiles = resultFileLimits.files;
  * same; an attempt that is over, or unknown, is a lost lease.
  */
 export async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: Caller): Promise<string> {
-  const { db, blobs, clock, steady } = deps;
+  const { db, blobs, clock, steady, usage } = deps;
   const row = await ownAttempt(deps, request, caller);
   const { attempt, runnerId: runner } = request;
   const event: JobEvent = { is: 'completed', attempt, runner };
@@ -36,7 +36,8 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
   const renew = async (): Promise<void> => {
     await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: steady.now() + leaseMs }, by());
   };
-  const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files));
+  using admission = await usage.admit([row.orgId]);
+  const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files, (bytes) => admission.counted(bytes)));
   requireUnpackable(files, packed);
   const evaluation = request.evaluation ?? null;
   const moved = await moveOn(db, row, event, by(), async (trx, job) => {
@@ -70,6 +71,7 @@ export async function complete(deps: RunnerDeps, request: CompleteJobRequest, ca
       .where('id', '=', row.id)
       .execute();
   });
+  admission.keep();
   // Canceled while it was publishing: the result is not wanted.
   if (moved.row.state !== 'completed') throw leaseLost(request);
   return modelId;

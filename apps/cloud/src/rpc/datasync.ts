@@ -10,7 +10,6 @@ import {
   type UploadMetadata,
 } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { callerOf } from '../auth/caller.ts';
-import type { StoredBlob } from '../blobs/store.ts';
 import { dotted, extensionOf, mimeOf } from '../rules/file-kind.ts';
 import { binaryDataId } from '../rules/manifest.ts';
 import { requireDatasets } from '../rules/named-resources.ts';
@@ -31,7 +30,7 @@ import {
 import { usOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 
-type UploadDeps = Pick<Deps, 'db' | 'blobs' | 'clock'>;
+type UploadDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>;
 
 /** Of one streamed file. */
 const fileLimitBytes = 4 * 1024 ** 3;
@@ -94,12 +93,15 @@ async function* contents<M>(
 
 type Answer = { fileId: string; binaryDataId: string };
 
-async function store({ db, blobs }: UploadDeps, upload: Upload, bytes: AsyncIterable<Uint8Array>): Promise<Answer> {
-  return written(db, upload, await blobs.put(bytes, { limitBytes: fileLimitBytes }));
-}
-
-async function written(db: Deps['db'], upload: Upload, blob: StoredBlob): Promise<Answer> {
-  const key = await writeUpload(db, upload, blob);
+async function store(
+  { db, blobs, usage }: UploadDeps,
+  upload: Upload,
+  bytes: AsyncIterable<Uint8Array>,
+  announced = 0,
+): Promise<Answer> {
+  using admission = await usage.admit([upload.orgId], announced);
+  const key = await writeUpload(db, upload, await blobs.put(admission.counted(bytes), { limitBytes: fileLimitBytes }));
+  admission.keep();
   return { fileId: key.id, binaryDataId: binaryDataId(key) };
 }
 
@@ -125,7 +127,7 @@ async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, call
     // Several contents of one call are several data.
     if (upload.repeats?.is === 'upload' && index > 0) upload.repeats.id += `\0${index}`;
     await requireTargets(deps, upload, caller);
-    answer = await store(deps, upload, whole(data.value));
+    answer = await store(deps, upload, whole(data.value), data.value.length);
   }
   return answer;
 }

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { callerOf } from '../auth/caller.ts';
 import { credentialsFile } from '../rules/addresses.ts';
-import { reachOf, requireMachineOwner, requireOwner } from '../rules/permissions.ts';
+import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
 import { machineToken, readMachineToken } from '../rules/page-tokens.ts';
@@ -34,7 +34,7 @@ const longestPage = 1000;
 export const fleetRoutes =
   (deps: Deps) =>
   (router: ConnectRouter): void => {
-    const { db, changes, secrets, releases } = deps;
+    const { db, changes, secrets, releases, usage } = deps;
 
     const credentialsOf = async (partId: string, baseUrl: string): Promise<string> => {
       const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
@@ -169,6 +169,26 @@ export const fleetRoutes =
         });
         changes.tell('part', part.id);
         return {};
+      },
+      async getUsage({ organizationId }, context) {
+        const caller = callerOf(context);
+        const { id } = await organizationFor(db, caller, organizationId);
+        requireMember(caller, id);
+        const used = await usage.read(id);
+        return {
+          usedBytes: BigInt(used.usedBytes),
+          files: BigInt(used.files),
+          waitingBytes: BigInt(used.waitingBytes),
+          arrivingBytes: BigInt(used.arrivingBytes),
+          limitBytes: BigInt(used.limitBytes),
+          images: BigInt(used.images),
+          readings: BigInt(used.readings),
+          datasets: BigInt(used.datasets),
+          machines: BigInt(used.machines),
+          jobs: BigInt(used.jobs),
+          packageVersions: BigInt(used.packageVersions),
+          logBytes: BigInt(used.logBytes),
+        };
       },
       async restartPart({ partId }, context) {
         const caller = callerOf(context);

@@ -6,7 +6,7 @@ import type { Deps } from './routes.ts';
 
 export type RunnerDeps = Pick<
   Deps,
-  'db' | 'blobs' | 'clock' | 'steady' | 'stop' | 'notifications' | 'authenticator'
+  'db' | 'blobs' | 'usage' | 'clock' | 'steady' | 'stop' | 'notifications' | 'authenticator'
 > & { jobLogs: FollowedLogs };
 
 /** How every call of a runner names what it speaks about. */

@@ -10,6 +10,7 @@ import type { CallerBudgets } from '../caller-budgets.ts';
 import type { SteadyTime } from '../steady-time.ts';
 import type { LogWriter } from '../log-writer.ts';
 import type { MachineConfigs } from '../machine-configs.ts';
+import type { OrganizationUsage } from '../organization-usage.ts';
 import type { Presence } from '../presence.ts';
 import type { ReleaseBook } from '../release-book.ts';
 import type { ReportedHosts } from '../reported-hosts.ts';
@@ -52,6 +53,7 @@ export type Deps = {
   hosts: ReportedHosts;
   logs: LogWriter;
   budgets: CallerBudgets;
+  usage: OrganizationUsage;
   /** Held checks of agents and of machine servers, by part. */
   waiting: { agents: Seats; servers: Seats };
   /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */

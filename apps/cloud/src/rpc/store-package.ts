@@ -27,15 +27,17 @@ export type SentPackage = {
   files: readonly PackageFile[];
   metadata: { [key: string]: unknown };
   platform?: string | undefined;
+  /** Bytes of the archive, where the sender says them before. */
+  announcedBytes?: number;
 };
 
 /**
  * Stores an archive and publishes it. The version exists only when all of it has arrived and can be unpacked.
  *
- * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE
+ * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
  */
 export async function storePackage(
-  { db, blobs, clock }: Pick<Deps, 'db' | 'blobs' | 'clock'>,
+  { db, blobs, clock, usage }: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>,
   sent: SentPackage,
   bytes: AsyncIterable<Uint8Array>,
   caller: Caller,
@@ -53,7 +55,8 @@ export async function storePackage(
   const version = sent.version === '' ? String(now) : check.packageVersion('version', sent.version);
   await refuseTakenName(db, { orgId, name, type: kind });
   const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
-  const packed = await putWithCrc(blobs, zipped(bytes), { limitBytes });
+  using admission = await usage.admit([orgId], sent.announcedBytes);
+  const packed = await putWithCrc(blobs, admission.counted(zipped(bytes)), { limitBytes });
   // What no runner, no machine could unpack is refused now; bytes without a row are harmless.
   if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
   if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
@@ -64,6 +67,7 @@ export async function storePackage(
     await publish(trx, { orgId, name, type: kind, version, packed, files, metadata, platform, now });
     await audit(trx, { orgId, caller, action: 'create package', subject: `${orgId}/${name} ${version}` });
   });
+  admission.keep();
   return { id: `${orgId}/${name}`, version };
 }
 

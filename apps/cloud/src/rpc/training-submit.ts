@@ -24,7 +24,7 @@ import { durationMs } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { frameworkName, kindOf } from './training-metadata.ts';
 
-export type TrainingDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'stop'>;
+export type TrainingDeps = Pick<Deps, 'db' | 'blobs' | 'usage' | 'clock' | 'stop'>;
 
 /** Queues a training of a built-in model type. @returns id of the job. */
 export async function submit(deps: TrainingDeps, request: SubmitTrainingJobRequest, caller: Caller): Promise<string> {
@@ -98,9 +98,12 @@ export type NewJob = Target & {
 };
 
 /** Freezes the dataset and queues the job. Nothing is claimed or written before everything was found right. */
-export async function enqueue({ db, blobs, clock }: TrainingDeps, caller: Caller, job: NewJob): Promise<string> {
+export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller: Caller, job: NewJob): Promise<string> {
   const { orgId, modelName, modelVersion, dataset, kind, labels, script } = job;
+  using admission = await usage.admit([orgId]);
   const frozen = await freeze(db, blobs, { dataset, kind, labels });
+  // Not while it is made: that holds a connection of the database, and this may need another one.
+  await admission.take(frozen.manifest.sizeBytes);
   const id = randomUUID();
   const now = clock.wall();
   const by = { actor: actorOf(caller), now };
@@ -147,6 +150,7 @@ export async function enqueue({ db, blobs, clock }: TrainingDeps, caller: Caller
     await job.also?.(trx);
     await audit(trx, { orgId, caller, action: 'submit training', subject: id, details: { modelName, modelVersion } });
   });
+  admission.keep();
   return id;
 }
 

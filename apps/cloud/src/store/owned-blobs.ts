@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { StoredBlob } from '../blobs/store.ts';
 import type { Database } from './database.ts';
 
@@ -62,16 +62,49 @@ export async function endUploads(trx: Database, blobs: readonly { orgId: string;
      where blob.org_id = gone.org_id and blob.sha256 = gone.sha256 and blob.uploaded_on is not null`.execute(trx);
 }
 
+/** Does anything name this file, whoever it belongs to? */
+const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
+  exists (select from binary_data d where d.sha256 = ${sha256})
+  or exists (select from dataset_version d where d.manifest_sha256 = ${sha256})
+  or exists (select from registry_version v where v.package_sha256 = ${sha256})
+  or exists (select from training_job j where j.script_sha256 = ${sha256} and j.ended_on is null)
+  or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
+  or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
+
+/** What one organization stores. */
+export type StoredBytes = {
+  /** Of files that something of it names, or that it sent within the last day. */
+  usedBytes: number;
+  /** How many these files are. */
+  files: number;
+  /** Of files that nothing names any more, until a sweep removes them. */
+  waitingBytes: number;
+};
+
+/** One look at every file of the organization: who asks often keeps the answer. */
+export async function storedBytes(db: Database, orgId: string): Promise<StoredBytes> {
+  const { rows } = await sql<StoredBytes>`
+    with named as (
+      select sha256 from binary_data where org_id = ${orgId}
+      union select manifest_sha256 from dataset_version where org_id = ${orgId}
+      union select package_sha256 from registry_version where org_id = ${orgId}
+      union select script_sha256 from training_job where org_id = ${orgId} and script_sha256 is not null and ended_on is null
+    ), file as (
+      select blob.sha256, blob.size_bytes, named.sha256 is not null
+             or coalesce(blob.uploaded_on > now() - make_interval(secs => ${uploadLifeMs / 1000}), false) as is_used
+        from blob left join named on named.sha256 = blob.sha256 where blob.org_id = ${orgId}
+    )
+    select coalesce(sum(size_bytes) filter (where is_used), 0)::bigint as used_bytes,
+           count(*) filter (where is_used) as files,
+           coalesce(sum(size_bytes) filter (where not is_used and not ${isNamed(sql`file.sha256`)}), 0)::bigint as waiting_bytes
+      from file`.execute(db);
+  return rows[0] ?? { usedBytes: 0, files: 0, waitingBytes: 0 };
+}
+
 /** Of these files, those that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
 export async function namedBlobs(db: Database, sha256s: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ sha256: string }>`
-    select sha256 from unnest(${sha256s}::text[]) sha256
-     where exists (select from binary_data d where d.sha256 = sha256.sha256)
-        or exists (select from dataset_version d where d.manifest_sha256 = sha256.sha256)
-        or exists (select from registry_version v where v.package_sha256 = sha256.sha256)
-        or exists (select from training_job j where j.script_sha256 = sha256.sha256 and j.ended_on is null)
-        or exists (select from release r where r.sha256 = decode(sha256.sha256, 'hex'))
-        or exists (select from release_patch p where p.sha256 = decode(sha256.sha256, 'hex'))`.execute(db);
+    select sha256 from unnest(${sha256s}::text[]) file(sha256) where ${isNamed(sql`file.sha256`)}`.execute(db);
   return new Set(rows.map(({ sha256 }) => sha256));
 }
 

@@ -58,6 +58,7 @@ const ofFleet: readonly Right[] = [
   right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
   right(fleet('RestartPart'), { ok: machineOperators }, part),
   right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
+  right(fleet('GetUsage'), { ok: members }, ({ orgId }) => ({ organizationId: orgId })),
 ];
 
 const ofMachines: readonly Right[] = [

@@ -1,0 +1,170 @@
+// What an organization stores is counted and shown; a limit holds on every way in, however many uploads come at once.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { request } from 'node:http';
+import test from 'node:test';
+import { Code, type ConnectError } from '@connectrpc/connect';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { testServer, type TestServer } from './server.ts';
+
+const kib = 1024;
+/** 1 MiB. */
+const limited = ['--org-limit-gib', String(1 / kib)];
+const limitBytes = kib * kib;
+const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+async function usageOf(on: TestServer) {
+  const answer = await (await on.client(FleetService)).getUsage({ organizationId: on.orgId });
+  const { usedBytes, files, waitingBytes, arrivingBytes } = answer;
+  return {
+    used: Number(usedBytes),
+    files: Number(files),
+    waiting: Number(waitingBytes),
+    arriving: Number(arrivingBytes),
+  };
+}
+
+/** One image in a dataset; answers its id, or the error. */
+async function images(on: TestServer) {
+  const datasetId = (await (await on.client(DatasetService)).createDataset({ organizationId: on.orgId, name: 'parts' }))
+    .id;
+  const sync = await on.client(DataSyncService);
+  return (bytes: Uint8Array): Promise<string> =>
+    sync
+      .dataCaptureUpload({
+        metadata: { type: DataType.BINARY_SENSOR, fileExtension: '.bin', datasetIds: [datasetId] },
+        sensorContents: [{ data: { case: 'binary', value: bytes } }],
+      })
+      .then(({ binaryDataId }) => binaryDataId);
+}
+
+type Put = { status: number; code: string };
+/** PUT of a file in chunks, or with its length said before; `between` runs after the first chunk. */
+async function put(
+  on: TestServer,
+  bytes: Buffer,
+  {
+    isAnnounced = false,
+    between = () => Promise.resolve(),
+  }: { isAnnounced?: boolean; between?: () => Promise<void> } = {},
+): Promise<Put> {
+  const authorization = `Bearer ${await on.token(on.owner)}`;
+  const headers = { authorization, ...(isAnnounced && { 'content-length': bytes.length }) };
+  const answer = Promise.withResolvers<Put>();
+  const sending = request(`${on.url}/blobs/${hashOf(bytes)}`, { method: 'PUT', headers }, (response) => {
+    const parts: Buffer[] = [];
+    response.on('data', (part: Buffer) => parts.push(part));
+    response.on('end', () => {
+      const { code = '' } = JSON.parse(Buffer.concat(parts).toString()) as { code?: string };
+      answer.resolve({ status: response.statusCode ?? 0, code });
+    });
+  });
+  sending.on('error', answer.reject);
+  sending.write(bytes.subarray(0, kib));
+  await between();
+  sending.end(bytes.subarray(kib));
+  return answer.promise;
+}
+
+test('full: refused with what, limit and remedy; a deletion makes room at once, until a limit of deleted files waits', async () => {
+  await using on = await testServer(limited);
+  const upload = await images(on);
+  const data = await on.client(DataService);
+  const ids: string[] = [];
+  for (let n = 0; n < 2; n++) ids.push(await upload(randomBytes(400 * kib)));
+  assert.deepEqual(await usageOf(on), { used: 800 * kib, files: 2, waiting: 0, arriving: 0 });
+
+  await assert.rejects(upload(randomBytes(300 * kib)), ({ code, rawMessage }: ConnectError) => {
+    assert.equal(code, Code.ResourceExhausted);
+    assert.match(rawMessage, /^ORGANIZATION_FULL: /);
+    assert.ok(rawMessage.includes(`no room for ${300 * kib} more bytes: ${800 * kib} of ${limitBytes} bytes are used`));
+    assert.match(rawMessage, /Delete images.*--org-limit-gib/);
+    return true;
+  });
+  assert.deepEqual(await usageOf(on), { used: 800 * kib, files: 2, waiting: 0, arriving: 0 });
+
+  const swap = async (): Promise<string> => {
+    await data.deleteBinaryDataByIDs({ binaryDataIds: [ids.shift() ?? ''] });
+    ids.push(await upload(randomBytes(400 * kib)));
+    return 'ok';
+  };
+  assert.equal(await swap(), 'ok');
+  assert.deepEqual(await usageOf(on), { used: 800 * kib, files: 2, waiting: 400 * kib, arriving: 0 });
+  assert.equal(await swap(), 'ok');
+  assert.equal(await swap(), 'ok');
+  // 1,200 KiB wait on the disk now: 400 KiB more of deleted files and 800 KiB of used ones would be more than 2 MiB.
+  await assert.rejects(swap(), { message: /ORGANIZATION_FULL: .* 1638400 of deleted files are still on the disk/ });
+});
+
+test('every way in: with its length said before, in chunks, as a package', async () => {
+  await using on = await testServer(limited);
+  const large = randomBytes(limitBytes + 1);
+  const full = { status: 413, code: 'ORGANIZATION_FULL' };
+  assert.deepEqual(await put(on, large, { isAnnounced: true }), full);
+  assert.deepEqual(await put(on, large), full);
+  const authorization = `Bearer ${await on.token(on.owner)}`;
+  const archive = Buffer.concat([Buffer.from([0x1f, 0x8b]), large]);
+  const sent = { method: 'POST', headers: { authorization }, body: archive };
+  const packed = await fetch(`${on.url}/packages/${on.orgId}/detector?type=ml_model&version=1`, sent);
+  assert.equal(packed.status, 413);
+  assert.equal(((await packed.json()) as { code: string }).code, 'ORGANIZATION_FULL');
+  assert.deepEqual(
+    await usageOf(on),
+    { used: 0, files: 0, waiting: 0, arriving: 0 },
+    'nothing stays of a refused upload',
+  );
+  // Exactly the limit; the same bytes again need no room.
+  const exact = large.subarray(1);
+  assert.deepEqual(await put(on, exact), { status: 201, code: '' });
+  assert.deepEqual(await put(on, exact), { status: 200, code: '' });
+  assert.deepEqual(await put(on, large.subarray(0, 1)), full);
+});
+
+for (const isAnnounced of [true, false]) {
+  test(`two uploads at once, ${isAnnounced ? 'lengths said before' : 'in chunks'}: one of them fits`, async () => {
+    await using on = await testServer(limited);
+    const [one, two] = [randomBytes(700 * kib), randomBytes(700 * kib)];
+    const both = Promise.withResolvers<void>();
+    const begun = { count: 0 };
+    const between = (): Promise<void> => {
+      if (++begun.count === 2) both.resolve();
+      return both.promise;
+    };
+    const answers = await Promise.all([one, two].map((bytes) => put(on, bytes, { isAnnounced, between })));
+    assert.ok(answers.some(({ code }) => code === 'ORGANIZATION_FULL'));
+    const stored = answers.filter(({ status }) => status === 201).length;
+    assert.ok(stored <= 1);
+    assert.deepEqual(await usageOf(on), { used: stored * 700 * kib, files: stored, waiting: 0, arriving: 0 });
+    // However they went, one alone fits now.
+    if (stored === 0) assert.equal((await put(on, one)).status, 201);
+  });
+}
+
+test('without a limit all is counted and nothing refused; bytes under way are shown', async () => {
+  await using on = await testServer();
+  await on.machine('press');
+  const upload = await images(on);
+  await upload(Buffer.from('image'));
+  const bytes = randomBytes(3 * kib);
+  const seen: number[] = [];
+  const between = async (): Promise<void> => {
+    for (;;) {
+      const { arriving } = await usageOf(on);
+      if (arriving === 0) continue;
+      seen.push(arriving);
+      return;
+    }
+  };
+  await put(on, bytes, { between });
+  assert.deepEqual(seen, [kib]);
+  const { $typeName, $unknown, ...answer } = await (
+    await on.client(FleetService)
+  ).getUsage({ organizationId: on.orgId });
+  assert.deepEqual([$typeName, $unknown], ['platform.fleet.v1.GetUsageResponse', undefined]);
+  const counts = { images: 1n, readings: 0n, datasets: 1n, machines: 1n, jobs: 0n, packageVersions: 0n, logBytes: 0n };
+  const sizes = { usedBytes: BigInt(3 * kib + 5), files: 2n, waitingBytes: 0n, arrivingBytes: 0n, limitBytes: 0n };
+  assert.deepEqual(answer, { ...sizes, ...counts });
+});
