@@ -3,10 +3,14 @@ import assert from 'node:assert/strict';
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-web';
 import { createPlatformClient, ModelType } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
@@ -106,6 +110,23 @@ async function firstAnnotated(client: PlatformClient, datasetId: string, logFile
   }
 }
 
+/** An image as a machine with a classifier uploads it. @returns its ID. */
+async function uploadClassified(ready: CloudReady, bytes: Buffer, datasetId: string): Promise<string> {
+  const open = createClient(AuthService, createConnectTransport({ baseUrl: ready.url }));
+  const credentials = { type: 'api-key', payload: ready.api_key };
+  const { accessToken } = await open.authenticate({ entity: ready.api_key_id, credentials });
+  const sync = createClient(DataSyncService, createConnectTransport({ baseUrl: ready.url }));
+  const classifications = [{ label: 'disc', confidence: 0.754 }, { label: 'house' }];
+  const { binaryDataId } = await sync.dataCaptureUpload(
+    {
+      metadata: { type: DataType.BINARY_SENSOR, fileExtension: 'jpg', datasetIds: [datasetId] },
+      sensorContents: [{ metadata: { annotations: { classifications } }, data: { case: 'binary', value: bytes } }],
+    },
+    { headers: { authorization: `Bearer ${accessToken}` } },
+  );
+  return binaryDataId;
+}
+
 test('a detector that was trained here runs on a machine, and the app draws its boxes over the captured image', async (t) => {
   await using cloud = await startCloud();
   await using job = await tempFolder();
@@ -120,6 +141,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
     machine[Symbol.asyncDispose](),
   );
   const found = annotations?.bboxes ?? [];
+  const classified = await uploadClassified(ready, await readFile(image), datasetId);
   const browser = await launchBrowser();
   try {
     for (const { width, height } of [
@@ -152,6 +174,9 @@ test('a detector that was trained here runs on a machine, and the app draws its 
             assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
         }
         await checkPage(page, 'captured image with predicted boxes');
+        await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(classified)}`);
+        await page.getByText(/Uploaded with the image: .*disc 75 %.*house/).waitFor();
+        await checkPage(page, 'image with predicted labels');
         assert.deepEqual(complaints, []);
         await context.close();
       });
