@@ -357,6 +357,7 @@ async function makesKey({ page, ready, mark }: Desk): Promise<void> {
   const holder = createPlatformClient({ baseUrl: ready.url, credentials: { type: 'api-key', authEntity, payload } });
   assert.equal((await holder.sessionClient.whoAmI({})).name, `key ${mark}`);
   await button(page, 'I have copied it').click();
+  await page.getByRole('region', { name: 'Usage' }).getByText(', no limit').waitFor();
   await checkPage(page, 'settings');
   await button(page, `Delete key ${mark}`).click();
   await button(page, 'Delete key').click();

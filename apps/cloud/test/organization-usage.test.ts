@@ -3,12 +3,17 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { request } from 'node:http';
 import test from 'node:test';
-import { Code, type ConnectError } from '@connectrpc/connect';
+import { type Client, Code, type ConnectError } from '@connectrpc/connect';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { systemClock } from '@platform/kit/node';
 import { testServer, type TestServer } from './server.ts';
+import { datasetOf, submission } from './training-data.ts';
+import { outcome, trainingServer } from './training-server.ts';
 
 const kib = 1024;
 /** 1 MiB. */
@@ -27,11 +32,9 @@ async function usageOf(on: TestServer) {
   };
 }
 
-/** One image in a dataset; answers its id, or the error. */
-async function images(on: TestServer) {
-  const datasetId = (await (await on.client(DatasetService)).createDataset({ organizationId: on.orgId, name: 'parts' }))
-    .id;
-  const sync = await on.client(DataSyncService);
+/** Adds one image to a new dataset; answers its id. */
+async function images(datasets: Client<typeof DatasetService>, sync: Client<typeof DataSyncService>, orgId: string) {
+  const { id: datasetId } = await datasets.createDataset({ organizationId: orgId, name: 'parts' });
   return (bytes: Uint8Array): Promise<string> =>
     sync
       .dataCaptureUpload({
@@ -71,7 +74,7 @@ async function put(
 
 test('full: refused with what, limit and remedy; a deletion makes room at once, until a limit of deleted files waits', async () => {
   await using on = await testServer(limited);
-  const upload = await images(on);
+  const upload = await images(await on.client(DatasetService), await on.client(DataSyncService), on.orgId);
   const data = await on.client(DataService);
   const ids: string[] = [];
   for (let n = 0; n < 2; n++) ids.push(await upload(randomBytes(400 * kib)));
@@ -146,7 +149,7 @@ for (const isAnnounced of [true, false]) {
 test('without a limit all is counted and nothing refused; bytes under way are shown', async () => {
   await using on = await testServer();
   await on.machine('press');
-  const upload = await images(on);
+  const upload = await images(await on.client(DatasetService), await on.client(DataSyncService), on.orgId);
   await upload(Buffer.from('image'));
   const bytes = randomBytes(3 * kib);
   const seen: number[] = [];
@@ -167,4 +170,33 @@ test('without a limit all is counted and nothing refused; bytes under way are sh
   const counts = { images: 1n, readings: 0n, datasets: 1n, machines: 1n, jobs: 0n, packageVersions: 0n, logBytes: 0n };
   const sizes = { usedBytes: BigInt(3 * kib + 5), files: 2n, waitingBytes: 0n, arrivingBytes: 0n, limitBytes: 0n };
   assert.deepEqual(answer, { ...sizes, ...counts });
+});
+
+test('a full organization starts no training and takes no result; with room, the same result is taken', async () => {
+  await using server = await trainingServer(systemClock, limitBytes);
+  const { orgId } = server.own;
+  const datasetId = await datasetOf(server, { a: 10, b: 10 });
+  const training = server.client(MLTrainingService, 'owner');
+  const runner = server.client(RunnerService, 'runner');
+  const submit = (modelVersion: string) =>
+    outcome(training.submitTrainingJob(submission(server, datasetId, { modelVersion })));
+  assert.equal(await submit('1'), 'ok');
+  const { job } = await runner.leaseJob({ runnerId: 'r1', kinds: ['single_label_classification'] });
+  const model = { path: 'm.onnx', ...(await server.putBlob(Buffer.from('model'))) };
+  const complete = () =>
+    outcome(runner.completeJob({ jobId: job?.id ?? '', attempt: 1, runnerId: 'r1', files: [model] }));
+
+  const upload = await images(server.client(DatasetService, 'owner'), server.client(DataSyncService, 'owner'), orgId);
+  const fillers: string[] = [];
+  // To the last byte.
+  for (let size = limitBytes / 2; size >= 1; size /= 2)
+    await upload(randomBytes(size)).then(
+      (id) => fillers.push(id),
+      () => {},
+    );
+  assert.equal(await complete(), '8 ORGANIZATION_FULL');
+  assert.equal(await submit('2'), '8 ORGANIZATION_FULL');
+  await server.client(DataService, 'owner').deleteBinaryDataByIDs({ binaryDataIds: fillers });
+  assert.equal(await complete(), 'ok');
+  assert.equal(await submit('2'), 'ok');
 });

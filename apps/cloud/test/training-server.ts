@@ -79,7 +79,7 @@ export const bearer =
   };
 
 /** The services of data and training over a real database, real blobs and a real port that speaks everything. */
-export async function trainingServer(clock: Clock = systemClock): Promise<TrainingServer> {
+export async function trainingServer(clock: Clock = systemClock, limitBytes = 0): Promise<TrainingServer> {
   const database = await testDatabase();
   const folder = await tempFolder();
   const { db } = database;
@@ -111,7 +111,7 @@ export async function trainingServer(clock: Clock = systemClock): Promise<Traini
     notifications,
     clock,
     steady: steadyTime(clock),
-    usage: organizationUsage({ db, clock, stop: stop.signal }, 0),
+    usage: organizationUsage({ db, clock, stop: stop.signal }, limitBytes),
     log: testLog,
     stop: stop.signal,
     authenticator,

@@ -18,7 +18,8 @@ export function failureOfError(error: unknown): Failure {
   }
   const code =
     errorCodeOf(error) ?? (error instanceof ConnectError && error.code === Code.Unavailable ? 'OFFLINE' : 'INTERNAL');
-  return { cause: 'infrastructure', code, message: errorText(error) };
+  // Another training would not fit either.
+  return { cause: code === 'ORGANIZATION_FULL' ? 'data' : 'infrastructure', code, message: errorText(error) };
 }
 
 /** Of the server's refusal to take a result. What it calls wrong, it would call wrong again, after another training too. */

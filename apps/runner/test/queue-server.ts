@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { PlatformError } from '@platform/contract/errors';
+import { httpStatusOf, PlatformError } from '@platform/contract/errors';
 import {
   RunnerService,
   type LeaseJobRequest,
@@ -49,6 +49,8 @@ export class QueueServer implements AsyncDisposable {
   readonly outages = new Map<string, number>();
   /** Results are refused with this. */
   refusal: PlatformError | undefined;
+  /** Files are refused with this. */
+  noRoom: PlatformError | undefined;
   /** Token that is valid now; changing it makes runners sign in again. */
   token = 'token-1';
   readonly #turns = new Cell(0);
@@ -72,6 +74,10 @@ export class QueueServer implements AsyncDisposable {
       request.on('end', () => {
         const bytes = Buffer.concat(parts);
         if (this.#isOut('PUT')) return response.writeHead(503).end();
+        if (this.noRoom) {
+          const { code, what: message, remedy } = this.noRoom;
+          return response.writeHead(httpStatusOf(code)).end(JSON.stringify({ code, message, remedy }));
+        }
         if (sha256Of(bytes) !== sha256) return response.writeHead(400).end('HASH_MISMATCH');
         this.blobs.set(sha256, bytes);
         return response.writeHead(201).end();
@@ -271,7 +277,11 @@ export class QueueServer implements AsyncDisposable {
         this.#check('complete', requestHeader);
         const job = this.#own(request);
         const { refusal } = this;
-        if (refusal) throw new ConnectError(refusal.message, Code.InvalidArgument);
+        if (refusal)
+          throw new ConnectError(
+            refusal.message,
+            httpStatusOf(refusal.code) === 413 ? Code.ResourceExhausted : Code.InvalidArgument,
+          );
         if (job.state === 'canceling') throw leaseLost();
         job.files = request.files.map(({ path, sha256, sizeBytes }) => ({ path, sha256, size: Number(sizeBytes) }));
         job.evaluation = request.evaluation;

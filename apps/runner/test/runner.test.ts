@@ -142,6 +142,20 @@ test('a result that the server calls wrong fails the job at once, with the reaso
   assert.match(job.failure?.message ?? '', /files\[0\]\.path/);
 });
 
+for (const where of ['file', 'package'] as const) {
+  test(`a result whose ${where} finds no room fails the job at once, and says so`, async () => {
+    await using s = await stage();
+    const sizes = { organizationId: 'o', sizeBytes: 10, usedBytes: 95, limitBytes: 100 };
+    const error = new PlatformError('ORGANIZATION_FULL', sizes);
+    if (where === 'file') s.server.noRoom = error;
+    else s.server.refusal = error;
+    const job = s.server.submit();
+    await s.server.until('the end', () => job.state === 'failed');
+    assert.deepEqual([job.attempt, job.failure?.cause, job.failure?.code], [1, 'data', 'ORGANIZATION_FULL']);
+    assert.match(job.failure?.message ?? '', /no room for 10 more bytes: 95 of 100 bytes are used.*Delete images/);
+  });
+}
+
 test('a second job with the same pictures downloads its manifest alone', async () => {
   await using s = await stage();
   const first = s.server.submit();

@@ -4,7 +4,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Code, ConnectError } from '@connectrpc/connect';
-import { PlatformError } from '@platform/contract/errors';
+import { isErrorCode, PlatformError } from '@platform/contract/errors';
 import type { Session } from './session.ts';
 
 /** Throws ConnectError when the server refuses or is not there, HASH_MISMATCH when other bytes came. */
@@ -36,10 +36,22 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const code = codes[response.status] ?? Code.Unavailable;
   const text = await response.text().catch(() => '');
+  const told = toldIn(text);
   throw new ConnectError(
-    `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
+    told ?? `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
     code,
   );
+}
+
+/** The server's error in the words that its RPC use; undefined: it is none of its errors. */
+function toldIn(text: string): string | undefined {
+  try {
+    const { code, message, remedy } = JSON.parse(text) as Record<string, unknown>;
+    if (typeof code === 'string' && isErrorCode(code)) return `${code}: ${String(message)} ${String(remedy)}`;
+  } catch {
+    // Of a proxy, perhaps.
+  }
+  return undefined;
 }
 
 export function connectBlobs(baseUrl: string, session: Session): Blobs {

@@ -1,4 +1,5 @@
 import { useQuery } from '@connectrpc/connect-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { ModelIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Command } from '../parts/copying.tsx';
@@ -7,6 +8,7 @@ import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { bytes } from '../view/quantities.ts';
 import { releaseViews } from '../view/registry.ts';
+import { usagePairs } from '../view/usage.ts';
 import { ApiKeys } from './api-keys.tsx';
 
 export function SettingsPage() {
@@ -44,9 +46,36 @@ export function SettingsPage() {
           </dl>
         </div>
       </section>
+      <Usage organizationId={organization.organizationId} />
       <ApiKeys />
       <Releases />
     </div>
+  );
+}
+
+function Usage({ organizationId }: { organizationId: string }) {
+  const { data, error } = useQuery(FleetService.method.getUsage, { organizationId });
+  return (
+    <section className="card" aria-label="Usage">
+      <div className="card-head">
+        <h2>Usage</h2>
+        <span className="soft small">What this organization stores. The limit counts files.</span>
+      </div>
+      {error && <FailureNote error={error} />}
+      {!data && !error && <Waiting />}
+      {data && (
+        <div className="card-body">
+          <dl className="pair-list">
+            {usagePairs(data).map(([name, value]) => (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+      )}
+    </section>
   );
 }
 
