@@ -1,4 +1,5 @@
 import tab from '@bomb.sh/tab/commander';
+import { allMachines } from '@platform/client';
 import type { Command } from 'commander';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { systemClock } from '@platform/kit/node';
@@ -103,7 +104,7 @@ async function namesFromServer(kind: Kind): Promise<readonly string[]> {
     case 'dataset':
       return (await open.client.datasetClient.listDatasetsByOrganizationId(organizationId)).map((one) => one.name);
     case 'machine':
-      return (await open.client.fleetClient.listMachines({ organizationId })).machines.map((one) => one.name);
+      return (await allMachines(open.client, organizationId)).map((one) => one.name);
     case 'model':
       return (await registryItems(open, PackageType.ML_MODEL)).map((one) => one.name);
     case 'script':

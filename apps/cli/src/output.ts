@@ -124,6 +124,11 @@ export const counted = (n: number, one: string, many = `${one}s`): string => `${
 
 export const percentText = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
+/** Says that a list ends at the limit of an answer. */
+export function noteTruncated(output: Output, isTruncated: boolean, what: string): void {
+  if (isTruncated) output.note(`\nThere are more ${what}. These are the newest.`);
+}
+
 interface TextOut {
   write(text: string): unknown;
   readonly isTTY?: boolean;

@@ -230,8 +230,10 @@ export class DataClient {
 
   /** The tags in use, each once. */
   async tagsByFilter(filter: Filter): Promise<string[]> {
-    const { tags } = await this.#data.tagsByFilter({ filter });
-    return tags;
+    return allWords(async (after) => {
+      const { tags, truncated } = await this.#data.tagsByFilter({ filter, after });
+      return { words: tags, truncated };
+    });
   }
 
   /** @returns the ID of the box. */
@@ -262,8 +264,10 @@ export class DataClient {
 
   /** The labels of boxes in use, each once. */
   async boundingBoxLabelsByFilter(filter: Filter): Promise<string[]> {
-    const { labels } = await this.#data.boundingBoxLabelsByFilter({ filter });
-    return labels;
+    return allWords(async (after) => {
+      const { labels, truncated } = await this.#data.boundingBoxLabelsByFilter({ filter, after });
+      return { words: labels, truncated };
+    });
   }
 
   async removeBoundingBoxFromImageById(binaryDataId: string, bboxId: string): Promise<void> {
@@ -275,4 +279,17 @@ export class DataClient {
     const { deletedCount } = await this.#data.deleteBinaryDataByIDs({ binaryDataIds: [...binaryDataIds] });
     return Number(deletedCount);
   }
+}
+
+/** One answer holds a limited number; the next one goes on after its last word. */
+async function allWords(
+  page: (after: string) => Promise<{ words: readonly string[]; truncated: boolean }>,
+): Promise<string[]> {
+  const all: string[] = [];
+  for (let isMore = true; isMore;) {
+    const { words, truncated } = await page(all.at(-1) ?? '');
+    all.push(...words);
+    isMore = truncated && words.length > 0;
+  }
+  return all;
 }

@@ -4,6 +4,7 @@ export type { Box, DataClient, Filter, Page, Picture, UploadManyOptions, UploadO
 export type { DatasetClient } from './dataset.ts';
 export type { DownloadOptions } from './download.ts';
 export { PlatformApiError } from './errors.ts';
+export { allMachines } from './machines.ts';
 export type { ModelClient } from './model-client.ts';
 export type { PackageVersion } from './packages.ts';
 export type { ReleaseClient, ReleaseFile } from './release.ts';

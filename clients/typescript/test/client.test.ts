@@ -12,8 +12,9 @@ import {
   TrainingJobMetadataSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { ModelType, PlatformApiError, TrainingStatus, createPlatformClient } from '../src/index.ts';
+import { allMachines, ModelType, PlatformApiError, TrainingStatus, createPlatformClient } from '../src/index.ts';
 
 /** As the server does it: the row of the error table in the details. */
 function refuse(error: PlatformError, code: Code): ConnectError {
@@ -381,4 +382,36 @@ test('plain HTTP requests carry the token, renew it once, and fail with the code
     retry: 'never',
   });
   assert.deepEqual(seen, ['Bearer t1', 'Bearer t2', 'Bearer t2']);
+});
+
+test('machines, tags and labels of a server that answers in pieces come whole, each once', async () => {
+  const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+  const after = (last: string) => {
+    const rest = words.filter((word) => word > last);
+    return { page: rest.slice(0, 3), truncated: rest.length > 3 };
+  };
+  const { client } = server((router) => {
+    router.service(FleetService, {
+      listMachines: ({ pageToken }) => {
+        const { page, truncated } = after(pageToken);
+        return { machines: page.map((name) => ({ name })), nextPageToken: truncated ? (page.at(-1) ?? '') : '' };
+      },
+    });
+    router.service(DataService, {
+      tagsByFilter: (request) => {
+        const { page, truncated } = after(request.after);
+        return { tags: page, truncated };
+      },
+      boundingBoxLabelsByFilter: (request) => {
+        const { page, truncated } = after(request.after);
+        return { labels: page, truncated };
+      },
+    });
+  });
+  assert.deepEqual(
+    (await allMachines(client, 'o')).map(({ name }) => name),
+    words,
+  );
+  assert.deepEqual(await client.dataClient.tagsByFilter({}), words);
+  assert.deepEqual(await client.dataClient.boundingBoxLabelsByFilter({}), words);
 });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { PlatformError } from '@platform/contract/errors';
-import { isoTime, printable } from '../output.ts';
+import { isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { findMachine } from '../find/machine.ts';
@@ -15,7 +15,7 @@ export function configHistoryCommands(config: Command, run: Run): void {
       run(async ({ connection, output }, name: string) => {
         const open = await connection();
         const { partId } = await findMachine(open, name);
-        const { revisions } = await open.client.fleetClient.listConfigRevisions({ partId });
+        const { revisions, truncated } = await open.client.fleetClient.listConfigRevisions({ partId });
         const shown = revisions.toSorted((a, b) => Number(b.revision - a.revision));
         output.json({
           revisions: shown.map((one) => ({
@@ -30,6 +30,7 @@ export function configHistoryCommands(config: Command, run: Run): void {
           ['revision', 'saved by', 'saved on'],
           shown.map((one) => [String(one.revision), one.savedBy, isoTime(one.savedOn) ?? '']),
         );
+        noteTruncated(output, truncated, 'revisions');
         output.note(`\nPrint one: platform config get ${printable(name)} --revision N`);
       }),
     );

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { choiceOption } from '../choices.ts';
-import { isoTime, printable } from '../output.ts';
+import { isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 
 const roles = { owner: 'owner', operator: 'operator', runner: 'runner' } as const;
@@ -44,7 +44,7 @@ export function keyCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }) => {
         const { client, organizationId } = await connection();
-        const { apiKeys } = await client.appClient.listKeys({ orgId: await organizationId() });
+        const { apiKeys, truncated } = await client.appClient.listKeys({ orgId: await organizationId() });
         const rows = apiKeys.map((one) => ({
           api_key_id: one.apiKey?.id ?? '',
           name: one.apiKey?.name ?? '',
@@ -56,6 +56,7 @@ export function keyCommands(program: Command, run: Run): void {
           ['name', 'roles', 'created', 'id'],
           rows.map((row) => [row.name, row.roles.join(', '), row.created_on, row.api_key_id]),
         );
+        noteTruncated(output, truncated, 'keys');
       }),
     );
 

@@ -1,3 +1,4 @@
+import { allMachines } from '@platform/client';
 import type { Command } from 'commander';
 import { systemClock } from '@platform/kit/node';
 import type { SaveConfigResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -55,7 +56,7 @@ export function machineCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }) => {
         const { client, organizationId } = await connection();
-        const { machines } = await client.fleetClient.listMachines({ organizationId: await organizationId() });
+        const machines = await allMachines(client, await organizationId());
         output.json(machines.map(machineJson));
         if (machines.length === 0) return output.text('No machine yet. Create one: platform machine create NAME');
         output.table(

@@ -9,8 +9,8 @@ import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
-import { findModel, registryItems } from '../find/registry.ts';
-import { ago, enumName, enumWord, isoTime, listText, printable, sizeText } from '../output.ts';
+import { findModel, registryList } from '../find/registry.ts';
+import { ago, enumName, enumWord, isoTime, listText, noteTruncated, printable, sizeText } from '../output.ts';
 import type { Run } from '../run.ts';
 import { downloadCommand } from './model-download.ts';
 
@@ -69,7 +69,8 @@ export function modelCommands(program: Command, run: Run): void {
     .option('--public', 'also public ones of others')
     .action(
       run(async ({ connection, output }, flags: { public?: boolean }) => {
-        const items = await registryItems(await connection(), PackageType.ML_MODEL, { isOwn: flags.public !== true });
+        const of = { isOwn: flags.public !== true };
+        const { items, truncated } = await registryList(await connection(), PackageType.ML_MODEL, of);
         const newest = (item: RegistryItem): string => metadataOf(item)?.detailedVersions[0]?.version ?? '';
         output.json(items.map((item) => modelJson(item, newest(item))));
         if (items.length === 0) return output.text('No model yet. Train one: platform train submit --help');
@@ -86,6 +87,7 @@ export function modelCommands(program: Command, run: Run): void {
             item.itemId,
           ]),
         );
+        noteTruncated(output, truncated, 'models');
       }),
     );
 

@@ -1,7 +1,7 @@
 import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
-import { ago, isoTime, printable } from '../output.ts';
+import { ago, isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 
 const runnerJson = (one: Runner): Record<string, unknown> => ({
@@ -33,7 +33,9 @@ export function runnerCommands(program: Command, run: Run): void {
     .action(
       run(async ({ connection, output }) => {
         const open = await connection();
-        const { runners } = await open.client.runnerClient.listRunners({ organizationId: await open.organizationId() });
+        const { runners, truncated } = await open.client.runnerClient.listRunners({
+          organizationId: await open.organizationId(),
+        });
         output.json(runners.map(runnerJson));
         if (runners.length === 0)
           return output.text('No runner has asked for work yet. Join one: platform runner token');
@@ -51,6 +53,7 @@ export function runnerCommands(program: Command, run: Run): void {
             one.runnerId,
           ]),
         );
+        noteTruncated(output, truncated, 'runners');
         for (const one of runners)
           if (one.noScriptsBecause)
             output.text(`\n${printable(one.host)} runs no scripts: ${printable(one.noScriptsBecause)}`);

@@ -71,7 +71,7 @@ const metadataOf = (item: RegistryItem | undefined) =>
   item?.metadata.case === 'mlTrainingMetadata' ? item.metadata.value : undefined;
 
 async function ownScript(open: Connection, name: string): Promise<RegistryItem | undefined> {
-  return (await registryItems(open, PackageType.ML_TRAINING)).find((one) => one.name === name);
+  return (await registryItems(open, PackageType.ML_TRAINING, { search: name })).find((one) => one.name === name);
 }
 
 /** What the registry says about a script, beside its versions. What is not given stays. */

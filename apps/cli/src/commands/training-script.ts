@@ -7,8 +7,8 @@ import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/pac
 import { type RegistryItem, type Visibility, VisibilitySchema } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
-import { registryItems } from '../find/registry.ts';
-import { ago, enumName, enumWord, isoTime, printable } from '../output.ts';
+import { registryList } from '../find/registry.ts';
+import { ago, enumName, enumWord, isoTime, noteTruncated, printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { testLocalCommand } from './test-local.ts';
 import { describe, type ScriptFlags, scriptFlags, uploadScript, visibilityOption } from './training-script-upload.ts';
@@ -78,9 +78,8 @@ export function trainingScriptCommands(program: Command, run: Run): void {
     .option('--public', 'also public ones of others')
     .action(
       run(async ({ connection, output }, flags: { public?: boolean }) => {
-        const items = await registryItems(await connection(), PackageType.ML_TRAINING, {
-          isOwn: flags.public !== true,
-        });
+        const of = { isOwn: flags.public !== true };
+        const { items, truncated } = await registryList(await connection(), PackageType.ML_TRAINING, of);
         output.json(items.map(scriptJson));
         if (items.length === 0)
           return output.text('No training script yet. Upload one: platform training-script upload --help');
@@ -100,6 +99,7 @@ export function trainingScriptCommands(program: Command, run: Run): void {
             ];
           }),
         );
+        noteTruncated(output, truncated, 'scripts');
       }),
     );
 

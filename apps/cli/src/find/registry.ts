@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
-import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { ListRegistryItemsResponse, RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { Connection } from '../connection.ts';
 
 /** Models or training scripts of the organization, and public ones of others when asked for. */
@@ -9,16 +9,30 @@ export async function registryItems(
   type: PackageType,
   of: { search?: string; isOwn?: boolean } = {},
 ): Promise<RegistryItem[]> {
+  return (await registryList(connection, type, of)).items;
+}
+
+/** As registryItems, with whether there are more. */
+export async function registryList(
+  connection: Connection,
+  type: PackageType,
+  of: { search?: string; isOwn?: boolean } = {},
+): Promise<ListRegistryItemsResponse> {
   const organizationId = of.isOwn === false ? undefined : await connection.organizationId();
-  const { items } = await connection.client.appClient.listRegistryItems({
+  return connection.client.appClient.listRegistryItems({
     types: [type],
     ...(organizationId !== undefined && { organizationId }),
     ...(of.search !== undefined && { searchTerm: of.search }),
   });
-  return items;
 }
 
 const isNamed = (item: RegistryItem, name: string): boolean => item.itemId === name || item.name === name;
+
+/** The server looks for the name, so that it is found among any number of items. */
+const namedItems = async (connection: Connection, type: PackageType, name: string): Promise<RegistryItem[]> =>
+  (await registryItems(connection, type, { search: name.slice(name.lastIndexOf(':') + 1) })).filter((one) =>
+    isNamed(one, name),
+  );
 
 /** A script by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError SCRIPT_NOT_FOUND. */
 export async function findScript(connection: Connection, name: string): Promise<RegistryItem> {
@@ -28,14 +42,14 @@ export async function findScript(connection: Connection, name: string): Promise<
     if (item?.type !== PackageType.ML_TRAINING) throw absent;
     return item;
   }
-  const item = (await registryItems(connection, PackageType.ML_TRAINING)).find((one) => isNamed(one, name));
+  const item = (await namedItems(connection, PackageType.ML_TRAINING, name))[0];
   if (!item) throw absent;
   return item;
 }
 
 /** A model by its name, or by `<namespace or organization ID>:<name>`. @throws PlatformError REGISTRY_ITEM_NOT_FOUND. */
 export async function findModel(connection: Connection, name: string): Promise<RegistryItem> {
-  const own = (await registryItems(connection, PackageType.ML_MODEL)).find((one) => isNamed(one, name));
+  const own = (await namedItems(connection, PackageType.ML_MODEL, name))[0];
   if (own) return own;
   const absent = new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId: name });
   if (!name.includes(':')) throw absent;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ModelType, type Picture, TrainingStatus } from '@platform/client';
+import { allMachines, ModelType, type Picture, TrainingStatus } from '@platform/client';
 import { ServerState, ServerStateSchema, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import {
   type TrainingJobMetadata,
@@ -24,7 +24,7 @@ const isOnline = (machine: Machine): boolean =>
 const reportTime = ({ reportedOn }: Machine): string => `${reportedOn?.seconds ?? ''}.${reportedOn?.nanos ?? ''}`;
 
 async function demoMachine(world: StoryWorld): Promise<Machine | undefined> {
-  const { machines } = await world.client.fleetClient.listMachines({ organizationId: world.organizationId });
+  const machines = await allMachines(world.client, world.organizationId);
   return machines.find((machine) => machine.name === machineName);
 }
 

@@ -19,7 +19,7 @@ export type Item = Selectable<Tables['registryItem']> & {
 export type ItemKey = { orgId: string; name: string };
 
 /** Of one item; `listPackages` has them all. */
-const mostVersions = 1_000;
+const mostVersions = wholeAnswer.rows;
 
 const items = (db: Database) =>
   db
@@ -73,7 +73,7 @@ export async function listItems(db: Database, filter: ItemFilter): Promise<Bound
     .orderBy('registryItem.createdOn', 'desc')
     .orderBy('registryItem.orgId')
     .orderBy('registryItem.name');
-  const found = await boundedList<Item>(db, newest, { ...wholeAnswer, atOnce: 100 });
+  const found = await boundedList<Item>(db, newest, { ...wholeAnswer, atOnce: 20 });
   found.rows.sort((a, b) => byText(a.publicNamespace, b.publicNamespace) || byText(a.name, b.name));
   return found;
 }

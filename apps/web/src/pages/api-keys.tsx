@@ -5,7 +5,7 @@ import { useId, useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
 import { Confirm, FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { PlusIcon } from '../parts/icons.tsx';
-import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { FailureNote, Note, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { shortId } from '../view/quantities.ts';
@@ -30,6 +30,7 @@ export function ApiKeys() {
       </div>
       {(list.error ?? removal.error) && <FailureNote error={list.error ?? removal.error} />}
       {list.isPending && <Waiting />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="keys" />
       {list.data && (
         <table className="table table-cards">
           <thead>

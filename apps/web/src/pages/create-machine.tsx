@@ -1,4 +1,4 @@
-import { createConnectQueryKey, useMutation } from '@connectrpc/connect-query';
+import { useMutation } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -17,10 +17,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   const field = useId();
   const [name, setName] = useState('');
   const creation = useMutation(FleetService.method.createMachine, {
-    onSuccess: () =>
-      queries.invalidateQueries({
-        queryKey: createConnectQueryKey({ schema: FleetService.method.listMachines, cardinality: 'finite' }),
-      }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['machines', organizationId] }),
   });
   const machine = creation.data?.machine;
   if (machine) {

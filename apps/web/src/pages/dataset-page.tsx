@@ -8,7 +8,7 @@ import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Confirm } from '../parts/dialogs.tsx';
 import { BackIcon, DatasetIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { counted } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
@@ -124,6 +124,7 @@ export function DatasetPage() {
           onDone={refresh}
         />
       )}
+      <TruncatedNote isTruncated={tags.data?.truncated} what="labels" />
       <TagBar tags={tags.data?.tags ?? []} chosen={tag} onChoose={(next) => (setTag(next), setSelected(nothing))} />
       {shown.length > 0 && (
         <div className="row">

@@ -4,7 +4,7 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { DatasetIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { grouped } from '../view/quantities.ts';
@@ -37,6 +37,7 @@ export function DatasetsPage() {
         </button>
       </div>
       {list.error && <FailureNote error={list.error} />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="datasets" />
       <div className="card">
         {datasets === undefined ? (
           !list.error && <Waiting />

@@ -34,13 +34,25 @@ const withAny = (base: Base, kind: LabelKind, labels: readonly string[]): Filter
     ? { ...base, bboxLabels: [...labels] }
     : { ...base, tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [...labels] } };
 
-async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<string[]> {
+/** The labels after this one that fit into an answer, and whether there are more. */
+async function someLabels(transport: Transport, filter: Base, after: string, kind: LabelKind, signal: AbortSignal) {
   const { boundingBoxLabelsByFilter, tagsByFilter } = DataService.method;
-  if (kind === 'boxes')
-    return (
-      await callUnaryMethod(transport, boundingBoxLabelsByFilter, { filter: base }, { signal })
-    ).labels.toSorted();
-  return labelsAmong((await callUnaryMethod(transport, tagsByFilter, { filter: base }, { signal })).tags);
+  if (kind === 'boxes') {
+    const answer = await callUnaryMethod(transport, boundingBoxLabelsByFilter, { filter, after }, { signal });
+    return { words: answer.labels, isMore: answer.truncated };
+  }
+  const answer = await callUnaryMethod(transport, tagsByFilter, { filter, after }, { signal });
+  return { words: answer.tags, isMore: answer.truncated };
+}
+
+async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<string[]> {
+  const all: string[] = [];
+  for (let isOver = false; !isOver;) {
+    const { words, isMore } = await someLabels(transport, base, all.at(-1) ?? '', kind, signal);
+    all.push(...words);
+    isOver = !isMore || words.length === 0;
+  }
+  return kind === 'boxes' ? all.toSorted() : labelsAmong(all);
 }
 
 async function materialOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<Material> {

@@ -1,5 +1,7 @@
-import { useQuery } from '@connectrpc/connect-query';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { create } from '@bufbuild/protobuf';
+import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
+import { FleetService, ListMachinesRequestSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
@@ -13,13 +15,24 @@ import { counted } from '../view/quantities.ts';
 
 const CreateMachine = lazy(async () => ({ default: (await import('./create-machine.tsx')).CreateMachine }));
 const refreshMs = 2000;
+const pageSize = 1000;
 
 export function MachinesPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const list = useQuery(FleetService.method.listMachines, { organizationId }, { refetchInterval: refreshMs });
+  const transport = useTransport();
+  const list = useInfiniteQuery({
+    queryKey: ['machines', organizationId],
+    initialPageParam: '',
+    refetchInterval: refreshMs,
+    queryFn: ({ pageParam, signal }) => {
+      const request = create(ListMachinesRequestSchema, { organizationId, pageSize, pageToken: pageParam });
+      return callUnaryMethod(transport, FleetService.method.listMachines, request, { signal });
+    },
+    getNextPageParam: (page) => page.nextPageToken || undefined,
+  });
   const [isCreating, setCreating] = useState(false);
-  const machines = list.data?.machines.map(machineView);
+  const machines = list.data?.pages.flatMap((page) => page.machines.map(machineView));
   const online = machines?.filter((machine) => machine.isOnline).length ?? 0;
   return (
     <div className="page">
@@ -29,6 +42,7 @@ export function MachinesPage() {
           <h1>Machines</h1>
           {machines && machines.length > 0 && (
             <p className="soft">
+              {list.hasNextPage && 'The first '}
               {counted(machines.length, 'machine')}, {online} online
             </p>
           )}
@@ -53,6 +67,18 @@ export function MachinesPage() {
           <MachineTable machines={machines} />
         )}
       </div>
+      {list.hasNextPage && (
+        <div className="row">
+          <button
+            type="button"
+            className="button"
+            disabled={list.isFetchingNextPage}
+            onClick={() => void list.fetchNextPage()}
+          >
+            {list.isFetchingNextPage ? 'Loading …' : 'Show more machines'}
+          </button>
+        </div>
+      )}
       {isCreating && (
         <Suspense>
           <CreateMachine onClose={() => setCreating(false)} />

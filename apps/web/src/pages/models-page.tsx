@@ -7,7 +7,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Sheet } from '../parts/dialogs.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { modelsAmong, scoresAmong } from '../view/registry.ts';
@@ -60,6 +60,7 @@ export function ModelsPage() {
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {models === undefined && !list.error && <Waiting />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="versions" />
       {models?.length === 0 && (
         <div className="card">
           <Empty icon={<ModelIcon />} title="No models yet">

@@ -3,7 +3,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { lazy, Suspense, useState } from 'react';
 import { Sheet } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { machineView } from '../view/machine-status.ts';
 import type { Applied } from '../view/machine-status.ts';
@@ -30,6 +30,7 @@ export function RevisionsTab() {
   const revisions = list.data.revisions.toSorted((a, b) => Number(b.revision - a.revision));
   return (
     <div className="card">
+      <TruncatedNote isTruncated={list.data.truncated} what="revisions" />
       {revisions.length === 0 ? (
         <Empty icon={<SettingsIcon />} title="No revisions yet">
           <p>Each time a configuration is saved on the CONFIGURE tab, it becomes a revision that stays.</p>

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
 import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { BackIcon, PlusIcon, RunnerIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, Note, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge } from '../parts/words.tsx';
 import { useSession } from '../session.tsx';
@@ -44,6 +44,7 @@ export function RunnersPage() {
         {add}
       </div>
       {list.error && <FailureNote error={list.error} />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="runners" />
       <div className="card">
         {runners === undefined ? (
           !list.error && <Waiting />

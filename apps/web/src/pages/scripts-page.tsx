@@ -6,7 +6,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Command } from '../parts/copying.tsx';
 import { DownloadIcon, ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { counted } from '../view/quantities.ts';
@@ -45,6 +45,7 @@ export function ScriptsPage() {
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {scripts === undefined && !list.error && <Waiting />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="scripts" />
       {scripts?.length === 0 && (
         <div className="card">
           <Empty icon={<ModelIcon />} title="No training scripts yet">

@@ -3,7 +3,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { ModelIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Command } from '../parts/copying.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { bytes } from '../view/quantities.ts';
@@ -90,6 +90,7 @@ function Releases() {
       </div>
       {list.error && <FailureNote error={list.error} />}
       {releases === undefined && !list.error && <Waiting />}
+      <TruncatedNote isTruncated={list.data?.truncated} what="releases" />
       {releases?.length === 0 && (
         <Empty icon={<ModelIcon />} title="No releases yet">
           <p>Build the machine server into one file; the next start publishes it:</p>

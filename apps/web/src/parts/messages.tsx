@@ -45,6 +45,14 @@ export function Waiting({ text = 'Loading …' }: { text?: string }) {
   );
 }
 
+/** A list that ends at the limit of an answer. */
+export const TruncatedNote = ({ isTruncated, what }: { isTruncated: boolean | undefined; what: string }) =>
+  isTruncated === true && (
+    <Note tone="warn">
+      <p>There are more {what} than this page can show.</p>
+    </Note>
+  );
+
 /** A list with nothing in it says what to do next. */
 export function Empty({ icon, title, children }: { icon: ReactNode; title: string; children?: ReactNode }) {
   return (
