@@ -28,6 +28,9 @@ export type Place = 'cpu' | { cuda: number };
  * the GPU cannot be used; nothing is moved to the CPU in silence.
  */
 export async function openSession(model: Uint8Array, threads: number, place: Place = 'cpu'): Promise<Session> {
+  // NVIDIA's libraries compute in TensorFloat-32 by default: 10 bits of mantissa, and a delivered model that differs from the trained
+  // one. They read this when they are loaded.
+  if (place !== 'cpu') process.env['NVIDIA_TF32_OVERRIDE'] = '0';
   const session = await ort.InferenceSession.create(model, {
     executionProviders: place === 'cpu' ? ['cpu'] : [{ name: 'cuda', deviceId: place.cuda }],
     intraOpNumThreads: threads,

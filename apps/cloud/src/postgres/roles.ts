@@ -6,13 +6,13 @@ import type { Cluster } from './cluster.ts';
 
 const attributes = 'login nosuperuser nocreatedb nocreaterole noreplication nobypassrls';
 
-/** Tables with their indexes, sequences and row types; then what stands alone. */
+/** Tables with their indexes, own sequences and row types; then what stands alone. Partitions do not follow their table. */
 const givings = `
   select format('alter table %s owner to ${appRole}', c.oid::regclass) as statement
     from pg_class c
     where c.relkind in ('r', 'p', 'v', 'm', 'f', 'S') and c.relowner <> $1::regrole and c.relnamespace::regnamespace::text <> all ($2)
       and c.relnamespace::regnamespace::text !~ '^pg_'
-      and not exists (select from pg_depend d where d.objid = c.oid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i'))
+      and (c.relkind <> 'S' or not exists (select from pg_depend d where d.objid = c.oid and d.classid = 'pg_class'::regclass and d.deptype in ('a', 'i')))
   union all
   select format('alter routine %s owner to ${appRole}', p.oid::regprocedure)
     from pg_proc p
