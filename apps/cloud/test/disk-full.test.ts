@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
@@ -66,9 +66,16 @@ test(
 
       const seen = `/proc/${child.pid}/root${disk}`;
       const filler = path.join(seen, 'filler');
+      /** The database writes meanwhile, so what is free is taken until nothing is, and then given back. */
       const fill = (leaveBytes: number): void => {
-        const { bavail, bsize } = statfsSync(seen);
-        writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - leaveBytes)), { flag: 'a' });
+        for (const sizeBytes of [2 ** 20, 2 ** 12]) {
+          try {
+            for (;;) appendFileSync(filler, Buffer.alloc(sizeBytes));
+          } catch (error) {
+            assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+          }
+        }
+        truncateSync(filler, statSync(filler).size - leaveBytes);
       };
 
       fill(2 ** 20);

@@ -27,6 +27,8 @@ const unproven: MessageLimit = { bytes: 16 * kib, values: 1_000 };
 const usual: MessageLimit = { bytes: mib, values: 20_000 };
 /** Lists of ids, configurations. */
 const long: MessageLimit = { bytes: 4 * mib, values: 50_000 };
+/** 100,000 images named at once. */
+const manyIds: MessageLimit = { bytes: 16 * mib, values: 200_000 };
 /** Evaluations, documents, lines: long texts. */
 const text: MessageLimit = { bytes: 16 * mib, values: 50_000 };
 /** Pieces of files. */
@@ -51,6 +53,13 @@ const services: ReadonlyMap<string, MessageLimit> = new Map([
   [DatasetService.typeName, long],
 ]);
 const methods: ReadonlyMap<string, MessageLimit> = new Map([
+  ...ofMethods(DataService, {
+    addBinaryDataToDatasetByIDs: manyIds,
+    removeBinaryDataFromDatasetByIDs: manyIds,
+    addTagsToBinaryDataByIDs: manyIds,
+    removeTagsFromBinaryDataByIDs: manyIds,
+    deleteBinaryDataByIDs: manyIds,
+  }),
   ...ofMethods(RobotService, { log: text }),
   ...ofMethods(DataSyncService, { dataCaptureUpload: capture, fileUpload: upload, streamingDataCaptureUpload: upload }),
   ...ofMethods(PackageService, { createPackage: { ...upload, values: 20_000 } }),

@@ -27,7 +27,7 @@ from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3platform_client/gen/platform/runner/v1/runner.proto\x12\x12platform.runner.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x02\n\x0fLeaseJobRequest\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\t\x12\x0c\n\x04gpus\x18\x06 \x01(\r\x12\x37\n\ncontainers\x18\x07 \x03(\x0b\x32#.platform.runner.v1.RunnerContainer\x12\x1a\n\x12no_scripts_because\x18\x08 \x01(\t\x12\x10\n\x08\x65xecutor\x18\t \x01(\t\x12\x17\n\x0frunning_job_ids\x18\n \x03(\t\"|\n\x0fRunnerContainer\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0b\n\x03uri\x18\x02 \x01(\t\x12\x11\n\tframework\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\'\n\x03\x65ol\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8d\x02\n\x06Runner\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x10\n\x08\x65xecutor\x18\x04 \x01(\t\x12\r\n\x05kinds\x18\x05 \x03(\t\x12\x0c\n\x04gpus\x18\x06 \x01(\r\x12\x37\n\ncontainers\x18\x07 \x03(\x0b\x32#.platform.runner.v1.RunnerContainer\x12\x1a\n\x12no_scripts_because\x18\x08 \x01(\t\x12-\n\tlast_seen\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06online\x18\n \x01(\x08\x12\x0e\n\x06job_id\x18\x0b \x01(\t\"-\n\x12ListRunnersRequest\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\"B\n\x13ListRunnersResponse\x12+\n\x07runners\x18\x01 \x03(\x0b\x32\x1a.platform.runner.v1.Runner\"\xb4\x02\n\x03Job\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\x12%\n\x04spec\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x17\n\x0fmanifest_sha256\x18\x05 \x01(\t\x12/\n\x0blease_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x41\n\x12script_credentials\x18\x08 \x01(\x0b\x32%.platform.runner.v1.ScriptCredentials\x12\x15\n\rattempt_token\x18\t \x01(\t\"8\n\x11ScriptCredentials\x12\x12\n\napi_key_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61pi_key\x18\x02 \x01(\t\"8\n\x10LeaseJobResponse\x12$\n\x03job\x18\x01 \x01(\x0b\x32\x17.platform.runner.v1.Job\"d\n\x06JobLog\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05level\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"p\n\tJobMetric\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x06values\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x92\x02\n\x10ReportJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x10\n\x08progress\x18\x05 \x01(\x01\x12&\n\x03\x65ta\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x04logs\x18\x07 \x03(\x0b\x32\x1a.platform.runner.v1.JobLog\x12.\n\x07metrics\x18\x08 \x03(\x0b\x32\x1d.platform.runner.v1.JobMetric\x12\'\n\x04hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"R\n\x11ReportJobResponse\x12\x0c\n\x04stop\x18\x01 \x01(\x08\x12/\n\x0blease_until\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\";\n\x07JobFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\"\xa1\x01\n\x12\x43ompleteJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12*\n\x05\x66iles\x18\x04 \x03(\x0b\x32\x1b.platform.runner.v1.JobFile\x12+\n\nevaluation\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\'\n\x13\x43ompleteJobResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\"r\n\x0e\x46\x61ilJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"%\n\x0f\x46\x61ilJobResponse\x12\x12\n\nwill_retry\x18\x01 \x01(\x08\"H\n\x12\x43onfirmStopRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\"\x15\n\x13\x43onfirmStopResponse2\xb4\x04\n\rRunnerService\x12U\n\x08LeaseJob\x12#.platform.runner.v1.LeaseJobRequest\x1a$.platform.runner.v1.LeaseJobResponse\x12X\n\tReportJob\x12$.platform.runner.v1.ReportJobRequest\x1a%.platform.runner.v1.ReportJobResponse\x12^\n\x0b\x43ompleteJob\x12&.platform.runner.v1.CompleteJobRequest\x1a\'.platform.runner.v1.CompleteJobResponse\x12R\n\x07\x46\x61ilJob\x12\".platform.runner.v1.FailJobRequest\x1a#.platform.runner.v1.FailJobResponse\x12^\n\x0b\x43onfirmStop\x12&.platform.runner.v1.ConfirmStopRequest\x1a\'.platform.runner.v1.ConfirmStopResponse\x12^\n\x0bListRunners\x12&.platform.runner.v1.ListRunnersRequest\x1a\'.platform.runner.v1.ListRunnersResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n3platform_client/gen/platform/runner/v1/runner.proto\x12\x12platform.runner.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x02\n\x0fLeaseJobRequest\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\r\n\x05kinds\x18\x02 \x03(\t\x12\'\n\x04wait\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04host\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\t\x12\x0c\n\x04gpus\x18\x06 \x01(\r\x12\x37\n\ncontainers\x18\x07 \x03(\x0b\x32#.platform.runner.v1.RunnerContainer\x12\x1a\n\x12no_scripts_because\x18\x08 \x01(\t\x12\x10\n\x08\x65xecutor\x18\t \x01(\t\x12\x17\n\x0frunning_job_ids\x18\n \x03(\t\"|\n\x0fRunnerContainer\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0b\n\x03uri\x18\x02 \x01(\t\x12\x11\n\tframework\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\'\n\x03\x65ol\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x8d\x02\n\x06Runner\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\x0c\n\x04host\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x10\n\x08\x65xecutor\x18\x04 \x01(\t\x12\r\n\x05kinds\x18\x05 \x03(\t\x12\x0c\n\x04gpus\x18\x06 \x01(\r\x12\x37\n\ncontainers\x18\x07 \x03(\x0b\x32#.platform.runner.v1.RunnerContainer\x12\x1a\n\x12no_scripts_because\x18\x08 \x01(\t\x12-\n\tlast_seen\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06online\x18\n \x01(\x08\x12\x0e\n\x06job_id\x18\x0b \x01(\t\"-\n\x12ListRunnersRequest\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\"U\n\x13ListRunnersResponse\x12+\n\x07runners\x18\x01 \x03(\x0b\x32\x1a.platform.runner.v1.Runner\x12\x11\n\ttruncated\x18\x02 \x01(\x08\"\xb4\x02\n\x03Job\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\x12%\n\x04spec\x18\x04 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x17\n\x0fmanifest_sha256\x18\x05 \x01(\t\x12/\n\x0blease_until\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x64\x65\x61\x64line\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x41\n\x12script_credentials\x18\x08 \x01(\x0b\x32%.platform.runner.v1.ScriptCredentials\x12\x15\n\rattempt_token\x18\t \x01(\t\"8\n\x11ScriptCredentials\x12\x12\n\napi_key_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61pi_key\x18\x02 \x01(\t\"8\n\x10LeaseJobResponse\x12$\n\x03job\x18\x01 \x01(\x0b\x32\x17.platform.runner.v1.Job\"d\n\x06JobLog\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05level\x18\x03 \x01(\t\x12\x0f\n\x07message\x18\x04 \x01(\t\"p\n\tJobMetric\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12(\n\x04time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x06values\x18\x03 \x01(\x0b\x32\x17.google.protobuf.Struct\"\x92\x02\n\x10ReportJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12\r\n\x05phase\x18\x04 \x01(\t\x12\x10\n\x08progress\x18\x05 \x01(\x01\x12&\n\x03\x65ta\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x04logs\x18\x07 \x03(\x0b\x32\x1a.platform.runner.v1.JobLog\x12.\n\x07metrics\x18\x08 \x03(\x0b\x32\x1d.platform.runner.v1.JobMetric\x12\'\n\x04hold\x18\t \x01(\x0b\x32\x19.google.protobuf.Duration\"R\n\x11ReportJobResponse\x12\x0c\n\x04stop\x18\x01 \x01(\x08\x12/\n\x0blease_until\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\";\n\x07JobFile\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\x0e\n\x06sha256\x18\x02 \x01(\t\x12\x12\n\nsize_bytes\x18\x03 \x01(\x04\"\xa1\x01\n\x12\x43ompleteJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12*\n\x05\x66iles\x18\x04 \x03(\x0b\x32\x1b.platform.runner.v1.JobFile\x12+\n\nevaluation\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\"\'\n\x13\x43ompleteJobResponse\x12\x10\n\x08model_id\x18\x01 \x01(\t\"r\n\x0e\x46\x61ilJobRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\x12\r\n\x05\x63\x61use\x18\x04 \x01(\t\x12\x0c\n\x04\x63ode\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"%\n\x0f\x46\x61ilJobResponse\x12\x12\n\nwill_retry\x18\x01 \x01(\x08\"H\n\x12\x43onfirmStopRequest\x12\x0e\n\x06job_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\trunner_id\x18\x03 \x01(\t\"\x15\n\x13\x43onfirmStopResponse2\xb4\x04\n\rRunnerService\x12U\n\x08LeaseJob\x12#.platform.runner.v1.LeaseJobRequest\x1a$.platform.runner.v1.LeaseJobResponse\x12X\n\tReportJob\x12$.platform.runner.v1.ReportJobRequest\x1a%.platform.runner.v1.ReportJobResponse\x12^\n\x0b\x43ompleteJob\x12&.platform.runner.v1.CompleteJobRequest\x1a\'.platform.runner.v1.CompleteJobResponse\x12R\n\x07\x46\x61ilJob\x12\".platform.runner.v1.FailJobRequest\x1a#.platform.runner.v1.FailJobResponse\x12^\n\x0b\x43onfirmStop\x12&.platform.runner.v1.ConfirmStopRequest\x1a\'.platform.runner.v1.ConfirmStopResponse\x12^\n\x0bListRunners\x12&.platform.runner.v1.ListRunnersRequest\x1a\'.platform.runner.v1.ListRunnersResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,35 +43,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTRUNNERSREQUEST']._serialized_start=836
   _globals['_LISTRUNNERSREQUEST']._serialized_end=881
   _globals['_LISTRUNNERSRESPONSE']._serialized_start=883
-  _globals['_LISTRUNNERSRESPONSE']._serialized_end=949
-  _globals['_JOB']._serialized_start=952
-  _globals['_JOB']._serialized_end=1260
-  _globals['_SCRIPTCREDENTIALS']._serialized_start=1262
-  _globals['_SCRIPTCREDENTIALS']._serialized_end=1318
-  _globals['_LEASEJOBRESPONSE']._serialized_start=1320
-  _globals['_LEASEJOBRESPONSE']._serialized_end=1376
-  _globals['_JOBLOG']._serialized_start=1378
-  _globals['_JOBLOG']._serialized_end=1478
-  _globals['_JOBMETRIC']._serialized_start=1480
-  _globals['_JOBMETRIC']._serialized_end=1592
-  _globals['_REPORTJOBREQUEST']._serialized_start=1595
-  _globals['_REPORTJOBREQUEST']._serialized_end=1869
-  _globals['_REPORTJOBRESPONSE']._serialized_start=1871
-  _globals['_REPORTJOBRESPONSE']._serialized_end=1953
-  _globals['_JOBFILE']._serialized_start=1955
-  _globals['_JOBFILE']._serialized_end=2014
-  _globals['_COMPLETEJOBREQUEST']._serialized_start=2017
-  _globals['_COMPLETEJOBREQUEST']._serialized_end=2178
-  _globals['_COMPLETEJOBRESPONSE']._serialized_start=2180
-  _globals['_COMPLETEJOBRESPONSE']._serialized_end=2219
-  _globals['_FAILJOBREQUEST']._serialized_start=2221
-  _globals['_FAILJOBREQUEST']._serialized_end=2335
-  _globals['_FAILJOBRESPONSE']._serialized_start=2337
-  _globals['_FAILJOBRESPONSE']._serialized_end=2374
-  _globals['_CONFIRMSTOPREQUEST']._serialized_start=2376
-  _globals['_CONFIRMSTOPREQUEST']._serialized_end=2448
-  _globals['_CONFIRMSTOPRESPONSE']._serialized_start=2450
-  _globals['_CONFIRMSTOPRESPONSE']._serialized_end=2471
-  _globals['_RUNNERSERVICE']._serialized_start=2474
-  _globals['_RUNNERSERVICE']._serialized_end=3038
+  _globals['_LISTRUNNERSRESPONSE']._serialized_end=968
+  _globals['_JOB']._serialized_start=971
+  _globals['_JOB']._serialized_end=1279
+  _globals['_SCRIPTCREDENTIALS']._serialized_start=1281
+  _globals['_SCRIPTCREDENTIALS']._serialized_end=1337
+  _globals['_LEASEJOBRESPONSE']._serialized_start=1339
+  _globals['_LEASEJOBRESPONSE']._serialized_end=1395
+  _globals['_JOBLOG']._serialized_start=1397
+  _globals['_JOBLOG']._serialized_end=1497
+  _globals['_JOBMETRIC']._serialized_start=1499
+  _globals['_JOBMETRIC']._serialized_end=1611
+  _globals['_REPORTJOBREQUEST']._serialized_start=1614
+  _globals['_REPORTJOBREQUEST']._serialized_end=1888
+  _globals['_REPORTJOBRESPONSE']._serialized_start=1890
+  _globals['_REPORTJOBRESPONSE']._serialized_end=1972
+  _globals['_JOBFILE']._serialized_start=1974
+  _globals['_JOBFILE']._serialized_end=2033
+  _globals['_COMPLETEJOBREQUEST']._serialized_start=2036
+  _globals['_COMPLETEJOBREQUEST']._serialized_end=2197
+  _globals['_COMPLETEJOBRESPONSE']._serialized_start=2199
+  _globals['_COMPLETEJOBRESPONSE']._serialized_end=2238
+  _globals['_FAILJOBREQUEST']._serialized_start=2240
+  _globals['_FAILJOBREQUEST']._serialized_end=2354
+  _globals['_FAILJOBRESPONSE']._serialized_start=2356
+  _globals['_FAILJOBRESPONSE']._serialized_end=2393
+  _globals['_CONFIRMSTOPREQUEST']._serialized_start=2395
+  _globals['_CONFIRMSTOPREQUEST']._serialized_end=2467
+  _globals['_CONFIRMSTOPRESPONSE']._serialized_start=2469
+  _globals['_CONFIRMSTOPRESPONSE']._serialized_end=2490
+  _globals['_RUNNERSERVICE']._serialized_start=2493
+  _globals['_RUNNERSERVICE']._serialized_end=3057
 # @@protoc_insertion_point(module_scope)

@@ -201,16 +201,20 @@ class ListRunnersResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     RUNNERS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """There are more; these are the 10,000 seen last, or as many as fit into 16 MiB."""
     @_builtins.property
     def runners(self) -> _containers.RepeatedCompositeFieldContainer[Global___Runner]: ...
     def __init__(
         self,
         *,
         runners: _abc.Iterable[Global___Runner] | None = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["runners", b"runners"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["runners", b"runners", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

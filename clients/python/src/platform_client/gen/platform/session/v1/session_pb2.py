@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5platform_client/gen/platform/session/v1/session.proto\x12\x13platform.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rWhoAmIRequest\"N\n\nMembership\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\x12\x19\n\x11organization_name\x18\x02 \x01(\t\x12\x0c\n\x04role\x18\x03 \x01(\t\"\x86\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x34\n\x0bmemberships\x18\x04 \x03(\x0b\x32\x1f.platform.session.v1.Membership\x12\x16\n\x0eserver_version\x18\x05 \x01(\t\"\x19\n\x17\x43reateSignInLinkRequest\"W\n\x18\x43reateSignInLinkResponse\x12\x0b\n\x03url\x18\x01 \x01(\t\x12.\n\nexpires_on\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x10\n\x0eSignOutRequest\"\x11\n\x0fSignOutResponse2\xaa\x02\n\x0eSessionService\x12Q\n\x06WhoAmI\x12\".platform.session.v1.WhoAmIRequest\x1a#.platform.session.v1.WhoAmIResponse\x12o\n\x10\x43reateSignInLink\x12,.platform.session.v1.CreateSignInLinkRequest\x1a-.platform.session.v1.CreateSignInLinkResponse\x12T\n\x07SignOut\x12#.platform.session.v1.SignOutRequest\x1a$.platform.session.v1.SignOutResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n5platform_client/gen/platform/session/v1/session.proto\x12\x13platform.session.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x0f\n\rWhoAmIRequest\"N\n\nMembership\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\x12\x19\n\x11organization_name\x18\x02 \x01(\t\x12\x0c\n\x04role\x18\x03 \x01(\t\"\x99\x01\n\x0eWhoAmIResponse\x12\x0c\n\x04kind\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x34\n\x0bmemberships\x18\x04 \x03(\x0b\x32\x1f.platform.session.v1.Membership\x12\x16\n\x0eserver_version\x18\x05 \x01(\t\x12\x11\n\ttruncated\x18\x06 \x01(\x08\"\x19\n\x17\x43reateSignInLinkRequest\"W\n\x18\x43reateSignInLinkResponse\x12\x0b\n\x03url\x18\x01 \x01(\t\x12.\n\nexpires_on\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x10\n\x0eSignOutRequest\"\x11\n\x0fSignOutResponse2\xaa\x02\n\x0eSessionService\x12Q\n\x06WhoAmI\x12\".platform.session.v1.WhoAmIRequest\x1a#.platform.session.v1.WhoAmIResponse\x12o\n\x10\x43reateSignInLink\x12,.platform.session.v1.CreateSignInLinkRequest\x1a-.platform.session.v1.CreateSignInLinkResponse\x12T\n\x07SignOut\x12#.platform.session.v1.SignOutRequest\x1a$.platform.session.v1.SignOutResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,15 +37,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMBERSHIP']._serialized_start=128
   _globals['_MEMBERSHIP']._serialized_end=206
   _globals['_WHOAMIRESPONSE']._serialized_start=209
-  _globals['_WHOAMIRESPONSE']._serialized_end=343
-  _globals['_CREATESIGNINLINKREQUEST']._serialized_start=345
-  _globals['_CREATESIGNINLINKREQUEST']._serialized_end=370
-  _globals['_CREATESIGNINLINKRESPONSE']._serialized_start=372
-  _globals['_CREATESIGNINLINKRESPONSE']._serialized_end=459
-  _globals['_SIGNOUTREQUEST']._serialized_start=461
-  _globals['_SIGNOUTREQUEST']._serialized_end=477
-  _globals['_SIGNOUTRESPONSE']._serialized_start=479
-  _globals['_SIGNOUTRESPONSE']._serialized_end=496
-  _globals['_SESSIONSERVICE']._serialized_start=499
-  _globals['_SESSIONSERVICE']._serialized_end=797
+  _globals['_WHOAMIRESPONSE']._serialized_end=362
+  _globals['_CREATESIGNINLINKREQUEST']._serialized_start=364
+  _globals['_CREATESIGNINLINKREQUEST']._serialized_end=389
+  _globals['_CREATESIGNINLINKRESPONSE']._serialized_start=391
+  _globals['_CREATESIGNINLINKRESPONSE']._serialized_end=478
+  _globals['_SIGNOUTREQUEST']._serialized_start=480
+  _globals['_SIGNOUTREQUEST']._serialized_end=496
+  _globals['_SIGNOUTRESPONSE']._serialized_start=498
+  _globals['_SIGNOUTRESPONSE']._serialized_end=515
+  _globals['_SESSIONSERVICE']._serialized_start=518
+  _globals['_SESSIONSERVICE']._serialized_end=816
 # @@protoc_insertion_point(module_scope)

@@ -69,11 +69,14 @@ class WhoAmIResponse(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     MEMBERSHIPS_FIELD_NUMBER: _builtins.int
     SERVER_VERSION_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
     """person, api_key, part."""
     id: _builtins.str
     name: _builtins.str
     server_version: _builtins.str
+    truncated: _builtins.bool
+    """There are more memberships than 10,000."""
     @_builtins.property
     def memberships(self) -> _containers.RepeatedCompositeFieldContainer[Global___Membership]: ...
     def __init__(
@@ -84,10 +87,11 @@ class WhoAmIResponse(_message.Message):
         name: _builtins.str = ...,
         memberships: _abc.Iterable[Global___Membership] | None = ...,
         server_version: _builtins.str = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "kind", b"kind", "memberships", b"memberships", "name", b"name", "server_version", b"server_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "kind", b"kind", "memberships", b"memberships", "name", b"name", "server_version", b"server_version", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

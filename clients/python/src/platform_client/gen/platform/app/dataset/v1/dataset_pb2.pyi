@@ -216,16 +216,24 @@ class ListDatasetsByOrganizationIDResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DATASETS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """Ours: numbers from 1000 on.
+    There are more datasets.
+    """
     @_builtins.property
-    def datasets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Dataset]: ...
+    def datasets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Dataset]:
+        """By name; at most the newest 10,000, and 16 MiB."""
+
     def __init__(
         self,
         *,
         datasets: _abc.Iterable[Global___Dataset] | None = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -256,16 +264,22 @@ class ListDatasetsByIDsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     DATASETS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """Ours: numbers from 1000 on.
+    Without IDs: there are more datasets than the newest 10,000.
+    """
     @_builtins.property
     def datasets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Dataset]: ...
     def __init__(
         self,
         *,
         datasets: _abc.Iterable[Global___Dataset] | None = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -401,10 +401,13 @@ class ListTrainingJobsResponse(_message.Message):
 
     JOBS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Ours: numbers from 1000 on.
     Empty: this is the last page.
     """
+    truncated: _builtins.bool
+    """Without page_size: there are more jobs than the newest 10,000, or than fit in 16 MiB. next_page_token goes on from there."""
     @_builtins.property
     def jobs(self) -> _containers.RepeatedCompositeFieldContainer[Global___TrainingJobMetadata]:
         """Without evaluation and metrics, which GetTrainingJob has; `score` says how well it went."""
@@ -414,10 +417,11 @@ class ListTrainingJobsResponse(_message.Message):
         *,
         jobs: _abc.Iterable[Global___TrainingJobMetadata] | None = ...,
         next_page_token: _builtins.str = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["jobs", b"jobs", "next_page_token", b"next_page_token", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -822,16 +826,20 @@ class ListSupportedContainersResponse(_message.Message):
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     CONTAINER_MAP_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """Addition: there are more runners; these are of those seen last."""
     @_builtins.property
     def container_map(self) -> _containers.MessageMap[_builtins.str, Global___Container]: ...
     def __init__(
         self,
         *,
         container_map: _abc.Mapping[_builtins.str, Global___Container] | None = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["container_map", b"container_map"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container_map", b"container_map", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -349,16 +349,20 @@ class ListPackagesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PACKAGES_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """Addition: there are more; these are the newest 10,000, or as many as fit into 16 MiB."""
     @_builtins.property
     def packages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Package]: ...
     def __init__(
         self,
         *,
         packages: _abc.Iterable[Global___Package] | None = ...,
+        truncated: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["packages", b"packages"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["packages", b"packages", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
