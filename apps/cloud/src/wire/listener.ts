@@ -94,6 +94,8 @@ export function rpcListener(options: ListenerOptions): Listener {
     return options.pages(request, response);
   };
   return (request, response) => {
+    // Health checks of load balancers speak HTTP/1.0, which has no Host.
+    if (request.httpVersion === '1.0' && request.method === 'GET') request.headers.host ??= 'localhost';
     if (!hasReadableUrl(request)) {
       if (request.httpVersionMajor === 1) response.shouldKeepAlive = false;
       response.writeHead(400, { 'content-type': 'text/plain; charset=utf-8' });
