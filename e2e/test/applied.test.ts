@@ -9,7 +9,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { startCloud } from '../src/cloud-process.ts';
 import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
 
-/** Of the command line. */
+/** Exit codes of the command line. */
 const exitCodes = { savedWithWarnings: 8 };
 
 type Json = Record<string, unknown>;

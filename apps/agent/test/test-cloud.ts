@@ -48,7 +48,7 @@ export class TestCloud {
   readonly calls = new Map<string, number>();
   readonly batches: number[] = [];
   restartCheckMs = 1_000;
-  /** Of the saved configuration; set it before what changes with it. */
+  /** Revision of the saved configuration; set it before what changes with it. */
   revision = 1;
   /** Answers to checks say whether a restart waits. */
   tellsRestarts = true;

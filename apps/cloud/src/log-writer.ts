@@ -14,7 +14,7 @@ export type LogWriter = {
 type Batch = { rows: readonly NewLogRow[]; characters: number; done: () => void; failed: (error: unknown) => void };
 /** What waits, of one part or of all. */
 type Waiting = { rows: number; characters: number };
-/** Of one part, in its order. */
+/** Lines of one part, in order of arrival. */
 type Queue = Waiting & { partId: string; batches: Batch[] };
 
 const noPartition = '23514';
@@ -32,7 +32,7 @@ const isOver = (waiting: Waiting, most: Waiting): boolean =>
   waiting.rows > most.rows || waiting.characters > most.characters;
 const isFull = (taken: Waiting, most: Waiting): boolean =>
   taken.rows >= most.rows || taken.characters >= most.characters;
-/** Of the texts: lines may be long. */
+/** Bytes of text; one line may be long. */
 export const charactersOf = (rows: readonly NewLogRow[]): number =>
   rows.reduce((sum, { message, rest }) => sum + message.length + (rest?.length ?? 0), 0);
 

@@ -180,7 +180,7 @@ test('sessions and links end with the key behind them, but not the session that 
     for (const link of links) assert.equal((await signIn(link)).status, 401, end);
   }
   assert.ok(await isIn(byKey));
-  // Of every other way to end a key no session of it stays.
+  // Every other way to end a key ends its sessions, too.
   const session = withCookie(on, SessionService, cookieIn(await signIn((await byKey.createSignInLink({})).url)));
   assert.ok(await isIn(session));
   await (await on.client(AppService)).rotateKey({ id: on.owner.entity });

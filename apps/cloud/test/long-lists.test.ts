@@ -18,7 +18,7 @@ import { type TestServer, testServer } from './server.ts';
 
 const more = 5;
 const rows = wholeAnswer.rows + more;
-/** Of row n, which is newer the greater n is. */
+/** Name of row n; a greater n is newer. */
 const nth = (n: number): string => `n${String(n).padStart(6, '0')}`;
 const name = sql`('n' || lpad(n::text, 6, '0'))`;
 const time = sql`(timestamptz '2026-01-01' + n * interval '1 s')`;

@@ -20,7 +20,7 @@ import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';
 
 const side = 96;
-/** Of a score or an edge, between the two builds of ONNX Runtime. */
+/** Largest difference of a score or an edge between the two builds of ONNX Runtime. */
 const tolerance = 1e-3;
 const folder = await tempFolder();
 after(() => folder[Symbol.asyncDispose]());

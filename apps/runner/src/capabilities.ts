@@ -13,7 +13,7 @@ export interface Capabilities {
   readonly offer: Offer;
   /** Undefined: training scripts do not run here. */
   readonly scripts: Scripts | undefined;
-  /** Of built-in trainers. */
+  /** Isolation of built-in trainers. */
   readonly isolation: Isolation;
 }
 /** Looks again where something may have changed, which costs little where nothing has. */
@@ -26,7 +26,7 @@ export interface CapabilityOptions {
   readonly trainers: Trainers;
   /** Folder of the runner. */
   readonly root: string;
-  /** Of the management server. */
+  /** URL of the management server. */
   readonly url: string;
   readonly clock: Clock;
   readonly log: Log;

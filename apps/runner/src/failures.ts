@@ -22,7 +22,7 @@ export function failureOfError(error: unknown): Failure {
   return { cause: code === 'ORGANIZATION_FULL' ? 'data' : 'infrastructure', code, message: errorText(error) };
 }
 
-/** Of the server's refusal to take a result. What it calls wrong, it would call wrong again, after another training too. */
+/** The failure when the server refuses a result for good: it would refuse that of another training, too. */
 export function failureOfRefusal(error: unknown): Failure {
   const failure = failureOfError(error);
   const isWrong = error instanceof ConnectError && error.code === Code.InvalidArgument;

@@ -14,7 +14,7 @@ export interface Place {
   /** Folder for jobs. */
   readonly root: string;
   readonly cacheFolder: string;
-  /** Of the management server. */
+  /** URL of the management server. */
   readonly url: string;
   readonly queue: Queue;
   readonly session: Session;

@@ -90,7 +90,7 @@ export class Work {
     if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
     return trainerCommand(program, spec, this.#sandbox ? insideFolder : folder);
   }
-  /** Of a built-in trainer. */
+  /** Sandbox of a built-in trainer. */
   get #sandbox(): TrainerSandbox | undefined {
     const { isolation } = this.#workshop;
     return 'sandbox' in isolation ? isolation.sandbox : undefined;

@@ -19,7 +19,7 @@ export interface Workshop {
   offer: Offer;
   /** Undefined: training scripts do not run here. */
   scripts: Scripts | undefined;
-  /** Of built-in trainers. */
+  /** Isolation of built-in trainers. */
   isolation: Isolation;
   /** Looks again what this host can run; undefined: what was found once holds. */
   capabilities?: CapabilitySource;

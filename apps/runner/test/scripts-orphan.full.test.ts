@@ -149,7 +149,7 @@ test('a bubblewrap that comes, and one that goes, while the runner runs: offers,
     await writeFile(folder.file('bin', 'bwrap'), bubblewraps[how]);
     await chmod(folder.file('bin', 'bwrap'), 0o755);
   };
-  /** Of a job that fails because its images are none: the line about its sandbox. */
+  /** The line about its sandbox, from a job that fails because its files are no images. */
   const trained = async (): Promise<string | undefined> => {
     const job = server.submit({ limits: { wall_seconds: 60, memory_mib: 2048, disk_mib: 64 } });
     await server.until('the end', () => job.state === 'failed' && server.offers.length > 0);

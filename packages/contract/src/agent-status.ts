@@ -29,7 +29,7 @@ export interface AgentStatus {
     last_contact: string | null;
   };
   config: {
-    /** Of the newest configuration that every slice that acts on this machine had in effect at once. 0: none yet, the defaults hold. */
+    /** Revision of the newest configuration that every slice that acts on this machine had in effect at once. 0: none yet, the defaults hold. */
     revision: number;
     /** Newest one that was received; absent: the agent that runs is older and reports it as `revision`. */
     received_revision?: number;

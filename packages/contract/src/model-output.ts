@@ -19,7 +19,7 @@ export const modelOutputs: Readonly<Record<ModelTask, readonly string[]>> = {
   object_detection: ['location', 'category', 'score'],
 };
 
-/** Of a label without a threshold: nothing was measured for it. */
+/** Thresholds of labels for which nothing was measured. */
 export const defaultThresholds = { multi_label_classification: 0.5, object_detection: 0.3 } as const;
 
 /**

@@ -7,7 +7,7 @@ import type { ResourceModel, ServerKnowledge } from './server-resources.ts';
 export const resourceStates = ['ready', 'waiting', 'failed', 'unhealthy'] as const;
 
 export interface ResourceState {
-  /** Of the component, service or package; empty: it has none. */
+  /** Name of the component, service or package; empty: it has none. */
   readonly name: string;
   /** Place in the configuration, for example services[0] or services[0].attributes.camera. */
   readonly path: string;

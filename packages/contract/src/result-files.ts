@@ -4,7 +4,7 @@ export const resultFileLimits = {
   files: 1000,
   /** Folders in each other, and the file. */
   depth: 16,
-  /** Of one name in a path. File systems of machines take 255 bytes. */
+  /** Longest name in a path. File systems of machines take 255 bytes. */
   nameCharacters: 200,
   nameBytes: 255,
   pathCharacters: 1000,

@@ -31,7 +31,7 @@ export function watchSandboxes(
   };
 }
 
-/** Of the program that would be started; empty when there is none. */
+/** Identity of the program that would be started; empty when there is none. */
 async function identityOf(searchPath: string): Promise<string> {
   const file = await findProgram('bwrap', searchPath);
   const found = file === undefined ? undefined : await stat(file).catch(() => undefined);

@@ -1,9 +1,9 @@
 /** Whether a command that failed did so for want of memory, from what can be seen of its end. */
 
 export interface MemoryEvidence {
-  /** Of the command itself; 128 + number after a signal. */
+  /** Exit code of the command itself; 128 + number after a signal. */
   readonly exitCode: number;
-  /** Of both outputs, the newest last. */
+  /** Last lines of both outputs, the newest last. */
   readonly lastLines: readonly string[];
   /** Processes of the sandbox that the kernel killed for memory. Undefined: nothing counts them. */
   readonly oomKills: number | undefined;

@@ -366,7 +366,7 @@ class Run {
   }
 }
 
-/** Of this host since it started. */
+/** Processes that this host killed for memory since it started. */
 function hostOomKills(): number {
   try {
     return hostOomKillsIn(readFileSync('/proc/vmstat', 'utf8'));

@@ -175,7 +175,7 @@ function outOfMemory(usedBytes: number, { memoryBytes }: SandboxLimits, why = ''
   return new PlatformError('OUT_OF_MEMORY', { usedMib, limitMib, problem: why });
 }
 
-/** Of a script that ended well though processes of it were killed for memory; undefined when none was. */
+/** Warning about a script that ended well though processes of it were killed for memory; undefined when none was. */
 export function memoryLoss(result: SandboxResult, limits: SandboxLimits): ScriptFailure | undefined {
   if (result.oomKills === 0) return undefined;
   const { what, remedy, code } = outOfMemory(result.peakBytes, limits, killedText(result.oomKills));

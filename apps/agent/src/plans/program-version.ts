@@ -8,7 +8,7 @@ export interface Goal {
     /** An operator at the machine chose a version that is here. */
     | { is: 'installed'; id: string }
     | undefined;
-  /** Of the configuration that it comes from. */
+  /** Revision of the configuration that names it. */
   revision: number;
   /** What an operator pinned on the machine; empty: the management server decides. */
   pin: string;

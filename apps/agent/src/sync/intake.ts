@@ -27,7 +27,7 @@ export interface OwnLayers {
   isFastStart: boolean;
   /** Why the manufacturer's layer is missing, though it should not be. */
   problem?: string;
-  /** Of this machine, linux/amd64 …; left out: unknown. */
+  /** Platform of this machine, linux/amd64 …; left out: unknown. */
   platform?: string;
 }
 

@@ -20,7 +20,7 @@ const creation: readonly string[] = [
   `useradd --system --gid ${accountName} --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin ${accountName}`,
 ];
 
-/** Of two useradd at once the second replaced the user that the first had made, with another id: one server creates at a time. */
+/** When two useradd ran at once, the second replaced the user that the first had made, with another id: one server creates at a time. */
 const lockFile = '/run/platform-db.lock';
 const lockMs = 30_000;
 const againMs = 50;

@@ -51,7 +51,7 @@ export async function sweepBlobs(
   return removed.size;
 }
 
-/** Of these files, the images of datasets that jobs wait for or train on. */
+/** Those of these files that are images of datasets which jobs wait for or train on. */
 async function neededByJobs(
   { db, inputs }: Pick<SweepDeps, 'db' | 'inputs'>,
   sha256s: readonly string[],

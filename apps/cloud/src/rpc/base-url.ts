@@ -6,7 +6,7 @@ import type { Deps } from './routes.ts';
 /** The URL's part that a request names us by, and whether it came over TLS. */
 export type CameBy = { host: string; isSecure: boolean };
 
-/** Of a plain HTTP request. HTTP/2 has `:authority` in place of Host. */
+/** How a plain HTTP request came. HTTP/2 has `:authority` in place of Host. */
 export const cameBy = (request: Request): CameBy => ({
   host: hostOf(request) ?? '',
   isSecure: (request.socket as Partial<TLSSocket>).encrypted === true,
@@ -15,7 +15,7 @@ export const cameBy = (request: Request): CameBy => ({
 export const hostOf = (request: Request): string | undefined =>
   (request as { authority?: string }).authority ?? request.headers.host;
 
-/** Of an RPC: its URL is made of `:authority` or Host. */
+/** How an RPC came: its URL is made of `:authority` or Host. */
 const calledBy = ({ url }: Pick<HandlerContext, 'url'>): CameBy => ({
   host: URL.parse(url)?.host ?? '',
   isSecure: url.startsWith('https:'),

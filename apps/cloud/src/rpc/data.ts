@@ -38,7 +38,7 @@ const defaultPage = 50;
 const longestPage = 1000;
 /** Above it, contents are to be downloaded from their uri. */
 const contentLimitBytes = 31 * 1024 * 1024;
-/** Of a deletion by ids; the row says how many there were. */
+/** Ids that an audit row names at most; it says how many there were. */
 const idsInAudit = 100;
 const linkMinutes = { usual: 15, most: 7 * 24 * 60 };
 

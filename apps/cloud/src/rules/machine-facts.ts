@@ -16,7 +16,7 @@ export interface MachineFacts {
   readonly agent: ActingAgent | undefined;
   /** What its machine server can run; undefined: not reported. */
   readonly knowledge: ServerKnowledge | undefined;
-  /** Of the machine server that runs; empty: none was reported. */
+  /** Version of the running machine server; empty: none was reported. */
   readonly serverVersion: string;
 }
 

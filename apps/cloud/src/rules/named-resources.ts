@@ -35,7 +35,7 @@ export const limitingNames = async (
   namesOf: (caller: LimitedCaller) => Promise<ResourceNames>,
 ): Promise<ResourceNames | undefined> => (isLimited(caller) ? namesOf(caller) : undefined);
 
-/** Of `packages`, those that the caller may read; the organization is its own. */
+/** Those of `packages` that the caller may read; the organization is its own. */
 export const readablePackages = <T extends NamedPackage>(
   caller: Caller,
   packages: readonly T[],

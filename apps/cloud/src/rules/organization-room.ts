@@ -1,10 +1,10 @@
 /** What an organization holds, as far as its limit goes. All in bytes. */
 export type Held = {
-  /** Of files that something names, or that were sent just now. */
+  /** Bytes of files that something names, or that were sent just now. */
   used: number;
-  /** Of deleted files that are still on the disk. */
+  /** Bytes of deleted files that are still on the disk. */
   waiting: number;
-  /** Of uploads in progress. */
+  /** Bytes of uploads in progress. */
   arriving: number;
 };
 

@@ -108,7 +108,7 @@ export type Filter = {
   componentType: string;
   methodName: string;
   datasetId: string;
-  /** Of the caller's rights: nothing outside of this dataset. '': no limit. */
+  /** The caller's rights end at this dataset. '': no limit. */
   withinDatasetId: string;
   tags: { is: 'any' } | { is: 'one-of'; tags: readonly string[] } | { is: 'tagged' } | { is: 'untagged' };
   /** µs since 1970; `untilUs` itself lies outside. */

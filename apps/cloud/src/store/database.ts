@@ -30,7 +30,7 @@ export const usualLimits: DatabaseLimits = { connectMs: 10_000, statementMs: 60_
 export type DatabaseRight = {
   /** @throws PlatformError DATABASE_UNAVAILABLE while this server does not have it. */
   admit(): Promise<void>;
-  /** Of the session that proves it; undefined: none. */
+  /** Id of the session that proves it; undefined: none. */
   holder(): number | undefined;
   onLost(then: () => void): void;
 };

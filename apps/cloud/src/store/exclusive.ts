@@ -14,7 +14,7 @@ import { type Heartbeat, heartbeat } from './heartbeat.ts';
 
 const usualWaitMs = 10_000;
 const againMs = 250;
-/** Of taking the right: short statements, over a connection of its own. */
+/** Timeouts for taking the lock: short statements, over a connection of its own. */
 const stepMs = 5_000;
 const patience = { connectionTimeoutMillis: stepMs, query_timeout: stepMs };
 /** A database that starts again is there within moments: calls wait for it this long, from when it was lost. */

@@ -73,11 +73,11 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
 
 /** What one organization stores. */
 export type StoredBytes = {
-  /** Of files that something of it names, or that it sent within the last day. */
+  /** Bytes of files that something of it names, or that it sent within the last day. */
   usedBytes: number;
   /** How many these files are. */
   files: number;
-  /** Of files that nothing names any more, until a sweep removes them. */
+  /** Bytes of files that nothing names any more, until a sweep removes them. */
   waitingBytes: number;
 };
 
@@ -101,7 +101,7 @@ export async function storedBytes(db: Database, orgId: string): Promise<StoredBy
   return rows[0] ?? { usedBytes: 0, files: 0, waitingBytes: 0 };
 }
 
-/** Of these files, those that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
+/** Those of these files that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
 export async function namedBlobs(db: Database, sha256s: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ sha256: string }>`
     select sha256 from unnest(${sha256s}::text[]) file(sha256) where ${isNamed(sql`file.sha256`)}`.execute(db);

@@ -18,7 +18,7 @@ export type Item = Selectable<Tables['registryItem']> & {
 };
 export type ItemKey = { orgId: string; name: string };
 
-/** Of one item; `listPackages` has them all. */
+/** Versions of one item in an answer; `listPackages` has them all. */
 const mostVersions = wholeAnswer.rows;
 
 const items = (db: Database) =>

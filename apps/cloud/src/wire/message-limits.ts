@@ -22,7 +22,7 @@ const mib = 2 ** 20;
 
 /** No message is larger. Clients of DataSyncService expect at least 32 MiB. */
 export const largestMessage = 64 * mib;
-/** Of somebody who has not proved yet who they are. Never unpacked. */
+/** Limit before the caller is authenticated. Never unpacked. */
 const unproven: MessageLimit = { bytes: 16 * kib, values: 1_000 };
 const usual: MessageLimit = { bytes: mib, values: 20_000 };
 /** Lists of ids, configurations. */

@@ -84,7 +84,7 @@ function innerOf(field: DescField | undefined): DescMessage | 'entry' | undefine
 const noFields: Fields = new Map();
 const entryValue = 2;
 
-/** Of an entry of a map, key and value are counted; a message as value is looked into. */
+/** Counts key and value of a map entry, and the fields of a message value. */
 const entryFields = (field: DescField | undefined): Fields =>
   field?.fieldKind === 'map' && field.mapKind === 'message'
     ? new Map([[entryValue, { fieldKind: 'message', message: field.message } as DescField]])

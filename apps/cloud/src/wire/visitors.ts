@@ -35,9 +35,9 @@ export type VisitorLimits = {
   unprovenMs: number;
 };
 
-/** Of all, for those who have proved themselves. */
+/** Share of all connections that is kept for authenticated callers. */
 const keptShare = 1 / 4;
-/** Of all, for one caller. */
+/** Share of all connections that one caller may hold. */
 const callerShare = 1 / 16;
 /** A burst may pass the limit of its address for a moment: after a restart of the server all machines of a site come at once. */
 const burst = { ofAddress: 1_024, ms: 1_000 };

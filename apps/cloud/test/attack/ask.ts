@@ -79,7 +79,7 @@ export function callOf(method: DescMethod, messages: readonly JsonObject[], head
 export type Outcome = {
   /** `ok`, or the status of the call, for example `permission_denied`. */
   code: string;
-  /** Of the error table. */
+  /** Code from the error table. */
   row: string;
   bytes: Buffer;
 };

@@ -9,7 +9,7 @@ import { mark, type World } from './world.ts';
 export type Trial = {
   what: string;
   answers: Readonly<Record<Known, Answer>>;
-  /** Of somebody who proves nothing. */
+  /** Outcome for a caller without valid credentials. */
   ofNobody(who: string): Answer;
   after?: ((world: World) => Promise<void>) | undefined;
   /** The request, made anew, and how to send it. */

@@ -25,7 +25,7 @@ export function rawStatus(url: string, bytes: Uint8Array, limitMs = 20_000): Pro
   });
 }
 
-/** Of the answer itself, not of a word that comes before it. */
+/** Status of the final answer, not of a 1xx answer before it. */
 function statusOf(text: string): number | undefined {
   const rest = text.replace(/^HTTP\/1\.1 100 .*\r\n(.+\r\n)*\r\n/, '');
   const status = /^HTTP\/1\.1 (\d{3})/.exec(rest)?.[1];

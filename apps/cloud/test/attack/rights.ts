@@ -32,7 +32,7 @@ export const installers: readonly Known[] = [
   'browser',
   'browser from its own origin',
 ];
-/** Of the organization as a whole. */
+/** Roles on the organization as a whole. */
 export const owners: readonly Known[] = ['owner', 'first key', 'browser', 'browser from its own origin'];
 export const members: readonly Known[] = [...owners, 'operator'];
 export const machineOwners: readonly Known[] = [...owners, 'owner of the machine', 'owner of its place'];

@@ -36,10 +36,10 @@ export type Job = { id: string; token: string; script: Credentials };
 export type Keys = {
   owner: Credentials;
   operator: Credentials;
-  /** Of everything at the place `locationId`. */
+  /** Owner of everything at the location `locationId`. */
   placeOwner: Credentials;
   placeOperator: Credentials;
-  /** Of everything at the other place. */
+  /** Owner of everything at the other location. */
   elsewhereOwner: Credentials;
   elsewhereOperator: Credentials;
   /** Publishes releases, and has no organization. */

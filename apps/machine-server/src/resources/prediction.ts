@@ -16,7 +16,7 @@ export interface Detection extends ScoredLabel {
 }
 
 interface Classified extends ScoredLabel {
-  /** Of every label. */
+  /** Probability of every label. */
   readonly probabilities: Readonly<Record<string, number>>;
 }
 

@@ -49,7 +49,7 @@ function toldIn(text: string): string | undefined {
     const { code, message, remedy } = JSON.parse(text) as Record<string, unknown>;
     if (typeof code === 'string' && isErrorCode(code)) return `${code}: ${String(message)} ${String(remedy)}`;
   } catch {
-    // Of a proxy, perhaps.
+    // It may come from a proxy.
   }
   return undefined;
 }

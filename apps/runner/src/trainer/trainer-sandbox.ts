@@ -109,7 +109,7 @@ function programMounts(program: string): Mount[] {
   return seen.map((file) => ({ from: file, to: file, mode: 'ro', optional: true }));
 }
 
-/** Of what the runner passes on, what holds inside. @param gpus - are counted from 0, whatever their numbers are outside. */
+/** The environment inside the sandbox, made from the runner's. @param gpus - are counted from 0, whatever their numbers are outside. */
 function insideEnv(env: Readonly<Record<string, string | undefined>>, gpus: readonly number[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const [key, value] of Object.entries(env)) if (value !== undefined) found[key] = value;

@@ -13,7 +13,7 @@ import type { Path, Place } from '../view/json-places.ts';
 import { schemaHints } from './schema-hints.ts';
 import { theme } from './theme.ts';
 
-/** Of an object over many lines only the beginning is underlined. */
+/** Underlines only the first line of an object that spans many. */
 const firstLine = (text: string, { from, to }: Place): Place => {
   const end = text.indexOf('\n', from);
   return { from, to: end > from ? Math.min(to, end) : to };

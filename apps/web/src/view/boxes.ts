@@ -8,7 +8,7 @@ export interface Box {
   yMin: number;
   xMax: number;
   yMax: number;
-  /** Of the model that predicted it, 0 to 1. */
+  /** Confidence of the model that predicted it, 0 to 1. */
   confidence?: number;
 }
 export type Frame = Omit<Box, 'id' | 'label' | 'confidence'>;

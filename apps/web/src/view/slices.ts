@@ -6,7 +6,7 @@ import { msOf } from './times.ts';
 export interface SliceView {
   name: string;
   state: 'lags' | 'no effect' | 'not reported';
-  /** Of a slice that lags. */
+  /** Since when the slice lags, ms since 1970. */
   since: number | undefined;
   reason: string;
   code: string;
