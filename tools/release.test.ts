@@ -43,7 +43,7 @@ function otherCheckout(folder: string): void {
     if (name !== '@platform') symlinkSync(path.join(root, 'node_modules', name), path.join(modules, name));
   }
   mkdirSync(path.join(modules, '@platform'));
-  for (const name of ['contract', 'kit']) {
+  for (const name of ['contract', 'kit', 'sandbox']) {
     symlinkSync(path.join('..', '..', 'packages', name), path.join(modules, '@platform', name));
   }
 }
