@@ -255,3 +255,18 @@ test('a location does not hang below one of another organization', async () => {
   const make = app.createLocation({ organizationId: on.orgId, name: 'x', parentLocationId: 'elsewhere0' });
   assert.match(await failure(make), /NotFound LOCATION_NOT_FOUND/);
 });
+
+test('a right that is asked for twice is given once', async () => {
+  await using on = await testServer();
+  const app = await on.client(AppService);
+  const right = {
+    authorizationType: 'role',
+    authorizationId: 'organization_operator',
+    resourceType: 'organization',
+    resourceId: on.orgId,
+    organizationId: on.orgId,
+  };
+  const { id } = await app.createKey({ name: 'twice', authorizations: [right, right] });
+  const { apiKeys } = await app.listKeys({ orgId: on.orgId });
+  assert.equal(apiKeys.find(({ apiKey }) => apiKey?.id === id)?.authorizations.length, 1);
+});

@@ -109,6 +109,11 @@ async function placeOf(db: Database, grant: Grant): Promise<Place | undefined> {
 /** The browser session that the call comes from stays when its key ends. */
 const sessionOf = (context: HandlerContext): string | undefined => cookieOf(context.requestHeader.get('cookie') ?? '');
 
+/** A right that is asked for twice is given once. */
+const withoutRepeats = <G extends Grant<Role>>(grants: readonly G[]): G[] => [
+  ...new Map(grants.map((grant) => [`${grant.resource} ${grant.role} ${grant.resourceId}`, grant])).values(),
+];
+
 const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
 
 export const keyCalls = ({ db, changes, clock }: Deps) => {
@@ -133,7 +138,7 @@ export const keyCalls = ({ db, changes, clock }: Deps) => {
   return {
     async createKey({ authorizations, name }, context) {
       const caller = callerOf(context);
-      const grants = await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked)));
+      const grants = withoutRepeats(await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked))));
       const [first] = grants;
       if (!first)
         throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });
