@@ -271,8 +271,8 @@ async function showsHostileNames({ cli, json, folder }: Desk): Promise<void> {
   await mkdir(set);
   await writeFile(path.join(set, `${name}.jpg`), Buffer.from([0xff, 0xd8, 0xff, 0xe0, 1]));
   await json('dataset', 'upload', 'hostile', set, '--create');
-  const { pictures } = await json<{ pictures: { file_name: string }[] }>('dataset', 'pictures', 'hostile');
-  assert.equal(pictures[0]?.file_name, `${name}.jpg`, 'programs get the name as it is');
+  const listed = await json<{ pictures: { file_name: string }[] }>('dataset', 'pictures', 'hostile');
+  assert.equal(listed.pictures[0]?.file_name, `${name}.jpg`, 'programs get the name as it is');
   const { stdout } = await cli('dataset', 'pictures', 'hostile');
   assert.doesNotMatch(stdout, /[\u202a-\u202e\u2066-\u2069]/);
   assert.match(stdout, /gpj\.\ufffdexe \ufffdx\.jpg/);
