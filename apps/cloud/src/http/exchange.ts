@@ -82,6 +82,9 @@ export function httpListener(
         chosen.groups,
       );
     } catch (error) {
+      // What a caller that left breaks is no failure of the server, nor of its database.
+      const isGone = response.destroyed || request.errored !== null;
+      if (isGone && !(error instanceof PlatformError)) return void response.destroy();
       sendError(response, publicError(error, log, `${request.method} ${url.pathname}`));
     }
   };

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib';
 import http from 'node:http';
 import { type DescMethod, fromBinary, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
@@ -51,6 +52,7 @@ export function wireTo(url: string): Wire {
 
 const frameHead = 5;
 const isLast = 2;
+const isCompressed = 1;
 
 const hasMessage = (bytes: Buffer): boolean =>
   bytes.length >= frameHead && bytes.length >= frameHead + bytes.readUInt32BE(1);
@@ -90,7 +92,9 @@ export function outcomeOf({ status, headers, bytes }: Said): Outcome {
   if (isStream) {
     const isEnd = ((bytes[0] ?? 0) & isLast) !== 0;
     if (!isEnd) return { code: 'ok', row: '', bytes };
-    const end = JSON.parse(bytes.subarray(frameHead).toString()) as { error?: Failure };
+    const content = bytes.subarray(frameHead);
+    const isPacked = ((bytes[0] ?? 0) & isCompressed) !== 0;
+    const end = JSON.parse((isPacked ? gunzipSync(content) : content).toString()) as { error?: Failure };
     return end.error ? failed(end.error, bytes) : { code: 'ok', row: '', bytes };
   }
   if (isGrpc(headers)) return ofGrpc(headers, bytes);
