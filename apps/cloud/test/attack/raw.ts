@@ -1,7 +1,16 @@
 import net from 'node:net';
 
-/** The status of the first answer to some bytes on a connection of their own; undefined: it was closed without one. */
-export function rawStatus(url: string, bytes: Uint8Array, limitMs = 20_000): Promise<number | undefined> {
+/**
+ * The status of the first answer to some bytes on a connection of their own; undefined: it was closed without one.
+ *
+ * @param isCut - the sender ends its side: a server rightly waits for the rest of a message.
+ */
+export function rawStatus(
+  url: string,
+  bytes: Uint8Array,
+  isCut = false,
+  limitMs = 20_000,
+): Promise<number | undefined> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const socket = net.connect({ host: hostname, port: Number(port) });
@@ -14,7 +23,7 @@ export function rawStatus(url: string, bytes: Uint8Array, limitMs = 20_000): Pro
       socket.destroy();
       reject(new Error(`no answer in ${limitMs} ms`));
     });
-    socket.on('connect', () => socket.write(bytes));
+    socket.on('connect', () => (isCut ? socket.end(bytes) : socket.write(bytes)));
     socket.on('data', (chunk) => {
       chunks.push(chunk);
       if (statusOf(Buffer.concat(chunks).toString('latin1')) !== undefined) done();
