@@ -26,11 +26,15 @@ export interface LogFigures {
   waits: number[];
 }
 
-/** Each machine sends its lines in calls of 100, one after the other; every tenth call is sent twice. */
+/**
+ * Each machine sends its lines in calls of 100, one after the other; every tenth call is sent twice.
+ * @param ageMs - How old the lines are: those of now fall into the partition of their own day, very old ones into that of today.
+ */
 export async function measureLogs(
   lab: FleetLab,
   members: readonly FleetMember[],
   callsEach: number,
+  ageMs: number,
 ): Promise<LogFigures> {
   const { url } = lab.ready;
   const bootId = randomUUID();
@@ -38,7 +42,9 @@ export async function measureLogs(
     members.map(async (member, at) => {
       const link = new WireLink(url);
       const token = await tokenOf(url, link, member);
-      const calls = Array.from({ length: callsEach }, (_, n) => callOf(url, token, member.partId, bootId, n, at));
+      const calls = Array.from({ length: callsEach }, (_, n) =>
+        callOf(url, token, { partId: member.partId, bootId, n, machine: at, firstMs: systemClock.wall() - ageMs }),
+      );
       return { link, calls };
     }),
   );
@@ -83,13 +89,21 @@ export async function measureLogs(
   };
 }
 
-function callOf(url: string, token: string, partId: string, bootId: string, n: number, machine: number): Buffer {
+interface Call {
+  partId: string;
+  bootId: string;
+  n: number;
+  machine: number;
+  firstMs: number;
+}
+
+function callOf(url: string, token: string, { partId, bootId, n, machine, firstMs }: Call): Buffer {
   const logs = Array.from({ length: linesPerCall }, (_, at) => {
     const sequence = n * linesPerCall + at + 1;
     return {
       host: `device-${machine}`,
       level: at % 20 === 0 ? 'warn' : 'info',
-      time: timestampFromMs(1_790_000_000_000 + sequence * 7),
+      time: timestampFromMs(firstMs + sequence * 7),
       loggerName: 'platform-server.camera',
       message: `frame ${sequence} of the camera at the gate was looked at in 41 ms, nothing was found in it`,
       fields: [{ camera: 'gate' }, { ms: 41 }],
