@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { toBinary } from '@bufbuild/protobuf';
 import { AppService, GetRobotPartLogsResponseSchema, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { logLimits } from '@platform/contract/log-limits';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { systemClock } from '@platform/kit/node';
 import { testServer } from './server.ts';
@@ -25,15 +27,87 @@ test('what stands beside a line is kept as long as it is short', async () => {
         caller: { f: 'y'.repeat(2 ** 20) },
       },
       // The cut goes through the middle of a letter.
-      { message: `${'m'.repeat(32_767)}🦄`, stack: `${'s'.repeat(32_767)}🦄`, bootId, sequence: 3n },
+      { message: `${'m'.repeat(65_535)}🦄`, stack: `${'s'.repeat(65_535)}🦄`, bootId, sequence: 3n },
+      { message: `${'ü'.repeat(32_767)}xy`, stack: 's'.repeat(65_536), bootId, sequence: 4n },
     ],
   });
   const { logs } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING });
   assert.deepEqual([logs[0]?.caller, logs[0]?.fields], [{ file: 'a.ts' }, [{ n: 1 }, { n: 2 }]]);
   assert.deepEqual(logs[1]?.caller, { left_out: `${2 ** 20 + 8} characters` });
   assert.deepEqual(logs[1].fields, [{ left_out: `${5 * 2 ** 20 + 13} characters in 1 fields` }]);
-  assert.match(logs[2]?.stack ?? '', /^s+\ufffd… \(1 more\)$/);
-  assert.match(logs[2]?.message ?? '', /^m+\ufffd… \(1 more\)$/);
+  for (const text of [logs[2]?.message, logs[2]?.stack]) {
+    assert.match(text ?? '', /^(m+|s+)… \(cut: 65537 characters\)$/);
+    assert.ok(Buffer.byteLength(text ?? '') <= logLimits.messageBytes);
+  }
+  // 64 KiB are kept, as the documents promise.
+  assert.deepEqual([logs[3]?.message, logs[3]?.stack], [`${'ü'.repeat(32_767)}xy`, 's'.repeat(65_536)]);
+});
+
+test('lines of the same millisecond keep their order in list and tail, numbered by their sender or not', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
+  const stop = new AbortController();
+  const tail = app
+    .tailRobotPartLogs({ id: partId, errorsOnly: false }, { signal: stop.signal })
+    [Symbol.asyncIterator]();
+  await tail.next();
+  const time = { seconds: 1_790_000_000n, nanos: 5_000_000 };
+  const said = Array.from({ length: 300 }, (_, n) => `line ${n}`);
+  for (let from = 0; from < said.length; from += 100) {
+    const numbered = (n: number) => (from === 100 ? { bootId, sequence: BigInt(n + 1) } : {});
+    const logs = said.slice(from, from + 100).map((message, n) => ({ message, time, ...numbered(n) }));
+    await robot.log({ id: partId, logs });
+  }
+  const tailed: LogEntry[] = [];
+  while (tailed.length < said.length) tailed.push(...((await tail.next()).value as { logs: LogEntry[] }).logs);
+  stop.abort();
+  const { logs: ascending } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING, limit: 1_000n });
+  const { logs: newestFirst } = await app.getRobotPartLogs({ id: partId, limit: 1_000n });
+  for (const list of [tailed, ascending, newestFirst.toReversed()]) {
+    assert.deepEqual(
+      list.map(({ message }) => message),
+      said,
+    );
+    const places = list.map(({ position }) => position);
+    assert.ok(places.every((place, n) => place > (places[n - 1] ?? 0n)));
+  }
+});
+
+test('what a public agent sends comes out as it was: caller, stack, each field in its order', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
+  const caller = { Defined: true, File: 'robot/impl.go', Line: 1234, Function: 'New.func1' };
+  const fields = [
+    { b: 1.5 },
+    { a: 'text' },
+    { a: 'again' },
+    { '10': [1, { deep: { er: [null, false] } }] },
+    { '2': 0 },
+  ];
+  const sent = {
+    host: 'h',
+    level: 'dpanic',
+    loggerName: 'rdk.x',
+    message: 'm',
+    caller,
+    stack: 'goroutine 1\n\tmain.go',
+    fields,
+  };
+  const time = { seconds: 1_790_000_000n, nanos: 123_456_000 };
+  await robot.log({
+    id: partId,
+    logs: [
+      { ...sent, time },
+      { message: 'no number', fields: [{ n: NaN }, { i: -Infinity }] },
+    ],
+  });
+  const { logs } = await app.getRobotPartLogs({ id: partId, order: LogOrder.ASCENDING });
+  const { host, level, loggerName, message, stack } = logs[0] ?? {};
+  assert.deepEqual({ host, level, loggerName, message, caller: logs[0]?.caller, stack, fields: logs[0]?.fields }, sent);
+  assert.deepEqual([logs[0]?.time?.seconds, logs[0]?.time?.nanos], [time.seconds, time.nanos]);
+  assert.deepEqual(logs[1]?.fields, [{ n: 'NaN' }, { i: '-Infinity' }]);
 });
 
 test('a time or a number out of range does not hold up the lines behind it', async () => {

@@ -1,13 +1,10 @@
+import { boundedFields, cutText } from '@platform/contract/log-limits';
 import { Cell, type Clock, type LogLine } from '@platform/kit';
 import { Fold } from './fold.ts';
 import type { Mask } from './mask.ts';
 import type { Cursor } from './spool-record.ts';
 import type { Spool } from './spool.ts';
 import type { DeviceTime } from './time.ts';
-
-/** Of a message; what is longer is cut and marked. */
-const longestMessage = 64 * 2 ** 10;
-const longestFields = 64 * 2 ** 10;
 
 /** Where all lines enter the spool: cut, masked, folded. */
 export class Inlet {
@@ -58,14 +55,9 @@ export class Inlet {
   }
 }
 
+/** Within the limits, in members that travel as they are. */
 function cut(line: LogLine): LogLine {
   const { message, fields } = line;
-  const isLong = message.length > longestMessage;
-  const json = JSON.stringify(fields);
-  if (!isLong && json.length <= longestFields) return line;
-  return {
-    ...line,
-    message: isLong ? `${message.slice(0, longestMessage)}… (cut: ${message.length} characters)` : message,
-    fields: json.length > longestFields ? { cut: `fields of ${json.length} characters` } : fields,
-  };
+  const [first] = boundedFields([fields]);
+  return { ...line, message: cutText(message), fields: first };
 }

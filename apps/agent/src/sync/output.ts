@@ -1,3 +1,4 @@
+import { logLimits } from '@platform/contract/log-limits';
 import { changedOr, errorText, type Cell, type Clock, type Level, type Log } from '@platform/kit';
 import type { Device, FileWatch, Position } from '../os/ports.ts';
 import type { Inlet } from './inlet.ts';
@@ -24,7 +25,7 @@ const mostUnstored = 8;
 /** Between two full reads: about a megabyte a second. */
 const spacingMs = 50;
 const fullReadBytes = 32 * 2 ** 10;
-export const outputLimitBytes = 16 * 2 ** 20;
+export const outputLimitBytes = logLimits.outputBytes;
 
 export interface FollowParts {
   device: Device;
@@ -122,10 +123,9 @@ async function soon(work: Promise<unknown> | undefined, ms: number, clock: Clock
   return isDone;
 }
 
-const linesAtOnce = 5_000;
-const linesPerMs = 0.5;
-const bytesAtOnce = 2 * 2 ** 20;
-const bytesPerMs = 128;
+const { burstLines: linesAtOnce, burstBytes: bytesAtOnce } = logLimits;
+const linesPerMs = logLimits.linesPerSecond / 1000;
+const bytesPerMs = logLimits.bytesPerSecond / 1000;
 
 /** How much one program may say: 500 lines or 128 kB a second on the long run, more for a moment. */
 export class Budget {

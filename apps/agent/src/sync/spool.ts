@@ -1,3 +1,4 @@
+import { logLimits } from '@platform/contract/log-limits';
 import { Cell, levels, type Level, type LogLine } from '@platform/kit';
 import type { Disk, Position } from '../os/ports.ts';
 import { encodeChecked } from './checked-file.ts';
@@ -47,7 +48,7 @@ export interface SpoolLimits {
   pendingBytes: number;
 }
 export const standardSpoolLimits: SpoolLimits = {
-  totalBytes: 16 * 2 ** 20,
+  totalBytes: logLimits.spoolBytes,
   segmentBytes: 64 * 2 ** 10,
   pendingLines: 5000,
   pendingBytes: 4 * 2 ** 20,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { fieldPairs } from '@platform/contract/log-fields';
 import { droppedLines } from '@platform/contract/log-marker';
 import { isAbort } from '@platform/kit';
 import { choicesOption } from '../choices.ts';
@@ -10,8 +11,7 @@ import { findMachine } from '../find/machine.ts';
 
 const levels = { debug: 'debug', info: 'info', warn: 'warn', error: 'error' } as const;
 
-const fieldsOf = (entry: LogEntry): Record<string, unknown> =>
-  Object.assign({}, ...(entry.fields as Record<string, unknown>[])) as Record<string, unknown>;
+const fieldsOf = (entry: LogEntry): Record<string, unknown> => Object.fromEntries(fieldPairs(entry.fields));
 
 const lineJson = (entry: LogEntry): Record<string, unknown> => ({
   time: isoTime(entry.time),
@@ -27,7 +27,7 @@ export function logLine(entry: LogEntry): string {
   const dropped = droppedLines(entry.fields);
   if (dropped > 0)
     return printable(`${isoTime(entry.time)} ----- ${counted(dropped, 'line')} lost here: ${entry.message} -----`);
-  const fields = Object.entries(fieldsOf(entry)).map(
+  const fields = fieldPairs(entry.fields).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   );
   return printable(
@@ -37,9 +37,11 @@ export function logLine(entry: LogEntry): string {
 
 /** The same line has the same key by whichever way it comes. */
 const keyOf = (entry: LogEntry): string =>
-  entry.bootId !== '' && entry.sequence > 0n
-    ? `${entry.bootId} ${entry.sequence}`
-    : `${entry.time?.seconds} ${entry.time?.nanos} ${logLine(entry)}`;
+  entry.position > 0n
+    ? String(entry.position)
+    : entry.bootId !== '' && entry.sequence > 0n
+      ? `${entry.bootId} ${entry.sequence}`
+      : `${entry.time?.seconds} ${entry.time?.nanos} ${logLine(entry)}`;
 
 export function logCommands(program: Command, run: Run): void {
   program

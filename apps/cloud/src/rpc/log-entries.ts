@@ -1,36 +1,27 @@
 import { create } from '@bufbuild/protobuf';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
 import type { LogRow, NewLogRow } from '../store/part-logs.ts';
 
-const longestMessage = 32_768;
-const longestName = 256;
 /** Years 1 to 9999, in seconds since 1970: what the database and every client can read. */
 const earliest = -62_135_596_800;
 const latest = 253_402_300_799;
 
 /** PostgreSQL's texts hold no NUL. */
-const clean = (text: string, limit: number): string => {
-  const whole = text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text;
-  if (whole.length <= limit) return whole;
-  return `${whole.slice(0, limit).toWellFormed()}… (${whole.length - limit} more)`;
-};
-/** Whoever reads a page of lines gets all that stands beside them, too: one line must not be as large as a whole message. */
-const bounded = (value: JsonObject): JsonObject => {
-  const { length } = JSON.stringify(value);
-  return length <= longestMessage ? value : { left_out: `${length} characters` };
-};
-function boundedAll(fields: readonly JsonObject[]): readonly JsonObject[] {
-  const { length } = JSON.stringify(fields);
-  return length <= longestMessage ? fields : [{ left_out: `${length} characters in ${fields.length} fields` }];
-}
+const clean = (text: string): string => (text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text);
+const cleanName = (text: string, characters: number = logLimits.nameCharacters): string =>
+  clean(text).slice(0, characters).toWellFormed();
 /** Undefined: none that means anything, as from a machine whose clock runs wild. */
 function timeUs({ time }: LogEntry): number | undefined {
   const seconds = Number(time?.seconds ?? NaN);
   return seconds >= earliest && seconds <= latest ? seconds * 1e6 + Math.floor((time?.nanos ?? 0) / 1000) : undefined;
 }
+/** JSON has no numbers that are not finite: they are kept as protobuf writes them, "NaN" and "Infinity". */
 function cleanJson(value: unknown): string {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'number' && !Number.isFinite(member) ? String(member) : member,
+  );
   return text.includes('\\u0000') ? text.replaceAll('\\u0000', '\\ufffd') : text;
 }
 
@@ -40,19 +31,19 @@ export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogR
   const hasRest = entry.caller !== undefined || entry.stack !== '' || entry.fields.length > 0;
   return {
     partId,
-    bootId: isNumbered ? clean(entry.bootId, longestName) : null,
+    bootId: isNumbered ? cleanName(entry.bootId) : null,
     sequence: isNumbered ? Number(entry.sequence) : null,
     timeUs: timeUs(entry) ?? now * 1000,
-    level: clean(entry.level.toLowerCase(), 20) || 'info',
-    host: clean(entry.host, longestName),
-    loggerName: clean(entry.loggerName, longestName),
-    message: clean(entry.message, longestMessage),
+    level: cleanName(entry.level.toLowerCase(), 20) || 'info',
+    host: cleanName(entry.host),
+    loggerName: cleanName(entry.loggerName),
+    message: cutText(clean(entry.message)),
     // Members that are undefined are left out of JSON.
     rest: hasRest
       ? cleanJson({
-          caller: entry.caller && bounded(entry.caller),
-          stack: entry.stack === '' ? undefined : clean(entry.stack, longestMessage),
-          fields: entry.fields.length === 0 ? undefined : boundedAll(entry.fields),
+          caller: entry.caller && boundedCaller(entry.caller),
+          stack: entry.stack === '' ? undefined : cutText(clean(entry.stack)),
+          fields: entry.fields.length === 0 ? undefined : boundedFields(entry.fields),
         })
       : null,
   };
@@ -72,5 +63,6 @@ export function logEntry(row: LogRow): LogEntry {
     fields: rest.fields ?? [],
     sequence: BigInt(row.sequence ?? 0),
     bootId: row.bootId ?? '',
+    position: BigInt(row.id),
   });
 }

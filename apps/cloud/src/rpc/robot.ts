@@ -2,6 +2,7 @@ import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { LRUCache } from 'lru-cache';
 import { PlatformError } from '@platform/contract/errors';
+import { logLimits } from '@platform/contract/log-limits';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { longestHoldMs } from '@platform/kit';
 import { callerOf } from '../auth/caller.ts';
@@ -15,7 +16,6 @@ import { newLogRow } from './log-entries.ts';
 import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
-const linesPerCall = 1_000;
 const wokenRestartMs = 120_000;
 
 export const robotRoutes =
@@ -77,11 +77,11 @@ export const robotRoutes =
         const caller = callerOf(context);
         // Machines log all the time: their token says all that is needed.
         const partId = await ownPartId(db, caller, id);
-        if (entries.length > linesPerCall) {
+        if (entries.length > logLimits.linesPerCall) {
           throw new PlatformError('INVALID_ARGUMENT', {
             field: 'logs',
             value: `${entries.length} lines`,
-            limit: `at most ${linesPerCall} a call`,
+            limit: `at most ${logLimits.linesPerCall} a call`,
           });
         }
         presence.touch(partId);

@@ -4,6 +4,7 @@ import type { Client } from '@connectrpc/connect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
 import type { Clock, LogLine } from '@platform/kit';
 import { Cell, changedOr } from '@platform/kit';
 import type { JsonObject } from '@bufbuild/protobuf';
@@ -25,7 +26,7 @@ export class LogQueue {
   readonly filled = new Cell(0);
   #dropped = 0;
 
-  constructor(limit = 20_000) {
+  constructor(limit: number = logLimits.unsentLines) {
     this.#limit = limit;
   }
 
@@ -172,10 +173,12 @@ export function logEntry(line: NumberedLine, host: string, bootId: string): Mess
     level: line.level,
     time: timestampFromMs(line.time),
     loggerName: line.logger,
-    message: line.message,
-    fields: Object.entries(line.fields)
-      .filter(([, value]) => value !== undefined)
-      .map(([key, value]) => ({ [key]: value }) as JsonObject),
+    message: cutText(line.message),
+    fields: boundedFields(
+      Object.entries(line.fields)
+        .filter(([, value]) => value !== undefined)
+        .map(([key, value]) => ({ [key]: value }) as JsonObject),
+    ) as JsonObject[],
     sequence: BigInt(line.sequence),
     bootId,
   };

@@ -39,6 +39,17 @@ test('unnumbered lines of other senders are told apart by what they say', () => 
   assert.equal(merged([], [entry('a'), entry('a'), entry('b')]).length, 2);
 });
 
+test('lines of one millisecond keep their order, in whatever order pages and tail bring them; none counts as another', () => {
+  const at = (position: number, message: string) =>
+    lineOf(create(LogEntrySchema, { time: timestampFromMs(5), position: BigInt(position), level: 'info', message }));
+  const page = [at(9, 'd'), at(8, 'c'), at(7, 'same'), at(6, 'same')];
+  const shown = merged(merged([], page), [at(5, 'a'), at(9, 'd'), at(10, 'e')]);
+  assert.deepEqual(
+    shown.map(({ message }) => message),
+    ['a', 'same', 'same', 'c', 'd', 'e'],
+  );
+});
+
 test('levels of other loggers', () => {
   const table: [name: string, level: string][] = [
     ['INFO', 'info'],

@@ -1,4 +1,5 @@
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { fieldPairs } from '@platform/contract/log-fields';
 import { droppedLines } from '@platform/contract/log-marker';
 import { msOf } from './times.ts';
 
@@ -11,6 +12,8 @@ export interface LogLine {
   key: string;
   time: number;
   sequence: bigint;
+  /** Place among all lines of the machine; 0: not known. */
+  position: bigint;
   level: Level;
   logger: string;
   message: string;
@@ -43,26 +46,25 @@ export const namesOf = (wanted: readonly Level[]): string[] => [
   ...Object.entries(levelNames).flatMap(([name, level]) => (wanted.includes(level) ? [name] : [])),
 ];
 
-/** Fields come as objects {key, String | Integer | Interface …} of Go programs or as plain objects of ours. */
-function fieldsText(fields: readonly Record<string, unknown>[]): string {
-  const pairs = fields.flatMap((field) => {
-    const { Key, String: text, Integer: amount, Interface: rest } = field;
-    if (typeof Key !== 'string') return Object.entries(field);
-    return [[Key, rest ?? (text === '' ? undefined : text) ?? amount] as const];
-  });
-  return pairs.map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`).join('');
-}
+const fieldsText = (fields: readonly Record<string, unknown>[]): string =>
+  fieldPairs(fields)
+    .map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join('');
 
 export function lineOf(entry: LogEntry): LogLine {
   const time = msOf(entry.time) ?? 0;
   const fields = fieldsText(entry.fields);
+  const isPlaced = entry.position !== 0n;
   const isNumbered = entry.bootId !== '' || entry.sequence !== 0n;
   return {
-    key: isNumbered
-      ? `${entry.host} ${entry.bootId} ${entry.sequence}`
-      : `${entry.host} ${time} ${entry.loggerName} ${entry.level} ${entry.message}${fields}`,
+    key: isPlaced
+      ? String(entry.position)
+      : isNumbered
+        ? `${entry.host} ${entry.bootId} ${entry.sequence}`
+        : `${entry.host} ${time} ${entry.loggerName} ${entry.level} ${entry.message}${fields}`,
     time,
     sequence: entry.sequence,
+    position: entry.position,
     level: levelOf(entry.level),
     logger: entry.loggerName,
     message: entry.message,
@@ -72,8 +74,10 @@ export function lineOf(entry: LogEntry): LogLine {
   };
 }
 
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
+/** Programs write many lines in one millisecond: the order in which they came tells them apart. */
 const inOrder = (a: LogLine, b: LogLine): number =>
-  a.time - b.time || (a.sequence < b.sequence ? -1 : a.sequence > b.sequence ? 1 : 0);
+  a.time - b.time || compare(a.position, b.position) || compare(a.sequence, b.sequence);
 
 /** Lines by time, each once, the oldest dropped beyond the limit. */
 export function merged(lines: readonly LogLine[], more: readonly LogLine[], most = mostLines): readonly LogLine[] {
