@@ -48,9 +48,8 @@ test('lines of the same millisecond keep their order in list and tail, numbered 
   const { partId, part } = await on.machine('m');
   const [robot, app] = [await on.client(RobotService, part), await on.client(AppService)];
   const stop = new AbortController();
-  const tail = app
-    .tailRobotPartLogs({ id: partId, errorsOnly: false }, { signal: stop.signal })
-    [Symbol.asyncIterator]();
+  const stream = app.tailRobotPartLogs({ id: partId, errorsOnly: false }, { signal: stop.signal });
+  const tail = stream[Symbol.asyncIterator]();
   await tail.next();
   const time = { seconds: 1_790_000_000n, nanos: 5_000_000 };
   const said = Array.from({ length: 300 }, (_, n) => `line ${n}`);
