@@ -129,8 +129,8 @@ const bytesPerMs = logLimits.bytesPerSecond / 1000;
 
 /** How much one program may say: 500 lines or 128 kB a second on the long run, more for a moment. */
 export class Budget {
-  #lines = linesAtOnce;
-  #bytes = bytesAtOnce;
+  #lines: number = linesAtOnce;
+  #bytes: number = bytesAtOnce;
   #at: number;
 
   constructor(now: number) {
