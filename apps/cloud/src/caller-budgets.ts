@@ -7,8 +7,12 @@ import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
 /** What one machine, key, user or training attempt may use of the server. Checked before anything of a message is read. */
 export type CallerBudgets = {
-  /** @param bytes - of the message, as announced. @throws PlatformError BUDGET_EXCEEDED */
-  admit(caller: Caller, call: string, bytes: number): void;
+  /** @param call - an RPC or a route. @param announced - bytes of its body. @throws PlatformError BUDGET_EXCEEDED */
+  admit(caller: Caller, call: string, announced: number): void;
+  /** A config check of a machine. @returns BUDGET_EXCEEDED, or undefined: admitted. */
+  admitCheck(partId: string): PlatformError | undefined;
+  /** Bytes that nobody announced, and bytes of files that the caller read. */
+  chargeBytes(caller: Caller, bytes: number): void;
   /** Log lines that were taken. */
   chargeLines(caller: Caller, lines: number, bytes: number): void;
 };
@@ -21,7 +25,8 @@ const machinesOfKey = 10;
 /** Seconds that a caller who used nothing may use up at once. */
 const lineBurstS = 20;
 const callBurstS = 10;
-const byteBurstS = 8;
+/** 4 GiB at the default rate: the largest file that the server takes. */
+const byteBurstS = 16;
 
 const rateOf = (perSecond: number, burstS: number, times = 1): Rate =>
   perSecond === 0
@@ -50,17 +55,24 @@ export function callerBudgets(limits: Limits, clock: Clock): CallerBudgets {
     'bytes of log lines': of(times(logBytes, machinesOfKey)),
   };
   const bucketsOf = ({ kind }: Caller): Buckets => (kind === 'part' ? machines : keys);
-  const keyOf = ({ kind, id }: Caller): string => `${kind} ${id}`;
+  // A config check has no time to join texts: a machine is known by its id alone.
+  const keyOf = ({ kind, id }: Caller): string => (kind === 'part' ? id : `${kind} ${id}`);
   const charge = (caller: Caller, kind: Kind, amount: number): void =>
     bucketsOf(caller)[kind].buckets.charge(keyOf(caller), amount, clock.now());
   return {
+    admitCheck(partId) {
+      const { rate, buckets } = machines.calls;
+      const waitMs = buckets.take(partId, 1, clock.now());
+      return waitMs > 0 ? exceeded(rate, 'calls', waitMs) : undefined;
+    },
+    chargeBytes: (caller, amount) => charge(caller, 'bytes', amount),
     admit(caller, call, announced) {
       const kinds: readonly Kind[] =
         call === logCall ? ['calls', 'bytes', 'log lines', 'bytes of log lines'] : ['calls', 'bytes'];
       for (const kind of kinds) {
         const { rate, buckets } = bucketsOf(caller)[kind];
         const waitMs = buckets.waitMs(keyOf(caller), clock.now());
-        if (waitMs > 0) throw exceeded(`${rate.perSecond} ${kind} a second`, waitMs);
+        if (waitMs > 0) throw exceeded(rate, kind, waitMs);
       }
       charge(caller, 'calls', 1);
       charge(caller, 'bytes', announced);
@@ -72,5 +84,22 @@ export function callerBudgets(limits: Limits, clock: Clock): CallerBudgets {
   };
 }
 
-const exceeded = (limit: string, waitMs: number): PlatformError =>
-  new PlatformError('BUDGET_EXCEEDED', { limit, retryAfterS: Math.max(1, Math.ceil(waitMs / 1_000)) });
+const exceeded = ({ perSecond }: Rate, kind: Kind, waitMs: number): PlatformError =>
+  new PlatformError('BUDGET_EXCEEDED', {
+    limit: `${perSecond} ${kind} a second`,
+    retryAfterS: Math.max(1, Math.ceil(waitMs / 1_000)),
+  });
+
+/** The bytes that a body announces; none for a body whose length is not known before. */
+export const announcedBytes = (contentLength: string | null | undefined): number =>
+  /^\d{1,15}$/.test(contentLength ?? '') ? Number(contentLength) : 0;
+
+/** @returns charges each chunk of a body for what it has beyond the announced bytes. */
+export function chargeBeyond(announced: number, charge: (bytes: number) => void): (chunkBytes: number) => void {
+  let left = announced;
+  return (chunkBytes) => {
+    const beyond = chunkBytes - left;
+    left = Math.max(0, -beyond);
+    if (beyond > 0) charge(beyond);
+  };
+}

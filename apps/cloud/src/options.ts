@@ -116,19 +116,21 @@ const table = {
     type: 'number',
     default: 200,
     min: 0,
-    description: 'Calls a second of one machine, ten times as many at once. 0: no limit.',
+    description: 'Calls, downloads and config checks a second of one machine, ten times as many at once. 0: no limit.',
   },
   keyCallsPerS: {
     type: 'number',
     default: 1_000,
     min: 0,
-    description: 'Calls a second of one key, user or training attempt, ten times as many at once. 0: no limit.',
+    description:
+      'Calls, uploads and downloads a second of one key, user or training attempt, ten times as many at once. 0: no limit.',
   },
   callerMibPerS: {
     type: 'number',
-    default: 64,
+    default: 256,
     min: 0,
-    description: 'MiB a second that one caller sends in calls, eight times as many at once. 0: no limit.',
+    description:
+      'MiB a second that one caller sends in calls, uploads or downloads, sixteen times as many at once. 0: no limit.',
   },
   logLevel: {
     type: 'string',

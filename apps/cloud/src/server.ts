@@ -211,9 +211,7 @@ export async function startServer(
     fast: fastPath(checks, entrance.prove),
     pages: httpListener(
       httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
-      authentication,
-      log,
-      entrance.prove,
+      { authenticator: authentication, budgets: deps.budgets, prove: entrance.prove, log },
     ),
     budget: messageBudget(clock),
     budgets: deps.budgets,

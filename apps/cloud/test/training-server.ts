@@ -119,11 +119,10 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     listensAt: () => port.url,
     secrets: { signingKey: Buffer.from('only for tests') },
   } as unknown as Deps;
-  const pages = httpListener(
-    [packageDownloads(deps), packageUploads(deps), dataDownloads(deps)],
+  const pages = httpListener([packageDownloads(deps), packageUploads(deps), dataDownloads(deps)], {
     authenticator,
-    testLog,
-  );
+    log: testLog,
+  });
   const routes = (router: ConnectRouter): void => {
     trainingRoutes(deps)(router);
     router.service(AppService, registryCalls(deps));

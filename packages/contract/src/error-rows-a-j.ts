@@ -35,9 +35,9 @@ export const errorsAToJ = {
   BUDGET_EXCEEDED: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'This caller sent more than {limit}.',
+    message: 'This caller used more than {limit}.',
     remedy:
-      'Wait {retryAfterS} s and send it again; nothing of this call was taken. The operator of the server can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s).',
+      'Wait {retryAfterS} s and repeat it. The server took nothing of this call. Its operator can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s).',
   },
   CALL_TIMED_OUT: {
     rpc: 'deadline_exceeded',

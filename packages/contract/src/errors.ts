@@ -82,12 +82,13 @@ export class PlatformError extends Error {
   constructor(code: ErrorCode, data: ErrorData = {}, cause?: unknown, details: readonly ErrorDetail[] = []) {
     const row: ErrorRow = errorTable[code];
     const what = sentence(row.message, data);
-    super(`${code}: ${what} ${row.remedy}`, cause === undefined ? undefined : { cause });
+    const remedy = sentence(row.remedy, data);
+    super(`${code}: ${what} ${remedy}`, cause === undefined ? undefined : { cause });
     this.name = 'PlatformError';
     this.code = code;
     this.data = data;
     this.what = what;
-    this.remedy = row.remedy;
+    this.remedy = remedy;
     this.details = details;
   }
 }

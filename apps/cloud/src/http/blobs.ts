@@ -32,7 +32,7 @@ export const blobRoutes = ({ db, blobs, usage }: Pick<Deps, 'db' | 'blobs' | 'us
     {
       methods: ['PUT'],
       path,
-      async answer({ request, response, callerOrAttempt: authenticated }, [sha256 = '']) {
+      async answer({ request, response, body, drain, callerOrAttempt: authenticated }, [sha256 = '']) {
         const caller = await authenticated();
         if (!isSha256(sha256))
           throw new PlatformError('INVALID_ARGUMENT', {
@@ -45,13 +45,13 @@ export const blobRoutes = ({ db, blobs, usage }: Pick<Deps, 'db' | 'blobs' | 'us
         const before = await known(caller, sha256);
         if (before !== undefined && (await blobs.touch(sha256))) {
           for (const orgId of orgIds) await noteBlob(db, orgId, { sha256, sizeBytes: before });
-          request.resume();
+          drain();
           return sendJson(response, 200, { sha256, size_bytes: before });
         }
         const sizeBytes = Number(request.headers['content-length'] ?? 0);
         if (sizeBytes > limitBytes) throw new PlatformError('BLOB_TOO_LARGE', { sizeBytes, limitBytes });
         using admission = await usage.admit(orgIds, sizeBytes);
-        const stored = await blobs.put(admission.counted(request), { sha256, limitBytes });
+        const stored = await blobs.put(admission.counted(body()), { sha256, limitBytes });
         // The file first, then the row: what has no row is harmless.
         for (const orgId of orgIds) await noteBlob(db, orgId, stored);
         admission.keep();

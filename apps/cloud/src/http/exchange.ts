@@ -3,6 +3,7 @@ import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { BlobStore, Range } from '../blobs/store.ts';
+import { announcedBytes, type CallerBudgets, chargeBeyond } from '../caller-budgets.ts';
 import type { AttemptCaller, Caller } from '../rules/permissions.ts';
 import { isSameOrigin } from '../wire/authentication.ts';
 import { publicError } from '../wire/errors.ts';
@@ -13,10 +14,20 @@ export type Exchange = {
   request: Request;
   response: Response;
   url: URL;
-  /** Not a run of a job. @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED, PERMISSION_DENIED */
+  /**
+   * Not a run of a job.
+   *
+   * @throws PlatformError NOT_AUTHENTICATED, INVALID_CREDENTIALS, TOKEN_EXPIRED, PERMISSION_DENIED, BUDGET_EXCEEDED
+   */
   caller(): Promise<Exclude<Caller, AttemptCaller>>;
   /** Anybody, as `caller`. */
   callerOrAttempt(): Promise<Caller>;
+  /** The body of the request. The caller pays for what its headers did not announce. */
+  body(): AsyncIterable<Uint8Array>;
+  /** Reads the rest of the body and forgets it. */
+  drain(): void;
+  /** Bytes of a file that the caller read. */
+  chargeSent(bytes: number): void;
 };
 
 export type Route = {
@@ -34,22 +45,18 @@ const securityHeaders: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
 };
 
-/**
- * The first route that fits; the last one should take everything.
- *
- * @param prove - the caller of a request has proved who it is.
- */
-export function httpListener(
-  routes: readonly Route[],
-  authenticator: Authenticator,
-  log: Log,
-  prove: (request: Request, callerId: string) => void = () => {},
-): Listener {
-  const callerOf = async (request: Request): Promise<Caller> => {
-    const caller = await callerOfRequest(authenticator, request);
-    prove(request, caller.id);
-    return caller;
-  };
+export type HttpOptions = {
+  authenticator: Authenticator;
+  /** Each request with a caller is a call of that caller; its bytes count in both directions. */
+  budgets?: Pick<CallerBudgets, 'admit' | 'chargeBytes'>;
+  /** The caller of a request has proved who it is. */
+  prove?: (request: Request, callerId: string) => void;
+  log: Log;
+};
+
+/** The first route that fits; the last one should take everything. */
+export function httpListener(routes: readonly Route[], options: HttpOptions): Listener {
+  const { log } = options;
   const answer = async (request: Request, response: Response): Promise<void> => {
     // The reader went away while it was found out who asks.
     if (response.destroyed || response.headersSent) return;
@@ -71,16 +78,7 @@ export function httpListener(
           allow ? { allow } : {},
         );
       }
-      await chosen.route.answer(
-        {
-          request,
-          response,
-          url,
-          caller: async () => notAttempt(await callerOf(request)),
-          callerOrAttempt: () => callerOf(request),
-        },
-        chosen.groups,
-      );
+      await chosen.route.answer(exchangeOf(request, response, url, options), chosen.groups);
     } catch (error) {
       // What a caller that left breaks is no failure of the server, nor of its database.
       const isGone = response.destroyed || request.errored !== null;
@@ -89,6 +87,42 @@ export function httpListener(
     }
   };
   return answer;
+}
+
+function exchangeOf(request: Request, response: Response, url: URL, options: HttpOptions): Exchange {
+  const { authenticator, budgets, prove } = options;
+  const announced = announcedBytes(request.headers['content-length']);
+  const known: { caller: Caller | undefined } = { caller: undefined };
+  const charge = (bytes: number): void => {
+    if (known.caller) budgets?.chargeBytes(known.caller, bytes);
+  };
+  const callerOrAttempt = async (): Promise<Caller> => {
+    const caller = await callerOfRequest(authenticator, request);
+    prove?.(request, caller.id);
+    budgets?.admit(caller, `${request.method} ${url.pathname}`, announced);
+    known.caller = caller;
+    return caller;
+  };
+  return {
+    request,
+    response,
+    url,
+    caller: async () => notAttempt(await callerOrAttempt()),
+    callerOrAttempt,
+    body: () => metered(request, chargeBeyond(announced, charge)),
+    drain() {
+      const meter = chargeBeyond(announced, charge);
+      request.on('data', (chunk: Buffer) => meter(chunk.length));
+    },
+    chargeSent: charge,
+  };
+}
+
+async function* metered(bytes: AsyncIterable<Uint8Array>, charge: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    charge(chunk.length);
+    yield chunk;
+  }
 }
 
 /** A path or a whole URL. Undefined: neither of them. */
@@ -171,7 +205,8 @@ export function sendError(response: Response, error: PlatformError): void {
     response.destroy();
     return;
   }
-  if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
+  if (error.code === 'BUDGET_EXCEEDED') response.setHeader('retry-after', String(error.data['retryAfterS']));
+  else if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
     response.setHeader('retry-after', '1');
   // The rest of a body that nobody reads: the connection goes after the answer.
   if (response.req.httpVersionMajor === 1 && !response.req.complete) response.setHeader('connection', 'close');
@@ -193,7 +228,11 @@ export type BlobAnswer = {
 };
 
 /** GET and HEAD of a stored file, whole or in one range, with its sha256 as ETag. */
-export async function sendBlob({ request, response }: Exchange, blobs: BlobStore, blob: BlobAnswer): Promise<void> {
+export async function sendBlob(
+  { request, response, chargeSent }: Exchange,
+  blobs: BlobStore,
+  blob: BlobAnswer,
+): Promise<void> {
   const etag = `"${blob.sha256}"`;
   const headers: Record<string, string | number> = {
     'content-type': blob.contentType,
@@ -220,7 +259,7 @@ export async function sendBlob({ request, response }: Exchange, blobs: BlobStore
   const bytes = await blobs.get(blob.sha256, range);
   response.writeHead(status, headers);
   // A reader that goes away is no failure of ours.
-  await pipeline(bytes, response).catch(() => response.destroy());
+  await pipeline(metered(bytes, chargeSent), response).catch(() => response.destroy());
 }
 
 /** One range of a `range` header; several or another unit: the whole file. */

@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { crcHeader } from '../blobs/package-archive.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import { announcedBytes } from '../caller-budgets.ts';
 import { requirePackageReader } from '../rules/named-resources.ts';
 import { requireReaderOrPart } from '../rules/permissions.ts';
 import type { Database } from '../store/database.ts';
@@ -40,13 +41,14 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
 export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>): Route => ({
   methods: ['POST'],
   path: /^\/packages\/([^/]+)\/([^/]+)$/,
-  async answer({ request, response, url, caller }, [orgId = '', name = '']) {
+  async answer({ request, response, url, body, caller }, [orgId = '', name = '']) {
     const text = (key: string): string => url.searchParams.get(key) ?? '';
     const kind = [...kindOfType.values()].find((one) => one === text('type'));
     const metadata = readMetadata(text('metadata'));
-    const announcedBytes = Number(request.headers['content-length'] ?? 0);
-    const sent = { orgId, name, version: text('version'), kind, files: [], metadata, announcedBytes };
-    sendJson(response, 201, await storePackage(deps, sent, request, await caller()));
+    const announced = announcedBytes(request.headers['content-length']);
+    const sent = { orgId, name, version: text('version'), kind, files: [], metadata, announcedBytes: announced };
+    const sender = await caller();
+    sendJson(response, 201, await storePackage(deps, sent, body(), sender));
   },
 });
 

@@ -62,3 +62,12 @@ test('token buckets: no limit is no limit', () => {
   buckets.charge('a', 1e12, 0);
   assert.deepEqual([buckets.waitMs('a', 0), buckets.size], [0, 0]);
 });
+
+test('token buckets: `take` charges whoever has something left, and tells the others how long to wait', () => {
+  const buckets = new TokenBuckets(rate);
+  assert.deepEqual(
+    [buckets.take('a', 100, 0), buckets.take('a', 100, 0), buckets.take('a', 100, 100), buckets.take('b', 1, 100)],
+    [0, 100, 0, 0],
+  );
+  assert.equal(buckets.waitMs('a', 100), 10_000);
+});

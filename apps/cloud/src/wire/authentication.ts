@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { setCaller } from '../auth/caller.ts';
-import type { CallerBudgets } from '../caller-budgets.ts';
+import { announcedBytes, type CallerBudgets } from '../caller-budgets.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { mayCall } from '../rules/scopes.ts';
 import { publicError, toConnectError } from './errors.ts';
@@ -43,7 +43,7 @@ export const identityGate =
       const caller = await callerFrom(authenticator, requestHeader);
       onProven(values, caller.id);
       if (!mayCall(caller, call)) throw new PlatformError('PERMISSION_DENIED', { resource: call });
-      budgets?.admit(caller, call, Number(requestHeader.get('content-length') ?? 0));
+      budgets?.admit(caller, call, announcedBytes(requestHeader.get('content-length')));
       setCaller(values, caller);
     } catch (error) {
       throw toConnectError(publicError(error, log, call));

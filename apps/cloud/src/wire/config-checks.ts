@@ -14,7 +14,7 @@ import { serverCheckPath, serverChecks } from './server-check.ts';
 
 type CheckDeps = Pick<
   Deps,
-  'answers' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
+  'answers' | 'budgets' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
 > & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
@@ -40,6 +40,8 @@ export type Reply = {
 
 /** Looked up at once at most: what takes longer than machines wait for an answer would be asked again before it is there. */
 const mostCold = 10_000;
+/** A refusal that came at once would cost as much as an answer, and the machine would ask again at once. */
+const refusalMs = 1_000;
 const prefix = 'Bearer ';
 /** Cache-Status (RFC 9211) tells what came from memory alone. */
 const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platform; hit'];
@@ -53,7 +55,7 @@ const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'plat
  * @returns does it answer? False: nothing was done, the full RPC has to; so for a report and for anything unusual.
  */
 export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
-  const { presence, clock, held, tokens, identities } = deps;
+  const { presence, clock, held, tokens, identities, budgets } = deps;
   const readers = new Map<string, ReadCheck>([
     [agentCheckPath, agentChecks(deps)],
     [serverCheckPath, serverChecks(deps.configs)],
@@ -94,6 +96,13 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     const found = toConnectError(publicError(error, deps.log, path.slice(1)));
     const headers = ['content-type', 'application/json', ...[...found.metadata].flat()];
     reply.send(codeToHttpStatus(found.code), headers, errorToJsonBytes(found, undefined));
+  };
+  /** @returns false: the machine is over its budget, and gets its refusal later. */
+  const isWithinBudget = (reply: Reply, partId: string, path: string): boolean => {
+    const refusal = budgets.admitCheck(partId);
+    if (!refusal) return true;
+    void clock.sleep(refusalMs).then(() => fail(reply, refusal, path));
+    return false;
   };
   /** What it is now goes to `use` before anything else may happen: a change while it was looked up is looked up, too. */
   const look = async (check: Check, use: (found: Present) => void): Promise<void> => {
@@ -143,7 +152,12 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     held.hold(waiting);
   };
   /** What is missing is fetched. */
-  const answerCold = async (reply: Reply, { check, save }: NewCheck, request: CheckRequest): Promise<void> => {
+  const answerCold = async (
+    reply: Reply,
+    { check, save }: NewCheck,
+    request: CheckRequest,
+    isCharged: boolean,
+  ): Promise<void> => {
     const { partId } = check;
     cold.count++;
     try {
@@ -152,6 +166,7 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
       const caller = await deps.authenticator.bearer(request.authorization);
       reply.proven?.(caller.id);
       if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
+      if (!isCharged && !isWithinBudget(reply, partId, request.path)) return;
       presence.touch(partId);
       await save();
       await look(check, (found) => {
@@ -173,9 +188,12 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
     if (!found || found.check.partId !== claims.subject) return false;
     const { check, isKnown } = found;
     const isTrusted = isProven(request.authorization);
-    if (isTrusted) reply.proven?.(claims.subject);
+    if (isTrusted) {
+      reply.proven?.(claims.subject);
+      if (!isWithinBudget(reply, claims.subject, request.path)) return true;
+    }
     const present = isTrusted && isKnown && check.known !== '' ? check.now() : undefined;
-    if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request);
+    if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request, isTrusted);
     else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
     else answerSame(reply, check, present);
     return true;

@@ -72,7 +72,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request) options.prove(request, callerId);
   };
   const calls = new Set<string>();
-  const limited = limitMessages(options.budget, options.rate);
+  const limited = limitMessages(options.budget, options.rate, options.budgets);
   const rpc = connectNodeAdapter({
     routes: (router) => {
       options.routes(router);

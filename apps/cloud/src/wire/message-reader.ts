@@ -4,6 +4,7 @@ import { encodeEnvelope, type UniversalHandler } from '@connectrpc/connect/proto
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { knownCallerOf } from '../auth/caller.ts';
+import { announcedBytes, type CallerBudgets, chargeBeyond } from '../caller-budgets.ts';
 import { ByteCollector, EnvelopeSplitter } from './byte-reader.ts';
 import { toConnectError } from './errors.ts';
 import type { Lease, MessageBudget } from './message-budget.ts';
@@ -19,6 +20,8 @@ type Reading = {
   /** Others needed its room. */
   evicted: { readonly is: boolean };
   unpacking: 'gzip' | 'refused' | 'not announced';
+  /** A chunk arrived. */
+  charge(bytes: number): void;
   /** At most one more than the limit. */
   count(bytes: Uint8Array): number;
   /** @returns false: the caller has had too many parsed lately. */
@@ -38,8 +41,14 @@ const tooLarge = ({ bytes }: MessageLimit) => refusal('MESSAGE_TOO_LARGE', { lim
 /**
  * Between the body of a request and the library that parses it: messages are unpacked here, within the limits of their method, and
  * their values counted before one is made. What is over a limit, or finds no room, is refused in each of the three protocols.
+ *
+ * @param budgets - charged for bytes that no header announced, as they arrive; the request gate has charged the others.
  */
-export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler: UniversalHandler) => UniversalHandler {
+export function limitMessages(
+  budget: MessageBudget,
+  rate: ValueRate,
+  budgets?: Pick<CallerBudgets, 'chargeBytes'>,
+): (handler: UniversalHandler) => UniversalHandler {
   const countValues = valueCounter();
   return (handler) => {
     const { allowedMethods, method, protocolNames, requestPath, service, supportedContentType } = handler;
@@ -54,7 +63,12 @@ export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler:
       if (!isBytes(request.body)) return handler(request);
       const { contextValues } = request;
       // Who calls is known when the first byte is read.
-      const callerId = (): string => (contextValues && knownCallerOf(contextValues)?.id) ?? '';
+      const caller = () => contextValues && knownCallerOf(contextValues);
+      const callerId = (): string => caller()?.id ?? '';
+      const charge = chargeBeyond(announcedBytes(request.header.get('content-length')), (bytes) => {
+        const sender = caller();
+        if (sender) budgets?.chargeBytes(sender, bytes);
+      });
       const evicted = { is: false };
       const lease = budget.lease(callerId, () => (evicted.is = true));
       const take = (values: number): boolean => values === 0 || rate.take(callerId(), values);
@@ -62,7 +76,7 @@ export function limitMessages(budget: MessageBudget, rate: ValueRate): (handler:
       const encoding = request.header.get(encodingHeader(type, isWhole));
       const unpacking = !mayUnpack ? 'refused' : encoding === 'gzip' ? 'gzip' : 'not announced';
       const count = type.includes('json') ? countJson : countBinary;
-      const reading: Reading = { limit, lease, evicted, unpacking, count, take };
+      const reading: Reading = { limit, lease, evicted, unpacking, charge, count, take };
       try {
         if (isWhole) return await handler(wholeMessage(request, request.body, encoding, reading));
         return await handler({ ...request, body: envelopes(request.body, reading) });
@@ -109,6 +123,7 @@ async function* whole(
   if (announced > limit.bytes) throw tooLarge(limit);
   const collected = new ByteCollector();
   for await (const chunk of body) {
+    reading.charge(chunk.length);
     if (collected.size + chunk.length > limit.bytes) throw tooLarge(limit);
     await grow(reading, chunk.length);
     collected.append(chunk);
@@ -125,6 +140,7 @@ async function* envelopes(body: AsyncIterable<Uint8Array>, reading: Reading): As
     throw tooLarge(limit);
   });
   for await (const chunk of body) {
+    reading.charge(chunk.length);
     await grow(reading, chunk.length);
     for (const { flags, data } of splitter.push(chunk)) {
       const bytes = (flags & compressed) === 0 ? data : await unpacked(data, reading);

@@ -8,7 +8,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "BLOB_NOT_FOUND": ("not_found", "never", "Check the sha256; files of other organizations are not visible."),
     "BLOB_TOO_LARGE": ("resource_exhausted", "never", "Send a smaller file, or raise the limit of the server."),
     "BOUNDING_BOX_NOT_FOUND": ("not_found", "never", "Check bbox_id; ask for the picture again to see its boxes."),
-    "BUDGET_EXCEEDED": ("resource_exhausted", "later", "Wait {retryAfterS} s and send it again; nothing of this call was taken. The operator of the server can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s)."),
+    "BUDGET_EXCEEDED": ("resource_exhausted", "later", "Wait {retryAfterS} s and repeat it. The server took nothing of this call. Its operator can raise the limit (--machine-lines-per-s, --machine-calls-per-s, --key-calls-per-s, --caller-mib-per-s)."),
     "CALL_TIMED_OUT": ("deadline_exceeded", "later", "Give the call more time, or ask for less at once."),
     "CAMERA_FAILED": ("unavailable", "later", "Check the attributes of the camera in the configuration, and the folder or address they name."),
     "CLOUD_ANSWER_CUT": ("unavailable", "later", "Nothing: it is asked again. If it stays so, look at what lies between: a proxy, a weak link."),
