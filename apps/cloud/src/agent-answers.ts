@@ -15,20 +15,27 @@ import {
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { ReleaseBook } from './release-book.ts';
-import { fileName, type Product, type Program, releasePath, versionWish } from './rules/update-info.ts';
+import { type Product, type Program, releaseName, releasePath, versionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';
 import type { PartSource } from './store/part-sources.ts';
 import { deltaPath } from './store/releases.ts';
 import { watchers } from './watchers.ts';
 
 /** What the answer to an agent depends on besides the part's configuration. */
-export type Ask = { partId: string; product: Product; platform: string; baseUrl: string };
+export type Ask = {
+  partId: string;
+  product: Product;
+  platform: string;
+  baseUrl: string;
+  /** Version of the agent that another product's agent has downloaded; empty for ours, which goes by the fingerprint. */
+  installed: string;
+};
 
 /**
  * An answer as it goes over the wire, without what is no part of the fingerprint: check_interval, and whether a restart of the machine
  * server waits to be asked for.
  */
-export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean };
+export type Answer = { fingerprint: string; bytes: Uint8Array; isRestartWanted: boolean; revision: number };
 
 /** Answers to config checks, kept until a change says otherwise. */
 export type AgentAnswers = {
@@ -57,8 +64,8 @@ export function agentAnswers(of: {
   const epoch = { count: 0 };
   /** There are few: each is kept once. */
   const keys = new Map<string, string>();
-  const keyOf = ({ product, platform, baseUrl }: Ask): string => {
-    const key = `${product} ${platform} ${baseUrl}`;
+  const keyOf = ({ product, platform, baseUrl, installed }: Ask): string => {
+    const key = `${product} ${platform} ${baseUrl} ${installed}`;
     const shared = keys.get(key);
     if (shared !== undefined) return shared;
     if (keys.size > 1_000) keys.clear();
@@ -123,7 +130,9 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
   const agent = isObject(source.agent) ? source.agent : {};
   const versions = readAgent(agent).agent['version_control'];
   const wishes = isObject(versions) ? versions : {};
-  const agentUpdateInfo = await updateInfo(releases, ask, 'platform-agent', wishes['agent']);
+  const agentUpdateInfo =
+    (source.isMigrating && (await migrationInfo(releases, ask))) ||
+    (await updateInfo(releases, ask, 'platform-agent', wishes['agent']));
   const serverUpdateInfo = await updateInfo(releases, ask, 'platform-server', wishes['platform-server']);
   const bytes = encoded({
     ...(agentUpdateInfo && { agentUpdateInfo }),
@@ -136,7 +145,26 @@ async function build(source: PartSource, releases: ReleaseBook, ask: Ask): Promi
   });
   const fingerprint = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   const whole = Buffer.concat([bytes, encoded({ fingerprint })]);
-  return { fingerprint, bytes: whole, isRestartWanted: source.isRestartWanted };
+  return { fingerprint, bytes: whole, isRestartWanted: source.isRestartWanted, revision: source.revision };
+}
+
+/**
+ * Our agent, offered to an agent of another product as its update. Undefined for ours, and once the file was taken: an agent that is
+ * offered it again after it failed to start would download it in every cycle.
+ */
+async function migrationInfo(releases: ReleaseBook, ask: Ask): Promise<UpdateInfo | undefined> {
+  if (ask.product === 'platform') return undefined;
+  const found = await releases.resolve('platform-agent', versionWish('stable'), ask.platform);
+  if (found.is !== 'release' || found.release.version === ask.installed) return undefined;
+  const { release } = found;
+  return create(UpdateInfoSchema, {
+    filename: releaseName('platform-agent', ask.product),
+    url: `${ask.baseUrl}${releasePath(release)}`,
+    version: release.version,
+    sha256: release.sha256,
+    format: PackageFormat.EXECUTABLE,
+    sizeBytes: BigInt(release.sizeBytes),
+  });
 }
 
 /** Undefined: nothing fits, so the machine keeps what it has. An empty version or hash would make agents download for ever. */
@@ -146,8 +174,8 @@ async function updateInfo(
   program: Program,
   wanted: unknown,
 ): Promise<UpdateInfo | undefined> {
-  const found = await releases.resolve(program, versionWish(wanted), ask.platform);
-  const filename = fileName(program, ask.product);
+  const filename = releaseName(program, ask.product);
+  const found = await releases.resolve(filename, versionWish(wanted), ask.platform);
   const wish = typeof wanted === 'string' && wanted !== '' ? wanted : 'stable';
   const format = PackageFormat.EXECUTABLE;
   if (found.is === 'file') {

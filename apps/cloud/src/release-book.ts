@@ -1,4 +1,4 @@
-import type { FilePin, Program, VersionWish } from './rules/update-info.ts';
+import type { FilePin, ReleaseName, VersionWish } from './rules/update-info.ts';
 import type { Changes } from './store/changes.ts';
 import type { Database } from './store/database.ts';
 import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow } from './store/releases.ts';
@@ -15,7 +15,7 @@ export type Resolved =
 /** The published releases, from memory until one changes: every machine of a fleet asks for the same few. */
 export type ReleaseBook = {
   /** @param platform - for example linux/arm64; undefined: any for which the version is there. */
-  resolve(program: Program, wish: VersionWish, platform: string | undefined): Promise<Resolved>;
+  resolve(program: ReleaseName, wish: VersionWish, platform: string | undefined): Promise<Resolved>;
 };
 
 type Book = {

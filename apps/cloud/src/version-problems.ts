@@ -1,5 +1,6 @@
 import type { Problem } from '@platform/contract/config';
 import type { ReleaseBook } from './release-book.ts';
+import { type Product, releaseName } from './rules/update-info.ts';
 import { type ProgramWish, wishesOf } from './rules/version-wishes.ts';
 import type { JsonObject } from './store/schema.ts';
 
@@ -8,17 +9,20 @@ export async function versionProblems(
   releases: ReleaseBook,
   config: JsonObject,
   platform: string | undefined,
+  product: Product = 'platform',
 ): Promise<Problem[]> {
-  const problems = await Promise.all(wishesOf(config).map((one) => versionProblem(releases, one, platform)));
+  const problems = await Promise.all(wishesOf(config).map((one) => versionProblem(releases, one, platform, product)));
   return problems.filter((problem) => problem !== undefined);
 }
 
 /** @param platform - of the machine; undefined: it has not said yet. */
 export async function versionProblem(
   releases: ReleaseBook,
-  { program, wish, text, path }: ProgramWish,
+  { program: ours, wish, text, path }: ProgramWish,
   platform: string | undefined,
+  product: Product = 'platform',
 ): Promise<Problem | undefined> {
+  const program = releaseName(ours, product);
   const found = await releases.resolve(program, wish, platform);
   switch (found.is) {
     case 'release':

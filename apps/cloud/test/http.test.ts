@@ -142,7 +142,9 @@ test('releases: published once, downloaded without credentials, resolved for age
   const hex = sha256.toString('hex').slice(0, 4);
   const path = '/releases/platform-server/0.1.0/linux-amd64/platform-server';
   assert.deepEqual(await resolved(['platform-agent']), ['platform-server', '0.1.0', path, hex]);
-  assert.deepEqual(await resolved(['rpi4']), ['viam-server', '0.1.0', path, hex]);
+  assert.equal(await resolved(['rpi4']), undefined, 'never our program');
+  await releases.publishRelease({ ...release, name: 'viam-server' });
+  assert.deepEqual(await resolved(['rpi4']), ['viam-server', '0.1.0', path.replaceAll('platform-', 'viam-'), hex]);
   assert.equal(await resolved(['platform-agent'], 'linux/arm64'), undefined);
   const wish = (version: string) =>
     fleet.saveConfig({

@@ -16,6 +16,7 @@ import {
 } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import {
+  AgentDeviceService,
   DeviceAgentConfigRequestSchema,
   DeviceAgentConfigResponseSchema,
   PackageFormat,
@@ -28,9 +29,10 @@ import {
   NeedsRestartRequestSchema,
   NeedsRestartResponseSchema,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
-import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { FleetService, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthenticateRequestSchema, AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
+import { failure } from './failure.ts';
 import { type Credentials, type TestServer, testServer } from './server.ts';
 
 type Line = { t_s: number; call: string; request: JsonObject; request_bytes?: number };
@@ -159,9 +161,11 @@ async function replay(on: TestServer, part: Credentials) {
 test('an unmodified public agent gets its configuration and its update targets, and its logs arrive', async () => {
   await using on = await testServer();
   const files = {
-    agent: await publish(on, 'platform-agent', '0.28.1'),
-    server: await publish(on, 'platform-server', '0.131.0'),
+    agent: await publish(on, 'viam-agent', '0.28.1'),
+    server: await publish(on, 'viam-server', '0.131.0'),
   };
+  await publish(on, 'platform-agent', '9.0.0');
+  await publish(on, 'platform-server', '9.0.0');
   const { machineId, partId, part } = await on.machine('m');
   const fleet = await on.client(FleetService);
   await fleet.saveConfig({
@@ -229,8 +233,88 @@ test('an unmodified public agent gets its configuration and its update targets, 
   );
 
   const { machine } = await fleet.getMachine({ id: machineId });
-  assert.equal(machine?.report, undefined, 'it sends no report of ours, and is shown as online all the same');
   assert.ok(machine?.lastSeen);
+  assert.equal(machine.hasOtherAgent, true);
+  const { versionInfo } = fromJson(
+    DeviceAgentConfigRequestSchema,
+    renamed(lines.findLast(({ call }) => call.endsWith('/DeviceAgentConfig'))?.request ?? {}),
+  );
+  const { agent, server, slices, appliedRevision } = machine.report ?? {};
+  assert.deepEqual(
+    [agent?.runningVersion, agent?.installedVersion, server?.runningVersion, server?.installedVersion],
+    [versionInfo?.agentRunning, versionInfo?.agentInstalled, versionInfo?.serverRunning, versionInfo?.serverInstalled],
+  );
+  assert.equal(appliedRevision, 0n, 'it reports nothing that is in effect');
+  assert.deepEqual(
+    slices?.map(({ state, appliedRevision: received }) => [state, received]),
+    Array.from({ length: 5 }, () => [SliceState.NOT_REPORTED, 1n]),
+  );
+});
+
+test('an agent of another product gets no program of ours until a move is asked for, and then once', async () => {
+  await using on = await testServer();
+  await publish(on, 'platform-server', '1.0.0');
+  const { machineId, partId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const fleet = await on.client(FleetService);
+  const check = async (installed: string, running = '0.28.1', tags: string[] = []) =>
+    agent.deviceAgentConfig({
+      id: partId,
+      hostInfo: { platform: 'linux/amd64', tags },
+      versionInfo: { agentRunning: running, agentInstalled: installed },
+    });
+  const machine = async () => (await fleet.getMachine({ id: machineId })).machine;
+  const migrate = () => failure(fleet.migrateMachine({ id: machineId }));
+
+  assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'nothing has checked in');
+  await check('0.28.1');
+  assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'no platform-agent is published');
+  const file = await publish(on, 'platform-agent', '1.0.0');
+  await fleet.saveConfig({ partId, configJson: JSON.stringify({ agent: { version_control: { agent: '1.0.0' } } }) });
+  for (const _ of [1, 2]) {
+    const { agentUpdateInfo, serverUpdateInfo } = await check('0.28.1');
+    assert.deepEqual(
+      [agentUpdateInfo, serverUpdateInfo],
+      [undefined, undefined],
+      'also a version of ours by its number',
+    );
+  }
+
+  assert.deepEqual((await fleet.migrateMachine({ id: machineId })).version, '1.0.0');
+  assert.ok((await machine())?.migrationRequestedOn);
+  const { agentUpdateInfo: offer, serverUpdateInfo } = await check('0.28.1');
+  assert.deepEqual([offer?.filename, offer?.version, serverUpdateInfo], ['viam-agent', '1.0.0', undefined]);
+  assert.deepEqual(Buffer.from(offer?.sha256 ?? []), createHash('sha256').update(file).digest());
+  const { agentUpdateInfo: again } = await check('1.0.0');
+  assert.equal(again, undefined, 'it has it: one that failed to start would be fetched for ever');
+  assert.deepEqual(
+    (await machine())?.conditions.map(({ code }) => code).filter((code) => code.startsWith('MIGR')),
+    ['MIGRATION_WAITING'],
+  );
+
+  await check('1.0.0', '1.0.0', ['platform-agent']);
+  const moved = await machine();
+  assert.deepEqual([moved?.migrationRequestedOn, moved?.hasOtherAgent], [undefined, false]);
+  assert.equal(await migrate(), 'FailedPrecondition MIGRATION_REFUSED', 'it runs platform-agent');
+
+  // The other agent is back: it is left in peace, and what the try reported is shown.
+  const report = { conditions: [{ code: 'MIGRATION_FAILED', message: 'the disk is full' }] };
+  await agent.deviceAgentConfig({
+    id: partId,
+    hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
+    report,
+  });
+  assert.equal((await check('0.28.1')).agentUpdateInfo, undefined);
+  const back = await machine();
+  assert.equal(back?.hasOtherAgent, true);
+  assert.deepEqual(
+    back.report?.conditions.map(({ message }) => message),
+    ['the disk is full'],
+  );
+  await fleet.migrateMachine({ id: machineId });
+  assert.deepEqual((await machine())?.report?.conditions, []);
+  const actions = await on.db.selectFrom('audit').select('action').where('subject', '=', partId).execute();
+  assert.equal(actions.filter(({ action }) => action === 'request migration').length, 2);
 });
 
 test('an unmodified public agent is told of a restart once, and of no version that does not exist', async () => {

@@ -70,6 +70,19 @@ export const errorsKToZ = {
     message: 'The signed list of releases could not be fetched[ from {url}][: {problem}].',
     remedy: 'It is tried again. Check that the management server can be reached from the machine.',
   },
+  MIGRATION_FAILED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'platform-agent could not take over from the other agent: {problem}. The other agent runs again.',
+    remedy: 'Remove the cause and ask again: platform machine migrate NAME.',
+  },
+  MIGRATION_REFUSED: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'Machine {name} cannot be moved to platform-agent: {problem}.',
+    remedy:
+      'Only a machine that checks in with the agent of another product can be moved, to a published platform-agent for its platform. Publish that, or install it there as docs/install.md says.',
+  },
   MODEL_ARCHIVE_INVALID: {
     rpc: 'invalid_argument',
     retry: 'never',

@@ -4,7 +4,7 @@ import { printable } from '../output.ts';
 import type { Run } from '../run.ts';
 import { findMachine } from '../find/machine.ts';
 
-/** Commands that change what a machine is called, and whether it exists. */
+/** Commands that change what a machine is called, which agent runs it, and whether it exists. */
 export function machineEditCommands(machine: Command, run: Run): void {
   machine
     .command('rename <machine> <name>')
@@ -16,6 +16,23 @@ export function machineEditCommands(machine: Command, run: Run): void {
         await open.client.appClient.updateRobot({ id, name: newName });
         output.json({ id, name: newName });
         output.text(`Renamed machine ${printable(name)} to ${printable(newName)}.`);
+      }),
+    );
+
+  machine
+    .command('migrate <machine>')
+    .description(
+      "offer platform-agent to another product's agent as its update; without this it gets no program of ours",
+    )
+    .action(
+      run(async ({ connection, output }, name: string) => {
+        const open = await connection();
+        const { id } = await findMachine(open, name);
+        const { version } = await open.client.fleetClient.migrateMachine({ id });
+        output.json({ id, version, migration: 'requested' });
+        output.text(
+          `Offered platform-agent ${version}. The other agent takes it at its next check. See it happen: platform machine show ${printable(name)}`,
+        );
       }),
     );
 

@@ -63,7 +63,8 @@ export function machineCommands(program: Command, run: Run): void {
           ['name', 'state', 'server', 'agent', 'server version', 'revision', 'seen', 'id'],
           machines.map((one) => {
             const json = machineJson(one);
-            const revision = `${String(json['applied_revision'])}/${String(json['wanted_revision'])}`;
+            const applied = one.hasOtherAgent ? '?' : String(json['applied_revision']);
+            const revision = `${applied}/${String(json['wanted_revision'])}`;
             return [
               one.name,
               json['online_state'],

@@ -78,6 +78,8 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     server_version: report?.server?.runningVersion ?? '',
     server_state: enumWord(ServerStateSchema, report?.serverState),
     restart_needed: report?.server?.restartNeeded ?? false,
+    has_other_agent: machine.hasOtherAgent,
+    migration_requested_on: isoTime(machine.migrationRequestedOn),
     restart_requested_on: isoTime(machine.restartRequestedOn),
     last_exit: report?.lastExit ?? '',
     restarts: report?.restarts ?? 0,
@@ -168,10 +170,17 @@ export function machineText(machine: Machine, nowMs: number): string {
     ['part id', machine.partId],
   ]);
   const restart = machine.restartRequestedOn ? `restart asked for ${ago(machine.restartRequestedOn, nowMs)}` : '';
+  const migration = machine.migrationRequestedOn
+    ? `move to platform-agent asked for ${ago(machine.migrationRequestedOn, nowMs)}`
+    : '';
   const agent = programText(
     'agent',
     report?.agent,
-    report && !report.supervisedBySystemd ? 'not kept by systemd' : '',
+    joined(
+      machine.hasOtherAgent && "another product's agent",
+      !!report && !report.supervisedBySystemd && 'not kept by systemd',
+      migration,
+    ),
     nowMs,
   );
   const server = programText(

@@ -21,8 +21,9 @@ export const sliceJson = (status: SliceStatus): Record<string, unknown> => ({
 });
 
 /** How far the machine is with its configuration; "in effect" alone only where everything that was saved is. */
-export function configText({ report, wantedRevision }: Machine): string {
+export function configText({ report, wantedRevision, hasOtherAgent }: Machine): string {
   if (wantedRevision === 0n) return 'none saved yet, the defaults hold';
+  if (hasOtherAgent) return `revision ${receivedRevision(report)} received, ${wantedRevision} saved`;
   const applied = report?.appliedRevision ?? 0n;
   const slices = report?.slices ?? [];
   const isLagging = applied < wantedRevision || slices.some(({ state }) => state === SliceState.LAGGING);
@@ -34,8 +35,14 @@ export function configText({ report, wantedRevision }: Machine): string {
   return `revision ${applied} ${isPartly ? 'partly ' : ''}in effect, ${wantedRevision} saved`;
 }
 
+/** Newest revision that a machine is known to have received. */
+export const receivedRevision = (report: Machine['report']): bigint =>
+  (report?.slices ?? []).reduce((newest, { appliedRevision: one }) => (one > newest ? one : newest), 0n);
+
 /** Which slice is not in effect, since when and why; fields without effect. Empty: nothing to say. */
-export function slicesText({ report }: Machine, nowMs: number): string {
+export function slicesText({ report, hasOtherAgent }: Machine, nowMs: number): string {
+  // The same for all of them.
+  if (hasOtherAgent) return report?.slices[0]?.reason ?? '';
   return (report?.slices ?? [])
     .flatMap(({ slice, state, since, code, reason, ineffectivePaths: paths }) => {
       const name = nameOf(slice);

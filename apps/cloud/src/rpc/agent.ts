@@ -15,12 +15,16 @@ import { heldAnswer } from './held-answer.ts';
 import { ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
-export const askOf = (request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask => ({
-  partId,
-  product: productOf(request.hostInfo?.tags ?? []),
-  platform: request.hostInfo?.platform ?? '',
-  baseUrl,
-});
+export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
+  const product = productOf(request.hostInfo?.tags ?? []);
+  return {
+    partId,
+    product,
+    platform: request.hostInfo?.platform ?? '',
+    baseUrl,
+    installed: product === 'platform' ? '' : (request.versionInfo?.agentInstalled ?? ''),
+  };
+}
 
 export const agentRoutes =
   (deps: Deps) =>
@@ -45,6 +49,7 @@ export const agentRoutes =
           signal: AbortSignal.any([context.signal, deps.stop]),
         });
         presence.touch(partId);
+        if (ask.product !== 'platform') hosts.sent(partId, answer.revision);
         const checkMs = presence.checkMs();
         const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
         return fromBinary(DeviceAgentConfigResponseSchema, bytes);

@@ -73,7 +73,7 @@ export async function readConfig(
   const { skipped } = await robotConfigOf(config, async () => undefined);
   const ofMachine = [
     ...skipped.filter((path) => ![...wrong].some((one) => one.startsWith(path))).map(unreadable),
-    ...(await versionProblems(releases, config, platform)),
+    ...(await versionProblems(releases, config, platform, agent ? 'platform' : 'reference')),
     ...referenceProblems(config, serverFacts(config, facts)),
     ...(agent ? effectProblems(config, agent) : []),
   ].filter(({ path }) => !wrong.has(path));

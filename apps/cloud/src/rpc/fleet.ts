@@ -7,6 +7,7 @@ import { credentialsFile } from '../rules/addresses.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { hasOtherAgent, machineFacts } from '../rules/machine-facts.ts';
 import { machineToken, readMachineToken } from '../rules/page-tokens.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';
 import {
@@ -16,13 +17,14 @@ import {
   findPart,
   insertMachine,
   readPartSecrets,
+  requestMigration,
   requestRestart,
 } from '../store/machines.ts';
 import { machinePage } from '../store/machine-lists.ts';
 import { firstLocation } from '../store/organizations.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
-import { machineMessage, quarantinedOf } from './machine-message.ts';
+import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
 import { problemMessage, readConfig, readConfigOf, saveConfig } from './config-saving.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './part-access.ts';
@@ -169,6 +171,28 @@ export const fleetRoutes =
         });
         changes.tell('part', part.id);
         return {};
+      },
+      async migrateMachine({ id }, context) {
+        const caller = callerOf(context);
+        const part = await operatedMainPart(db, caller, id);
+        const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name: part.machineName, problem });
+        if (!hasOtherAgent(part))
+          throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
+        const { platform } = machineFacts(part);
+        const version = await offeredVersion(releases, platform);
+        if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
+        await db.transaction().execute(async (trx) => {
+          await requestMigration(trx, part.id);
+          await audit(trx, {
+            orgId: part.orgId,
+            caller,
+            action: 'request migration',
+            subject: part.id,
+            details: { version },
+          });
+        });
+        changes.tell('part', part.id);
+        return { version };
       },
       async getUsage({ organizationId }, context) {
         const caller = callerOf(context);

@@ -1,7 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { type MachineSchema, OnlineState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { machineFacts, reportOf } from '../rules/machine-facts.ts';
+import { hasOtherAgent, machineFacts, reportOf } from '../rules/machine-facts.ts';
+import { migrationCondition, otherAgentReport } from '../rules/other-agent.ts';
+import { versionWish } from '../rules/update-info.ts';
 import type { PartRow } from '../store/machines.ts';
 import type { JsonObject } from '../store/schema.ts';
 import { versionProblems } from '../version-problems.ts';
@@ -20,8 +22,15 @@ export async function machineMessage(
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
-  const problems = config ? await versionProblems(releases, config, machineFacts(part).platform) : [];
-  const report = reportOf(part);
+  const hasOther = hasOtherAgent(part);
+  const { platform } = machineFacts(part);
+  const problems = config ? await versionProblems(releases, config, platform, hasOther ? 'reference' : 'platform') : [];
+  const left = reportOf(part);
+  const report = hasOther && part.host ? otherAgentReport(part.host, left) : left;
+  const moving =
+    part.migrationRequestedOn !== null && part.host
+      ? migrationCondition(part.host, await offeredVersion(releases, platform))
+      : undefined;
   const isClearing =
     part.quarantineClearedOn !== null && (part.reportedOn === null || part.reportedOn < part.quarantineClearedOn);
   return {
@@ -38,16 +47,31 @@ export async function machineMessage(
     ...(report && { report }),
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
     ...(part.restartRequestedOn !== null && { restartRequestedOn: timestampFromMs(part.restartRequestedOn) }),
-    conditions: problems
-      .filter(({ severity }) => severity !== 'note')
-      .map(({ path, message, remedy, severity }) => ({
-        code: severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED',
-        severity: severity === 'error' ? Severity.ERROR : Severity.WARNING,
-        message: `${path} ${message}`,
-        remedy,
-      })),
+    ...(part.migrationRequestedOn !== null && { migrationRequestedOn: timestampFromMs(part.migrationRequestedOn) }),
+    hasOtherAgent: hasOther,
+    conditions: [
+      ...problems
+        .filter(({ severity }) => severity !== 'note')
+        .map(({ path, message, remedy, severity }) => ({
+          code: severity === 'error' ? 'VERSION_NOT_ALLOWED' : 'VERSION_NOT_PUBLISHED',
+          severity: severity === 'error' ? Severity.ERROR : Severity.WARNING,
+          message: `${path} ${message}`,
+          remedy,
+        })),
+      ...(moving ? [moving] : []),
+    ],
     ...(isClearing && { quarantineClearedOn: timestampFromMs(part.quarantineClearedOn ?? 0) }),
   };
+}
+
+/** Of platform-agent, to which a machine would be moved; undefined: none is published for it. */
+export async function offeredVersion(
+  releases: Pick<Deps, 'releases'>['releases'],
+  platform: string | undefined,
+): Promise<string | undefined> {
+  if (platform === undefined) return undefined;
+  const found = await releases.resolve('platform-agent', versionWish('stable'), platform);
+  return found.is === 'release' ? found.release.version : undefined;
 }
 
 /** Versions that the machine has given up, for the audit. */

@@ -10,7 +10,7 @@ import { patchPath, platformPattern, versionPattern, type Target } from '@platfo
 import { callerOf } from '../auth/caller.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import { requireInstallationOwner } from '../rules/permissions.ts';
-import { releasePath } from '../rules/update-info.ts';
+import { otherReleases, releasePath } from '../rules/update-info.ts';
 import { audit } from '../store/audit.ts';
 import { newestDocument } from '../store/release-metadata.ts';
 import {
@@ -60,7 +60,9 @@ export const releaseRoutes =
           await insertRelease(trx, release);
           for (const channel of request.channels) await setChannel(trx, name, channel, version);
           const stored = (await listReleases(trx, name)).find((row) => isSame(row, release));
-          if (isSigned && !stored?.target) throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
+          // Agents of the other product check no signatures.
+          if (isSigned && !stored?.target && !otherReleases.includes(name))
+            throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
           await audit(trx, { orgId: null, caller, action: 'publish release', ...wordsOf(release, request.channels) });
         });
         changes.tell('release', name);
@@ -181,7 +183,8 @@ const wordsOf = ({ name, version, platform, sha256 }: NewRelease, pointed: reado
 /** A release as it was asked for, whose file is there. */
 async function releaseOf(request: PublishReleaseRequest, blobs: BlobStore): Promise<NewRelease> {
   const { name, version, platform, sizeBytes, channels: pointed } = request;
-  check('name', name, programs.includes(name), programs.join(', '));
+  const names = [...programs, ...otherReleases];
+  check('name', name, names.includes(name), names.join(', '));
   check('version', version, versionPattern.test(version), 'a semantic version, for example 1.2.3');
   check('platform', platform, platformPattern.test(platform), 'for example linux/amd64');
   for (const channel of pointed) check('channels', channel, channels.includes(channel), channels.join(', '));

@@ -24,8 +24,7 @@ export function machineFacts(part: { host: Host | null; report: Buffer | null } 
   const report = reportOf(part);
   const platform = text(part?.host?.['platform']);
   const version = text(part?.host?.['agent_version']);
-  const tags = part?.host?.['tags'];
-  const isOurs = !part?.host || (Array.isArray(tags) && tags.includes(ourAgentTag));
+  const isOurs = !hasOtherAgent(part);
   return {
     platform,
     agent: isOurs
@@ -38,6 +37,13 @@ export function machineFacts(part: { host: Host | null; report: Buffer | null } 
     knowledge: report?.serverKnowledge && knowledgeOf(report.serverKnowledge),
     serverVersion: report?.server?.runningVersion ?? '',
   };
+}
+
+/** False before the first check: what is not there yet will be ours. */
+export function hasOtherAgent(part: { host: Host | null } | undefined): boolean {
+  if (!part?.host) return false;
+  const tags = part.host['tags'];
+  return !(Array.isArray(tags) && tags.includes(ourAgentTag));
 }
 
 const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKnowledge']>): ServerKnowledge => ({

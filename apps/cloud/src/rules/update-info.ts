@@ -53,8 +53,13 @@ export const productOf = (tags: readonly string[]): Product => (tags.includes(ou
 
 export const programs = ['platform-agent', 'platform-server'] as const;
 export type Program = (typeof programs)[number];
-export const fileName = (program: Program, product: Product): string =>
-  product === 'platform' ? program : program.replace('platform-', 'viam-');
+const otherPrograms = { 'platform-agent': 'viam-agent', 'platform-server': 'viam-server' } as const;
+/** Names of releases: our programs, and those of the other product that somebody publishes here for its agents. */
+export type ReleaseName = Program | (typeof otherPrograms)[Program];
+export const otherReleases: readonly string[] = Object.values(otherPrograms);
+/** A machine is offered releases of the product that its agent belongs to; it links the file by the same name. */
+export const releaseName = (program: Program, product: Product): ReleaseName =>
+  product === 'platform' ? program : otherPrograms[program];
 /** The key of version_control that chooses the program's version. */
 export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform-server' } as const;
 

@@ -27,6 +27,8 @@ export type PartRow = {
   restartRequestedOn: number | null;
   quarantineClearance: number;
   quarantineClearedOn: number | null;
+  /** Null: nobody asked for a move from another product's agent to ours, or it has happened. */
+  migrationRequestedOn: number | null;
 };
 
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
@@ -144,6 +146,7 @@ export async function insertPart(db: Database, { sealingKey, ...part }: NewPart)
     reportedOn: null,
     restartRequestedOn: null,
     quarantineClearedOn: null,
+    migrationRequestedOn: null,
   };
   await takingName(part.name, partOfMachine, () => db.insertInto('part').values(row).execute());
   await insertPartSecret(db, { orgId: part.orgId, partId: id, sealingKey });
@@ -235,6 +238,16 @@ export async function clearQuarantine(db: Database, partId: string): Promise<voi
       quarantineClearance: eb('quarantineClearance', '+', 1),
       quarantineClearedOn: sql<number>`now()`,
     }))
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
+}
+
+/** What an earlier try reported is gone: the next one says what became of it. */
+export async function requestMigration(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ migrationRequestedOn: sql<number>`now()`, report: null, reportedOn: null })
     .where('id', '=', partId)
     .execute();
   await recordChange(db, 'part', partId);

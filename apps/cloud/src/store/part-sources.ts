@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { ourAgentTag } from '../rules/update-info.ts';
 import type { Database } from './database.ts';
 import type { JsonObject } from './schema.ts';
 
@@ -11,6 +12,8 @@ export type PartSource = {
   quarantineClearance: number;
   /** A person asked for a restart, and the machine has not taken it yet. */
   isRestartWanted: boolean;
+  /** Somebody asked for a move from another product's agent to ours, and it has not happened yet. */
+  isMigrating: boolean;
   host: JsonObject | null;
 };
 /** What a machine's token is checked against. */
@@ -27,7 +30,7 @@ export type PartIdentity = {
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
   const { rows } = await sql<PartSource & { id: string }>`
     select part.id, part.revision, part.quarantine_clearance, part.host,
-      part.restart_requested_on is not null as is_restart_wanted, saved.config -> 'agent' as agent,
+      part.restart_requested_on is not null as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent,
       saved.config -> 'maintenance_window' as window
     from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
     where part.id = any(${ids}::uuid[])`.execute(db);
@@ -48,7 +51,10 @@ export async function readPartIdentities(db: Database, ids: readonly string[]): 
 
 export type NewReport = { partId: string; host: JsonObject | undefined; report: Uint8Array | undefined };
 
-/** What is absent stays as it was. Of two reports of a part, the later one counts. */
+/**
+ * What is absent stays as it was. Of two reports of a part, the later one counts. A check by our agent ends a migration, also one that
+ * says that it could not take over.
+ */
 export async function saveReports(db: Database, reports: readonly NewReport[]): Promise<void> {
   const merged = new Map<string, NewReport>();
   for (const { partId, host, report } of reports) {
@@ -58,8 +64,10 @@ export async function saveReports(db: Database, reports: readonly NewReport[]): 
   // Ids sorted, so that two writers never wait for each other in a circle.
   const rows = [...merged.values()].toSorted((a, b) => (a.partId < b.partId ? -1 : 1));
   await sql`
-    update part set host = coalesce(new.host, part.host), report = coalesce(new.report, part.report),
-      reported_on = case when new.report is null then part.reported_on else now() end
+    update part set host = coalesce(part.host || new.host, new.host, part.host), report = coalesce(new.report, part.report),
+      reported_on = case when new.report is null then part.reported_on else now() end,
+      migration_requested_on = case when coalesce(new.host, part.host) -> 'tags' ? ${ourAgentTag} then null
+        else part.migration_requested_on end
     from unnest(${rows.map((row) => row.partId)}::uuid[], ${rows.map((row) => row.host && JSON.stringify(row.host))}::jsonb[],
       ${rows.map((row) => row.report && Buffer.from(row.report))}::bytea[]) new(id, host, report)
     where part.id = new.id`.execute(db);

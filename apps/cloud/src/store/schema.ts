@@ -58,6 +58,7 @@ type Part = {
   restartRequestedOn: Time | null;
   quarantineClearance: Generated<number>;
   quarantineClearedOn: Time | null;
+  migrationRequestedOn: Time | null;
 };
 type PartSecret = {
   id: string;

@@ -61,6 +61,7 @@ export function agentChecks(of: {
       return same(found);
     }
     whole({ answer }: Found): Uint8Array {
+      if (this.#ask.product !== 'platform') hosts.sent(this.#ask.partId, answer.revision);
       return wholeBytes(answer, presence.checkMs());
     }
     watch(wake: () => void): () => void {

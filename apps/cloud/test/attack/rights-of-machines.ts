@@ -15,6 +15,7 @@ import {
   type Right,
   unsupported,
 } from './rights.ts';
+import { insertRelease, setChannel } from '../../src/store/releases.ts';
 import { grantOn, type World } from './world.ts';
 
 const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;
@@ -29,6 +30,15 @@ const machineById = ({ machine }: World) => ({ id: machine.machineId });
 /** Those that own the organization and the installation. */
 const both = ['first key', 'browser', 'browser from its own origin'] as const;
 const config = '{"components":[]}';
+
+/** As a machine on which another product's agent runs, for which ours is published. */
+async function checksWithOtherAgent({ db }: World['on'], partId: string): Promise<void> {
+  const [name, version, platform] = ['platform-agent', '0.0.1', 'linux/amd64'];
+  await insertRelease(db, { name, version, platform, sha256: Buffer.alloc(32), sizeBytes: 1 });
+  await setChannel(db, name, 'stable', version);
+  const host = JSON.stringify({ platform, tags: [] });
+  await db.updateTable('part').set({ host }).where('id', '=', partId).execute();
+}
 
 const ofFleet: readonly Right[] = [
   right(fleet('CreateMachine'), { ok: owners }, ({ orgId, elsewhereId, freshName }) => ({
@@ -58,6 +68,11 @@ const ofFleet: readonly Right[] = [
   right(fleet('ListConfigRevisions'), { ok: machineOperators }, part),
   right(fleet('RestartPart'), { ok: machineOperators }, part),
   right(fleet('ClearQuarantine'), { ok: machineOperators }, part),
+  right(fleet('MigrateMachine'), { ok: machineOperators }, async ({ freshMachine, on }) => {
+    const machine = await freshMachine();
+    await checksWithOtherAgent(on, machine.partId);
+    return { messages: [{ id: machine.machineId }], machine };
+  }),
   right(fleet('GetUsage'), { ok: members }, ({ orgId }) => ({ organizationId: orgId })),
 ];
 

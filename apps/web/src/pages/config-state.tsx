@@ -48,6 +48,8 @@ export function ConfigState({ machine, base, isDirty, justSaved }: ConfigStatePr
 }
 
 function waitingText(machine: MachineView): string {
+  if (machine.applied.at === 'received')
+    return `revision ${machine.applied.received} received; the agent of another product does not report what is in effect`;
   const lagging = machine.slices.find(({ state, code }) => state === 'lags' && code !== '');
   if (machine.isOnline && lagging) return `not in effect: ${lagging.reason}`;
   if (machine.isOnline) return 'the machine is taking it over …';

@@ -40,6 +40,20 @@ export function PartStatus({ machine }: { machine: MachineView }) {
             <Slices slices={machine.slices} />
           </div>
           <ProgramSection title="Agent" program={machine.agent}>
+            {machine.hasOtherAgent && (
+              <p className="small soft">
+                Agent of another product.{' '}
+                {machine.migrationRequested === undefined ? (
+                  <>
+                    Move it to platform-agent: <code>platform machine migrate</code>
+                  </>
+                ) : (
+                  <>
+                    Move to platform-agent asked for <Ago at={machine.migrationRequested} />.
+                  </>
+                )}
+              </p>
+            )}
             {machine.hasReport && !machine.isSupervised && (
               <p className="small soft">Not supervised by systemd on this machine.</p>
             )}
@@ -47,7 +61,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
           <ProgramSection
             title="Machine server"
             program={machine.server}
-            word={machine.hasReport ? machine.serverState : undefined}
+            word={machine.hasReport && !machine.hasOtherAgent ? machine.serverState : undefined}
           >
             {machine.lastExit && (
               <p className="small soft">
@@ -110,6 +124,13 @@ function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
         <p className="small">
           Configuration: revision {String(applied.revision)} is {applied.isPartly && 'partly '}in effect, reported{' '}
           <Ago at={applied.since} />.
+        </p>
+      );
+    case 'received':
+      return (
+        <p className="small">
+          Configuration: the agent has received revision {String(applied.received)} of {String(applied.wanted)}. It does
+          not report what is in effect.
         </p>
       );
     case 'waiting':

@@ -54,7 +54,7 @@ export function RevisionsTab() {
                 <td className="lead">
                   <span className="row">
                     <strong>{String(revision)}</strong>
-                    {revision === applied && <EffectBadge applied={state} />}
+                    {revision === applied && applied > 0n && <EffectBadge applied={state} />}
                     {revision === wanted && revision !== applied && <span className="badge is-busy">wanted</span>}
                   </span>
                 </td>

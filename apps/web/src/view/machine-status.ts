@@ -20,7 +20,9 @@ export type Applied =
   /** `isPartly`: some of it has no effect on this machine, or nobody knows whether it has. */
   | { at: 'applied'; revision: bigint; since: number | undefined; isPartly: boolean }
   /** `applied` may be `wanted`: then it was in effect and is not any more. */
-  | { at: 'waiting'; wanted: bigint; applied: bigint; isOnline: boolean };
+  | { at: 'waiting'; wanted: bigint; applied: bigint; isOnline: boolean }
+  /** By the agent of another product, which does not report what is in effect. */
+  | { at: 'received'; wanted: bigint; received: bigint };
 
 export interface ConditionView {
   code: string;
@@ -62,6 +64,9 @@ export interface MachineView {
   os: string;
   isSupervised: boolean;
   hasReport: boolean;
+  hasOtherAgent: boolean;
+  /** When a move to platform-agent was asked for that has not happened yet. */
+  migrationRequested: number | undefined;
 }
 
 const onlineWords: Readonly<Record<number, Word>> = {
@@ -88,6 +93,7 @@ export const toneOf = (severity: Severity): Tone => severityTones[severity] ?? '
 function appliedOf(machine: Machine, isOnline: boolean): Applied {
   const wanted = machine.wantedRevision;
   if (wanted === 0n) return { at: 'unset' };
+  if (machine.hasOtherAgent) return { at: 'received', wanted, received: receivedRevision(machine.report) };
   const applied = machine.report?.appliedRevision ?? 0n;
   if (applied >= wanted && !isLagging(machine.report))
     return { at: 'applied', revision: applied, since: msOf(machine.reportedOn), isPartly: isPartly(machine.report) };
@@ -120,7 +126,8 @@ export function machineView(machine: Machine): MachineView {
     serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
     applied: appliedOf(machine, isOnline),
     received: receivedRevision(report),
-    slices: sliceViews(report),
+    // Of another product's agent they all say the same.
+    slices: machine.hasOtherAgent ? [] : sliceViews(report),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)
       .map(conditionView),
@@ -134,6 +141,8 @@ export function machineView(machine: Machine): MachineView {
     os: [report?.os, report?.platform].filter((part) => part !== undefined && part !== '').join(' · '),
     isSupervised: report?.supervisedBySystemd ?? true,
     hasReport: report !== undefined,
+    hasOtherAgent: machine.hasOtherAgent,
+    migrationRequested: msOf(machine.migrationRequestedOn),
   };
 }
 
@@ -155,6 +164,8 @@ export function revisionText(applied: Applied): string {
       return 'none';
     case 'applied':
       return String(applied.revision);
+    case 'received':
+      return `? → ${applied.wanted}`;
     case 'waiting':
       return applied.applied >= applied.wanted ? `${applied.wanted} lags` : `${applied.applied} → ${applied.wanted}`;
   }
@@ -167,6 +178,8 @@ export function effectText(applied: Applied): string {
       return 'Nothing was saved yet';
     case 'applied':
       return applied.isPartly ? 'Partly in effect' : 'In effect';
+    case 'received':
+      return `Revision ${applied.received} received; the agent of another product does not report what is in effect`;
     case 'waiting':
       return applied.applied >= applied.wanted ? 'Not in effect any more' : 'Saved, not in effect on the machine';
   }

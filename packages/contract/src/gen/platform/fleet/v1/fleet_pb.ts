@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/fleet/v1/fleet.proto.
  */
 export const file_platform_fleet_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIvoCCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJwChJRdWFyYW50aW5lZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZzaGEyNTYYAiABKAwSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAQoNVXBkYXRlQXR0ZW1wdBIPCgd2ZXJzaW9uGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZVN0YXRlEgwKBGNvZGUYBCABKAkSDgoGcmVhc29uGAUgASgJEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkb3dubG9hZGVkX2J5dGVzGAcgASgEEhIKCnNpemVfYnl0ZXMYCCABKAQSEAoIYnlfZGVsdGEYCSABKAgikgQKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIEi4KBnNsaWNlcxgOIAMoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLlNsaWNlU3RhdHVzEg8KB2FjdHNfb24YDyADKAkSPAoQc2VydmVyX2tub3dsZWRnZRgQIAEoCzIiLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlcktub3dsZWRnZSKvBAoHTWFjaGluZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRITCgtsb2NhdGlvbl9pZBgEIAEoCRIVCg1sb2NhdGlvbl9uYW1lGAUgASgJEg8KB3BhcnRfaWQYBiABKAkSLgoKY3JlYXRlZF9vbhgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoMb25saW5lX3N0YXRlGAggASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuT25saW5lU3RhdGUSLQoJbGFzdF9zZWVuGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg93YW50ZWRfcmV2aXNpb24YCiABKAQSLgoGcmVwb3J0GAsgASgLMh4ucGxhdGZvcm0uZmxlZXQudjEuQWdlbnRSZXBvcnQSLwoLcmVwb3J0ZWRfb24YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlc3RhcnRfcmVxdWVzdGVkX29uGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgpjb25kaXRpb25zGA4gAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEjkKFXF1YXJhbnRpbmVfY2xlYXJlZF9vbhgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiZwoHUHJvYmxlbRIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSDgoGcmVtZWR5GAMgASgJEi0KCHNldmVyaXR5GAQgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkiUgoUQ3JlYXRlTWFjaGluZVJlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhMKC2xvY2F0aW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkiXgoVQ3JlYXRlTWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhgKEGNyZWRlbnRpYWxzX2pzb24YAiABKAkiVQoTTGlzdE1hY2hpbmVzUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgNEhIKCnBhZ2VfdG9rZW4YAyABKAkiXQoUTGlzdE1hY2hpbmVzUmVzcG9uc2USLAoIbWFjaGluZXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIfChFHZXRNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSJBChJHZXRNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUiIgoURGVsZXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlTWFjaGluZVJlc3BvbnNlIigKFUdldENyZWRlbnRpYWxzUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIjIKFkdldENyZWRlbnRpYWxzUmVzcG9uc2USGAoQY3JlZGVudGlhbHNfanNvbhgBIAEoCSI1ChBHZXRDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAQiegoRR2V0Q29uZmlnUmVzcG9uc2USEwoLY29uZmlnX2pzb24YASABKAkSEAoIcmV2aXNpb24YAiABKAQSEAoIc2F2ZWRfYnkYAyABKAkSLAoIc2F2ZWRfb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjoKEkNoZWNrQ29uZmlnUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIPCgdwYXJ0X2lkGAIgASgJIkMKE0NoZWNrQ29uZmlnUmVzcG9uc2USLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIm8KEVNhdmVDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEwoLY29uZmlnX2pzb24YAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKARIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iVAoSU2F2ZUNvbmZpZ1Jlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgEEiwKCHByb2JsZW1zGAIgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSI9ChpMaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEg4KBmJlZm9yZRgCIAEoBCJyCg5Db25maWdSZXZpc2lvbhIQCghyZXZpc2lvbhgBIAEoBBIQCghzYXZlZF9ieRgCIAEoCRIsCghzYXZlZF9vbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2hhMjU2GAQgASgJImYKG0xpc3RDb25maWdSZXZpc2lvbnNSZXNwb25zZRI0CglyZXZpc2lvbnMYASADKAsyIS5wbGF0Zm9ybS5mbGVldC52MS5Db25maWdSZXZpc2lvbhIRCgl0cnVuY2F0ZWQYAiABKAgiJQoSUmVzdGFydFBhcnRSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiFQoTUmVzdGFydFBhcnRSZXNwb25zZSIpChZDbGVhclF1YXJhbnRpbmVSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiGQoXQ2xlYXJRdWFyYW50aW5lUmVzcG9uc2UiKgoPR2V0VXNhZ2VSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCSL6AQoQR2V0VXNhZ2VSZXNwb25zZRISCgp1c2VkX2J5dGVzGAEgASgEEg0KBWZpbGVzGAIgASgEEhUKDXdhaXRpbmdfYnl0ZXMYAyABKAQSFgoOYXJyaXZpbmdfYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSDgoGaW1hZ2VzGAYgASgEEhAKCHJlYWRpbmdzGAcgASgEEhAKCGRhdGFzZXRzGAggASgEEhAKCG1hY2hpbmVzGAkgASgEEgwKBGpvYnMYCiABKAQSGAoQcGFja2FnZV92ZXJzaW9ucxgLIAEoBBIRCglsb2dfYnl0ZXMYDCABKAQiPgoOQ29uZmlnUHJvYmxlbXMSLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIkgKDFdhbnRlZENvbmZpZxImCgVhZ2VudBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YAiABKAQqfwoLT25saW5lU3RhdGUSHAoYT05MSU5FX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTT05MSU5FX1NUQVRFX09OTElORRABEhgKFE9OTElORV9TVEFURV9PRkZMSU5FEAISHwobT05MSU5FX1NUQVRFX0FXQUlUSU5HX1NFVFVQEAMqygEKC1NlcnZlclN0YXRlEhwKGFNFUlZFUl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFUlZFUl9TVEFURV9TVE9QUEVEEAESGQoVU0VSVkVSX1NUQVRFX1NUQVJUSU5HEAISGAoUU0VSVkVSX1NUQVRFX1JVTk5JTkcQAxIZChVTRVJWRVJfU1RBVEVfU1RPUFBJTkcQBBIYChRTRVJWRVJfU1RBVEVfV0FJVElORxAFEhkKFVNFUlZFUl9TVEFURV9ESVNBQkxFRBAGKmEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEQoNU0VWRVJJVFlfTk9URRABEhQKEFNFVkVSSVRZX1dBUk5JTkcQAhISCg5TRVZFUklUWV9FUlJPUhADKq0BCgtDb25maWdTbGljZRIcChhDT05GSUdfU0xJQ0VfVU5TUEVDSUZJRUQQABIZChVDT05GSUdfU0xJQ0VfU0VUVElOR1MQARIZChVDT05GSUdfU0xJQ0VfVkVSU0lPTlMQAhIYChRDT05GSUdfU0xJQ0VfTkVUV09SSxADEhcKE0NPTkZJR19TTElDRV9TWVNURU0QBBIXChNDT05GSUdfU0xJQ0VfU0VSVkVSEAUqlgEKClNsaWNlU3RhdGUSGwoXU0xJQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVTTElDRV9TVEFURV9JTl9FRkZFQ1QQARIXChNTTElDRV9TVEFURV9MQUdHSU5HEAISGQoVU0xJQ0VfU1RBVEVfTk9fRUZGRUNUEAMSHAoYU0xJQ0VfU1RBVEVfTk9UX1JFUE9SVEVEEAQqyQEKC1VwZGF0ZVN0YXRlEhwKGFVQREFURV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFVQREFURV9TVEFURV9ET1dOTE9BRElORxABEhcKE1VQREFURV9TVEFURV9TVEFHRUQQAhIXChNVUERBVEVfU1RBVEVfVFJZSU5HEAMSGAoUVVBEQVRFX1NUQVRFX0hFQUxUSFkQBBIZChVVUERBVEVfU1RBVEVfUkVWRVJURUQQBRIXChNVUERBVEVfU1RBVEVfRkFJTEVEEAYqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMp0JCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZRJTCghHZXRVc2FnZRIiLnBsYXRmb3JtLmZsZWV0LnYxLkdldFVzYWdlUmVxdWVzdBojLnBsYXRmb3JtLmZsZWV0LnYxLkdldFVzYWdlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIvoCCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJwChJRdWFyYW50aW5lZFZlcnNpb24SDwoHdmVyc2lvbhgBIAEoCRIOCgZzaGEyNTYYAiABKAwSDgoGcmVhc29uGAMgASgJEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLuAQoNVXBkYXRlQXR0ZW1wdBIPCgd2ZXJzaW9uGAEgASgJEhQKDGZyb21fdmVyc2lvbhgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZVN0YXRlEgwKBGNvZGUYBCABKAkSDgoGcmVhc29uGAUgASgJEikKBXNpbmNlGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIYChBkb3dubG9hZGVkX2J5dGVzGAcgASgEEhIKCnNpemVfYnl0ZXMYCCABKAQSEAoIYnlfZGVsdGEYCSABKAgikgQKC0FnZW50UmVwb3J0EhgKEGFwcGxpZWRfcmV2aXNpb24YASABKAQSLwoFYWdlbnQYAiABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjAKBnNlcnZlchgDIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlByb2dyYW1TdGF0dXMSNAoMc2VydmVyX3N0YXRlGAQgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuU2VydmVyU3RhdGUSEgoKc2VydmVyX3VybBgFIAEoCRIXCg9yZXN0YXJ0X2FsbG93ZWQYBiABKAgSEQoJbGFzdF9leGl0GAcgASgJEhAKCHJlc3RhcnRzGAggASgNEjAKCmNvbmRpdGlvbnMYCSADKAsyHC5wbGF0Zm9ybS5mbGVldC52MS5Db25kaXRpb24SCgoCb3MYCiABKAkSEAoIcGxhdGZvcm0YCyABKAkSEAoIaG9zdG5hbWUYDCABKAkSHQoVc3VwZXJ2aXNlZF9ieV9zeXN0ZW1kGA0gASgIEi4KBnNsaWNlcxgOIAMoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLlNsaWNlU3RhdHVzEg8KB2FjdHNfb24YDyADKAkSPAoQc2VydmVyX2tub3dsZWRnZRgQIAEoCzIiLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlcktub3dsZWRnZSKEBQoHTWFjaGluZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRITCgtsb2NhdGlvbl9pZBgEIAEoCRIVCg1sb2NhdGlvbl9uYW1lGAUgASgJEg8KB3BhcnRfaWQYBiABKAkSLgoKY3JlYXRlZF9vbhgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoMb25saW5lX3N0YXRlGAggASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuT25saW5lU3RhdGUSLQoJbGFzdF9zZWVuGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg93YW50ZWRfcmV2aXNpb24YCiABKAQSLgoGcmVwb3J0GAsgASgLMh4ucGxhdGZvcm0uZmxlZXQudjEuQWdlbnRSZXBvcnQSLwoLcmVwb3J0ZWRfb24YDCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjgKFHJlc3RhcnRfcmVxdWVzdGVkX29uGA0gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgpjb25kaXRpb25zGA4gAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEjkKFXF1YXJhbnRpbmVfY2xlYXJlZF9vbhgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOgoWbWlncmF0aW9uX3JlcXVlc3RlZF9vbhgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPaGFzX290aGVyX2FnZW50GBEgASgIImcKB1Byb2JsZW0SDAoEcGF0aBgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEg4KBnJlbWVkeRgDIAEoCRItCghzZXZlcml0eRgEIAEoDjIbLnBsYXRmb3JtLmZsZWV0LnYxLlNldmVyaXR5IiMKFU1pZ3JhdGVNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSIpChZNaWdyYXRlTWFjaGluZVJlc3BvbnNlEg8KB3ZlcnNpb24YASABKAkiUgoUQ3JlYXRlTWFjaGluZVJlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhMKC2xvY2F0aW9uX2lkGAIgASgJEgwKBG5hbWUYAyABKAkiXgoVQ3JlYXRlTWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhgKEGNyZWRlbnRpYWxzX2pzb24YAiABKAkiVQoTTGlzdE1hY2hpbmVzUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgNEhIKCnBhZ2VfdG9rZW4YAyABKAkiXQoUTGlzdE1hY2hpbmVzUmVzcG9uc2USLAoIbWFjaGluZXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIfChFHZXRNYWNoaW5lUmVxdWVzdBIKCgJpZBgBIAEoCSJBChJHZXRNYWNoaW5lUmVzcG9uc2USKwoHbWFjaGluZRgBIAEoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLk1hY2hpbmUiIgoURGVsZXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlTWFjaGluZVJlc3BvbnNlIigKFUdldENyZWRlbnRpYWxzUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIjIKFkdldENyZWRlbnRpYWxzUmVzcG9uc2USGAoQY3JlZGVudGlhbHNfanNvbhgBIAEoCSI1ChBHZXRDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEAoIcmV2aXNpb24YAiABKAQiegoRR2V0Q29uZmlnUmVzcG9uc2USEwoLY29uZmlnX2pzb24YASABKAkSEAoIcmV2aXNpb24YAiABKAQSEAoIc2F2ZWRfYnkYAyABKAkSLAoIc2F2ZWRfb24YBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIjoKEkNoZWNrQ29uZmlnUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIPCgdwYXJ0X2lkGAIgASgJIkMKE0NoZWNrQ29uZmlnUmVzcG9uc2USLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIm8KEVNhdmVDb25maWdSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkSEwoLY29uZmlnX2pzb24YAiABKAkSHgoRZXhwZWN0ZWRfcmV2aXNpb24YAyABKARIAIgBAUIUChJfZXhwZWN0ZWRfcmV2aXNpb24iVAoSU2F2ZUNvbmZpZ1Jlc3BvbnNlEhAKCHJldmlzaW9uGAEgASgEEiwKCHByb2JsZW1zGAIgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSI9ChpMaXN0Q29uZmlnUmV2aXNpb25zUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEg4KBmJlZm9yZRgCIAEoBCJyCg5Db25maWdSZXZpc2lvbhIQCghyZXZpc2lvbhgBIAEoBBIQCghzYXZlZF9ieRgCIAEoCRIsCghzYXZlZF9vbhgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGc2hhMjU2GAQgASgJImYKG0xpc3RDb25maWdSZXZpc2lvbnNSZXNwb25zZRI0CglyZXZpc2lvbnMYASADKAsyIS5wbGF0Zm9ybS5mbGVldC52MS5Db25maWdSZXZpc2lvbhIRCgl0cnVuY2F0ZWQYAiABKAgiJQoSUmVzdGFydFBhcnRSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiFQoTUmVzdGFydFBhcnRSZXNwb25zZSIpChZDbGVhclF1YXJhbnRpbmVSZXF1ZXN0Eg8KB3BhcnRfaWQYASABKAkiGQoXQ2xlYXJRdWFyYW50aW5lUmVzcG9uc2UiKgoPR2V0VXNhZ2VSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCSL6AQoQR2V0VXNhZ2VSZXNwb25zZRISCgp1c2VkX2J5dGVzGAEgASgEEg0KBWZpbGVzGAIgASgEEhUKDXdhaXRpbmdfYnl0ZXMYAyABKAQSFgoOYXJyaXZpbmdfYnl0ZXMYBCABKAQSEwoLbGltaXRfYnl0ZXMYBSABKAQSDgoGaW1hZ2VzGAYgASgEEhAKCHJlYWRpbmdzGAcgASgEEhAKCGRhdGFzZXRzGAggASgEEhAKCG1hY2hpbmVzGAkgASgEEgwKBGpvYnMYCiABKAQSGAoQcGFja2FnZV92ZXJzaW9ucxgLIAEoBBIRCglsb2dfYnl0ZXMYDCABKAQiPgoOQ29uZmlnUHJvYmxlbXMSLAoIcHJvYmxlbXMYASADKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ibGVtIkgKDFdhbnRlZENvbmZpZxImCgVhZ2VudBgBIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEAoIcmV2aXNpb24YAiABKAQqfwoLT25saW5lU3RhdGUSHAoYT05MSU5FX1NUQVRFX1VOU1BFQ0lGSUVEEAASFwoTT05MSU5FX1NUQVRFX09OTElORRABEhgKFE9OTElORV9TVEFURV9PRkZMSU5FEAISHwobT05MSU5FX1NUQVRFX0FXQUlUSU5HX1NFVFVQEAMqygEKC1NlcnZlclN0YXRlEhwKGFNFUlZFUl9TVEFURV9VTlNQRUNJRklFRBAAEhgKFFNFUlZFUl9TVEFURV9TVE9QUEVEEAESGQoVU0VSVkVSX1NUQVRFX1NUQVJUSU5HEAISGAoUU0VSVkVSX1NUQVRFX1JVTk5JTkcQAxIZChVTRVJWRVJfU1RBVEVfU1RPUFBJTkcQBBIYChRTRVJWRVJfU1RBVEVfV0FJVElORxAFEhkKFVNFUlZFUl9TVEFURV9ESVNBQkxFRBAGKmEKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASEQoNU0VWRVJJVFlfTk9URRABEhQKEFNFVkVSSVRZX1dBUk5JTkcQAhISCg5TRVZFUklUWV9FUlJPUhADKq0BCgtDb25maWdTbGljZRIcChhDT05GSUdfU0xJQ0VfVU5TUEVDSUZJRUQQABIZChVDT05GSUdfU0xJQ0VfU0VUVElOR1MQARIZChVDT05GSUdfU0xJQ0VfVkVSU0lPTlMQAhIYChRDT05GSUdfU0xJQ0VfTkVUV09SSxADEhcKE0NPTkZJR19TTElDRV9TWVNURU0QBBIXChNDT05GSUdfU0xJQ0VfU0VSVkVSEAUqlgEKClNsaWNlU3RhdGUSGwoXU0xJQ0VfU1RBVEVfVU5TUEVDSUZJRUQQABIZChVTTElDRV9TVEFURV9JTl9FRkZFQ1QQARIXChNTTElDRV9TVEFURV9MQUdHSU5HEAISGQoVU0xJQ0VfU1RBVEVfTk9fRUZGRUNUEAMSHAoYU0xJQ0VfU1RBVEVfTk9UX1JFUE9SVEVEEAQqyQEKC1VwZGF0ZVN0YXRlEhwKGFVQREFURV9TVEFURV9VTlNQRUNJRklFRBAAEhwKGFVQREFURV9TVEFURV9ET1dOTE9BRElORxABEhcKE1VQREFURV9TVEFURV9TVEFHRUQQAhIXChNVUERBVEVfU1RBVEVfVFJZSU5HEAMSGAoUVVBEQVRFX1NUQVRFX0hFQUxUSFkQBBIZChVVUERBVEVfU1RBVEVfUkVWRVJURUQQBRIXChNVUERBVEVfU1RBVEVfRkFJTEVEEAYqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMoQKCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZRJlCg5NaWdyYXRlTWFjaGluZRIoLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVxdWVzdBopLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVzcG9uc2USUwoIR2V0VXNhZ2USIi5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlcXVlc3QaIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something an operator should know, with what to do about it.
@@ -623,6 +623,20 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
    * @generated from field: google.protobuf.Timestamp quarantine_cleared_on = 15;
    */
   quarantineClearedOn?: Timestamp | undefined;
+
+  /**
+   * Set while a move to platform-agent was requested and has not happened yet.
+   *
+   * @generated from field: google.protobuf.Timestamp migration_requested_on = 16;
+   */
+  migrationRequestedOn?: Timestamp | undefined;
+
+  /**
+   * An agent of another product checks in for this machine; `report` then holds what it tells, which is less.
+   *
+   * @generated from field: bool has_other_agent = 17;
+   */
+  hasOtherAgent: boolean;
 };
 
 /**
@@ -667,6 +681,44 @@ export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 11);
 
 /**
+ * @generated from message platform.fleet.v1.MigrateMachineRequest
+ */
+export type MigrateMachineRequest = Message<"platform.fleet.v1.MigrateMachineRequest"> & {
+  /**
+   * Of the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message platform.fleet.v1.MigrateMachineRequest.
+ * Use `create(MigrateMachineRequestSchema)` to create a new message.
+ */
+export const MigrateMachineRequestSchema: GenMessage<MigrateMachineRequest> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 12);
+
+/**
+ * @generated from message platform.fleet.v1.MigrateMachineResponse
+ */
+export type MigrateMachineResponse = Message<"platform.fleet.v1.MigrateMachineResponse"> & {
+  /**
+   * Of platform-agent, that is offered.
+   *
+   * @generated from field: string version = 1;
+   */
+  version: string;
+};
+
+/**
+ * Describes the message platform.fleet.v1.MigrateMachineResponse.
+ * Use `create(MigrateMachineResponseSchema)` to create a new message.
+ */
+export const MigrateMachineResponseSchema: GenMessage<MigrateMachineResponse> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 13);
+
+/**
  * @generated from message platform.fleet.v1.CreateMachineRequest
  */
 export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineRequest"> & {
@@ -691,7 +743,7 @@ export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineReque
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 12);
+  messageDesc(file_platform_fleet_v1_fleet, 14);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineResponse
@@ -713,7 +765,7 @@ export type CreateMachineResponse = Message<"platform.fleet.v1.CreateMachineResp
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 13);
+  messageDesc(file_platform_fleet_v1_fleet, 15);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesRequest
@@ -744,7 +796,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 14);
+  messageDesc(file_platform_fleet_v1_fleet, 16);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesResponse
@@ -768,7 +820,7 @@ export type ListMachinesResponse = Message<"platform.fleet.v1.ListMachinesRespon
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 15);
+  messageDesc(file_platform_fleet_v1_fleet, 17);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineRequest
@@ -787,7 +839,7 @@ export type GetMachineRequest = Message<"platform.fleet.v1.GetMachineRequest"> &
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 16);
+  messageDesc(file_platform_fleet_v1_fleet, 18);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineResponse
@@ -804,7 +856,7 @@ export type GetMachineResponse = Message<"platform.fleet.v1.GetMachineResponse">
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 17);
+  messageDesc(file_platform_fleet_v1_fleet, 19);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineRequest
@@ -821,7 +873,7 @@ export type DeleteMachineRequest = Message<"platform.fleet.v1.DeleteMachineReque
  * Use `create(DeleteMachineRequestSchema)` to create a new message.
  */
 export const DeleteMachineRequestSchema: GenMessage<DeleteMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 18);
+  messageDesc(file_platform_fleet_v1_fleet, 20);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineResponse
@@ -834,7 +886,7 @@ export type DeleteMachineResponse = Message<"platform.fleet.v1.DeleteMachineResp
  * Use `create(DeleteMachineResponseSchema)` to create a new message.
  */
 export const DeleteMachineResponseSchema: GenMessage<DeleteMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 19);
+  messageDesc(file_platform_fleet_v1_fleet, 21);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsRequest
@@ -851,7 +903,7 @@ export type GetCredentialsRequest = Message<"platform.fleet.v1.GetCredentialsReq
  * Use `create(GetCredentialsRequestSchema)` to create a new message.
  */
 export const GetCredentialsRequestSchema: GenMessage<GetCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 20);
+  messageDesc(file_platform_fleet_v1_fleet, 22);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsResponse
@@ -868,7 +920,7 @@ export type GetCredentialsResponse = Message<"platform.fleet.v1.GetCredentialsRe
  * Use `create(GetCredentialsResponseSchema)` to create a new message.
  */
 export const GetCredentialsResponseSchema: GenMessage<GetCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 21);
+  messageDesc(file_platform_fleet_v1_fleet, 23);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigRequest
@@ -892,7 +944,7 @@ export type GetConfigRequest = Message<"platform.fleet.v1.GetConfigRequest"> & {
  * Use `create(GetConfigRequestSchema)` to create a new message.
  */
 export const GetConfigRequestSchema: GenMessage<GetConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 22);
+  messageDesc(file_platform_fleet_v1_fleet, 24);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigResponse
@@ -926,7 +978,7 @@ export type GetConfigResponse = Message<"platform.fleet.v1.GetConfigResponse"> &
  * Use `create(GetConfigResponseSchema)` to create a new message.
  */
 export const GetConfigResponseSchema: GenMessage<GetConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 23);
+  messageDesc(file_platform_fleet_v1_fleet, 25);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigRequest
@@ -948,7 +1000,7 @@ export type CheckConfigRequest = Message<"platform.fleet.v1.CheckConfigRequest">
  * Use `create(CheckConfigRequestSchema)` to create a new message.
  */
 export const CheckConfigRequestSchema: GenMessage<CheckConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 24);
+  messageDesc(file_platform_fleet_v1_fleet, 26);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigResponse
@@ -965,7 +1017,7 @@ export type CheckConfigResponse = Message<"platform.fleet.v1.CheckConfigResponse
  * Use `create(CheckConfigResponseSchema)` to create a new message.
  */
 export const CheckConfigResponseSchema: GenMessage<CheckConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 25);
+  messageDesc(file_platform_fleet_v1_fleet, 27);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigRequest
@@ -992,7 +1044,7 @@ export type SaveConfigRequest = Message<"platform.fleet.v1.SaveConfigRequest"> &
  * Use `create(SaveConfigRequestSchema)` to create a new message.
  */
 export const SaveConfigRequestSchema: GenMessage<SaveConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 26);
+  messageDesc(file_platform_fleet_v1_fleet, 28);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigResponse
@@ -1016,7 +1068,7 @@ export type SaveConfigResponse = Message<"platform.fleet.v1.SaveConfigResponse">
  * Use `create(SaveConfigResponseSchema)` to create a new message.
  */
 export const SaveConfigResponseSchema: GenMessage<SaveConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 27);
+  messageDesc(file_platform_fleet_v1_fleet, 29);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsRequest
@@ -1040,7 +1092,7 @@ export type ListConfigRevisionsRequest = Message<"platform.fleet.v1.ListConfigRe
  * Use `create(ListConfigRevisionsRequestSchema)` to create a new message.
  */
 export const ListConfigRevisionsRequestSchema: GenMessage<ListConfigRevisionsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 28);
+  messageDesc(file_platform_fleet_v1_fleet, 30);
 
 /**
  * @generated from message platform.fleet.v1.ConfigRevision
@@ -1072,7 +1124,7 @@ export type ConfigRevision = Message<"platform.fleet.v1.ConfigRevision"> & {
  * Use `create(ConfigRevisionSchema)` to create a new message.
  */
 export const ConfigRevisionSchema: GenMessage<ConfigRevision> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 29);
+  messageDesc(file_platform_fleet_v1_fleet, 31);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsResponse
@@ -1098,7 +1150,7 @@ export type ListConfigRevisionsResponse = Message<"platform.fleet.v1.ListConfigR
  * Use `create(ListConfigRevisionsResponseSchema)` to create a new message.
  */
 export const ListConfigRevisionsResponseSchema: GenMessage<ListConfigRevisionsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 30);
+  messageDesc(file_platform_fleet_v1_fleet, 32);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartRequest
@@ -1115,7 +1167,7 @@ export type RestartPartRequest = Message<"platform.fleet.v1.RestartPartRequest">
  * Use `create(RestartPartRequestSchema)` to create a new message.
  */
 export const RestartPartRequestSchema: GenMessage<RestartPartRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 31);
+  messageDesc(file_platform_fleet_v1_fleet, 33);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartResponse
@@ -1128,7 +1180,7 @@ export type RestartPartResponse = Message<"platform.fleet.v1.RestartPartResponse
  * Use `create(RestartPartResponseSchema)` to create a new message.
  */
 export const RestartPartResponseSchema: GenMessage<RestartPartResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 32);
+  messageDesc(file_platform_fleet_v1_fleet, 34);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineRequest
@@ -1145,7 +1197,7 @@ export type ClearQuarantineRequest = Message<"platform.fleet.v1.ClearQuarantineR
  * Use `create(ClearQuarantineRequestSchema)` to create a new message.
  */
 export const ClearQuarantineRequestSchema: GenMessage<ClearQuarantineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 33);
+  messageDesc(file_platform_fleet_v1_fleet, 35);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineResponse
@@ -1158,7 +1210,7 @@ export type ClearQuarantineResponse = Message<"platform.fleet.v1.ClearQuarantine
  * Use `create(ClearQuarantineResponseSchema)` to create a new message.
  */
 export const ClearQuarantineResponseSchema: GenMessage<ClearQuarantineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 34);
+  messageDesc(file_platform_fleet_v1_fleet, 36);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageRequest
@@ -1175,7 +1227,7 @@ export type GetUsageRequest = Message<"platform.fleet.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 35);
+  messageDesc(file_platform_fleet_v1_fleet, 37);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageResponse
@@ -1265,7 +1317,7 @@ export type GetUsageResponse = Message<"platform.fleet.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 36);
+  messageDesc(file_platform_fleet_v1_fleet, 38);
 
 /**
  * Carried in the error details of INVALID_CONFIG.
@@ -1284,7 +1336,7 @@ export type ConfigProblems = Message<"platform.fleet.v1.ConfigProblems"> & {
  * Use `create(ConfigProblemsSchema)` to create a new message.
  */
 export const ConfigProblemsSchema: GenMessage<ConfigProblems> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 37);
+  messageDesc(file_platform_fleet_v1_fleet, 39);
 
 /**
  * Free-form part of a machine's wanted state that a program of ours reads.
@@ -1308,7 +1360,7 @@ export type WantedConfig = Message<"platform.fleet.v1.WantedConfig"> & {
  * Use `create(WantedConfigSchema)` to create a new message.
  */
 export const WantedConfigSchema: GenMessage<WantedConfig> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 38);
+  messageDesc(file_platform_fleet_v1_fleet, 40);
 
 /**
  * @generated from enum platform.fleet.v1.OnlineState
@@ -1752,6 +1804,17 @@ export const FleetService: GenService<{
     methodKind: "unary";
     input: typeof ClearQuarantineRequestSchema;
     output: typeof ClearQuarantineResponseSchema;
+  },
+  /**
+   * Offers platform-agent to the agent of another product as its update; such agents get no program of ours otherwise. Operators
+   * and owners.
+   *
+   * @generated from rpc platform.fleet.v1.FleetService.MigrateMachine
+   */
+  migrateMachine: {
+    methodKind: "unary";
+    input: typeof MigrateMachineRequestSchema;
+    output: typeof MigrateMachineResponseSchema;
   },
   /**
    * What an organization stores, and its limit. Its operators and owners.

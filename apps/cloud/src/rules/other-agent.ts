@@ -1,0 +1,69 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import {
+  type AgentReport,
+  type AgentReportSchema,
+  ConfigSlice,
+  Severity,
+  SliceState,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+
+type Host = { readonly [key: string]: unknown };
+
+const slices = [
+  ConfigSlice.SETTINGS,
+  ConfigSlice.VERSIONS,
+  ConfigSlice.NETWORK,
+  ConfigSlice.SYSTEM,
+  ConfigSlice.SERVER,
+] as const;
+
+/**
+ * What another product's agent tells with its checks, as a report, so that all who show machines show it. It reports no states and
+ * nothing that is in effect.
+ *
+ * @param left - the last report of an agent of ours, which may have tried to take over.
+ */
+export function otherAgentReport(
+  host: Host,
+  left: AgentReport | undefined,
+): MessageInitShape<typeof AgentReportSchema> {
+  const text = (key: string): string => (typeof host[key] === 'string' ? host[key] : '');
+  const received = typeof host['revision'] === 'number' ? BigInt(host['revision']) : 0n;
+  const program = (running: string, installed: string) => ({
+    runningVersion: text(running),
+    installedVersion: text(installed),
+    restartNeeded: text(installed) !== '' && text(running) !== '' && text(installed) !== text(running),
+  });
+  const reason =
+    received === 0n
+      ? 'The agent of another product has received no configuration yet.'
+      : `The agent of another product has received revision ${received}; it does not report what is in effect.`;
+  return {
+    agent: program('agent_version', 'agent_installed'),
+    server: program('server_version', 'server_installed'),
+    platform: text('platform'),
+    os: text('distro'),
+    supervisedBySystemd: true,
+    restartAllowed: true,
+    slices: slices.map((slice) => ({
+      slice,
+      state: SliceState.NOT_REPORTED,
+      appliedRevision: received,
+      reason,
+    })),
+    conditions: left?.conditions.filter(({ code }) => code === 'MIGRATION_FAILED') ?? [],
+  };
+}
+
+/** A move was asked for, and the agent has our file, but goes on running. */
+export function migrationCondition(host: Host, version: string | undefined) {
+  if (version === undefined || host['agent_installed'] !== version || host['agent_version'] === version)
+    return undefined;
+  return {
+    code: 'MIGRATION_WAITING',
+    severity: Severity.WARNING,
+    message: `The other agent downloaded platform-agent ${version} and still runs.`,
+    remedy:
+      'It restarts as soon as its machine server allows it. If it has restarted meanwhile, platform-agent did not start: look at journalctl -u viam-agent there, or publish a version that starts and ask again.',
+  };
+}
