@@ -10,7 +10,7 @@ import { openApplied } from './loops/applied.ts';
 import { holdFirstStart } from './loops/first-start.ts';
 import { openUpdates, type Leave } from './loops/updates.ts';
 import type { Device, Disk } from './os/ports.ts';
-import { newborn, tellStatus, watchdog, type Vitals } from './loops/watchdog.ts';
+import { memoryLimits, newborn, tellStatus, watchdog, type Vitals } from './loops/watchdog.ts';
 import { nobody, type Supervisor } from './os/supervisor.ts';
 import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
@@ -56,6 +56,8 @@ export interface AgentParts {
   vitals?: Cell<Vitals>;
   /** Bytes of memory of this process's own; left out: not watched. */
   ownMemory?: () => number | undefined;
+  /** Left out: that of the built program. */
+  memoryLimitBytes?: number;
   /** Shows this agent to people on the machine and takes their wishes, until the signal. */
   control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
@@ -135,6 +137,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const updates = await openUpdates({
     device,
     selfId,
+    version: parts.version,
     startedAt: self.startedAt,
     wanted,
     actual,
@@ -180,7 +183,19 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
   signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
   lateLoops.push(
-    loop('watchdog', watchdog({ ...watching, ownMemory: parts.ownMemory ?? (() => undefined), clock, log }, late)),
+    loop(
+      'watchdog',
+      watchdog(
+        {
+          ...watching,
+          ownMemory: parts.ownMemory ?? (() => undefined),
+          memoryLimitBytes: parts.memoryLimitBytes ?? memoryLimits.built,
+          clock,
+          log,
+        },
+        late,
+      ),
+    ),
     loop('status', tellStatus(watching, late)),
   );
   const { credentialsFile, root } = parts;

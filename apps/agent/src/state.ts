@@ -136,10 +136,12 @@ export interface ServerConfig {
 export interface UpdateAttempt {
   /** Of the version; empty: not known before it is downloaded. */
   id: string;
+  /** For people, as `from`: a build by URL is named by its URL. */
   version: string;
   /** Version that was in use before; empty: none. */
   from: string;
-  at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed';
+  /** `superseded`: another version is desired before this one was proven. */
+  at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
   /** Row of the error table; empty: none. */
   code: string;
   reason: string;
@@ -166,8 +168,14 @@ export interface InstallStatus {
   lastUpdate: UpdateAttempt | undefined;
   /** Why this version runs and no other, for people. */
   why: string;
-  /** No release key signed the installed version. */
+  /** Where builds by URL came from. */
+  urls: Readonly<Record<string, string>>;
+  /** No release key signed the version that runs; while none runs, the installed one. */
   isUnsigned: boolean;
+  /** No release key signed the installed version. */
+  isInstalledUnsigned: boolean;
+  /** Why the installed version is not used yet, as a clause; empty: it is, or nothing that passes by itself keeps it. */
+  wait: string;
   /** What an operator pinned on the machine itself; empty: nothing. */
   pin: string;
   failure: Failure | undefined;
@@ -198,7 +206,10 @@ const nothingInstalled: InstallStatus = {
   quarantined: [],
   lastUpdate: undefined,
   why: '',
+  urls: {},
   isUnsigned: false,
+  isInstalledUnsigned: false,
+  wait: '',
   pin: '',
   failure: undefined,
   isChecked: false,

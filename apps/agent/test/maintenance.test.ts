@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Transport } from '@connectrpc/connect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { mayRestart } from '../src/loops/program-version.ts';
+import { mayRestart, restartWait } from '../src/plans/restart-wait.ts';
 import { nothingYet, type ServerStatus, type Settings, type Wanted } from '../src/state.ts';
 import { good, minute, World } from './world.ts';
 
@@ -74,6 +74,7 @@ for (const [name, program, settings, server, wall, may] of table) {
     const wanted = { settings: settings as Settings } as Wanted;
     const actual = { ...nothingYet, server: { ...nothingYet.server, ...server } };
     assert.equal(mayRestart(program, wanted, actual, wall), may);
+    if (may) assert.equal(restartWait(program, wanted, actual, wall), '');
   });
 }
 
@@ -98,9 +99,19 @@ test('story: a new version of the server waits for the maintenance window, and t
   const runs = () => w.cloud.report.get()?.server?.runningVersion;
   await w.clock.advance(90 * minute);
   assert.deepEqual([runs(), w.cloud.report.get()?.server?.installedVersion], ['1.0.0', '1.1.0']);
+  const closed = 'the maintenance window is closed and opens on Thu 2026-01-01 02:00 UTC';
+  assert.equal(
+    w.cloud.report.get()?.server?.why,
+    `1.0.0 is used. 1.1.0 is installed and is used from the next restart on. T${closed.slice(1)}.`,
+  );
+  assert.deepEqual(
+    w.cloud.report.get()?.conditions.map(({ code, message }) => [code, message]),
+    [['RESTART_NEEDED', `A newer version of the machine server is installed than the one that runs: ${closed}.`]],
+  );
   w.machine.status = { restartAllowed: false, doesNotHandleNeedsRestart: true };
   await w.clock.advance(35 * minute);
   assert.equal(runs(), '1.0.0', 'the window is open, the server processes a configuration');
+  assert.match(w.cloud.report.get()?.server?.why ?? '', /next restart on\. The machine server says that it is busy\.$/);
   w.machine.status = { restartAllowed: true, doesNotHandleNeedsRestart: true };
   await w.clock.advance(2 * minute);
   assert.equal(runs(), '1.1.0');

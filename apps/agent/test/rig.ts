@@ -140,14 +140,20 @@ export class Rig {
     const report = this.cloud.report.get();
     return (
       report?.serverState === ServerState.RUNNING &&
-      report.agent?.runningVersion === this.inUse('agent').slice(0, -13) &&
-      report.server?.runningVersion === this.inUse('server').slice(0, -13) &&
-      report.agent.trial === undefined &&
-      report.server.trial === undefined &&
+      this.#isNamed(report.agent?.runningVersion, 'agent') &&
+      this.#isNamed(report.server?.runningVersion, 'server') &&
+      report.agent?.trial === undefined &&
+      report.server?.trial === undefined &&
       this.isWhole('agent') &&
       this.isWhole('server') &&
       this.machine.processes.running.length === 1
     );
+  }
+
+  /** A build by URL is named by its hash. */
+  #isNamed(shown: string | undefined, program: Program): boolean {
+    const id = this.inUse(program);
+    return shown === id.slice(0, -13) || (id.startsWith('customURL') && shown?.includes(id.slice(-12)) === true);
   }
 
   isWhole(program: Program): boolean {

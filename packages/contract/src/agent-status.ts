@@ -80,7 +80,7 @@ export interface SliceReport {
 }
 
 export interface ProgramReport {
-  /** Versions as an operator knows them; empty: none. */
+  /** Versions as an operator knows them, a build by URL as that URL with its hash; empty: none. */
   running: string;
   installed: string;
   wanted: string;
@@ -95,7 +95,8 @@ export interface ProgramReport {
   last_update: {
     version: string;
     from: string;
-    state: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed';
+    /** `superseded`: another version is desired before this one was proven. */
+    state: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
     /** Row of the table of errors; empty: none. */
     code: string;
     reason: string;
@@ -108,8 +109,10 @@ export interface ProgramReport {
   } | null;
   /** Why this version runs and no other, for people. */
   why: string;
-  /** No release key signed the running file. */
+  /** No release key signed the running file; while none runs, the installed one. */
   is_unsigned: boolean;
+  /** No release key signed the installed file; absent: the agent that runs is older. */
+  is_installed_unsigned?: boolean;
 }
 
 export interface StatusCondition {

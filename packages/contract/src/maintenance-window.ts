@@ -60,3 +60,27 @@ export function nextWindowStart(window: MaintenanceWindow, wallMs: number): numb
   }
   return undefined;
 }
+
+const localText = (wallMs: number, timeZone: string): string => {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  });
+  const part = Object.fromEntries(format.formatToParts(wallMs).map(({ type, value }) => [type, value]));
+  return `${part['weekday']} ${part['year']}-${part['month']}-${part['day']} ${part['hour']}:${part['minute']}`;
+};
+
+/** When a closed window opens next, in its own time zone and in UTC: "Sat 2026-11-21 22:00 Europe/Berlin (Sat 2026-11-21 21:00 UTC)". */
+export function windowOpening(window: MaintenanceWindow, wallMs: number): string | undefined {
+  const at = nextWindowStart(window, wallMs);
+  if (at === undefined) return undefined;
+  const { time_zone: zone } = window;
+  const utc = `${localText(at, 'UTC')} UTC`;
+  return /^(?:Etc\/)?UTC$/i.test(zone) ? utc : `${localText(at, zone)} ${zone} (${utc})`;
+}

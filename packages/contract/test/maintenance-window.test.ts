@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MaintenanceWindow } from '@platform/contract/agent-config';
-import { isInWindow, nextWindowStart } from '@platform/contract/maintenance-window';
+import { isInWindow, nextWindowStart, windowOpening } from '@platform/contract/maintenance-window';
 
 const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 const night: MaintenanceWindow = { days: every, from: '02:00', to: '04:00', time_zone: 'UTC' };
@@ -50,6 +50,17 @@ test('the next start is the first minute in the window, found also by looking at
     while (!isInWindow(window, minute)) minute += 60_000;
     assert.equal(nextWindowStart(window, from), minute);
   }
+});
+
+test('the next opening is named in the time zone of the window, and in UTC', () => {
+  const friday = at('2026-11-20T04:00:00Z');
+  assert.equal(windowOpening(night, friday), 'Sat 2026-11-21 02:00 UTC');
+  assert.equal(windowOpening(weekend, friday), 'Sat 2026-11-21 22:00 Europe/Berlin (Sat 2026-11-21 21:00 UTC)');
+  assert.equal(
+    windowOpening({ ...night, time_zone: 'Asia/Kolkata' }, friday),
+    'Sat 2026-11-21 02:00 Asia/Kolkata (Fri 2026-11-20 20:30 UTC)',
+  );
+  assert.equal(windowOpening({ ...night, days: [] }, friday), undefined);
 });
 
 test('a window that never comes has no next start', () => {

@@ -44,7 +44,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const clock = systemClock;
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
-  const { device, supervisor, stopped, ownMemory } = await thisMachine({
+  const { device, supervisor, stopped, ownMemory, memoryLimitBytes } = await thisMachine({
     root,
     env: process.env,
     orphaned: () => process.exit(exitCodes.broken), // as after a crash: the machine server stays, the next agent adopts it
@@ -118,6 +118,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       control: serveControl,
       supervisor,
       ownMemory,
+      memoryLimitBytes,
     },
     stop,
   );

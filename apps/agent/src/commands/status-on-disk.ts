@@ -1,4 +1,4 @@
-import { readFile, readlink } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
 import { parseCredentials } from '@platform/contract/machine';
@@ -7,7 +7,7 @@ import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from '../control/serve.ts';
 import { badReport, timeText, trialReport } from '../control/status.ts';
 import { linuxHost } from '../os/linux/host.ts';
-import { versionOf } from '../state.ts';
+import { isCustom, shownUrl, shownVersion } from '../plans/version-names.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../update/layout.ts';
 import { readBadLines, readTrialLine } from '../update/trial-file.ts';
 
@@ -92,7 +92,8 @@ async function serverOf(
     | undefined;
   if (!record || !isAlive(record)) return { at: 'stopped', pid: null, version: '', url: '', since: null };
   const url = record.url ?? '';
-  return { at: url === '' ? 'starting' : 'running', pid: record.pid, version: versionOf(record.id), url, since: null };
+  const version = shownVersion(record.id, await urlsOf(root));
+  return { at: url === '' ? 'starting' : 'running', pid: record.pid, version, url, since: null };
 }
 
 async function programOnDisk(root: string, program: Program, last: ProgramReport): Promise<ProgramReport> {
@@ -101,12 +102,32 @@ async function programOnDisk(root: string, program: Program, last: ProgramReport
   const installed = idOfTarget(program, await readlink(path.join(root, linkPath(program))).catch(() => undefined));
   const trial = readTrialLine(await text('trial'));
   const quarantined = readBadLines(await text('bad')).toReversed();
+  const urls = await urlsOf(root);
+  const shown = (id: string | undefined): string => (id === undefined || id === '' ? '' : shownVersion(id, urls));
+  const isSame = last.installed === shown(installed);
+  const isUnsigned = isSame ? last.is_unsigned : (await aboutOf(root, installed))?.target === '';
   return {
     ...last,
     running: '',
-    installed: installed === undefined ? '' : versionOf(installed),
-    previous: versionOf(await text('previous')),
-    trial: trial ? trialReport(trial) : null,
-    quarantined: quarantined.map(badReport),
+    installed: shown(installed),
+    previous: shown(await text('previous')),
+    trial: trial ? trialReport(trial, urls) : null,
+    quarantined: quarantined.map((bad) => badReport(bad, urls)),
+    // The last agent gave the reason for another version than the one that is installed by now.
+    why: isSame ? last.why : '',
+    is_unsigned: isUnsigned,
+    is_installed_unsigned: isUnsigned,
   };
+}
+
+/** Undefined: not there, or for root alone. */
+const aboutOf = async (root: string, id: string | undefined): Promise<{ url?: string; target?: string } | undefined> =>
+  id === undefined
+    ? undefined
+    : ((await readJson(path.join(root, 'versions', id, 'about.json')).catch(() => undefined)) as { url?: string });
+
+async function urlsOf(root: string): Promise<Record<string, string>> {
+  const ids = (await readdir(path.join(root, 'versions')).catch(() => [])).filter(isCustom);
+  const found = await Promise.all(ids.map(async (id) => [id, (await aboutOf(root, id))?.url] as const));
+  return Object.fromEntries(found.flatMap(([id, url]) => (url === undefined ? [] : [[id, shownUrl(url)]])));
 }

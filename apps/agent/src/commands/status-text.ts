@@ -106,15 +106,13 @@ export function statusText(status: AgentStatus, columns?: number): string {
     return words.map((text) => ['  but', text]);
   }
 
-  function programWords(
-    name: string,
-    { why, pin, trial, quarantined, last_update: last, is_unsigned }: ProgramReport,
-  ): string[] {
+  function programWords(name: string, program: ProgramReport): string[] {
+    const { why, pin, trial, quarantined, last_update: last } = program;
     const lines = listed(
       [
         ['why', why],
         ['pinned', pin === '' ? '' : `to ${pin}, on this machine`],
-        ['signed', is_unsigned ? 'no: no release key signed the running file' : ''],
+        ['signed', signedWords(program)],
         [
           'trial',
           trial
@@ -130,6 +128,19 @@ export function statusText(status: AgentStatus, columns?: number): string {
       width - 2,
     );
     return lines.length === 0 ? [] : ['', name, ...lines.map((line) => `  ${line}`)];
+  }
+
+  function signedWords({
+    running,
+    installed,
+    is_unsigned: isUnsigned,
+    is_installed_unsigned: isNext,
+  }: ProgramReport): string {
+    const file = running === '' ? 'installed' : 'running';
+    if (isUnsigned) return `no: no release key signed the ${file} file`;
+    return isNext && running !== installed
+      ? 'the running file yes, the installed one no: no release key signed it'
+      : '';
   }
 
   function updateWords(last: NonNullable<ProgramReport['last_update']>): string {

@@ -1,8 +1,8 @@
 import type { AgentStatus, ProgramReport, SliceReport, StatusCondition } from '@platform/contract/agent-status';
 import { revisionOf } from '../plans/slices.ts';
+import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../plans/version-names.ts';
 import {
   sliceNames,
-  versionOf,
   type Actual,
   type InstallStatus,
   type Release,
@@ -46,7 +46,7 @@ export interface StatusParts {
 
 export const timeText = (wall: number): string => new Date(wall).toISOString();
 const severities = ['error', 'warning', 'note'] as const;
-const shown = (id: string | null): string => (id === null ? '' : versionOf(id));
+const shown = (id: string | null, urls: BuildUrls): string => (id === null ? '' : shownVersion(id, urls));
 
 /** The status of a running agent. */
 export function statusOf(parts: StatusParts): AgentStatus {
@@ -95,7 +95,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
     },
     server: {
       at: server.at,
-      version: shown(server.running),
+      version: shown(server.running, actual.install.urls),
       pid: parts.serverPid,
       since: server.since === null ? null : wallOf(server.since),
       url: server.url ?? '',
@@ -124,24 +124,24 @@ const sliceReport = (
 });
 
 function agentProgram({ self, wanted, actual }: StatusParts): ProgramReport {
-  return programReport(self.agentVersion, actual.agentInstall, wanted.agent);
+  return programReport(shownOwn(self.agentVersion, actual.agentInstall), actual.agentInstall, wanted.agent);
 }
 
 function serverProgram({ wanted, actual }: StatusParts): ProgramReport {
-  return programReport(shown(actual.server.running), actual.install, wanted.server);
+  return programReport(shown(actual.server.running, actual.install.urls), actual.install, wanted.server);
 }
 
 function programReport(running: string, install: InstallStatus, wanted: Release | undefined): ProgramReport {
-  const { trial, lastUpdate: last } = install;
+  const { trial, lastUpdate: last, urls } = install;
   return {
     running,
-    installed: shown(install.installed),
-    wanted: wanted?.version ?? '',
+    installed: shown(install.installed, urls),
+    wanted: wanted ? shownDesired(wanted, desiredId(install), urls) : '',
     wish: wanted?.wish ?? '',
     pin: install.pin,
-    previous: shown(install.previous),
-    trial: trial ? trialReport(trial) : null,
-    quarantined: install.quarantined.map(badReport),
+    previous: shown(install.previous, urls),
+    trial: trial ? trialReport(trial, urls) : null,
+    quarantined: install.quarantined.map((bad) => badReport(bad, urls)),
     last_update: last
       ? {
           version: last.version,
@@ -157,20 +157,24 @@ function programReport(running: string, install: InstallStatus, wanted: Release 
       : null,
     why: install.why,
     is_unsigned: install.isUnsigned,
+    is_installed_unsigned: install.isInstalledUnsigned,
   };
 }
 
 const secondsText = (seconds: number): string | null => (seconds > 0 ? timeText(seconds * 1000) : null);
 
-export const trialReport = ({ from, to, starts, since }: Trial): NonNullable<ProgramReport['trial']> => ({
-  version: versionOf(to),
-  previous: versionOf(from),
+export const trialReport = (
+  { from, to, starts, since }: Trial,
+  urls: BuildUrls,
+): NonNullable<ProgramReport['trial']> => ({
+  version: shownVersion(to, urls),
+  previous: shownVersion(from, urls),
   starts,
   since: secondsText(since),
 });
 
-export const badReport = ({ id, reason, since }: Bad): ProgramReport['quarantined'][number] => ({
-  version: versionOf(id),
+export const badReport = ({ id, reason, since }: Bad, urls: BuildUrls): ProgramReport['quarantined'][number] => ({
+  version: shownVersion(id, urls),
   reason,
   since: secondsText(since),
 });

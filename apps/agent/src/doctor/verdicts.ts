@@ -107,7 +107,7 @@ function versions({ status }: Findings): Verdict[] {
       ),
     ),
     ...(is_unsigned
-      ? [note(`${name} signature`, 'No release key signed the running file; an owner consented to it.')]
+      ? [note(`${name} signature`, 'No release key signed the file that is used; an owner consented to it.')]
       : []),
   ]);
 }

@@ -1,10 +1,10 @@
-import { isInWindow } from '@platform/contract/maintenance-window';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Cell, type Clock, type Log, type Reconciler } from '@platform/kit';
 import { nextAttempt, whyOf } from '../plans/attempt.ts';
 import { plan, wantedId, type Goal, type Have, type Step } from '../plans/program-version.ts';
+import { mayRestart, restartWait } from '../plans/restart-wait.ts';
+import { isCustom, shownAsked, shownUrl, shownVersion } from '../plans/version-names.ts';
 import {
-  versionOf,
   type Actual,
   type Failure,
   type InstallStatus,
@@ -35,6 +35,8 @@ export interface ProgramVersionParts {
   goal: Cell<Goal>;
   /** Id of the running version; null: none of ours. */
   running: () => string | null;
+  /** Version that runs without being one of those in versions/; empty: none does. */
+  elsewhere: string;
   /** False: what starts this program does not start what bin/ links to. */
   mayActivate: boolean;
   restart: (to: string) => void;
@@ -64,6 +66,7 @@ const toldOf: Record<UpdateAttempt['at'], string> = {
   healthy: 'the new version is in use',
   reverted: 'the new version was taken back',
   failed: 'failed',
+  superseded: 'another version is desired before this one was proven',
 };
 
 export const sliceOf = { agent: 'agentInstall', server: 'install' } as const;
@@ -75,6 +78,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   let held: Held | undefined;
   let failure: Failure | undefined;
   let seen = { revision: 0, desired: null as string | null };
+  let urls: Readonly<Record<string, string>> = {};
   let isOfFresh = false; // the last look was at what the management server wants now
   let isOfStep = false; // the failure is one of a step, and over with the next that succeeds
 
@@ -116,12 +120,21 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     };
     seen = { revision, desired: wantedId(goal.get(), have) };
     const last = attempts.get(program);
-    const next = nextAttempt(last, have, clock.wall());
+    const next = nextAttempt(last, have, clock.wall(), seen.desired);
     if (next !== last && next) {
       await attempts.set(program, next);
       log.info(toldOf[next.at], { id: next.id, ...(next.reason !== '' && { reason: next.reason }) });
     }
-    const about = installed.find(({ id }) => id === linked)?.about;
+    const aboutOf = (id: string | null) => installed.find((one) => one.id === id)?.about;
+    const isUnsigned = (id: string | null): boolean => aboutOf(id)?.target === '';
+    urls = {
+      ...Object.fromEntries(Object.entries(urls).filter(([id]) => bad.some((one) => one.id === id))),
+      ...Object.fromEntries(
+        installed.flatMap(({ id, about }) => (about && isCustom(id) ? [[id, shownUrl(about.url)]] : [])),
+      ),
+    };
+    const isWaiting = linked !== null && have.running !== null && have.running !== linked;
+    const wait = isWaiting ? restartWait(program, wanted.get(), actual.get(), clock.wall()) : '';
     publish({
       installed: linked,
       running: have.running,
@@ -129,10 +142,13 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       trial,
       quarantined: bad.filter((b) => b.clearance >= clearance).toReversed(),
       lastUpdate: next,
-      isUnsigned: about !== undefined && about.target === '',
-      pin: goal.get().pin,
+      urls,
+      isUnsigned: isUnsigned(have.running ?? linked),
+      isInstalledUnsigned: isUnsigned(linked),
+      wait,
+      pin: want?.is === 'installed' && isCustom(want.id) ? shownVersion(want.id, urls) : goal.get().pin,
       failure,
-      why: whyOf(nameOf(program), goal.get(), have, failure, next),
+      why: whyOf(nameOf(program), goal.get(), have, failure, next, { urls, elsewhere: parts.elsewhere, wait }),
     });
     return have;
   };
@@ -141,10 +157,12 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     const { url, version, sha256 } = release;
     const before = attempts.get(program);
     const known = sha256 === '' ? '' : store.idOf({ version, sha256 });
+    const installed = actual.get()[slice].installed;
+    const shown = shownAsked(release, known || null, urls);
     const attempt = {
       id: known,
-      version,
-      from: actual.get()[slice].installed === null ? '' : versionOf(actual.get()[slice].installed ?? ''),
+      version: shown,
+      from: installed === null ? '' : shownVersion(installed, urls),
       at: 'downloading' as const,
       code: '',
       reason: '',
@@ -153,7 +171,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       sizeBytes: release.sizeBytes,
       isByDelta: false,
     };
-    const isRepeated = before?.version === version && before.id === known && before.at === 'failed';
+    const isRepeated = before?.version === shown && before.id === known && before.at === 'failed';
     // Written down when it is over: a try that fails again and again must not wear the disk out.
     publish({ lastUpdate: isRepeated ? { ...attempt, sinceWall: before.sinceWall } : attempt });
     let told = clock.now();
@@ -170,13 +188,15 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       const sizes = { downloadedBytes: got.sizeBytes, sizeBytes: got.sizeBytes, isByDelta: got.isByDelta };
       held = undefined;
       if (sha256 === '') await sources.learn(url, { id: got.id, stamp: got.stamp });
+      if (isCustom(got.id)) urls = { ...urls, [got.id]: shownUrl(url) };
       if (got.refusal !== undefined) {
         await store.quarantine(got.id, got.refusal, goal.get().clearance);
-        throw new PlatformError('PROGRAM_REFUSED', { program: nameOf(program), version, problem: got.refusal });
+        throw new PlatformError('PROGRAM_REFUSED', { program: nameOf(program), version: shown, problem: got.refusal });
       }
       failure = undefined;
       log.info('downloaded', { id: got.id, bytes: got.sizeBytes, isByDelta: got.isByDelta });
-      await attempts.set(program, { ...attempt, ...sizes, id: got.id, at: 'staged' });
+      const named = shownAsked(release, got.id, urls);
+      await attempts.set(program, { ...attempt, ...sizes, version: named, id: got.id, at: 'staged' });
     } catch (error) {
       if (signal.aborted) throw error;
       failure = failureOf(error, failure, clock.wall());
@@ -253,18 +273,6 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
     },
     refresh: async () => void (await observe(new AbortController().signal)),
   };
-}
-
-/**
- * Whether a restart may be made for the sake of a new version. Of the server (spec, Versioning 2): only while maintenance is
- * allowed and it is not busy; without a window never. Of the agent, which leaves the server running: if it may at all.
- */
-export function mayRestart(program: Program, { settings }: Wanted, { server }: Actual, wall: number): boolean {
-  const window = settings.maintenanceWindow;
-  const isOpen = window ? isInWindow(window, wall) : undefined;
-  if (program === 'agent') return isOpen ?? settings.isAgentRestartAllowed;
-  if (server.at !== 'running' || server.isRestartAllowed !== true) return false;
-  return isOpen ?? server.hasMaintenance;
 }
 
 function failureOf(error: unknown, before: Failure | undefined, wall: number): Failure {

@@ -30,6 +30,8 @@ export interface UpdatesParts {
   device: Device;
   /** Id of the version that this agent is; null: it was not started from bin/, and never replaces itself. */
   selfId: string | null;
+  /** Of this agent. */
+  version: string;
   /** When this agent started, ms of the monotonic clock. */
   startedAt: number;
   wanted: Cell<Wanted>;
@@ -95,6 +97,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       actual,
       goal,
       running: () => (program === 'server' ? actual.get().server.running : selfId),
+      elsewhere: program === 'agent' && selfId === null ? parts.version : '',
       mayActivate: program === 'server' || selfId !== null,
       restart: (to) => {
         if (program === 'server') return parts.restarts.update((n) => n + 1);

@@ -4,12 +4,12 @@ import { Cell } from '@platform/kit';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { Pulse } from '../pulse.ts';
 import { nothingYet, type Actual } from '../state.ts';
-import { newborn, tellStatus, watchdog } from './watchdog.ts';
+import { memoryLimits, newborn, tellStatus, watchdog } from './watchdog.ts';
 
 const mebibyte = 2 ** 20;
 
 /** An agent under a systemd that hears everything and kills nobody. */
-function watched(watchdogMs: number | undefined = 60_000) {
+function watched(watchdogMs: number | undefined = 60_000, memoryLimitBytes: number = memoryLimits.built) {
   const clock = new FakeClock();
   const { log, lines } = captureLog(clock);
   const heard: string[] = [];
@@ -21,7 +21,8 @@ function watched(watchdogMs: number | undefined = 60_000) {
   const isSupervising = new Cell(false);
   const memory = { bytes: 15 * mebibyte };
   const stop = new AbortController();
-  const parts = { supervisor, pulse, vitals, actual, isSupervising, ownMemory: () => memory.bytes, clock, log };
+  const ownMemory = () => memory.bytes;
+  const parts = { supervisor, pulse, vitals, actual, isSupervising, ownMemory, memoryLimitBytes, clock, log };
   const ends = watchdog(parts, stop.signal).then(
     () => 'stopped',
     (error: Error) => error.message,
@@ -84,8 +85,21 @@ test('far too much memory for ten minutes ends the agent; a moment of it does no
   memory.bytes = 90 * mebibyte;
   const before = clock.now();
   await clock.advance(12 * 60_000);
-  assert.match(await ends, /^the agent uses 90 MiB of memory and is started anew$/);
+  assert.equal(
+    await ends,
+    'the agent uses 90 MiB of memory and had more than 80 MiB for 10 minutes: it ends to be started again, the machine server goes on',
+  );
   assert.ok(clock.now() - before >= 10 * 60_000);
+});
+
+test('from source the agent has the memory that Node needs: 90 MiB for hours end nothing', async () => {
+  const { clock, memory, isSupervising, heard, stop, ends } = watched(undefined, memoryLimits.fromSource);
+  isSupervising.set(true);
+  memory.bytes = 90 * mebibyte;
+  await clock.advance(120 * 60_000);
+  assert.equal(heard.at(-1), '7200s WATCHDOG=1');
+  stop.abort();
+  assert.equal(await ends, 'stopped');
 });
 
 test('what systemctl status shows follows the machine server, and is said once', async () => {

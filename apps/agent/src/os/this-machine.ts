@@ -1,5 +1,6 @@
 import type { Clock, Log } from '@platform/kit';
 import { rootMark } from '../loops/server-process.ts';
+import { memoryLimits } from '../loops/watchdog.ts';
 import { agentUnit, serverStopSeconds, serverUnit } from '../unit.ts';
 import { keeperOf } from './kept.ts';
 import { linuxDevice } from './linux/device.ts';
@@ -15,6 +16,7 @@ export interface ThisMachine {
   /** Aborts when the supervisor wants the agent to stop and has no signals for that. */
   stopped: AbortSignal | undefined;
   ownMemory: () => number | undefined;
+  memoryLimitBytes: number;
 }
 
 /**
@@ -39,5 +41,6 @@ export async function thisMachine(of: {
       ? windowsDevice({ root, clock })
       : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock });
   if (keeper) device.host.isKept = true;
-  return { device, supervisor, stopped: keeper?.stopped, ownMemory };
+  const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
+  return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes };
 }

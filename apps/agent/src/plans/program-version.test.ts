@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { idOf, versionOf, type Release, type UpdateAttempt } from '../state.ts';
 import type { Bad, Trial } from '../update/trial-file.ts';
 import { nextAttempt, whyOf } from './attempt.ts';
+import { shownUrl, shownVersion } from './version-names.ts';
 import { plan, type Goal, type Have, type Step } from './program-version.ts';
 
 const hash = (letter: string) => letter.repeat(64);
@@ -166,6 +167,49 @@ const rows: [name: string, goal: Goal, have: Have, steps: string][] = [
   ],
   ['and stays while something is', goal(b11), have({ leftovers: ['agent-1.part'], isHeldBack: true }), ''],
   [
+    'made ready for the next start, and another one is desired: not that one then',
+    goal(release('1.2.0', 'c')),
+    have({ versions: sized(a, b), linked: b, running: a, trial: { ...trial(a, b), starts: 0 } }),
+    `activate ${a}, download 1.2.0`,
+  ],
+  [
+    'the same while the other one cannot be fetched',
+    goal(release('1.2.0', 'c')),
+    have({ versions: sized(a, b), linked: b, running: a, trial: { ...trial(a, b), starts: 0 }, isHeldBack: true }),
+    `activate ${a}`,
+  ],
+  [
+    'the same while the other one is quarantined; parts of downloads go',
+    goal(release('1.2.0', 'c')),
+    have({
+      versions: sized(a, b),
+      linked: b,
+      running: a,
+      trial: { ...trial(a, b), starts: 0 },
+      quarantined: [bad(c)],
+      leftovers: ['server-1.part'],
+    }),
+    `activate ${a}, forget server-1.part`,
+  ],
+  [
+    'made ready, and nothing is desired any more',
+    goal(undefined),
+    have({ versions: sized(a, b), linked: b, running: a, trial: { ...trial(a, b), starts: 0 } }),
+    `activate ${a}`,
+  ],
+  [
+    'made ready, and the management server was not heard yet',
+    goal(undefined, { isFresh: false }),
+    have({ versions: sized(a, b), linked: b, running: a, trial: { ...trial(a, b), starts: 0 } }),
+    '',
+  ],
+  [
+    'started once already: its trial decides',
+    goal(release('1.2.0', 'c')),
+    have({ versions: sized(a, b), linked: b, running: b, trial: trial(a, b) }),
+    'download 1.2.0',
+  ],
+  [
     'of large ones fewer are kept',
     goal(release('1.0.0')),
     have({ versions: [b, c, a].map((id) => ({ id, sizeBytes: 200 * 2 ** 20 })), linked: a, previous: c }),
@@ -220,29 +264,40 @@ const attempt = (at: UpdateAttempt['at']): UpdateAttempt => ({
   sizeBytes: 0,
   isByDelta: false,
 });
-const went: [name: string, before: UpdateAttempt['at'], have: Partial<Have>, after: string][] = [
-  ['not started yet', 'staged', { linked: b, running: a, trial: trial(a, b) }, 'staged'],
-  ['started', 'staged', { linked: b, running: b, trial: trial(a, b) }, 'trying'],
-  ['proven', 'trying', { linked: b, running: b }, 'healthy'],
-  ['the first there is', 'staged', { linked: b, running: b }, 'healthy'],
-  ['taken back', 'trying', { linked: a, running: a, quarantined: [bad(b)] }, 'reverted it hurts'],
+const went: [name: string, before: UpdateAttempt['at'], have: Partial<Have>, after: string, desired?: string | null][] =
   [
-    'taken back before this agent saw it start',
-    'staged',
-    { linked: a, running: a, quarantined: [bad(b)] },
-    'reverted it hurts',
-  ],
-  ['another is wanted by now', 'staged', { linked: c, running: c }, 'staged'],
-  ['long over', 'healthy', { linked: c, running: c }, 'healthy'],
-];
-for (const [name, before, world, after] of went) {
+    ['not started yet', 'staged', { linked: b, running: a, trial: trial(a, b) }, 'staged'],
+    ['started', 'staged', { linked: b, running: b, trial: trial(a, b) }, 'trying'],
+    ['proven', 'trying', { linked: b, running: b }, 'healthy'],
+    ['the first there is', 'staged', { linked: b, running: b }, 'healthy'],
+    ['taken back', 'trying', { linked: a, running: a, quarantined: [bad(b)] }, 'reverted it hurts'],
+    [
+      'taken back before this agent saw it start',
+      'staged',
+      { linked: a, running: a, quarantined: [bad(b)] },
+      'reverted it hurts',
+    ],
+    ['another is desired by now', 'staged', { linked: c, running: c }, 'superseded', c],
+    ['another is desired by now, and it was started already', 'trying', { linked: c, running: a }, 'superseded', c],
+    ['another is desired by now, and it still runs', 'trying', { linked: c, running: b }, 'trying', c],
+    ['another is desired by now, of which nothing is known', 'staged', { linked: a, running: a }, 'staged', null],
+    ['it is desired and not linked yet', 'staged', { linked: a, running: a }, 'staged', b],
+    ['proven, and stopped before anybody looked', 'trying', { linked: b, running: null }, 'healthy'],
+    ['long over', 'healthy', { linked: c, running: c }, 'healthy'],
+  ];
+for (const [name, before, world, after, desired = b] of went) {
   test(`an update goes on: ${name}`, () => {
-    const next = nextAttempt(attempt(before), have(world), 2)!;
+    const next = nextAttempt(attempt(before), have(world), 2, desired)!;
     assert.equal(`${next.at} ${next.reason}`.trim(), after);
   });
 }
 
-const whys: [goal: Goal, have: Have, why: string][] = [
+const urls = { [own]: 'https://builds.example/mine' };
+const mine = release('customURL', '', {
+  url: 'https://me:pw@builds.example/mine?token=t',
+  wish: 'https://me:pw@builds.example/mine?token=t',
+});
+const whys: [goal: Goal, have: Have, why: string, about?: { elsewhere?: string; wait?: string }][] = [
   [goal(undefined), have({}), 'No version of platform-server is installed.'],
   [goal(undefined), have({ linked: a, running: a }), '1.0.0 is used. The management server names no version.'],
   [goal(b11), have({ linked: b, running: b, versions: sized(b) }), '1.1.0 (stable) is used, as asked for.'],
@@ -277,7 +332,43 @@ const whys: [goal: Goal, have: Have, why: string][] = [
     have({ linked: null, running: null, versions: [], mayActivate: false }),
     'No version of platform-server is installed. 1.1.0 (stable) is wanted, and not downloaded: this agent was not started from bin/platform-server.',
   ],
+  [
+    goal(b11),
+    have({ mayActivate: false }),
+    '9.9.9 runs and is not installed: it was not started from bin/platform-server, so it never replaces itself. 1.1.0 (stable) is wanted, and not downloaded.',
+    { elsewhere: '9.9.9' },
+  ],
+  [
+    goal(b11),
+    have({ linked: b, running: a, versions: sized(a, b) }),
+    '1.0.0 is used. 1.1.0 (stable) is installed and is used from the next restart on. The maintenance window is closed and opens on Fri 2026-01-02 02:00 UTC.',
+    { wait: 'the maintenance window is closed and opens on Fri 2026-01-02 02:00 UTC' },
+  ],
+  [
+    goal(mine),
+    have({ linked: own, running: own, versions: sized(own), known: own }),
+    'https://builds.example/mine (sha256 dddddddddddd) is used, as asked for.',
+  ],
+  [
+    goal(mine),
+    have({ linked: own, running: own, versions: sized(own) }),
+    'https://builds.example/mine (sha256 dddddddddddd) is used. https://builds.example/mine?… is to be downloaded.',
+  ],
 ];
-for (const [wanted, world, why] of whys) {
-  test(`why: ${why}`, () => assert.equal(whyOf('platform-server', wanted, world, undefined, undefined), why));
+for (const [wanted, world, why, about] of whys) {
+  test(`why: ${why}`, () =>
+    assert.equal(
+      whyOf('platform-server', wanted, world, undefined, undefined, { urls, elsewhere: '', wait: '', ...about }),
+      why,
+    ));
 }
+
+test('a build by URL is named by that URL and its hash, without what may be secret in it', () => {
+  const id = idOf('customURL+1.2.3', hash('f'));
+  assert.equal(shownVersion(own, urls), 'https://builds.example/mine (sha256 dddddddddddd)');
+  assert.equal(shownVersion(id, {}), 'a build by URL (1.2.3, sha256 ffffffffffff)');
+  assert.equal(shownVersion(a, urls), '1.0.0');
+  assert.equal(shownUrl('https://me:pw@b.example:8443/x?sig=1#sha256=2'), 'https://b.example:8443/x?…');
+  assert.equal(shownUrl('file:///opt/mine'), 'file:///opt/mine');
+  assert.equal(shownUrl(`https://b.example/${'x'.repeat(500)}`).length, 300);
+});

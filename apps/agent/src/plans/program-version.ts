@@ -50,9 +50,6 @@ export type Step =
 const keptVersions = 3;
 const keptBytes = 500 * 2 ** 20;
 
-/** The version that the management server names when an address is wanted; the build then says what it is. */
-export const customVersion = 'customURL';
-
 type Here = Pick<Have, 'versions' | 'linked' | 'running' | 'known'>;
 
 /**
@@ -80,18 +77,35 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
     running !== null && linked !== null && running !== linked && isQuarantined(quarantined, running, clearance)
       ? [{ do: 'restart', from: running, to: linked }]
       : [];
-  if (!want) return away;
+  if (!want) return goal.isFresh ? [...away, ...unstaged(have, null, clearance), ...forgotten(have)] : away;
   const mustFetch = want.is === 'release' && (id === null || !ids.has(id));
   const isBad = id !== null && isQuarantined(quarantined, id, clearance) !== undefined;
   if (mustFetch && !have.mayActivate) return away; // it would only fill the disk
   if (mustFetch && !isBad) {
     const { version, url, sha256 } = want.release;
-    return have.isHeldBack ? away : [...away, { do: 'download', version, url, sha256 }];
+    const steps = id === null ? away : [...away, ...unstaged(have, id, clearance)];
+    return have.isHeldBack ? steps : [...steps, { do: 'download', version, url, sha256 }];
   }
-  if (id === null || isBad || !ids.has(id)) return away;
+  if (isBad) return [...away, ...unstaged(have, id, clearance), ...forgotten(have)];
+  if (id === null || !ids.has(id)) return away;
   if (linked !== id) return have.mayActivate ? [{ do: 'activate', id }] : [];
   if (running !== null && running !== id && have.mayRestart) return [{ do: 'restart', from: running, to: id }];
-  return [...spare(have, id), ...have.leftovers.map((part): Step => ({ do: 'forget', part }))];
+  return [...spare(have, id), ...forgotten(have)];
+}
+
+const forgotten = ({ leftovers }: Have): Step[] => leftovers.map((part): Step => ({ do: 'forget', part }));
+
+/** What was made ready for the next start, never started, and is not desired any more must not start then. */
+function unstaged(
+  { versions, linked, running, trial, quarantined, mayActivate }: Have,
+  id: string | null,
+  clearance: number,
+): Step[] {
+  if (!mayActivate || !trial || trial.starts > 0 || trial.to !== linked || linked === running || linked === id)
+    return [];
+  const { from } = trial;
+  const isUsable = versions.some((v) => v.id === from) && isQuarantined(quarantined, from, clearance) === undefined;
+  return isUsable ? [{ do: 'activate', id: from }] : [];
 }
 
 /** Old versions, oldest first, of which nothing is needed any more. */

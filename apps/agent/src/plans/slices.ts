@@ -2,7 +2,6 @@ import { actedOn } from '@platform/contract/config-effect';
 import type { ResourceState } from '@platform/contract/resource-report';
 import {
   sliceNames,
-  versionOf,
   type Actual,
   type InstallStatus,
   type SliceName,
@@ -11,6 +10,7 @@ import {
   type Wanted,
 } from '../state.ts';
 import { isQuarantined } from '../update/trial-file.ts';
+import { shownVersion } from './version-names.ts';
 
 /** What is true of a slice now; when it began is known to whoever looks again and again. */
 export type SliceLook = Pick<SliceStatus, 'at' | 'code' | 'reason' | 'ineffective'>;
@@ -100,7 +100,7 @@ function lookAtProgram(
   text: string,
   isNamed: boolean,
 ): Verdict {
-  const { look, installed, running, quarantined, failure, pin, lastUpdate } = install;
+  const { look, installed, running, quarantined, failure, pin, lastUpdate, urls, wait } = install;
   if (pin !== '') return lagging(`the ${name} is pinned to ${pin} on this machine`);
   if (look.revision < revision)
     return lagging(
@@ -115,14 +115,14 @@ function lookAtProgram(
   const bad = isQuarantined(quarantined, look.desired ?? '', clearance);
   if (bad)
     return lagging(
-      `${name} ${versionOf(look.desired ?? '')} failed on this machine: ${bad.reason}`,
+      `${name} ${shownVersion(look.desired ?? '', urls)} failed on this machine: ${bad.reason}`,
       'VERSION_QUARANTINED',
     );
   if (failure) return lagging(failure.text.replace(/\.$/, ''), failure.code || 'UPDATE_FAILED');
   if (look.desired === null || look.desired !== installed) return lagging(`the ${name} is being installed`);
   if (running !== null && running !== installed)
     return lagging(
-      `${name} ${versionOf(installed)} is installed and starts at the next restart`,
+      `${name} ${shownVersion(installed, urls)} is installed and starts at the next restart${wait === '' ? '' : `; ${wait}`}`,
       name === 'agent' ? 'AGENT_RESTART_NEEDED' : 'RESTART_NEEDED',
     );
   return inEffect;

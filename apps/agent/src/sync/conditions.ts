@@ -1,4 +1,5 @@
 import { idOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
+import { desiredId, shownAsked } from '../plans/version-names.ts';
 import { isQuarantined } from '../update/trial-file.ts';
 
 export interface Condition {
@@ -57,7 +58,7 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
     list.push({
       code: 'RESTART_NEEDED',
       severity: 'note',
-      message: 'A newer version of the machine server is installed than the one that runs.',
+      message: `A newer version of the machine server is installed than the one that runs${because(install.wait)}.`,
       remedy: 'Restart the machine server to use it.',
     });
   }
@@ -65,12 +66,14 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
     list.push({
       code: 'AGENT_RESTART_NEEDED',
       severity: 'note',
-      message: 'Another version of the agent is installed than the one that runs.',
+      message: `Another version of the agent is installed than the one that runs${because(agentInstall.wait)}.`,
       remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
     });
   }
   return list;
 }
+
+const because = (wait: string): string => (wait === '' ? '' : `: ${wait}`);
 
 /** Fields of one section that have no effect for the same reason are told together. */
 function ofIneffective(fields: Wanted['ineffective']): Condition[] {
@@ -115,24 +118,20 @@ function ofResources({ at, config }: Actual['server']): Condition[] {
   return list;
 }
 
-function ofProgram(
-  name: string,
-  wanted: Release | undefined,
-  { failure, quarantined }: InstallStatus,
-  clearance: number,
-): Condition[] {
+function ofProgram(name: string, wanted: Release | undefined, install: InstallStatus, clearance: number): Condition[] {
+  const { failure, quarantined, urls } = install;
   const list: Condition[] = [];
   if (failure) {
     const { code, text, remedy, sinceWall } = failure;
     list.push({ code: code || 'UPDATE_FAILED', severity: 'error', message: text, remedy, sinceWall });
   }
-  const id = wanted && wanted.sha256 !== '' ? idOf(wanted.version, wanted.sha256) : '';
+  const id = wanted && wanted.sha256 !== '' ? idOf(wanted.version, wanted.sha256) : (desiredId(install) ?? '');
   const bad = isQuarantined(quarantined, id, clearance);
   if (bad && wanted) {
     list.push({
       code: 'VERSION_QUARANTINED',
       severity: 'error',
-      message: `Version ${wanted.version} of the ${name} failed on this machine and is not used: ${bad.reason}.`,
+      message: `Version ${shownAsked(wanted, id, urls)} of the ${name} failed on this machine and is not used: ${bad.reason}.`,
       remedy: 'Choose another version, or clear the quarantine of the machine to have it tried again.',
       sinceWall: bad.since * 1000,
     });

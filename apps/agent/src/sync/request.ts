@@ -13,6 +13,7 @@ import {
 import type { Host } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/server-resources';
 import { revisionOf } from '../plans/slices.ts';
+import { desiredId, shownDesired, shownOwn, shownVersion } from '../plans/version-names.ts';
 import {
   sliceNames,
   versionOf,
@@ -86,28 +87,27 @@ const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
   healthy: UpdateState.HEALTHY,
   reverted: UpdateState.REVERTED,
   failed: UpdateState.FAILED,
+  superseded: UpdateState.SUPERSEDED,
 };
 const ofSeconds = (seconds: number) => (seconds > 0 ? { since: timestampFromMs(seconds * 1000) } : {});
 
-function programOf(
-  runningVersion: string,
-  { installed, previous, trial, quarantined, lastUpdate, why, isUnsigned }: InstallStatus,
-  wanted: Release | undefined,
-) {
+function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined) {
+  const { installed, previous, trial, quarantined, lastUpdate, why, urls } = install;
+  const shown = (id: string | null): string => (id === null ? '' : shownVersion(id, urls));
   return {
     runningVersion,
-    installedVersion: version(installed),
-    wantedVersion: wanted?.version ?? '',
-    previousVersion: version(previous),
+    installedVersion: shown(installed),
+    wantedVersion: wanted ? shownDesired(wanted, desiredId(install), urls) : '',
+    previousVersion: shown(previous),
     ...(trial && {
       trial: {
-        version: versionOf(trial.to),
-        previousVersion: versionOf(trial.from),
+        version: shown(trial.to),
+        previousVersion: shown(trial.from),
         starts: trial.starts,
         ...ofSeconds(trial.since),
       },
     }),
-    quarantined: quarantined.map(({ id, reason, since }) => ({ version: versionOf(id), reason, ...ofSeconds(since) })),
+    quarantined: quarantined.map(({ id, reason, since }) => ({ version: shown(id), reason, ...ofSeconds(since) })),
     ...(lastUpdate && {
       lastUpdate: {
         version: lastUpdate.version,
@@ -122,7 +122,8 @@ function programOf(
       },
     }),
     why,
-    unsigned: isUnsigned,
+    unsigned: install.isUnsigned,
+    installedUnsigned: install.isInstalledUnsigned,
   };
 }
 
@@ -154,13 +155,12 @@ export function reportOf(
   return {
     appliedRevision: BigInt(actual.applied),
     agent: {
-      ...programOf(agentVersion, agentInstall, wanted.agent),
-      installedVersion: version(agentInstall.installed) || agentVersion,
+      ...programOf(shownOwn(agentVersion, agentInstall), agentInstall, wanted.agent),
       uptime: durationFromMs(Math.round(now - startedAt)),
       restartNeeded: isAgentRestartNeeded(actual),
     },
     server: {
-      ...programOf(version(server.running), install, wanted.server),
+      ...programOf(server.running === null ? '' : shownVersion(server.running, install.urls), install, wanted.server),
       ...(server.since !== null && { uptime: durationFromMs(Math.round(now - server.since)) }),
       restartNeeded: isRestartNeeded(actual),
     },

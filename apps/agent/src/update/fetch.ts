@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
-import { customVersion } from '../plans/program-version.ts';
+import { customVersion } from '../plans/version-names.ts';
 import { Inspector, refusalOf } from './inspect.ts';
 import { nameOf, partFolder, programPath } from './layout.ts';
 import type { FetchTask, Fetched, Patches, Progress, Trust } from './ports.ts';

@@ -1,5 +1,6 @@
 import { Cell, type Log } from '@platform/kit';
-import { customVersion, type Goal } from '../plans/program-version.ts';
+import type { Goal } from '../plans/program-version.ts';
+import { customVersion } from '../plans/version-names.ts';
 import type { Disk } from '../os/ports.ts';
 import type { Wanted } from '../state.ts';
 import { readChecked, writeChecked } from '../sync/checked-file.ts';

@@ -53,6 +53,7 @@ function programJson(program: ProgramStatus | undefined): Record<string, unknown
       : null,
     why: program?.why ?? '',
     is_unsigned: program?.unsigned ?? false,
+    is_installed_unsigned: program?.installedUnsigned ?? false,
   };
 }
 
@@ -113,6 +114,14 @@ function updateText(update: UpdateAttempt, nowMs: number): string {
   );
 }
 
+function signedText(program: ProgramStatus | undefined): string {
+  const { runningVersion: running = '', installedVersion: installed = '', unsigned, installedUnsigned } = program ?? {};
+  if (unsigned) return `no: no release key signed the ${running === '' ? 'installed' : 'running'} file`;
+  return installedUnsigned && running !== installed
+    ? 'the running file yes, the installed one no: no release key signed it'
+    : '';
+}
+
 function programText(title: string, program: ProgramStatus | undefined, first: string, nowMs: number): string {
   const { trial, lastUpdate: last } = program ?? {};
   const quarantined = program?.quarantined ?? [];
@@ -122,7 +131,7 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
     ['  wanted', program?.wantedVersion || '-'],
     ['  previous', program?.previousVersion ?? ''],
     ['  why', program?.why ?? ''],
-    ['  signed', program?.unsigned ? 'no: no release key signed the running file' : ''],
+    ['  signed', signedText(program)],
     [
       '  on trial',
       trial

@@ -22,19 +22,20 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
         {word && <Badge word={word} />}
         {program.trial && <Badge word={{ tone: 'busy', text: 'On trial' }} />}
         {program.isUnsigned && <Badge word={{ tone: 'warn', text: 'Unsigned' }} />}
+        {program.isNextUnsigned && <Badge word={{ tone: 'warn', text: 'Next one unsigned' }} />}
       </div>
       <dl className="pair-list pair-list-tight">
         <div>
           <dt>Running</dt>
-          <dd className="mono">{program.running}</dd>
+          <dd className="mono break">{program.running}</dd>
         </div>
         <div>
           <dt>Installed</dt>
-          <dd className="mono">{program.installed}</dd>
+          <dd className="mono break">{program.installed}</dd>
         </div>
         <div>
           <dt>Wanted</dt>
-          <dd className="mono">{program.wanted}</dd>
+          <dd className="mono break">{program.wanted}</dd>
         </div>
         <div>
           <dt>Uptime</dt>
@@ -43,11 +44,11 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
         {program.previous !== '' && (
           <div>
             <dt>Before it</dt>
-            <dd className="mono">{program.previous}</dd>
+            <dd className="mono break">{program.previous}</dd>
           </div>
         )}
       </dl>
-      {program.why !== '' && <p className="small">{program.why}</p>}
+      {program.why !== '' && <p className="small break">{program.why}</p>}
       {program.trial && <Trial trial={program.trial} />}
       {program.update && (
         <LastUpdate

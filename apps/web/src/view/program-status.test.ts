@@ -26,6 +26,7 @@ test('the last update in a word, with its progress while it is downloaded', () =
     [UpdateState.HEALTHY, 96n, 96n, 'Has proven itself', 'good', undefined, ''],
     [UpdateState.REVERTED, 96n, 96n, 'Taken back', 'bad', undefined, ''],
     [UpdateState.FAILED, 96n, 96n, 'Failed', 'bad', undefined, ''],
+    [UpdateState.SUPERSEDED, 96n, 96n, 'Given up for another version', 'quiet', undefined, ''],
   ];
   for (const [state, downloadedBytes, sizeBytes, word, tone, share, text] of table) {
     const { update } = view({ lastUpdate: { version: '1.4.0', state, downloadedBytes, sizeBytes, reason: 'why' } });
@@ -43,4 +44,22 @@ test('a version that was given up is not on its way', () => {
   const given = view({ ...wanted, quarantined });
   assert.equal(given.isUpdateWaiting, false);
   assert.deepEqual(given.quarantined, [{ version: '1.1.0', hash: 'abababababab', reason: 'crashed', since: 5 }]);
+});
+
+test('a file that no release key signed is said of the one that runs; of the next one apart from it', () => {
+  const table: [unsigned: boolean, installedUnsigned: boolean, installedVersion: string, said: [boolean, boolean]][] = [
+    [false, false, '1.1.0', [false, false]],
+    [true, true, '1.0.0', [true, false]],
+    [false, true, '1.1.0', [false, true]],
+    [true, false, '1.1.0', [true, false]],
+  ];
+  for (const [unsigned, installedUnsigned, installedVersion, said] of table) {
+    const { isUnsigned, isNextUnsigned } = view({
+      runningVersion: '1.0.0',
+      installedVersion,
+      unsigned,
+      installedUnsigned,
+    });
+    assert.deepEqual([isUnsigned, isNextUnsigned], said);
+  }
 });

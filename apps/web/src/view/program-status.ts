@@ -17,7 +17,10 @@ export interface ProgramView {
   isUpdateWaiting: boolean;
   /** Why this version runs and no other; empty: there is nothing to say. */
   why: string;
+  /** No release key signed what runs; while nothing runs, what is installed. */
   isUnsigned: boolean;
+  /** What runs is signed, and what is installed for the next start is not. */
+  isNextUnsigned: boolean;
   trial: TrialView | undefined;
   update: UpdateView | undefined;
   /** Newest first. */
@@ -58,6 +61,7 @@ const updateWords: Readonly<Record<number, Word>> = {
   [UpdateState.HEALTHY]: { tone: 'good', text: 'Has proven itself' },
   [UpdateState.REVERTED]: { tone: 'bad', text: 'Taken back' },
   [UpdateState.FAILED]: { tone: 'bad', text: 'Failed' },
+  [UpdateState.SUPERSEDED]: { tone: 'quiet', text: 'Given up for another version' },
 };
 
 function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
@@ -101,6 +105,7 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
       wanted !== '' && installed !== '' && wanted !== installed && !quarantined.some((one) => one.version === wanted),
     why: program?.why ?? '',
     isUnsigned: program?.unsigned ?? false,
+    isNextUnsigned: (program?.installedUnsigned ?? false) && program?.unsigned === false && running !== installed,
     trial: trial && {
       version: trial.version,
       previous: trial.previousVersion,
