@@ -1,12 +1,16 @@
 import { isInWindow, windowOpening } from '@platform/contract/maintenance-window';
 import type { Actual, Wanted } from '../state.ts';
-import type { Program } from '../update/layout.ts';
 
 /**
  * Whether a restart may be made for the sake of a new version. Of the server (spec, Versioning 2): only while maintenance is
  * allowed and it is not busy; without a window never. Of the agent, which leaves the server running: if it may at all.
  */
-export function mayRestart(program: Program, { settings }: Wanted, { server }: Actual, wall: number): boolean {
+export function mayRestart(
+  program: 'agent' | 'server',
+  { settings }: Wanted,
+  { server }: Actual,
+  wall: number,
+): boolean {
   const window = settings.maintenanceWindow;
   const isOpen = window ? isInWindow(window, wall) : undefined;
   if (program === 'agent') return isOpen ?? settings.isAgentRestartAllowed;
@@ -15,7 +19,12 @@ export function mayRestart(program: Program, { settings }: Wanted, { server }: A
 }
 
 /** What keeps a restart for a new version from being made by itself, as a clause; empty: nothing that would pass by itself. */
-export function restartWait(program: Program, { settings }: Wanted, { server }: Actual, wall: number): string {
+export function restartWait(
+  program: 'agent' | 'server',
+  { settings }: Wanted,
+  { server }: Actual,
+  wall: number,
+): string {
   const window = settings.maintenanceWindow;
   if (window && !isInWindow(window, wall)) {
     const opening = windowOpening(window, wall);
