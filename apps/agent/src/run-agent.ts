@@ -19,6 +19,7 @@ import type { OwnLayers } from './sync/intake.ts';
 import { noAfterlife, type Afterlife } from './sync/last-run.ts';
 import { openSync } from './sync/open-sync.ts';
 import type { Self } from './sync/request.ts';
+import type { HeardTime } from './sync/time.ts';
 import { checksum } from './sync/checksum.ts';
 import type { Troubles } from './sync/troubles.ts';
 import type { Fetcher, Patches, Trust } from './update/ports.ts';
@@ -26,10 +27,12 @@ import type { Fetcher, Patches, Trust } from './update/ports.ts';
 export interface AgentParts {
   device: Device;
   transport: Transport;
-  /** Set to what the cloud says that the time is (ms since 1970), with each of its answers; left out: it is not heard. */
-  heardTime?: Cell<number>;
+  /** Set to what the cloud says that the time is, with each of its answers; left out: it is not heard. */
+  heardTime?: Cell<HeardTime | undefined>;
   /** What is known of the agent before this one; left out: nothing. */
   afterlife?: Afterlife;
+  /** ms since 1970, in the past for certain; left out: nobody needs it. */
+  timeFloor?: () => number;
   credentials: MachineCredentials;
   /** What was found wrong before; left out: nothing. */
   troubles?: Troubles;
@@ -84,7 +87,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const sync = await openSync({
     device,
     transport: parts.transport,
-    heardTime: parts.heardTime ?? new Cell(0),
+    heardTime: parts.heardTime ?? new Cell<HeardTime | undefined>(undefined),
     version: parts.version,
     afterlife: parts.afterlife ?? noAfterlife,
     credentials,
@@ -213,6 +216,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         mayStart,
         credentialsFile,
         credentialsMark,
+        ...(parts.timeFloor && { timeFloor: parts.timeFloor }),
         root,
         beginStart: updates.beginStart,
         endedAsAsked: () => updates.interrupted('server'),

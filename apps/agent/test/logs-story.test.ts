@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
+import type { HeardTime } from '../src/sync/time.ts';
 import type { StoredLine } from './test-cloud.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';
 
@@ -335,7 +336,7 @@ test('clock_1970_at_boot: lines of the time before the clock was right get their
   w.clock.jumpWall(-real);
   w.cloud.isUp = false;
   w.publish('1.0.0', good('1.0.0'));
-  const heardTime = new Cell(0);
+  const heardTime = new Cell<HeardTime | undefined>(undefined);
   const killed = w.start({}, { heardTime });
   await w.clock.advance(minute);
   killed.kill();
@@ -344,7 +345,7 @@ test('clock_1970_at_boot: lines of the time before the clock was right get their
   assert.ok(w.clock.wall() < hour, 'the clock still says 1970');
   w.cloud.isUp = true;
   const truth = trueWall + w.clock.now();
-  heardTime.set(truth);
+  heardTime.set({ wall: truth, isClockRefuted: false });
   await w.clock.advance(2 * minute);
   const started = w.cloud.lines.get().filter((l) => l.message === 'platform agent started');
   assert.equal(started.length, 2);
@@ -355,7 +356,7 @@ test('clock_1970_at_boot: lines of the time before the clock was right get their
   assert.ok(conditionsOf(w).includes('CLOCK_WRONG'));
   // A time server sets the clock: new lines take it, and the condition goes.
   w.clock.jumpWall(trueWall);
-  heardTime.set(w.clock.wall());
+  heardTime.set({ wall: w.clock.wall(), isClockRefuted: false });
   await w.clock.advance(minute);
   assert.equal(conditionsOf(w).includes('CLOCK_WRONG'), false);
   await end(w, agent, true);

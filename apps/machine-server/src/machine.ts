@@ -88,6 +88,7 @@ export async function openMachine({
   const packages = packageReconciler({
     packages: link.client(PackageService),
     downloadHeaders: link.downloadHeaders,
+    fetch: link.fetch,
     store,
     installed,
     attempts: packageAttempts,

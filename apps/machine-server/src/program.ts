@@ -16,6 +16,7 @@ import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createCloudLink } from './cloud/link.ts';
+import { serverFetch } from './cloud/server-fetch.ts';
 import { flushLogs, LogQueue, uploadLogs } from './cloud/log-upload.ts';
 import { readCommandLine, readCredentials, Refusal } from './command-line.ts';
 import type { CommandLine } from './command-line.ts';
@@ -67,7 +68,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   log.info('starting', { version, pid: process.pid, app: credentials.appAddress, data: dataFolder });
 
   const { partId } = credentials;
-  const link = createCloudLink(credentials);
+  const link = createCloudLink(credentials, serverFetch(process.env));
   const engine = createModelEngine(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });

@@ -11,6 +11,8 @@ export const machineEnvironment = {
   agentHandlesNeedsRestart: 'PLATFORM_AGENT_HANDLES_NEEDS_RESTART_CHECKING',
   /** `true`: log at level debug. */
   debug: 'PLATFORM_SERVER_DEBUG',
+  /** ms since 1970, in the past for certain: what a certificate's end is compared with while the clock may be wrong. */
+  timeFloor: 'PLATFORM_TIME_FLOOR',
 } as const;
 
 /** Name of the program, of its release and of its file. */

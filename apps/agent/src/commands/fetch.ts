@@ -2,7 +2,9 @@ import { systemClock } from '@platform/kit/node';
 import { linuxSystem } from '../install/system.ts';
 import { linuxDisk } from '../os/linux/disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
-import { linuxWeb } from '../os/linux/web.ts';
+import { webBy } from '../os/linux/web.ts';
+import { openProvenTime } from '../trust/proven-time.ts';
+import { tolerantFetch } from '../trust/tolerant-fetch.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { runFetchChild } from '../update/fetch-child.ts';
 import type { Io } from './command.ts';
@@ -12,10 +14,13 @@ export async function fetchOne(_given: object, io: Io): Promise<number> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort(new Error('the agent does not need the file any more')));
   return runFetchChild(process.stdin, io.out, async ({ root, appAddress, task }, { log, tell, late }) => {
-    const device =
+    const of =
       process.platform === 'win32'
         ? (await import('../os/windows/device.ts')).windowsDevice({ root, clock: systemClock })
-        : { files: linuxFileSystem(root), disk: linuxDisk(root), web: linuxWeb };
+        : { files: linuxFileSystem(root), disk: linuxDisk(root) };
+    const proven = await openProvenTime(of.disk, systemClock);
+    const web = webBy(tolerantFetch({ clock: systemClock, system: linuxSystem, proven }));
+    const device = { files: of.files, disk: of.disk, web };
     const parts = { device, appAddress, system: linuxSystem, late, clock: systemClock, log };
     return deviceFetch(task, parts, tell, stop.signal);
   });

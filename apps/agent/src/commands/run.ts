@@ -9,12 +9,16 @@ import { linuxSystem } from '../install/system.ts';
 import { lastWordsOf } from '../os/linux/journal.ts';
 import { forgetStart } from '../os/linux/program-pages.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
+import { webBy } from '../os/linux/web.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
 import { unusableRemedy, unusableText, useProxiesOf } from '../os/proxies.ts';
 import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
+import type { HeardTime } from '../sync/time.ts';
+import { openProvenTime } from '../trust/proven-time.ts';
+import { tolerantFetch } from '../trust/tolerant-fetch.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { lateTold } from '../trust/late.ts';
 import { childFetcher } from '../update/fetch-child.ts';
@@ -74,14 +78,22 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     log.warn('a proxy cannot be used', { proxies: unusable });
   }
   const { appAddress } = credentials;
-  const heardTime = new Cell(0);
+  const heardTime = new Cell<HeardTime | undefined>(undefined);
+  const refuted = new Cell<number | undefined>(undefined);
+  const proven = await openProvenTime(device.disk, clock);
+  const send = tolerantFetch({ clock, system: linuxSystem, proven, refuted: (time) => refuted.set(time) });
   const late = lateTold(troubles, clock);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
     selfId === undefined
       ? {
           fetch: (task, tell, signal) =>
-            deviceFetch(task, { device, appAddress, system: linuxSystem, late, clock, log }, tell, signal),
+            deviceFetch(
+              task,
+              { device: { ...device, web: webBy(send) }, appAddress, system: linuxSystem, late, clock, log },
+              tell,
+              signal,
+            ),
         }
       : childFetcher({
           command: process.execPath,
@@ -98,10 +110,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       device,
       transport: connectTransport(credentials.appAddress, {
         clock,
-        onDate: (ms) => heardTime.set(ms),
+        onDate: (ms) => heardTime.set({ wall: refuted.get() ?? ms, isClockRefuted: refuted.get() !== undefined }),
         validityOf: (url) => peerValidity(url, clock),
+        fetch: send,
       }),
       heardTime,
+      timeFloor: proven.floor,
       credentials,
       credentialsFile: found.file,
       troubles,

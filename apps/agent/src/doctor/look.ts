@@ -4,7 +4,7 @@ import { createClient } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { parseCredentials } from '@platform/contract/machine';
-import { Cell, errorText, within, type Clock, type Log } from '@platform/kit';
+import { Cell, errorText, sourceWall, within, type Clock, type Log } from '@platform/kit';
 import { AgentSilent, controlOf } from '../control/client.ts';
 import { foundCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
@@ -17,6 +17,7 @@ import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { isRefused } from '../sync/cloud.ts';
 import { connectTransport } from '../sync/http.ts';
 import { linkProblemIn } from '../sync/link.ts';
+import { tolerantFetch } from '../trust/tolerant-fetch.ts';
 import { agentUnit, unitEnvironmentFile } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
 import { Inspector } from '../update/inspect.ts';
@@ -56,7 +57,7 @@ export async function examine(
     freeBytes: await freeBytesOf(root),
     spoolBytes: await bytesIn(at('spool')),
     ...(await agentFindings(root, clock)),
-    cloud: await cloudFindings(credentialsText ?? '', proxies, clock),
+    cloud: await cloudFindings(credentialsText ?? '', proxies, { system, clock }),
     unusableProxies: unusable.map(unusableText),
   };
 }
@@ -120,7 +121,7 @@ async function bytesIn(folder: string): Promise<number> {
 async function cloudFindings(
   credentialsText: string,
   env: Readonly<Record<string, string | undefined>>,
-  clock: Clock,
+  { system, clock }: { system: System; clock: Clock },
 ): Promise<CloudFindings | undefined> {
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) return undefined;
@@ -129,7 +130,10 @@ async function cloudFindings(
   const began = clock.now();
   const onDate = (date: number): void => heard.set({ date, at: clock.wall() });
   const validityOf = (url: string) => peerValidity(url, clock);
-  const auth = createClient(AuthService, connectTransport(address, { clock, onDate, validityOf }));
+  // As the agent does, and nothing is kept.
+  const proven = { floor: () => sourceWall, prove: () => {} };
+  const send = tolerantFetch({ clock, system, proven });
+  const auth = createClient(AuthService, connectTransport(address, { clock, onDate, validityOf, fetch: send }));
   const problem = await within(answerMs, { what: 'the answer', clock }, (signal) =>
     auth.authenticate({ entity, credentials: { type, payload } }, { signal }),
   ).then(

@@ -34,6 +34,8 @@ export interface ServerProcessParts {
   credentialsFile: string;
   /** Stands for the content of that file: a server that was started with another has to be started again. */
   credentialsMark: string;
+  /** ms since 1970, in the past for certain; left out: the machine server knows it by itself. */
+  timeFloor?: () => number;
   /** Absolute; the value of the mark. */
   root: string;
   /** Counts the start of a version on trial; the version to start now. */
@@ -151,6 +153,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
         env: {
           ...serverEnv,
           [machineEnvironment.agentHandlesNeedsRestart]: 'true',
+          ...(parts.timeFloor && { [machineEnvironment.timeFloor]: String(Math.floor(parts.timeFloor())) }),
           ...(debug && { [machineEnvironment.debug]: 'true' }),
         },
         stdoutFile,

@@ -1,5 +1,6 @@
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
+import { isCertificateCode } from '@platform/kit/node';
 
 /** Codes of what may be wrong between this machine and its management server. */
 export const linkCodes = [
@@ -39,12 +40,10 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'it does not answer',
   UND_ERR_SOCKET: 'the connection was cut',
 };
-const isCertificate =
-  /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|PATH_LENGTH)/;
 const isOtherProtocol = /^(EPROTO|ERR_SSL_|HPE_|ERR_HTTP)/;
 
 /** True for an error of which the certificate's dates may be the reason. */
-export const isCertificateProblem = (error: unknown): boolean => isCertificate.test(codeOf(error));
+export const isCertificateProblem = (error: unknown): boolean => isCertificateCode(codeOf(error));
 
 /** What a failed fetch means, whatever runtime made it. `now` in ms since 1970, as this machine's clock says. */
 export function linkProblem(
@@ -54,7 +53,7 @@ export function linkProblem(
   const { origin: address, hostname: host } = new URL(url);
   const code = codeOf(error);
   const told = shortened(errorText(error));
-  if (isCertificate.test(code)) {
+  if (isCertificateCode(code)) {
     const isOutside = validity !== undefined && (now < validity.from || now > validity.until);
     if (isOutside || code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
       return new PlatformError(

@@ -15,14 +15,14 @@ import { poll, pollRestart, tellConnection, type RestartNews } from './poll.ts';
 import { report } from './report.ts';
 import { requestOf, type Self } from './request.ts';
 import { Spool, standardSpoolLimits } from './spool.ts';
-import { DeviceTime } from './time.ts';
+import { DeviceTime, type HeardTime } from './time.ts';
 import { setTrouble, type Troubles } from './troubles.ts';
 
 export interface SyncParts {
   device: Device;
   transport: Transport;
-  /** What the cloud says that the time is, ms since 1970; 0: nothing yet. */
-  heardTime: Cell<number>;
+  /** Undefined: nothing yet. */
+  heardTime: Cell<HeardTime | undefined>;
   credentials: MachineCredentials;
   version: string;
   afterlife: Afterlife;
@@ -162,8 +162,12 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
         work: report({ cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, random }, signal),
       },
       { name: 'time', work: time.run(signal) },
-      { name: 'heard', work: eachChange(parts.heardTime, () => time.heard(parts.heardTime.get()), signal) },
+      { name: 'heard', work: eachChange(parts.heardTime, hearTime, signal) },
     ];
+  };
+  const hearTime = (): void => {
+    const heard = parts.heardTime.get();
+    if (heard) time.heard(heard);
   };
   const drained = async (): Promise<void> => {
     const end = clock.now() + drainMs;

@@ -58,7 +58,7 @@ for (const [name, wall] of [
     assert.ok(time.wall() < real && time.wall() > Date.UTC(2026, 0, 1));
     assert.equal(time.wall() - early.time, hour);
     assert.equal(time.trusted().trusted, false);
-    time.heard(real);
+    time.heard({ wall: real, isClockRefuted: false });
     assert.equal(time.wall(), real);
     assert.equal(time.unsure(), undefined);
     assert.equal(time.corrected(early).time, real - hour);
@@ -77,7 +77,7 @@ test('times that are sent are whole milliseconds, though the monotonic clock has
   const early = record(time);
   await clock.advance(1_000.456);
   const late = record(time);
-  time.heard(real);
+  time.heard({ wall: real, isClockRefuted: false });
   await clock.advance(7.891);
   for (const ms of [early.time, late.time, time.wall(), time.corrected(early).time, time.corrected(late).time]) {
     assert.ok(Number.isInteger(ms), `${ms}`);
@@ -88,14 +88,14 @@ test('lines of an earlier run without a clock keep their estimate, and a mark', 
   const { time, open } = await world(0);
   const early = record(time);
   const next = await open();
-  next.heard(real);
+  next.heard({ wall: real, isClockRefuted: false });
   const { time: sent, fields } = next.corrected(early);
   assert.deepEqual([sent, fields], [early.time, { time_is: 'estimated' }]);
 });
 
 test('what was known is known to the next run, and nonsense is not taken over', async () => {
   const { time, clock, files, open } = await world(0);
-  time.heard(real);
+  time.heard({ wall: real, isClockRefuted: false });
   await clock.advance(hour);
   await time.save();
   assert.equal((await open()).wall(), real + hour);
@@ -108,15 +108,15 @@ test('what was known is known to the next run, and nonsense is not taken over', 
 
 test('a cloud that says nonsense is not heard; a small difference is no trouble', async () => {
   const { time, troubles } = await world(real);
-  for (const nonsense of [0, real + 100 * year, -1]) time.heard(nonsense);
-  time.heard(real + 60_000);
+  for (const nonsense of [0, real + 100 * year, -1]) time.heard({ wall: nonsense, isClockRefuted: false });
+  time.heard({ wall: real + 60_000, isClockRefuted: false });
   assert.deepEqual(troubles.get(), []);
-  time.heard(real + hour);
+  time.heard({ wall: real + hour, isClockRefuted: false });
   assert.deepEqual(
     troubles.get().map((t) => t.code),
     ['CLOCK_WRONG'],
   );
-  time.heard(real);
+  time.heard({ wall: real, isClockRefuted: false });
   assert.deepEqual(troubles.get(), []);
 });
 
@@ -131,4 +131,18 @@ test('it is stored every six hours at most, and a full disk is no reason to dist
   stop.abort();
   await running;
   assert.equal(clock.pending, 0);
+});
+
+test('a clock that certificates refute: what the cloud says counts, until somebody sets the clock', async () => {
+  const { time, clock } = await world(real + year);
+  assert.equal(time.wall(), real + year, 'it may be the time');
+  time.heard({ wall: real, isClockRefuted: true });
+  await clock.advance(hour);
+  assert.equal(time.wall(), real + hour);
+  assert.equal(time.unsure(), undefined);
+  clock.jumpWall(5_000 - year);
+  assert.equal(time.wall(), real + hour + 5_000, 'a time server has set it');
+  clock.jumpWall(year);
+  time.heard({ wall: real + hour, isClockRefuted: false });
+  assert.equal(time.wall(), real + year + hour + 5_000);
 });

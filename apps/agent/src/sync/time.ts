@@ -1,6 +1,5 @@
-import { estimateTime, type Clock, type Log } from '@platform/kit';
+import { estimateTime, longestLifeMs, sourceWall, type Clock, type Log } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
-import { longestLifeMs, sourceWall } from '../source-time.ts';
 import { readChecked, writeChecked } from './checked-file.ts';
 import type { SpoolRecord, UnsureTime } from './spool-record.ts';
 import { clearTrouble, setTrouble, type Troubles } from './troubles.ts';
@@ -9,6 +8,13 @@ const file = 'state/time.json';
 const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
 const tellSkewMs = 2 * 60_000;
+
+/** What the management server says that the time is, ms since 1970. */
+export interface HeardTime {
+  wall: number;
+  /** It proved who it is by certificates that do not hold at the time of this machine's clock. */
+  isClockRefuted: boolean;
+}
 
 /**
  * What time it is on a device that may have no clock of its own. The wall clock of the system is believed unless it
@@ -21,7 +27,7 @@ export class DeviceTime {
   #floor = sourceWall;
   #floorAt: number;
   /** The cloud said `wall` at `at` of the monotonic clock. */
-  #heard: { wall: number; at: number } | undefined;
+  #heard: (HeardTime & { at: number }) | undefined;
 
   constructor(parts: { disk: Disk; clock: Clock; troubles: Troubles; log: Log; run: string }) {
     this.#parts = parts;
@@ -42,8 +48,10 @@ export class DeviceTime {
     const { clock } = this.#parts;
     const now = clock.now();
     const system = clock.wall();
-    if (this.#isPlausible(system)) return system;
-    if (this.#heard) return Math.round(this.#heard.wall + (now - this.#heard.at));
+    const heard = this.#heard && Math.round(this.#heard.wall + (now - this.#heard.at));
+    const isRefuted = this.#heard?.isClockRefuted === true && Math.abs(system - heard!) >= tellSkewMs;
+    if (!isRefuted && this.#isPlausible(system)) return system;
+    if (heard !== undefined) return heard;
     return Math.round(this.#floor + (now - this.#floorAt));
   }
 
@@ -60,11 +68,11 @@ export class DeviceTime {
   }
 
   /** The cloud's `Date`. Good to a second, and only as honest as the way to the cloud: log lines and people use it. */
-  heard(wall: number): void {
+  heard({ wall, isClockRefuted }: HeardTime): void {
     const { clock, troubles, log } = this.#parts;
     if (wall < sourceWall || wall > sourceWall + longestLifeMs) return;
     const isFirst = this.#heard === undefined;
-    this.#heard = { wall, at: clock.now() };
+    this.#heard = { wall, isClockRefuted, at: clock.now() };
     const system = clock.wall();
     const skewMs = system - wall;
     if (Math.abs(skewMs) < tellSkewMs) return clearTrouble(troubles, 'CLOCK_WRONG');

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sourceWall } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { fileDisk } from '../os/file-disk.ts';
 import { simFileSystem } from '../os/sim/file-system.ts';
 import { SimFiles } from '../os/sim/files.ts';
-import { sourceWall } from '../source-time.ts';
 import { encodeChecked } from '../sync/checked-file.ts';
 import { releaseTime } from './release-time.ts';
 

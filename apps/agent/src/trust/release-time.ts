@@ -1,7 +1,7 @@
-import { estimateTime, type Clock, type TrustedTime } from '@platform/kit';
+import { estimateTime, longestLifeMs, sourceWall, type Clock, type TrustedTime } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
-import { longestLifeMs, sourceWall } from '../source-time.ts';
-import { readChecked, writeChecked } from '../sync/checked-file.ts';
+import { readChecked } from '../sync/checked-file.ts';
+import { isPossible, readProven, writeProven } from './proven-time.ts';
 
 /** What documents may be called expired by. */
 export interface ReleaseTime extends TrustedTime {
@@ -10,7 +10,6 @@ export interface ReleaseTime extends TrustedTime {
 }
 
 const lastSeenFile = 'state/time.json';
-const provenFile = 'state/proven-time.json';
 const worthWritingMs = 3_600_000;
 
 /**
@@ -21,13 +20,13 @@ const worthWritingMs = 3_600_000;
  * @param isSynchronized - a time server sets the clock.
  */
 export async function releaseTime(disk: Disk, clock: Clock, isSynchronized: boolean): Promise<ReleaseTime> {
-  const [proven, lastSeen] = [await read(disk, provenFile, 'proven'), await read(disk, lastSeenFile, 'last_seen')];
+  const [proven, lastSeen] = [await readProven(disk), await readLastSeen(disk)];
   const certain = Math.max(proven, sourceWall);
   const system = clock.wall();
   if (isSynchronized && system >= sourceWall && system <= sourceWall + longestLifeMs) {
     // Also a time before the proven one: a time server was wrong once, and is right now.
     if (system > certain + worthWritingMs || system < certain) {
-      await writeChecked(disk, provenFile, { proven: Math.floor(system) }).catch(() => {}); // no reason to stop
+      await writeProven(disk, system);
     }
     return { now: system, isTrusted: true, certain: Math.min(certain, system) };
   }
@@ -35,7 +34,9 @@ export async function releaseTime(disk: Disk, clock: Clock, isSynchronized: bool
 }
 
 /** 0 for what is missing, or cannot be. */
-async function read(disk: Disk, file: string, name: string): Promise<number> {
-  const { value = 0 } = await readChecked(disk, file, (json) => Number((json as Record<string, unknown>)[name]));
-  return value > sourceWall && value < sourceWall + longestLifeMs ? value : 0;
+async function readLastSeen(disk: Disk): Promise<number> {
+  const { value = 0 } = await readChecked(disk, lastSeenFile, (v) =>
+    Number((v as Record<string, unknown>)['last_seen']),
+  );
+  return isPossible(value) ? value : 0;
 }

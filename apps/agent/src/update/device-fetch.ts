@@ -3,6 +3,7 @@ import type { System } from '../install/system.ts';
 import { machineBootId } from '../os/linux/boot-id.ts';
 import type { Device, Disk } from '../os/ports.ts';
 import type { Late } from '../trust/refresh.ts';
+import { isClockSynchronized } from '../trust/proven-time.ts';
 import { releaseTime, type ReleaseTime } from '../trust/release-time.ts';
 import { releaseTrust } from '../trust/trust.ts';
 import { fetchRelease } from './fetch.ts';
@@ -37,6 +38,5 @@ export async function deviceFetch(
 
 /** What documents may be called expired by; see releaseTime. */
 export async function timeOf(disk: Disk, system: System, clock: Clock): Promise<ReleaseTime> {
-  const said = await system.run('timedatectl', 'show', '--property=NTPSynchronized', '--value');
-  return releaseTime(disk, clock, said.text === 'yes');
+  return releaseTime(disk, clock, await isClockSynchronized(system));
 }

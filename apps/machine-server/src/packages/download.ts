@@ -8,6 +8,8 @@ import { announcedCrc32c, crc32c } from './crc32c.ts';
 export interface Download {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Left out: the runtime's own. */
+  readonly fetch?: typeof fetch;
   /** Where the file is put; what lies there from an attempt before is gone on with. */
   readonly file: string;
 }
@@ -52,8 +54,11 @@ export async function download(of: Download, clock: Clock, signal: AbortSignal):
   }
 }
 
-async function announced({ url, headers }: Download, signal: AbortSignal): Promise<{ size: number; crc: number }> {
-  const response = await fetch(url, { method: 'HEAD', headers, signal, redirect: 'error' });
+async function announced(
+  { url, headers, fetch: send = fetch }: Download,
+  signal: AbortSignal,
+): Promise<{ size: number; crc: number }> {
+  const response = await send(url, { method: 'HEAD', headers, signal, redirect: 'error' });
   if (response.status !== 200) throw new Error(`HEAD ${url} answered with status ${response.status}`);
   const type = response.headers.get('content-type');
   if (type !== 'application/x-gzip') throw new NotAPackage(`its content type is ${type}, not application/x-gzip`);
@@ -65,7 +70,7 @@ async function announced({ url, headers }: Download, signal: AbortSignal): Promi
 }
 
 async function fetchRest(
-  { url, headers, file }: Download,
+  { url, headers, file, fetch: send = fetch }: Download,
   from: number,
   limit: { what: string; clock: Clock; signal: AbortSignal },
 ): Promise<void> {
@@ -76,7 +81,7 @@ async function fetchRest(
   try {
     const range = from > 0 ? { range: `bytes=${from}-` } : {};
     const response = await within(silenceMs, limit, () =>
-      fetch(url, { headers: { ...headers, ...range }, signal: stop.signal, redirect: 'error' }),
+      send(url, { headers: { ...headers, ...range }, signal: stop.signal, redirect: 'error' }),
     );
     if (response.status !== 200 && response.status !== 206) {
       throw new Error(`GET ${url} answered with status ${response.status}`);

@@ -17,6 +17,8 @@ import type { PackageStore } from './store.ts';
 interface Deps {
   readonly packages: Pick<Client<typeof PackageService>, 'getPackage'>;
   readonly downloadHeaders: Readonly<Record<string, string>>;
+  /** Left out: the runtime's own. */
+  readonly fetch?: typeof fetch;
   readonly store: PackageStore;
   /** What is installed, for those who use it. */
   readonly installed: Cell<ReadonlyMap<string, InstalledPackage>>;
@@ -80,7 +82,7 @@ async function install(spec: PackageSpec, deps: Deps, signal: AbortSignal): Prom
   const url = answer.package?.url ?? '';
   const file = store.archiveFile(spec);
   try {
-    await download({ url, headers, file }, clock, signal);
+    await download({ url, headers, file, ...(deps.fetch && { fetch: deps.fetch }) }, clock, signal);
   } catch (error) {
     // A checksum may have been spoilt on the way; the next attempts start anew. What is no package stays none.
     throw error instanceof NotAPackage ? corrupt(error) : error;

@@ -1,4 +1,6 @@
 export { systemClock } from './clock.ts';
+export { isSystemClockSynchronized } from './clock-source.ts';
+export { clockTolerantFetch, isCertificateCode, type ClockEvidence } from './tls/clock-tolerant-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {

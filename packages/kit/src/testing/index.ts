@@ -2,3 +2,4 @@ export { FakeClock } from './fake-clock.ts';
 export { captureLog } from './capture-log.ts';
 export { tempFolder, type TempFolder } from './temp-folder.ts';
 export { seededRandom } from './seeded-random.ts';
+export { issue, type Issue, type Issued } from './certificates.ts';

@@ -3,18 +3,20 @@ import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Web, WebAnswer } from '../ports.ts';
 
-/** http, https and files of this machine. */
-export const linuxWeb: Web = {
+/** http, https and files of this machine. `send`: left out, the runtime's own fetch. */
+export const webBy = (send: typeof fetch = fetch): Web => ({
   async ask(method, url, headers, signal) {
     if (url.startsWith('file:')) return askFile(method, url, signal);
-    const answer = await fetch(url, { method, headers, signal, redirect: 'manual' });
+    const answer = await send(url, { method, headers, signal, redirect: 'manual' });
     return {
       status: answer.status,
       headers: new Map(answer.headers),
       body: answer.body ?? nothing(),
     };
   },
-};
+});
+
+export const linuxWeb: Web = webBy();
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

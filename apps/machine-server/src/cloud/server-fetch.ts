@@ -1,0 +1,18 @@
+import { machineEnvironment } from '@platform/contract/machine';
+import { sourceWall } from '@platform/kit';
+import { clockTolerantFetch, isSystemClockSynchronized, systemClock } from '@platform/kit/node';
+
+/** The fetch of everything that goes to the management server; the agent says what time is proven. */
+export function serverFetch(env: Readonly<Record<string, string | undefined>>): typeof fetch {
+  const given = Number(env[machineEnvironment.timeFloor]);
+  const known = { floor: given > sourceWall ? given : sourceWall };
+  return clockTolerantFetch({
+    clock: systemClock,
+    env,
+    floor: () => known.floor,
+    isSynchronized: isSystemClockSynchronized,
+    proven: (time) => {
+      known.floor = Math.max(known.floor, time);
+    },
+  });
+}

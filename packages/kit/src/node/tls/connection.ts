@@ -1,0 +1,64 @@
+import { isIP, type Socket } from 'node:net';
+import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
+import { readCertificate, type Certificate } from './certificate.ts';
+import { verifyChain, type VerifiedChain } from './chain.ts';
+import { connectByProxy, proxyFor } from './proxy.ts';
+import { connected, opened } from './sockets.ts';
+
+export interface ConnectionParts {
+  /** https. */
+  url: URL;
+  /** ms since 1970, in the past for certain. */
+  floor: number;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * A connection on which nothing was sent but the handshake, to a server whose certificates were verified for everything but
+ * the clock of this machine. @throws CertificateRefused; Error when there is no connection
+ */
+export async function connectVerified(
+  { url, floor, env }: ConnectionParts,
+  signal: AbortSignal,
+): Promise<{ socket: TLSSocket; chain: VerifiedChain }> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const port = Number(url.port || 443);
+  const proxy = proxyFor(url, env);
+  signal.throwIfAborted();
+  const plain = proxy ? await connectByProxy(proxy, { host, port }, signal) : await connected(host, port, signal);
+  const socket = await handshake(plain, host, signal);
+  try {
+    const authorities = getCACertificates('default').flatMap(readable);
+    return { socket, chain: verifyChain({ sent: chainOf(socket), authorities, host, floor }) };
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+function handshake(plain: Socket, host: string, signal: AbortSignal): Promise<TLSSocket> {
+  // It says nothing of who is there; that is verified before anything is sent.
+  const unverified = { rejectUnauthorized: false, ...(isIP(host) === 0 && { servername: host }) };
+  const socket = connectTls({ socket: plain, ALPNProtocols: ['http/1.1'], minVersion: 'TLSv1.2', ...unverified });
+  return opened(socket, 'secureConnect', signal);
+}
+
+function chainOf(socket: TLSSocket): Certificate[] {
+  const chain: Certificate[] = [];
+  // The last of a chain that is complete names itself as its issuer.
+  for (let one = socket.getPeerCertificate(true), seen = new Set(); one?.raw && !seen.has(one.fingerprint256);) {
+    seen.add(one.fingerprint256);
+    chain.push(readCertificate(one.raw));
+    one = one.issuerCertificate;
+  }
+  return chain;
+}
+
+/** An authority that cannot be read is one less. */
+function readable(text: string): Certificate[] {
+  try {
+    return [readCertificate(text)];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,66 @@
+import { request, type IncomingMessage } from 'node:http';
+import { connectVerified, type ConnectionParts } from './connection.ts';
+import type { VerifiedChain } from './chain.ts';
+
+/**
+ * A fetch over a connection of its own; see `connectVerified`. No redirect is followed, and nothing is unpacked.
+ *
+ * @param judge - hears what was verified before anything is sent; what it throws ends the call.
+ */
+export async function fetchVerified(
+  sent: Request,
+  { floor, env, judge }: Omit<ConnectionParts, 'url'> & { judge: (chain: VerifiedChain) => void },
+): Promise<Response> {
+  const url = new URL(sent.url);
+  const { signal } = sent;
+  const { socket, chain } = await connectVerified({ url, floor, env }, signal);
+  try {
+    judge(chain);
+    const body = sent.body ? new Uint8Array(await sent.arrayBuffer()) : undefined;
+    const headers = Object.fromEntries(sent.headers);
+    Object.assign(headers, { host: url.host, 'accept-encoding': 'identity', connection: 'close' });
+    if (body) headers['content-length'] = String(body.length);
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const { method } = sent;
+      const path = `${url.pathname}${url.search}`;
+      const call = request({ createConnection: () => socket, host: url.hostname, method, path, headers, signal });
+      call.once('response', resolve).on('error', reject);
+      call.end(body);
+    });
+    return responseOf(sent, answer);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+function responseOf({ method, redirect }: Request, answer: IncomingMessage): Response {
+  const status = answer.statusCode ?? 0;
+  if (redirect === 'error' && status >= 300 && status < 400 && status !== 304) {
+    throw new TypeError(`the server sends to ${answer.headers.location}`);
+  }
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(answer.headers)) {
+    for (const one of Array.isArray(value) ? value : [value ?? '']) headers.append(name, one);
+  }
+  const isEmpty = method === 'HEAD' || status === 204 || status === 304;
+  if (isEmpty) answer.resume();
+  return new Response(isEmpty ? null : bodyOf(answer), { status, headers });
+}
+
+/** Read as fast as it is taken; a connection that ends before the body does is an error. */
+function bodyOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
+  const parts = answer[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  return new ReadableStream({
+    async pull(to) {
+      const { done, value } = await parts.next();
+      if (!done) return to.enqueue(new Uint8Array(value));
+      if (!answer.complete) throw new Error('the connection ended before the body');
+      to.close();
+    },
+    async cancel() {
+      answer.destroy();
+      await parts.return?.();
+    },
+  });
+}
