@@ -18,6 +18,7 @@ export interface ConnectionFlags {
 
 export interface Connection {
   readonly client: PlatformClient;
+  /** Of the server, for other hosts. */
   readonly url: string;
   /** Calls that the client has no words of its own for; over Node's HTTP, which can also send streams. */
   rpc<S extends DescService>(service: S): Client<S>;
@@ -27,6 +28,8 @@ export interface Connection {
 
 interface Saved {
   readonly url?: string;
+  /** Reaches the same server from this host, whatever its public name and certificate. */
+  readonly local_url?: string;
   readonly api_key_id?: string;
   readonly api_key?: string;
 }
@@ -48,7 +51,7 @@ export async function connect(
 ): Promise<Connection> {
   const hasOwn = flags.url ?? env['PLATFORM_URL'];
   const saved = hasOwn === undefined ? savedConnection() : {};
-  const baseUrl = hasOwn ?? saved.url;
+  const baseUrl = hasOwn ?? saved.local_url ?? saved.url;
   const authEntity = flags.apiKeyId ?? env['PLATFORM_API_KEY_ID'] ?? saved.api_key_id;
   const payload = flags.apiKey ?? env['PLATFORM_API_KEY'] ?? saved.api_key;
   if (!baseUrl || !authEntity || !payload) {
@@ -72,7 +75,7 @@ export async function connect(
   };
   return {
     client,
-    url: client.url,
+    url: saved.url ?? client.url,
     rpc: (service) => createClient(service, streams()),
     organizationId: () => (opened.organization ??= findOrganization(client, flags.org)),
   };

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
@@ -22,12 +22,15 @@ import { organizationUsage } from './organization-usage.ts';
 import { type Cluster, startCluster } from './postgres/cluster.ts';
 import { keepCluster } from './postgres/keeper.ts';
 import { openOwnDatabase } from './postgres/roles.ts';
+import { openPorts, type Ports } from './ports.ts';
 import { presence } from './presence.ts';
 import { startRetention } from './retention/start.ts';
 import { releaseBook } from './release-book.ts';
 import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
+import { type Addresses, addresses } from './rpc/base-url.ts';
 import { type Deps, routes } from './rpc/routes.ts';
+import { publicUrls, readTls } from './tls/files.ts';
 import { followChanges } from './store/changes.ts';
 import { type Connection, type DatabaseLimits, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
@@ -49,12 +52,18 @@ import { heldChecks } from './wire/held-checks.ts';
 import { openEntrance } from './wire/entrance.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
-import { mostConnections, openPort } from './wire/mux.ts';
+import { mostConnections } from './wire/mux.ts';
 import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
 export type Server = {
+  /** What users and machines are told, as far as it does not depend on how they come. */
   url: string;
+  /** On loopback, without TLS, for programs of this host. */
+  localUrl: string;
+  /** For machines of this host. */
+  insideUrl: string;
+  port: number;
   firstRun: FirstRun;
   signInUrl: string;
   /** The only place where the keys of the first start and the sign-in link stand; mode 0600. */
@@ -96,6 +105,9 @@ export async function startServer(
   }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
+  const tls = await readTls(options);
+  const isProxy = trustedProxies(options.trustedProxy);
+  const publicUrlOf = publicUrls(options, tls);
   const dataFolder = path.resolve(options.dataDir);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   started.use(await lockData(dataFolder));
@@ -155,15 +167,22 @@ export async function startServer(
     await Promise.all([followed, flushed, reaped, fresh, swept]);
   });
 
-  const known = identities(db, changes, clock);
+  const callers = identities(db, changes, clock);
   const signer = tokens(secrets.signingKey);
   const failed = failedSignIns({ db, clock, log }, stop.signal);
   started.defer(() => {
     stop.abort();
     return failed.done;
   });
-  const authentication = authenticator(db, known, signer, clock, failed.note);
-  const at = { url: '' };
+  const authentication = authenticator(db, callers, signer, clock, failed.note);
+  const open: { ports?: Ports } = {};
+  const known: Addresses = addresses(
+    {
+      publicUrl: () => open.ports && publicUrlOf(open.ports.port),
+      insideUrl: () => open.ports?.insideUrl,
+    },
+    isProxy,
+  );
   const deps: Deps = {
     db,
     isAnswering: exclusive.isAnswering,
@@ -187,8 +206,7 @@ export async function startServer(
     budgets: callerBudgets(options, clock),
     usage: organizationUsage({ db, clock, stop: stop.signal }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
-    publicUrl: options.publicUrl?.replace(/\/+$/, ''),
-    listensAt: () => at.url,
+    addresses: known,
     version,
   };
   const { done: released, ...held } = heldChecks(clock, stop.signal);
@@ -197,18 +215,17 @@ export async function startServer(
     return released;
   });
   const wrap = around.request ?? ((handle) => handle());
-  const check = configChecks({ ...deps, identities: known, tokens: signer, held });
+  const check = configChecks({ ...deps, identities: callers, tokens: signer, held });
   const checks: typeof check = (request, reply) => wrap(() => check(request, reply));
-  const tls = await readTls(options);
   const most = mostConnections();
   const entrance = openEntrance(
     visitors({ ...usualLimits, most, ofAddress: options.connectionsPerAddress }, clock, log),
-    trustedProxies(options.trustedProxy),
+    isProxy,
   );
   const listener = rpcListener({
     routes: routes(deps),
     authenticator: authentication,
-    fast: fastPath(checks, entrance.prove),
+    fast: fastPath(checks, entrance.prove, known),
     pages: httpListener(
       httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
       { authenticator: authentication, budgets: deps.budgets, prove: entrance.prove, log },
@@ -217,36 +234,46 @@ export async function startServer(
     budgets: deps.budgets,
     rate: valueRate(clock),
     prove: entrance.prove,
+    addresses: known,
     log,
   });
-  const port = await openPort((request, response) => wrap(() => listener(request, response)), {
-    host: options.host,
-    port: options.port,
-    allowPlaintext: options.allowPlaintext,
-    checks,
-    clock,
-    log,
-    unhandled,
-    entrance,
-    ...(tls && { tls }),
+  const ports = await openPorts({
+    listener: (request, response) => wrap(() => listener(request, response)),
+    options: {
+      host: options.host,
+      port: options.port,
+      allowPlaintext: options.allowPlaintext,
+      checks,
+      isProxy,
+      clock,
+      log,
+      unhandled,
+      entrance,
+      ...(tls && { tls }),
+    },
+    publicUrlOf,
+    dataFolder,
   });
-  at.url = `${tls ? 'https' : 'http'}://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port.port}`;
+  open.ports = ports;
   started.defer(async () => {
     // Held calls end first, then what runs may finish.
     stop.abort();
-    await port.close(drainMs);
+    await ports.close(drainMs);
   });
 
   const personId = secrets.first.ownerId;
   await auditPerson(db, personId, { actor: 'server start', action: 'create sign-in link' });
   const link = await insertSignInLink(db, { personId, expiresOn: clock.wall() + startLinkMs });
-  const signInUrl = `${deps.publicUrl ?? at.url}/sign-in?token=${link}`;
+  const signInUrl = `${ports.url}/sign-in?token=${link}`;
   const credentialsFile = path.join(dataFolder, 'first-run.json');
   const content = credentials(secrets.first, await validFirstKeys(db, secrets), signInUrl);
   await atomicWrite(credentialsFile, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
   const running = started.move();
   return {
-    url: deps.publicUrl ?? at.url,
+    url: ports.url,
+    localUrl: ports.localUrl,
+    insideUrl: ports.insideUrl,
+    port: ports.port,
     firstRun: secrets.first,
     signInUrl,
     credentialsFile,
@@ -296,17 +323,6 @@ async function reached<T>(work: Promise<T>): Promise<T> {
       error,
     );
   }
-}
-
-async function readTls({ tlsCert, tlsKey }: CloudOptions): Promise<{ cert: string; key: string } | undefined> {
-  if (tlsCert === undefined && tlsKey === undefined) return undefined;
-  if (tlsCert === undefined || tlsKey === undefined) {
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: tlsCert === undefined ? '--tls-cert' : '--tls-key',
-      limit: 'certificate and key belong together',
-    });
-  }
-  return { cert: await readFile(tlsCert, 'utf8'), key: await readFile(tlsKey, 'utf8') };
 }
 
 /** What whoever started the server may show its owner; a key that was rotated or deleted is null. */

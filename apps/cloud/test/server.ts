@@ -56,13 +56,17 @@ export async function testServer(argv: readonly string[] = [], around: Around = 
   const server = await startServer(options, { clock: systemClock, log: testLog, around });
   const owner: Credentials = { type: 'api-key', entity: server.firstRun.apiKeyId, payload: server.firstRun.apiKey };
   const token = async ({ type, entity, payload }: Credentials): Promise<string> =>
-    (await createClient(AuthService, transportTo(server.url)).authenticate({ entity, credentials: { type, payload } }))
-      .accessToken;
+    (
+      await createClient(AuthService, transportTo(server.localUrl)).authenticate({
+        entity,
+        credentials: { type, payload },
+      })
+    ).accessToken;
   const client = async <S extends DescService>(
     service: S,
     who: Credentials | { token: string } = owner,
   ): Promise<Client<S>> =>
-    createClient(service, transportTo(server.url, 'token' in who ? who.token : await token(who)));
+    createClient(service, transportTo(server.localUrl, 'token' in who ? who.token : await token(who)));
   return {
     server,
     db: database.db,

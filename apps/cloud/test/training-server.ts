@@ -26,6 +26,7 @@ import { noteBlob } from '../src/store/owned-blobs.ts';
 import { steadyTime } from '../src/steady-time.ts';
 import { valueRate } from '../src/wire/value-rate.ts';
 import { messageBudget } from '../src/wire/message-budget.ts';
+import { addresses } from '../src/rpc/base-url.ts';
 import { rpcListener } from '../src/wire/listener.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testDatabase, testLog, testUnhandled } from './database.ts';
@@ -105,6 +106,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     },
   };
   const port = { url: '' };
+  const known = addresses({ publicUrl: () => undefined, insideUrl: () => undefined });
   const deps = {
     db,
     blobs,
@@ -115,8 +117,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     log: testLog,
     stop: stop.signal,
     authenticator,
-    publicUrl: undefined,
-    listensAt: () => port.url,
+    addresses: known,
     secrets: { signingKey: Buffer.from('only for tests') },
   } as unknown as Deps;
   const pages = httpListener([packageDownloads(deps), packageUploads(deps), dataDownloads(deps)], {
@@ -135,6 +136,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     budget: messageBudget(systemClock),
     rate: valueRate(systemClock),
     prove: () => {},
+    addresses: known,
     log: testLog,
   });
   const open = await openPort(listener, {

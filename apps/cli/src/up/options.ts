@@ -20,6 +20,16 @@ export const table = {
   },
   tlsCert: { type: 'string', description: 'Certificate (PEM file) for TLS on the same port.' },
   tlsKey: { type: 'string', description: 'Its private key (PEM file).' },
+  publicUrl: {
+    type: 'string',
+    description:
+      'URL by which users and machines reach the server (default: the name in the certificate). Needed behind a proxy with another name.',
+  },
+  trustedProxy: {
+    type: 'string',
+    description: 'Addresses and networks of proxies in front of the server, with commas: 10.0.0.1,10.1.0.0/16.',
+  },
+  allowPlaintext: { type: 'boolean', description: 'Serve other hosts without TLS: for a TLS proxy on another host.' },
   empty: { type: 'boolean', description: 'Management server and runner alone: no demo machine, no pictures.' },
   once: {
     type: 'boolean',

@@ -2,7 +2,13 @@ import type { StoryReport } from './story.ts';
 
 /** The management server, and the credentials that it gave to whoever started it; null: the key was rotated or deleted. */
 export interface Cloud {
+  /** What users and other hosts use. */
   readonly url: string;
+  /** On loopback, for programs of this host. */
+  readonly local_url: string;
+  /** On loopback, for machines of this host. */
+  readonly inside_url: string;
+  readonly port: number;
   readonly org_id: string;
   readonly api_key_id: string;
   readonly api_key: string | null;

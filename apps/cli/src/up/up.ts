@@ -64,9 +64,12 @@ export async function up(options: UpOptions): Promise<number> {
     const cloud = await readCloud(
       await start(cloudSpec(options, built.web), { next: (line) => keepPort(cloudSpec(options, built.web), line) }),
     );
-    const { url, org_id, api_key_id, api_key, sign_in_url } = cloud;
+    const { url, local_url, org_id, api_key_id, api_key, sign_in_url } = cloud;
     const connection = { url, org_id, api_key_id, api_key };
-    await writeSecret(path.join(options.dataDir, 'connection.json'), api_key === null ? { url, org_id } : connection);
+    await writeSecret(
+      path.join(options.dataDir, 'connection.json'),
+      api_key === null ? { url, local_url, org_id } : { ...connection, local_url },
+    );
     const ready = { ready: true, ...connection, sign_in_url, data_dir: options.dataDir };
 
     if (cloud.runner_key === null) say(deadRunnerKey);
@@ -107,7 +110,7 @@ export async function up(options: UpOptions): Promise<number> {
 
     function clientOf(): PlatformClient {
       return createPlatformClient({
-        baseUrl: cloud.url,
+        baseUrl: cloud.inside_url,
         credentials: { type: 'api-key', authEntity: cloud.api_key_id, payload: cloud.api_key ?? '' },
       });
     }
@@ -119,7 +122,7 @@ export async function up(options: UpOptions): Promise<number> {
       return runStory(storySteps, {
         ...releaseWorld(),
         client: clientOf(),
-        url: cloud.url,
+        url: cloud.inside_url,
         organizationId: cloud.org_id,
         signal: stop,
         size: sizes[options.small ? 'small' : 'full'],
@@ -172,8 +175,8 @@ function childFailure(error: ChildFailed, logFolder: string): string {
 
 /** What the management server prints when it is ready, with what it wrote for us alone. */
 async function readCloud(readyLine: string): Promise<Cloud> {
-  const printed = JSON.parse(readyLine) as { url: string; credentials_file: string };
-  return { ...((await readJson(printed.credentials_file)) as Cloud), url: printed.url };
+  const { credentials_file, ...printed } = JSON.parse(readyLine) as Cloud & { credentials_file: string };
+  return { ...((await readJson(credentials_file)) as Cloud), ...printed };
 }
 
 /** Keys reach other programs by files that only their user reads: arguments and environment stand in lists of processes. */
@@ -181,7 +184,12 @@ const writeSecret = (file: string, content: object): Promise<void> =>
   atomicWrite(file, `${JSON.stringify(content, null, 1)}\n`, { mode: 0o600 });
 
 function cloudSpec(options: UpOptions, web: string): ChildSpec {
-  const tls = options.tlsCert && options.tlsKey ? ['--tls-cert', options.tlsCert, '--tls-key', options.tlsKey] : [];
+  const given = {
+    '--tls-cert': options.tlsCert,
+    '--tls-key': options.tlsKey,
+    '--public-url': options.publicUrl,
+    '--trusted-proxy': options.trustedProxy,
+  };
   const args = [
     '--data-dir',
     path.join(options.dataDir, 'cloud'),
@@ -191,7 +199,8 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
     String(options.port),
     '--web-dir',
     web,
-    ...tls,
+    ...Object.entries(given).flatMap(([flag, value]) => (value === undefined ? [] : [flag, value])),
+    ...(options.allowPlaintext ? ['--allow-plaintext'] : []),
   ];
   const { DATABASE_URL } = process.env;
   return {
@@ -205,16 +214,16 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
 
 /** Port 0 is decided once: a server that is started again keeps the port that machines and pages know, and its keys. */
 function keepPort(spec: ChildSpec, readyLine: string): ChildSpec {
-  const { port } = new URL((JSON.parse(readyLine) as Cloud).url);
+  const { port } = JSON.parse(readyLine) as Cloud;
   const args = spec.args.filter((arg) => arg !== '--new-keys');
-  args[args.indexOf('--port') + 1] = port;
+  args[args.indexOf('--port') + 1] = String(port);
   return { ...spec, args };
 }
 
 const runnerOptionsFile = (options: UpOptions): string => path.join(options.dataDir, 'runner-options.json');
 
-const runnerOptions = ({ url, runner_key_id }: Cloud, key: string) => ({
-  url,
+const runnerOptions = ({ local_url, runner_key_id }: Cloud, key: string) => ({
+  url: local_url,
   api_key_id: runner_key_id,
   api_key: key,
 });

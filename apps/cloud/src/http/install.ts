@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { baseUrl, cameBy } from '../rpc/base-url.ts';
+import { baseUrlFor } from '../rpc/base-url.ts';
 import { rolesOf } from '@platform/releases/documents';
 import type { Deps } from '../rpc/routes.ts';
 import { type InstallerValues, renderInstaller } from '../rules/installer.ts';
@@ -12,12 +12,12 @@ import { type Route, sendText } from './exchange.ts';
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
 
 /** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
-export const installRoutes = (deps: Pick<Deps, 'db' | 'publicUrl' | 'listensAt'>): Route[] =>
+export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses'>): Route[] =>
   (['install', 'uninstall'] as const).map((action) => ({
     methods: ['GET', 'HEAD'],
     path: new RegExp(`^/${action}\\.sh$`),
     async answer({ request, response }) {
-      const url = baseUrl(deps, cameBy(request));
+      const url = baseUrlFor(deps, request);
       const channels: Record<string, string> = {};
       for (const channel of ['stable', 'dev']) {
         const version = await findChannel(deps.db, 'platform-agent', channel);

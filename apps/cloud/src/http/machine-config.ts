@@ -1,5 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
-import { baseUrl, cameBy } from '../rpc/base-url.ts';
+import { baseUrlFor } from '../rpc/base-url.ts';
 import { ownedPart } from '../rpc/part-access.ts';
 import type { Deps } from '../rpc/routes.ts';
 import { credentialsFile } from '../rules/addresses.ts';
@@ -7,7 +7,7 @@ import { readPartSecrets } from '../store/machines.ts';
 import { type Route, send } from './exchange.ts';
 
 /** GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer. */
-export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'publicUrl' | 'listensAt'>): Route[] => [
+export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'addresses'>): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/api\/json1\/config$/,
@@ -15,7 +15,7 @@ export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'publicU
       const part = await ownedPart(deps.db, await caller(), url.searchParams.get('id') ?? '');
       const [newest] = await readPartSecrets(deps.db, part.id, deps.secrets.sealingKey);
       if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId: part.id });
-      const text = credentialsFile(baseUrl(deps, cameBy(request)), part.id, newest.secret);
+      const text = credentialsFile(baseUrlFor(deps, request), part.id, newest.secret);
       send(
         response,
         200,

@@ -1,5 +1,4 @@
 import { PlatformError } from '@platform/contract/errors';
-import type { TLSSocket } from 'node:tls';
 import { sessionCookie } from '../auth/authenticate.ts';
 import { exchangeSignInLink } from '../store/sessions.ts';
 import type { Deps } from '../rpc/routes.ts';
@@ -13,7 +12,8 @@ export const signInRoutes = ({
   clock,
   authenticator,
   failedSignIns,
-}: Pick<Deps, 'db' | 'clock' | 'authenticator' | 'failedSignIns'>): Route[] => [
+  addresses,
+}: Pick<Deps, 'db' | 'clock' | 'authenticator' | 'failedSignIns' | 'addresses'>): Route[] => [
   {
     methods: ['GET'],
     path: /^\/sign-in$/,
@@ -21,10 +21,10 @@ export const signInRoutes = ({
       const home = { location: '/', 'cache-control': 'no-store', 'content-length': 0 };
       const session = await exchangeSignInLink(db, url.searchParams.get('token') ?? '', {
         expiresOn: clock.wall() + sessionMs,
-        address: request.socket.remoteAddress ?? '',
+        address: addresses.clientOf(request),
       });
       if (session !== undefined) {
-        const secure = (request.socket as Partial<TLSSocket>).encrypted ? '; Secure' : '';
+        const secure = addresses.cameBy(request).isSecure ? '; Secure' : '';
         const cookie = `${sessionCookie}=${session}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${sessionMs / 1000}${secure}`;
         return send(response, 303, { ...home, 'set-cookie': cookie });
       }

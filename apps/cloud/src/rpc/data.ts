@@ -32,7 +32,7 @@ import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { tabularCalls } from './tabular-data.ts';
 
-type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'publicUrl' | 'listensAt' | 'secrets'>;
+type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'addresses' | 'secrets'>;
 
 const defaultPage = 50;
 const longestPage = 1000;

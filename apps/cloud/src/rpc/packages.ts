@@ -27,7 +27,7 @@ import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
 import { storePackage } from './store-package.ts';
 
-type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage' | 'publicUrl' | 'listensAt'>;
+type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage' | 'addresses'>;
 
 /** Path of the download on this server. */
 export const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>

@@ -22,6 +22,7 @@ import { agentRoutes } from './agent.ts';
 import { appRoutes } from './app.ts';
 import { auditRoutes } from './audit.ts';
 import { authRoutes } from './auth.ts';
+import type { Addresses } from './base-url.ts';
 import { fleetRoutes } from './fleet.ts';
 import { releaseRoutes } from './release.ts';
 import { robotRoutes } from './robot.ts';
@@ -56,10 +57,7 @@ export type Deps = {
   usage: OrganizationUsage;
   /** Held checks of agents and of machine servers, by part. */
   waiting: { agents: Seats; servers: Seats };
-  /** Address of this server as people and machines reach it, without a slash at the end; absent: the one they came by (baseUrlOf). */
-  publicUrl: string | undefined;
-  /** Address of the open port. */
-  listensAt: () => string;
+  addresses: Addresses;
   version: string;
 };
 

@@ -14,7 +14,7 @@ import { serverCheckPath, serverChecks } from './server-check.ts';
 
 type CheckDeps = Pick<
   Deps,
-  'answers' | 'budgets' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'publicUrl' | 'listensAt' | 'clock' | 'log'
+  'answers' | 'budgets' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'addresses' | 'clock' | 'log'
 > & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
@@ -78,7 +78,7 @@ export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Re
   };
   const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
     try {
-      return readers.get(path)?.(body, baseUrl(deps, { host, isSecure }));
+      return readers.get(path)?.(body, baseUrl(deps.addresses, { host, isSecure }));
     } catch {
       return undefined;
     }

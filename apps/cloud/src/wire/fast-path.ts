@@ -1,4 +1,4 @@
-import { cameBy } from '../rpc/base-url.ts';
+import type { Addresses } from '../rpc/base-url.ts';
 import type { CheckRequest } from './check.ts';
 import { checkPaths, longestCheck, type Reply } from './config-checks.ts';
 import type { Request, Response } from './mux.ts';
@@ -10,7 +10,11 @@ import type { Request, Response } from './mux.ts';
  * @returns undefined: the request is untouched.
  */
 export const fastPath =
-  (take: (request: CheckRequest, reply: Reply) => boolean, prove: (request: Request, callerId: string) => void) =>
+  (
+    take: (request: CheckRequest, reply: Reply) => boolean,
+    prove: (request: Request, callerId: string) => void,
+    { cameBy }: Pick<Addresses, 'cameBy'>,
+  ) =>
   (request: Request, response: Response, otherwise: () => void | Promise<void>): Promise<void> | undefined => {
     const { headers, url: path = '' } = request;
     if (!checkPaths.includes(path) || request.method !== 'POST' || headers['content-type'] !== 'application/proto')

@@ -14,7 +14,7 @@ import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { CallerBudgets } from '../caller-budgets.ts';
-import { hostOf } from '../rpc/base-url.ts';
+import { type Addresses, cameByKey, hostOf } from '../rpc/base-url.ts';
 import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
@@ -39,6 +39,7 @@ export type ListenerOptions = {
   rate: ValueRate;
   /** The caller of a request has proved who it is. */
   prove: (request: Request, callerId: string) => void;
+  addresses: Addresses;
   log: Log;
 };
 
@@ -82,10 +83,19 @@ export function rpcListener(options: ListenerOptions): Listener {
     requestGate: identityGate(options.authenticator, options.log, prove, options.budgets),
     interceptors: [errorInterceptor(options.log), authenticated(prove)],
     acceptCompression: [compressionGzip],
-    contextValues: (request) => createContextValues().set(requestKey, request as Request),
+    contextValues: (request) =>
+      createContextValues()
+        .set(requestKey, request as Request)
+        .set(cameByKey, options.addresses.cameBy(request as Request)),
     // Each method has a limit of its own.
     readMaxBytes: largestMessage,
   });
+  /** As the client names this server. Some proxies pass on a Host of their own: a page of the public URL is ours, too. */
+  const namedHost = (request: Request): string => {
+    const told = options.addresses.publicUrl();
+    if (told !== undefined && request.headers.origin === told) return new URL(told).host;
+    return options.addresses.cameBy(request).host;
+  };
   /** What is no call that somebody wrote. */
   const other = (request: Request, response: Response): void | Promise<void> => {
     if (isGrpc(request)) return refuseGrpc(request, response, noMethod(request));
@@ -102,7 +112,7 @@ export function rpcListener(options: ListenerOptions): Listener {
       return void response.end('the host or the path is malformed\n');
     }
     // Whether a cookie may count is decided by this header, whatever the protocol.
-    if (request.httpVersionMajor > 1) request.headers.host = hostOf(request);
+    request.headers.host = namedHost(request);
     // Bodies carry no package names, so the other name is a matter of the path alone.
     if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
     // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.

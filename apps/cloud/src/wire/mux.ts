@@ -34,12 +34,19 @@ export type PortOptions = {
   nextByteMs?: number;
   /** Answers config checks that come without TLS by itself. */
   checks?: (request: CheckRequest, reply: Reply) => boolean;
+  /** Connections of proxies carry requests of many clients: the HTTP server reads them all. */
+  isProxy?: (address: string | undefined) => boolean;
   clock: Clock;
   log: Log;
   unhandled: Unhandled;
 };
 
-export type Port = { host: string; port: number; close(limitMs: number): Promise<void> };
+export type Port = {
+  /** IP address that it listens on. */
+  address: string;
+  port: number;
+  close(limitMs: number): Promise<void>;
+};
 
 type Speaks = 'tls' | 'http2' | 'http1' | 'unknown yet';
 
@@ -184,7 +191,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
       const head = socket.read() as Buffer | null;
       if (!head) return void socket.once('readable', sniff);
       const found = speaks(head);
-      if (found === 'http1' && plain && mayBePlain(socket)) {
+      if (found === 'http1' && plain && mayBePlain(socket) && options.isProxy?.(socket.remoteAddress) !== true) {
         const read = plain.take(socket, head);
         if (read === 'check') return void silent.delete(socket);
         if (read === 'more') {
@@ -233,10 +240,10 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   });
   void closeSilent();
   void entrance?.watch(stop.signal);
-  const { port } = server.address() as net.AddressInfo;
+  const { address, port } = server.address() as net.AddressInfo;
 
   return {
-    host: options.host,
+    address,
     port,
     async close(limitMs) {
       stop.abort();

@@ -1,0 +1,67 @@
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText } from '@platform/kit';
+import type { CloudOptions } from '../options.ts';
+import { type Certificate, readCertificate } from './certificate.ts';
+import { parsePublicUrl, urlOfCertificate } from '../rules/public-url.ts';
+
+export type TlsPair = { cert: string; key: string; certificate: Certificate };
+
+/** The certificate and its key. @throws PlatformError INVALID_ARGUMENT */
+export async function readTls({
+  tlsCert,
+  tlsKey,
+}: Pick<CloudOptions, 'tlsCert' | 'tlsKey'>): Promise<TlsPair | undefined> {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: tlsCert === undefined ? '--tls-cert' : '--tls-key',
+      limit: 'certificate and key belong together',
+    });
+  }
+  const cert = await read('--tls-cert', tlsCert, (text) => text);
+  const certificate = await read('--tls-cert', tlsCert, readCertificate);
+  const key = await read('--tls-key', tlsKey, (text) => text);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      {
+        field: '--tls-key',
+        value: tlsKey,
+        limit: `the private key of ${tlsCert}, without a password (${errorText(error)})`,
+      },
+      error,
+    );
+  }
+  return { cert, key, certificate };
+}
+
+async function read<T>(field: string, file: string, parse: (text: string) => T): Promise<T> {
+  try {
+    return parse(await readFile(file, 'utf8'));
+  } catch (error) {
+    throw new PlatformError(
+      'INVALID_ARGUMENT',
+      { field, value: file, limit: `a PEM file that can be read (${errorText(error)})` },
+      error,
+    );
+  }
+}
+
+/**
+ * The public URL by the main port: the one configured, else the one that the certificate vouches for, else undefined.
+ *
+ * @throws PlatformError INVALID_ARGUMENT at once when none of them can be used.
+ */
+export function publicUrls(
+  { publicUrl }: Pick<CloudOptions, 'publicUrl'>,
+  tls: TlsPair | undefined,
+): (port: number) => string | undefined {
+  const configured = publicUrl === undefined ? undefined : parsePublicUrl(publicUrl);
+  if (configured !== undefined || !tls) return () => configured;
+  urlOfCertificate(tls.certificate, 443);
+  return (port) => urlOfCertificate(tls.certificate, port);
+}
