@@ -123,7 +123,8 @@ async function store() {
     const origin = { machineId: null, machineName: '', partId: null, partName: '', locationId: 'l', orgId };
     const captured = { componentType: '', componentName: '', methodName: '', methodParameters: null, tags: [] };
     const file = { fileName: '', fileExt: '', mimeType: '', timeRequestedUs: 0, timeReceivedUs: 0 };
-    const more = { datasetIds: [], boxes: [], classifications: [], repeats: undefined };
+    const annotated = { boxes: [], classifications: [], captureTags: [] };
+    const more = { datasetIds: [], ...annotated, isMerged: true, repeats: undefined };
     const stored = await through.put(whole(bytes));
     return writeUpload(db, { ...origin, ...captured, ...file, ...more }, stored);
   };

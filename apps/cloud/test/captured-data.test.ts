@@ -196,7 +196,8 @@ test('what a machine sends again is stored once', async () => {
   assert.equal(await upload(server, { ...named, datasetIds: [other] }), ids[0]);
   const [datum] = (await server.client(DataService, 'owner').binaryDataByIDs({ binaryDataIds: [ids[0] ?? ''] })).data;
   assert.deepEqual(datum?.metadata?.datasetIds.toSorted(), [datasetId, other].toSorted());
-  assert.notEqual(await upload(server, { ...named, uploadId: 'u2' }), ids[0]);
+  assert.notEqual(await upload(server, { ...named, datasetIds: [], uploadId: 'u2' }), ids[0]);
+  assert.equal(await upload(server, { ...named, uploadId: 'u3' }), ids[0], 'bytes that the dataset has already');
   await server.client(DataService, 'owner').deleteBinaryDataByIDs({ binaryDataIds: [ids[0] ?? ''] });
   assert.notEqual(await upload(server, named), ids[0], 'what was deleted may come again');
 });

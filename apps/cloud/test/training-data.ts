@@ -36,6 +36,8 @@ export async function datasetOf(server: TrainingServer, counts: Record<string, n
           datasetIds: [id],
           boxes: [],
           classifications: [],
+          captureTags: [],
+          isMerged: false,
           repeats: undefined,
         },
         { sha256, sizeBytes: Number(sizeBytes) },

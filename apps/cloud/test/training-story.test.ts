@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import crc32c from 'crc-32/crc32c.js';
 import tar from 'tar-stream';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import {
@@ -31,18 +32,23 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const { id: datasetId } = await datasets.createDataset({ name: 'cups', organizationId: own.orgId });
   const packages = [{ name: 'cups', package: `${own.orgId}/cups`, type: 'ml_model', version: 'latest' }];
   await server.configure({ ...dataServiceFor(datasetId), packages });
-  const upload = (n: number, tags: string[]) =>
-    sync.dataCaptureUpload({
+  const data = server.client(DataService, 'owner');
+  /** The machine captures, its owner says what the image shows. */
+  const upload = async (n: number, labels: string[]) => {
+    const answer = await sync.dataCaptureUpload({
       metadata: {
         partId: own.partId,
         componentName: 'camera',
         type: DataType.BINARY_SENSOR,
         fileExtension: '.jpg',
-        tags,
+        tags: ['line-3'],
         datasetIds: [datasetId],
       },
       sensorContents: [{ data: { case: 'binary', value: Buffer.from(`not really a picture ${n}`) } }],
     });
+    await data.addTagsToBinaryDataByIDs({ binaryDataIds: [answer.binaryDataId], tags: labels });
+    return answer;
+  };
   for (let n = 0; n < 24; n++) {
     const { binaryDataId } = await upload(n, [n % 2 ? 'cup' : 'mug', ...(n < 4 ? ['split:test'] : [])]);
     assert.match(binaryDataId, new RegExp(`^${own.orgId}/${own.locationId}/[0-9a-f-]{36}$`));
@@ -73,6 +79,11 @@ test('upload → dataset → submit → lease → report → complete → downlo
   const lines = manifest.map((line) => parseDatasetLine(JSON.parse(line)));
   assert.equal(lines.length, 24);
   assert.equal(lines.filter((line) => line.split === 'test').length, 4);
+  assert.deepEqual(
+    new Set(lines.map((line) => line.classification_annotations.map((one) => one.annotation_label).join())),
+    new Set(['cup', 'mug']),
+    'what a machine tags its captures with is no label',
+  );
   const first = lines[0];
   assert.ok(first);
   assert.equal(

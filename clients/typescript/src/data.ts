@@ -219,11 +219,19 @@ export class DataClient {
     await this.#data.addTagsToBinaryDataByIDs({ tags: [...tags], binaryDataIds: [...binaryDataIds] });
   }
 
-  /** @returns how many tags were removed. */
-  async removeTagsFromBinaryDataByIds(tags: readonly string[], binaryDataIds: readonly string[]): Promise<number> {
+  /**
+   * @param options - includeClassifications: remove labels that a model predicted, too.
+   * @returns how many were removed.
+   */
+  async removeTagsFromBinaryDataByIds(
+    tags: readonly string[],
+    binaryDataIds: readonly string[],
+    options: { includeClassifications?: boolean } = {},
+  ): Promise<number> {
     const { deletedCount } = await this.#data.removeTagsFromBinaryDataByIDs({
       tags: [...tags],
       binaryDataIds: [...binaryDataIds],
+      includeClassifications: options.includeClassifications ?? false,
     });
     return Number(deletedCount);
   }
@@ -232,6 +240,14 @@ export class DataClient {
   async tagsByFilter(filter: Filter): Promise<string[]> {
     return allWords(async (after) => {
       const { tags, truncated } = await this.#data.tagsByFilter({ filter, after });
+      return { words: tags, truncated };
+    });
+  }
+
+  /** The labels that training sees, each once: no capture tags and no split: tags. */
+  async labelsByFilter(filter: Filter): Promise<string[]> {
+    return allWords(async (after) => {
+      const { tags, truncated } = await this.#data.tagsByFilter({ filter, after, labelsOnly: true });
       return { words: tags, truncated };
     });
   }

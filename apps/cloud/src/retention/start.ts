@@ -2,6 +2,7 @@ import type { Clock, Log } from '@platform/kit';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/store.ts';
 import type { CloudOptions } from '../options.ts';
+import { tellCaptureTags } from '../store/capture-tags.ts';
 import type { Database } from '../store/database.ts';
 import {
   partsWithRevisions,
@@ -60,6 +61,12 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
       steps: (now) => sweepLogDays(db, { now, wall: clock.wall(), keptDays: options.logDays }),
     },
     { name: 'log lines moved to their days', ...hourly, firstMs: 0, steps: () => moveLines(db, clock.wall()) },
+    {
+      name: 'capture tags told from labels',
+      ...hourly,
+      firstMs: 0,
+      steps: () => untilNone(() => tellCaptureTags(db, rowsPerStep)),
+    },
     {
       name: 'log lines above the limit of a machine',
       ...hourly,

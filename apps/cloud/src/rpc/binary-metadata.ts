@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { dataPath } from '../http/captured-data.ts';
+import { chosenSplit, labelTags } from '../rules/dataset-rules.ts';
 import { binaryDataId } from '../rules/manifest.ts';
 import type { FullDatum } from '../store/binary-data.ts';
 import { timeOfUs } from './protobuf-times.ts';
@@ -48,6 +49,9 @@ export function binaryMetadata(datum: FullDatum, baseUrl: string): MessageInitSh
     },
     datasetIds: datum.datasetIds,
     fileSizeBytes: BigInt(datum.sizeBytes),
+    labels: labelTags(datum),
+    split: chosenSplit(datum.tags) ?? '',
+    fileSha256: datum.sha256,
   };
 }
 

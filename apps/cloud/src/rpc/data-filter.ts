@@ -41,6 +41,7 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
     datasetId: sent?.datasetId ?? '',
     withinDatasetId: caller.kind === 'script' ? caller.datasetId : '',
     tags: tagsCondition(sent?.tagsFilter),
+    isLabelsOnly: sent?.tagsFilter?.labelsOnly ?? false,
     fromUs: sent?.interval?.start ? usOf(sent.interval.start) : undefined,
     untilUs: sent?.interval?.end ? usOf(sent.interval.end) : undefined,
   };
@@ -53,7 +54,7 @@ export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Pur
  */
 export function refuseEmpty({ tags, ...others }: Filter): void {
   const conditions = Object.entries(others).filter(([key, value]) => {
-    if (key === 'orgIds') return false;
+    if (key === 'orgIds' || typeof value === 'boolean') return false;
     return typeof value === 'object' ? value.length > 0 : value !== undefined && value !== '';
   });
   if (tags.is === 'any' && conditions.length === 0) throw new PlatformError('FILTER_EMPTY', {});

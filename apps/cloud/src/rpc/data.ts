@@ -19,6 +19,7 @@ import {
   findData,
   findKeys,
   type FullDatum,
+  labelsOfData,
   matchingKeys,
   pageOfData,
   tagsOf,
@@ -116,8 +117,9 @@ export const dataRoutes =
         return { data: await answered(data, includeBinary, context), count: BigInt(data.length) };
       },
 
-      async tagsByFilter({ filter, after }, context) {
-        const { rows, isCut } = await tagsOf(db, readFilter(filter, callerOf(context), 'look'), after);
+      async tagsByFilter({ filter, after, labelsOnly }, context) {
+        const list = labelsOnly ? labelsOfData : tagsOf;
+        const { rows, isCut } = await list(db, readFilter(filter, callerOf(context), 'look'), after);
         return { tags: rows, truncated: isCut };
       },
       async boundingBoxLabelsByFilter({ filter, after }, context) {
@@ -135,13 +137,13 @@ export const dataRoutes =
         await addTags(db, keys, checkedTags(tags));
         return {};
       },
-      async removeTagsFromBinaryDataByIDs({ binaryDataIds, binaryIds, tags }, context) {
+      async removeTagsFromBinaryDataByIDs({ binaryDataIds, binaryIds, tags, includeClassifications }, context) {
         const keys = await existingKeys(namedData(binaryDataIds, binaryIds, callerOf(context), 'change'));
-        return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
+        return { deletedCount: BigInt(await removeTags(db, keys, tags, { classifications: includeClassifications })) };
       },
-      async removeTagsFromBinaryDataByFilter({ filter, tags }, context) {
+      async removeTagsFromBinaryDataByFilter({ filter, tags, includeClassifications }, context) {
         const keys = await matchingKeys(db, readFilter(filter, callerOf(context), 'change'));
-        return { deletedCount: BigInt(await removeTags(db, keys, tags)) };
+        return { deletedCount: BigInt(await removeTags(db, keys, tags, { classifications: includeClassifications })) };
       },
 
       // What is gone already is no failure: the call may be repeated.
@@ -191,7 +193,8 @@ export const dataRoutes =
             yMinNormalized: change.yMinNormalized ?? box.yMin,
             xMaxNormalized: change.xMaxNormalized ?? box.xMax,
             yMaxNormalized: change.yMaxNormalized ?? box.yMax,
-            confidence: confidenceOf(change.confidence) ?? box.confidence ?? undefined,
+            confidence:
+              confidenceOf(change.confidence) ?? (change.clearConfidence ? undefined : (box.confidence ?? undefined)),
           }),
         );
         if (!isThere) throw noBox(bboxId);

@@ -91,7 +91,7 @@ async function* contents<M>(
   }
 }
 
-type Answer = { fileId: string; binaryDataId: string };
+type Answer = { fileId: string; binaryDataId: string; existed: boolean };
 
 async function store(
   { db, blobs, usage }: UploadDeps,
@@ -100,9 +100,10 @@ async function store(
   announced = 0,
 ): Promise<Answer> {
   using admission = await usage.admit([upload.orgId], announced);
-  const key = await writeUpload(db, upload, await blobs.put(admission.counted(bytes), { limitBytes: fileLimitBytes }));
+  const blob = await blobs.put(admission.counted(bytes), { limitBytes: fileLimitBytes });
+  const { existed, ...key } = await writeUpload(db, upload, blob);
   admission.keep();
-  return { fileId: key.id, binaryDataId: binaryDataId(key) };
+  return { fileId: key.id, binaryDataId: binaryDataId(key), existed };
 }
 
 async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, caller: Caller): Promise<Answer> {
@@ -120,7 +121,7 @@ async function capture(deps: UploadDeps, request: DataCaptureUploadRequest, call
   if (readings.length > 0 && origin.partId === null)
     throw new PlatformError('PART_NOT_FOUND', { partId: metadata.partId });
   await writeReadings(deps.db, readings);
-  let answer: Answer = { fileId: '', binaryDataId: '' };
+  let answer: Answer = { fileId: '', binaryDataId: '', existed: false };
   for (const [index, { metadata: sensor, data }] of sensorContents.entries()) {
     if (data.case !== 'binary') continue;
     const upload = uploadFrom(origin, metadata, sensor, caller, nowUs);
@@ -209,6 +210,9 @@ function uploadFrom(
     fileExt: fileExt.replaceAll('\0', ''),
     mimeType: (metadata.mimeType || mimeOfEnum(sensor) || mimeOf(fileExt)).replaceAll('\0', ''),
     datasetIds: metadata.datasetIds,
+    // Files that a machine sends without naming a component were put into a folder by somebody who named their tags.
+    captureTags: caller.kind === 'part' && origin.componentName !== '' ? origin.tags : [],
+    isMerged: caller.kind !== 'part',
     repeats: repeatsOf(metadata, sensor, caller),
   };
 }

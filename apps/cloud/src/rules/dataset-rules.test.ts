@@ -8,7 +8,13 @@ import { goTime, manifestLine, parseBinaryDataId, type Picture } from './manifes
 
 const sha = (n: number): string => n.toString(16).padStart(64, '0').split('').toReversed().join('');
 const some = (count: number, tags: string[], from = 0): Labelled[] =>
-  Array.from({ length: count }, (_, n) => ({ sha256: sha(from + n), tags, classifications: [], boxes: [] }));
+  Array.from({ length: count }, (_, n) => ({
+    sha256: sha(from + n),
+    tags,
+    captureTags: [],
+    classifications: [],
+    boxes: [],
+  }));
 /** Pictures with these boxes each. */
 const boxed = (count: number, labels: string[], from = 0): Labelled[] =>
   some(count, [], from).map((picture) => ({ ...picture, boxes: labels.map((label) => ({ label })) }));
@@ -112,10 +118,13 @@ for (const [kind, name, pictures, labels, expected] of otherKinds) {
 }
 
 test('tags and classifications are labels alike', () => {
-  assert.deepEqual(labelsOf({ tags: ['b', 'split:train'], classifications: [{ label: 'a' }, { label: 'b' }] }), [
-    'a',
-    'b',
-  ]);
+  const classifications = [{ label: 'a' }, { label: 'b' }];
+  assert.deepEqual(labelsOf({ tags: ['b', 'split:train'], captureTags: [], classifications }), ['a', 'b']);
+  assert.deepEqual(
+    labelsOf({ tags: ['line-3', 'a', 'b'], captureTags: ['line-3', 'b'], classifications }),
+    ['a', 'b'],
+    'a tag of the capture is none, a classification of the same name is',
+  );
   assert.equal(chosenSplit(['b', 'split:validation']), 'validation');
   assert.equal(chosenSplit(['split:other']), undefined);
 });
@@ -183,7 +192,7 @@ test('split: with several labels per picture every label is held out in its shar
   const shares = [0.9, 0.4, 0.05];
   const pictures = Array.from({ length: 400 }, (_, n): Labelled => {
     const tags = labels.filter((_label, at) => random() < (shares[at] ?? 0));
-    return { sha256: sha(n), tags, classifications: [], boxes: tags.map((label) => ({ label })) };
+    return { sha256: sha(n), tags, captureTags: [], classifications: [], boxes: tags.map((label) => ({ label })) };
   });
   for (const kind of [multi, detection] as const) {
     const splits = splitsOf(kind, pictures, labels);

@@ -5,6 +5,8 @@ import { type JobKind, type Split, splits } from '@platform/contract/job';
 export interface Labelled {
   readonly sha256: string;
   readonly tags: readonly string[];
+  /** Those of the tags that came with the capture: no labels. */
+  readonly captureTags: readonly string[];
   readonly classifications: readonly { readonly label: string }[];
   readonly boxes: readonly { readonly label: string }[];
 }
@@ -48,6 +50,8 @@ export interface Example {
 }
 
 const splitTags = new Map<string, Split>(splits.map((split) => [`split:${split}`, split]));
+/** Tags that say where an image belongs, not what it shows. */
+export const splitTagNames: readonly string[] = [...splitTags.keys()];
 
 /** The part of the data that a person chose for a picture by a tag `split:train`, `split:validation` or `split:test`. */
 export function chosenSplit(tags: readonly string[]): Split | undefined {
@@ -61,9 +65,16 @@ export function chosenSplit(tags: readonly string[]): Split | undefined {
 const sortedOnce = (labels: readonly string[]): string[] =>
   labels.length < 2 ? [...labels] : [...new Set(labels)].toSorted();
 
-/** Tags and classifications both count as labels; the `split:` tags do not. Sorted, each once. */
-export const labelsOf = ({ tags, classifications }: Pick<Labelled, 'tags' | 'classifications'>): string[] =>
-  sortedOnce([...tags, ...classifications.map(({ label }) => label)].filter((label) => !splitTags.has(label)));
+/** The tags that are labels: neither sent with a capture nor `split:` tags. */
+export const labelTags = ({ tags, captureTags }: Pick<Labelled, 'tags' | 'captureTags'>): string[] =>
+  tags.filter((tag) => !splitTags.has(tag) && !captureTags.includes(tag));
+
+/** Labels among the tags, and classifications. Sorted, each once. */
+export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classifications'>): string[] =>
+  sortedOnce([
+    ...labelTags(image),
+    ...image.classifications.map(({ label }) => label).filter((label) => !splitTags.has(label)),
+  ]);
 
 /** Labels of a picture as a kind of job sees them; scripts see all. */
 function labelsFor(kind: JobKind, picture: Labelled): string[] {

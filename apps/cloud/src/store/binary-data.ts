@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
 import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { splitTagNames } from '../rules/dataset-rules.ts';
 import type { Picture } from '../rules/manifest.ts';
 import type { DataPlace } from '../rules/page-tokens.ts';
 import { boundedList } from './bounded-list.ts';
@@ -52,6 +53,7 @@ const columns = (eb: ExpressionBuilder<Tables, 'binaryData'>) =>
     eb.ref('binaryData.methodName').as('methodName'),
     eb.ref('binaryData.methodParameters').as('methodParameters'),
     eb.ref('binaryData.tags').as('tags'),
+    sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
     us('time_requested').as('timeRequestedUs'),
     us('time_received').as('timeReceivedUs'),
     sql<Picture['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('id', b.id, 'label', b.label,
@@ -111,6 +113,8 @@ export type Filter = {
   /** The caller's rights end at this dataset. '': no limit. */
   withinDatasetId: string;
   tags: { is: 'any' } | { is: 'one-of'; tags: readonly string[] } | { is: 'tagged' } | { is: 'untagged' };
+  /** `tags` means labels: no capture tags, no split tags, but classifications. */
+  isLabelsOnly: boolean;
   /** µs since 1970; `untilUs` itself lies outside. */
   fromUs: number | undefined;
   untilUs: number | undefined;
@@ -142,12 +146,29 @@ function condition(filter: Filter): RawBuilder<boolean> {
     parts.push(sql`exists (select from dataset_member m where m.org_id = binary_data.org_id
       and m.binary_id = binary_data.id and m.dataset_id::text = ${datasetId.toLowerCase()})`);
   }
-  if (filter.tags.is === 'one-of') parts.push(sql`binary_data.tags && ${filter.tags.tags}::text[]`);
-  if (filter.tags.is === 'tagged') parts.push(sql`cardinality(binary_data.tags) > 0`);
-  if (filter.tags.is === 'untagged') parts.push(sql`cardinality(binary_data.tags) = 0`);
+  if (filter.tags.is !== 'any') parts.push(filter.isLabelsOnly ? withLabels(filter.tags) : withTags(filter.tags));
   if (filter.fromUs !== undefined) parts.push(sql`binary_data.time_requested >= ${atUs(filter.fromUs)}`);
   if (filter.untilUs !== undefined) parts.push(sql`binary_data.time_requested < ${atUs(filter.untilUs)}`);
   return sql<boolean>`(${sql.join(parts, sql` and `)})`;
+}
+
+type TagsCondition = Exclude<Filter['tags'], { is: 'any' }>;
+
+function withTags(tags: TagsCondition): RawBuilder<boolean> {
+  if (tags.is === 'one-of') return sql`binary_data.tags && ${tags.tags}::text[]`;
+  return tags.is === 'tagged' ? sql`cardinality(binary_data.tags) > 0` : sql`cardinality(binary_data.tags) = 0`;
+}
+
+const isLabelTag = sql`tag <> all(coalesce(binary_data.capture_tags, '{}')) and tag <> all(${splitTagNames}::text[])`;
+/** Every label of an image, one row each, as `labelsOf` of the rules. */
+const labelRows = sql`select tag as label from unnest(binary_data.tags) tag where ${isLabelTag}
+  union all select c.label from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id
+    and c.label <> all(${splitTagNames}::text[])`;
+
+function withLabels(tags: TagsCondition): RawBuilder<boolean> {
+  if (tags.is === 'one-of')
+    return sql`exists (select from (${labelRows}) named where label = any(${tags.tags}::text[]))`;
+  return tags.is === 'tagged' ? sql`exists (${labelRows})` : sql`not exists (${labelRows})`;
 }
 
 export const pageOfData = (
@@ -196,6 +217,15 @@ export const tagsOf = (db: Database, filter: Filter, after: string): Promise<Bou
     db,
     sql`select tag word from binary_data, unnest(tags) tag
       where ${condition(filter)} and (${after}::text = '' or tag collate "C" > ${after}) group by tag order by tag collate "C"`,
+  );
+
+/** Distinct labels of images after this one, sorted: as training sees them. */
+export const labelsOfData = (db: Database, filter: Filter, after: string): Promise<Bounded<string>> =>
+  wordsOf(
+    db,
+    sql`select named.label word from binary_data, lateral (${labelRows}) named
+      where ${condition(filter)} and (${after}::text = '' or named.label collate "C" > ${after})
+      group by named.label order by named.label collate "C"`,
   );
 
 /** Distinct labels of boxes after this one, sorted. */

@@ -4,6 +4,7 @@ import type { Box } from '../rules/manifest.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
 import type { DatumKey } from './binary-data.ts';
+import { tellCaptureTagsOf } from './capture-tags.ts';
 import type { Database } from './database.ts';
 import type { Trx } from './jobs.ts';
 import { endUploads } from './owned-blobs.ts';
@@ -14,36 +15,67 @@ const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
     ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`;
 
 /** In one order for everybody, so that two edits of the same data wait for each other instead of for ever. */
-const lock = (trx: Trx, keys: readonly DatumKey[]): Promise<unknown> =>
+export const lockData = (trx: Trx, keys: readonly DatumKey[]): Promise<unknown> =>
   sql`select from binary_data where ${among(keys)} order by org_id, id for update`.execute(trx);
 
-/** New tags come behind those that are there; each once. */
+/** New tags come behind those that are there; each once. What a person adds is a label, even if a capture brought the same. */
 export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> =>
   db.transaction().execute(async (trx) => {
-    await lock(trx, keys);
-    await sql`
-      update binary_data set tags = tags || array(
-               select tag from unnest(${[...new Set(tags)]}::text[]) with ordinality given(tag, place)
-                where tag <> all(tags) order by place)
-       where ${among(keys)} and not tags @> ${[...new Set(tags)]}::text[]`.execute(trx);
+    await lockData(trx, keys);
+    await addTagsTo(trx, keys, tags);
   });
 
-/** @returns how many tags were removed, over all data. */
-export const removeTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<number> =>
+/** As `addTags`, of data that are locked already. */
+export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
+  const added = [...new Set(tags)];
+  await tellCaptureTagsOf(trx, among(keys));
+  await sql`
+    update binary_data set tags = tags || array(
+             select tag from unnest(${added}::text[]) with ordinality given(tag, place)
+              where tag <> all(tags) order by place),
+           capture_tags = array(select tag from unnest(capture_tags) tag where tag <> all(${added}::text[]))
+     where ${among(keys)} and (not tags @> ${added}::text[] or capture_tags && ${added}::text[])`.execute(trx);
+}
+
+/** A tag that is removed is gone, whether it was a label or came with the capture. */
+const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly string[]) =>
+  sql<{ removed: number }>`
+  with before as (
+    select org_id, id, tags from binary_data where ${among(keys)} and tags && ${tags}::text[]
+  ), done as (
+    update binary_data set tags = array(
+             select tag from unnest(binary_data.tags) with ordinality had(tag, place)
+              where tag <> all(${tags}::text[]) order by place),
+           capture_tags = array(select tag from unnest(capture_tags) tag where tag <> all(${tags}::text[]))
+      from before where before.org_id = binary_data.org_id and before.id = binary_data.id
+    returning cardinality(before.tags) - cardinality(binary_data.tags) as removed
+  )
+  select coalesce(sum(removed), 0)::bigint as removed from done`.execute(trx);
+
+/** Tags of data that are locked already, `split:` tags for example that another one takes the place of. */
+export async function dropTags(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
+  await tellCaptureTagsOf(trx, among(keys));
+  await removeTagsFrom(trx, keys, tags);
+}
+
+/** @returns how many tags were removed over all data, with `classifications` those of these labels, too. */
+export const removeTags = (
+  db: Database,
+  keys: readonly DatumKey[],
+  tags: readonly string[],
+  { classifications }: { classifications: boolean },
+): Promise<number> =>
   db.transaction().execute(async (trx) => {
-    await lock(trx, keys);
-    const { rows } = await sql<{ removed: number }>`
-      with before as (
-        select org_id, id, tags from binary_data where ${among(keys)} and tags && ${tags}::text[]
-      ), done as (
-        update binary_data set tags = array(
-                 select tag from unnest(binary_data.tags) with ordinality had(tag, place)
-                  where tag <> all(${tags}::text[]) order by place)
-          from before where before.org_id = binary_data.org_id and before.id = binary_data.id
-        returning cardinality(before.tags) - cardinality(binary_data.tags) as removed
-      )
-      select coalesce(sum(removed), 0)::bigint as removed from done`.execute(trx);
-    return rows[0]?.removed ?? 0;
+    await lockData(trx, keys);
+    await tellCaptureTagsOf(trx, among(keys));
+    const { rows } = await removeTagsFrom(trx, keys, tags);
+    const removed = rows[0]?.removed ?? 0;
+    if (!classifications) return removed;
+    const gone = await sql`
+      delete from classification using binary_data
+       where ${among(keys)} and classification.org_id = binary_data.org_id
+         and classification.binary_id = binary_data.id and classification.label = any(${tags}::text[])`.execute(trx);
+    return removed + Number(gone.numAffectedRows ?? 0n);
   });
 
 /** Who deletes, and the request in the words of the audit log. */
@@ -56,7 +88,7 @@ export type Deletion = { caller: Caller; request: JsonObject };
  */
 export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion): Promise<number> =>
   db.transaction().execute(async (trx) => {
-    await lock(trx, keys);
+    await lockData(trx, keys);
     const { rows } = await sql<{ orgId: string; count: number; sizeBytes: number; sha256s: string[] }>`
       with gone as (delete from binary_data where ${among(keys)} returning org_id, size_bytes, sha256)
       select org_id, count(*)::bigint as count, sum(size_bytes)::bigint as size_bytes,

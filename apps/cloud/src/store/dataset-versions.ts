@@ -7,6 +7,7 @@ import { type Example, type LabelCounts, rules, tally } from '../rules/dataset-r
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { at, type Database } from './database.ts';
+import { tellDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
 import type { Trx } from './jobs.ts';
 import { noteBlob } from './owned-blobs.ts';
@@ -34,6 +35,7 @@ export async function freeze(
   if (pictures > rules.maxPictures) {
     throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: rules.maxPictures });
   }
+  await tellDatasetTags(db, of.dataset);
   return db
     .transaction()
     .setIsolationLevel('repeatable read')

@@ -29,6 +29,8 @@ export type BinaryData = Capture & {
   timeRequested: Time;
   timeReceived: Time;
   identity: Buffer | null;
+  /** Those of `tags` that came with the capture. Null: not told apart yet. */
+  captureTags: string[] | null;
 };
 export type BoundingBoxRow = {
   orgId: string;

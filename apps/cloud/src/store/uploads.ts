@@ -1,12 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import type { StoredBlob } from '../blobs/store.ts';
+import { captureIdentity, uploadIdentity } from './capture-identity.ts';
 import type { Box } from '../rules/manifest.ts';
 import { atUs, type DatumKey } from './binary-data.ts';
 import type { Database } from './database.ts';
 import { addMembers, findDatasets } from './datasets.ts';
 import type { Trx } from './jobs.ts';
+import { mergeUpload } from './merged-uploads.ts';
 import { noteBlob } from './owned-blobs.ts';
 
 /** Where and by what something was captured. */
@@ -32,6 +34,10 @@ export type Upload = Origin & {
   datasetIds: readonly string[];
   boxes: readonly Omit<Box, 'id'>[];
   classifications: readonly { label: string; confidence: number | null }[];
+  /** Those of `tags` that are no labels. */
+  captureTags: readonly string[];
+  /** Bytes that a dataset has already become no second image there: their labels and boxes are added. Not for machines. */
+  isMerged: boolean;
   /**
    * What makes a repeated upload, whose answer got lost, the same datum as the first: the id that the sender chose, or the
    * capture itself, for machines. Undefined: every upload is a new datum.
@@ -43,21 +49,23 @@ export type Reading = Origin & { payload: { [key: string]: unknown }; timeReques
 /**
  * Datum, tags, annotations and dataset memberships, all or nothing. The bytes lie in the blob store already.
  *
+ * @returns `existed`: a dataset had these bytes, and the upload was added to that image.
  * @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH: nothing was written.
  */
 export const writeUpload = (
   db: Database,
   upload: Upload,
   blob: StoredBlob,
-): Promise<DatumKey & { locationId: string }> =>
+): Promise<DatumKey & { locationId: string; existed: boolean }> =>
   db.transaction().execute(async (trx) => {
     const datasets = await uploadTargets(trx, upload.orgId, upload.datasetIds);
-    const { id, isNew } = await insertDatum(trx, upload, blob);
+    const before = upload.isMerged ? await mergeUpload(trx, datasets, upload, blob.sha256) : undefined;
+    const { id, locationId, isNew } = before ?? (await insertDatum(trx, upload, blob));
     // After the datum: deletions lock in this order, too.
     await noteBlob(trx, upload.orgId, blob);
     if (isNew) await insertAnnotations(trx, { orgId: upload.orgId, id }, upload);
-    for (const dataset of datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
-    return { orgId: upload.orgId, id, locationId: upload.locationId };
+    for (const dataset of before?.without ?? datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
+    return { orgId: upload.orgId, id, locationId, existed: before !== undefined };
   });
 
 /** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH */
@@ -78,13 +86,16 @@ export async function uploadTargets(
   });
 }
 
-async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<{ id: string; isNew: boolean }> {
+type Written = { id: string; locationId: string; isNew: boolean };
+
+async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<Written> {
   const id = randomUUID();
   const identity = identityOf(upload, blob);
   const done = await trx
     .insertInto('binaryData')
     .values({
       ...originColumns(upload),
+      captureTags: [...new Set(upload.captureTags)],
       id,
       sha256: blob.sha256,
       sizeBytes: blob.sizeBytes,
@@ -98,24 +109,21 @@ async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<
     .onConflict((conflict) => conflict.columns(['orgId', 'identity']).doNothing())
     .returning('id')
     .executeTakeFirst();
-  if (done) return { id, isNew: true };
+  if (done) return { id, locationId: upload.locationId, isNew: true };
   const before = await trx
     .selectFrom('binaryData')
-    .select('id')
+    .select(['id', 'locationId'])
     .where('orgId', '=', upload.orgId)
     .where('identity', '=', identity)
     .executeTakeFirstOrThrow();
-  return { id: before.id, isNew: false };
+  return { ...before, isNew: false };
 }
 
-function identityOf(upload: Upload, blob: StoredBlob): Buffer | null {
-  const { partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags, repeats } = upload;
+function identityOf(upload: Upload, { sha256 }: StoredBlob): Buffer | null {
+  const { repeats } = upload;
   if (!repeats) return null;
-  const parts =
-    repeats.is === 'upload'
-      ? ['upload', partId, repeats.id]
-      : [partId, componentType, componentName, methodName, fileName, timeRequestedUs, tags, blob.sha256];
-  return createHash('sha256').update(JSON.stringify(parts)).digest();
+  if (repeats.is === 'upload') return uploadIdentity(upload.partId, repeats.id);
+  return captureIdentity({ ...upload, sha256 }, upload.tags);
 }
 
 const originColumns = (of: Origin) => ({

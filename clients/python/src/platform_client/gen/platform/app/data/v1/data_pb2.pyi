@@ -169,7 +169,10 @@ class TagsFilter(_message.Message):
 
     TYPE_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    LABELS_ONLY_FIELD_NUMBER: _builtins.int
     type: Global___TagsFilterType.ValueType
+    labels_only: _builtins.bool
+    """Addition: look at the labels that training sees (BinaryMetadata.labels and classifications), not at all tags."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -177,10 +180,11 @@ class TagsFilter(_message.Message):
         *,
         type: Global___TagsFilterType.ValueType = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        labels_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["tags", b"tags", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels_only", b"labels_only", "tags", b"tags", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -798,6 +802,9 @@ class BinaryMetadata(_message.Message):
     DATASET_IDS_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
     FILE_SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    SPLIT_FIELD_NUMBER: _builtins.int
+    FILE_SHA256_FIELD_NUMBER: _builtins.int
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def id(self) -> _builtins.str: ...
@@ -810,6 +817,10 @@ class BinaryMetadata(_message.Message):
     binary_data_id: _builtins.str
     """<organization ID>/<location ID>/<file ID>: the identity; pass it back as it is."""
     file_size_bytes: _builtins.int
+    split: _builtins.str
+    """Addition: train, validation or test, as a split: tag says; empty: no tag says it."""
+    file_sha256: _builtins.str
+    """Addition: of the file's bytes, in hex."""
     @_builtins.property
     def capture_metadata(self) -> Global___CaptureMetadata: ...
     @_builtins.property
@@ -820,6 +831,10 @@ class BinaryMetadata(_message.Message):
     def annotations(self) -> Global___Annotations: ...
     @_builtins.property
     def dataset_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def labels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Addition: those of capture_metadata.tags that are labels. Tags that a machine sent with its capture, and split: tags, are none."""
+
     def __init__(
         self,
         *,
@@ -834,10 +849,13 @@ class BinaryMetadata(_message.Message):
         dataset_ids: _abc.Iterable[_builtins.str] | None = ...,
         binary_data_id: _builtins.str = ...,
         file_size_bytes: _builtins.int = ...,
+        labels: _abc.Iterable[_builtins.str] | None = ...,
+        split: _builtins.str = ...,
+        file_sha256: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "capture_metadata", b"capture_metadata", "time_received", b"time_received", "time_requested", b"time_requested"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "binary_data_id", b"binary_data_id", "capture_metadata", b"capture_metadata", "dataset_ids", b"dataset_ids", "file_ext", b"file_ext", "file_name", b"file_name", "file_size_bytes", b"file_size_bytes", "id", b"id", "time_received", b"time_received", "time_requested", b"time_requested", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["annotations", b"annotations", "binary_data_id", b"binary_data_id", "capture_metadata", b"capture_metadata", "dataset_ids", b"dataset_ids", "file_ext", b"file_ext", "file_name", b"file_name", "file_sha256", b"file_sha256", "file_size_bytes", b"file_size_bytes", "id", b"id", "labels", b"labels", "split", b"split", "time_received", b"time_received", "time_requested", b"time_requested", "uri", b"uri"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1060,6 +1078,9 @@ class RemoveTagsFromBinaryDataByIDsRequest(_message.Message):
     TAGS_FIELD_NUMBER: _builtins.int
     BINARY_IDS_FIELD_NUMBER: _builtins.int
     BINARY_DATA_IDS_FIELD_NUMBER: _builtins.int
+    INCLUDE_CLASSIFICATIONS_FIELD_NUMBER: _builtins.int
+    include_classifications: _builtins.bool
+    """Addition: classifications with these labels go, too, and count."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -1073,10 +1094,11 @@ class RemoveTagsFromBinaryDataByIDsRequest(_message.Message):
         tags: _abc.Iterable[_builtins.str] | None = ...,
         binary_ids: _abc.Iterable[Global___BinaryID] | None = ...,
         binary_data_ids: _abc.Iterable[_builtins.str] | None = ...,
+        include_classifications: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_ids", b"binary_data_ids", "binary_ids", b"binary_ids", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_ids", b"binary_data_ids", "binary_ids", b"binary_ids", "include_classifications", b"include_classifications", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1107,6 +1129,9 @@ class RemoveTagsFromBinaryDataByFilterRequest(_message.Message):
 
     FILTER_FIELD_NUMBER: _builtins.int
     TAGS_FIELD_NUMBER: _builtins.int
+    INCLUDE_CLASSIFICATIONS_FIELD_NUMBER: _builtins.int
+    include_classifications: _builtins.bool
+    """Addition: classifications with these labels go, too, and count."""
     @_builtins.property
     def filter(self) -> Global___Filter: ...
     @_builtins.property
@@ -1116,10 +1141,11 @@ class RemoveTagsFromBinaryDataByFilterRequest(_message.Message):
         *,
         filter: Global___Filter | None = ...,
         tags: _abc.Iterable[_builtins.str] | None = ...,
+        include_classifications: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "tags", b"tags"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "include_classifications", b"include_classifications", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1150,8 +1176,11 @@ class TagsByFilterRequest(_message.Message):
 
     FILTER_FIELD_NUMBER: _builtins.int
     AFTER_FIELD_NUMBER: _builtins.int
+    LABELS_ONLY_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """Addition: only those after this one, in the order of their code points."""
+    labels_only: _builtins.bool
+    """Addition: only the labels that training sees: no capture tags and no split: tags; classifications count."""
     @_builtins.property
     def filter(self) -> Global___Filter: ...
     def __init__(
@@ -1159,10 +1188,11 @@ class TagsByFilterRequest(_message.Message):
         *,
         filter: Global___Filter | None = ...,
         after: _builtins.str = ...,
+        labels_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "filter", b"filter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "filter", b"filter", "labels_only", b"labels_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1310,6 +1340,7 @@ class UpdateBoundingBoxRequest(_message.Message):
     Y_MAX_NORMALIZED_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
     CONFIDENCE_FIELD_NUMBER: _builtins.int
+    CLEAR_CONFIDENCE_FIELD_NUMBER: _builtins.int
     bbox_id: _builtins.str
     label: _builtins.str
     x_min_normalized: _builtins.float
@@ -1318,6 +1349,8 @@ class UpdateBoundingBoxRequest(_message.Message):
     y_max_normalized: _builtins.float
     binary_data_id: _builtins.str
     confidence: _builtins.float
+    clear_confidence: _builtins.bool
+    """Addition: the box has no confidence from now on: a person changed what a model predicted."""
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def binary_id(self) -> Global___BinaryID: ...
@@ -1333,10 +1366,11 @@ class UpdateBoundingBoxRequest(_message.Message):
         y_max_normalized: _builtins.float | None = ...,
         binary_data_id: _builtins.str = ...,
         confidence: _builtins.float | None = ...,
+        clear_confidence: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "binary_id", b"binary_id", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "_label", b"_label", "_x_max_normalized", b"_x_max_normalized", "_x_min_normalized", b"_x_min_normalized", "_y_max_normalized", b"_y_max_normalized", "_y_min_normalized", b"_y_min_normalized", "bbox_id", b"bbox_id", "binary_data_id", b"binary_data_id", "binary_id", b"binary_id", "clear_confidence", b"clear_confidence", "confidence", b"confidence", "label", b"label", "x_max_normalized", b"x_max_normalized", "x_min_normalized", b"x_min_normalized", "y_max_normalized", b"y_max_normalized", "y_min_normalized", b"y_min_normalized"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
     _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015

@@ -28,7 +28,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from platform_client.gen.platform.app.data.v1 import data_pb2 as platform__client_dot_gen_dot_platform_dot_app_dot_data_dot_v1_dot_data__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n<platform_client/gen/platform/app/datasync/v1/data_sync.proto\x12\x18platform.app.datasync.v1\x1a\x19google/protobuf/any.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x33platform_client/gen/platform/app/data/v1/data.proto\"\x95\x01\n\x18\x44\x61taCaptureUploadRequest\x12:\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadata\x12=\n\x0fsensor_contents\x18\x02 \x03(\x0b\x32$.platform.app.datasync.v1.SensorData\"D\n\x19\x44\x61taCaptureUploadResponse\x12\x0f\n\x07\x66ile_id\x18\x01 \x01(\t\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\"\x9f\x01\n\x11\x46ileUploadRequest\x12<\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadataH\x00\x12;\n\rfile_contents\x18\x02 \x01(\x0b\x32\".platform.app.datasync.v1.FileDataH\x00\x42\x0f\n\rupload_packet\"A\n\x12\x46ileUploadResponse\x12\x13\n\x07\x66ile_id\x18\x01 \x01(\tB\x02\x18\x01\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\"\x8d\x01\n!StreamingDataCaptureUploadRequest\x12G\n\x08metadata\x18\x01 \x01(\x0b\x32\x33.platform.app.datasync.v1.DataCaptureUploadMetadataH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x0f\n\rupload_packet\"Q\n\"StreamingDataCaptureUploadResponse\x12\x13\n\x07\x66ile_id\x18\x01 \x01(\tB\x02\x18\x01\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\"\xea\x01\n\x0eSensorMetadata\x12\x32\n\x0etime_requested\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rtime_received\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\tmime_type\x18\x03 \x01(\x0e\x32\".platform.app.datasync.v1.MimeTypeB\x02\x18\x01\x12\x36\n\x0b\x61nnotations\x18\x04 \x01(\x0b\x32!.platform.app.data.v1.Annotations\"\x8d\x01\n\nSensorData\x12:\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.SensorMetadata\x12)\n\x06struct\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x12\x10\n\x06\x62inary\x18\x03 \x01(\x0cH\x00\x42\x06\n\x04\x64\x61ta\"\x18\n\x08\x46ileData\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"\xaf\x04\n\x0eUploadMetadata\x12\x0f\n\x07part_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63omponent_type\x18\x02 \x01(\t\x12\x16\n\x0e\x63omponent_name\x18\x03 \x01(\t\x12\x13\n\x0bmethod_name\x18\x05 \x01(\t\x12\x30\n\x04type\x18\x06 \x01(\x0e\x32\".platform.app.datasync.v1.DataType\x12\x11\n\tfile_name\x18\x07 \x01(\t\x12Y\n\x11method_parameters\x18\x08 \x03(\x0b\x32>.platform.app.datasync.v1.UploadMetadata.MethodParametersEntry\x12\x16\n\x0e\x66ile_extension\x18\t \x01(\t\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x13\n\x0b\x64\x61taset_ids\x18\x0c \x03(\t\x12\x11\n\tmime_type\x18\r \x01(\t\x12\x34\n\x10\x66ile_create_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10\x66ile_modify_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\tupload_id\x18\xe8\x07 \x01(\t\x1aM\n\x15MethodParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.google.protobuf.Any:\x02\x38\x01J\x04\x08\x04\x10\x05J\x04\x08\x0b\x10\x0c\"\xa1\x01\n\x19\x44\x61taCaptureUploadMetadata\x12\x41\n\x0fupload_metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadata\x12\x41\n\x0fsensor_metadata\x18\x02 \x01(\x0b\x32(.platform.app.datasync.v1.SensorMetadata\"\x80\x03\n\x13\x44\x61taCaptureMetadata\x12\x16\n\x0e\x63omponent_type\x18\x01 \x01(\t\x12\x16\n\x0e\x63omponent_name\x18\x02 \x01(\t\x12\x13\n\x0bmethod_name\x18\x04 \x01(\t\x12\x30\n\x04type\x18\x05 \x01(\x0e\x32\".platform.app.datasync.v1.DataType\x12^\n\x11method_parameters\x18\x06 \x03(\x0b\x32\x43.platform.app.datasync.v1.DataCaptureMetadata.MethodParametersEntry\x12\x16\n\x0e\x66ile_extension\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\x11\n\tmime_type\x18\n \x01(\t\x1aM\n\x15MethodParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.google.protobuf.Any:\x02\x38\x01J\x04\x08\x03\x10\x04J\x04\x08\t\x10\n\"e\n\x0f\x43\x61ptureInterval\x12)\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x90\x01\n\x08MimeType\x12\x19\n\x15MIME_TYPE_UNSPECIFIED\x10\x00\x12\x18\n\x14MIME_TYPE_IMAGE_JPEG\x10\x01\x12\x17\n\x13MIME_TYPE_IMAGE_PNG\x10\x02\x12\x1d\n\x19MIME_TYPE_APPLICATION_PCD\x10\x03\x12\x17\n\x13MIME_TYPE_VIDEO_MP4\x10\x04*t\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x44\x41TA_TYPE_BINARY_SENSOR\x10\x01\x12\x1c\n\x18\x44\x41TA_TYPE_TABULAR_SENSOR\x10\x02\x12\x12\n\x0e\x44\x41TA_TYPE_FILE\x10\x03\x32\x96\x03\n\x0f\x44\x61taSyncService\x12|\n\x11\x44\x61taCaptureUpload\x12\x32.platform.app.datasync.v1.DataCaptureUploadRequest\x1a\x33.platform.app.datasync.v1.DataCaptureUploadResponse\x12i\n\nFileUpload\x12+.platform.app.datasync.v1.FileUploadRequest\x1a,.platform.app.datasync.v1.FileUploadResponse(\x01\x12\x99\x01\n\x1aStreamingDataCaptureUpload\x12;.platform.app.datasync.v1.StreamingDataCaptureUploadRequest\x1a<.platform.app.datasync.v1.StreamingDataCaptureUploadResponse(\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n<platform_client/gen/platform/app/datasync/v1/data_sync.proto\x12\x18platform.app.datasync.v1\x1a\x19google/protobuf/any.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x33platform_client/gen/platform/app/data/v1/data.proto\"\x95\x01\n\x18\x44\x61taCaptureUploadRequest\x12:\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadata\x12=\n\x0fsensor_contents\x18\x02 \x03(\x0b\x32$.platform.app.datasync.v1.SensorData\"V\n\x19\x44\x61taCaptureUploadResponse\x12\x0f\n\x07\x66ile_id\x18\x01 \x01(\t\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\x12\x10\n\x07\x65xisted\x18\xe8\x07 \x01(\x08\"\x9f\x01\n\x11\x46ileUploadRequest\x12<\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadataH\x00\x12;\n\rfile_contents\x18\x02 \x01(\x0b\x32\".platform.app.datasync.v1.FileDataH\x00\x42\x0f\n\rupload_packet\"S\n\x12\x46ileUploadResponse\x12\x13\n\x07\x66ile_id\x18\x01 \x01(\tB\x02\x18\x01\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\x12\x10\n\x07\x65xisted\x18\xe8\x07 \x01(\x08\"\x8d\x01\n!StreamingDataCaptureUploadRequest\x12G\n\x08metadata\x18\x01 \x01(\x0b\x32\x33.platform.app.datasync.v1.DataCaptureUploadMetadataH\x00\x12\x0e\n\x04\x64\x61ta\x18\x02 \x01(\x0cH\x00\x42\x0f\n\rupload_packet\"c\n\"StreamingDataCaptureUploadResponse\x12\x13\n\x07\x66ile_id\x18\x01 \x01(\tB\x02\x18\x01\x12\x16\n\x0e\x62inary_data_id\x18\x02 \x01(\t\x12\x10\n\x07\x65xisted\x18\xe8\x07 \x01(\x08\"\xea\x01\n\x0eSensorMetadata\x12\x32\n\x0etime_requested\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rtime_received\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x39\n\tmime_type\x18\x03 \x01(\x0e\x32\".platform.app.datasync.v1.MimeTypeB\x02\x18\x01\x12\x36\n\x0b\x61nnotations\x18\x04 \x01(\x0b\x32!.platform.app.data.v1.Annotations\"\x8d\x01\n\nSensorData\x12:\n\x08metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.SensorMetadata\x12)\n\x06struct\x18\x02 \x01(\x0b\x32\x17.google.protobuf.StructH\x00\x12\x10\n\x06\x62inary\x18\x03 \x01(\x0cH\x00\x42\x06\n\x04\x64\x61ta\"\x18\n\x08\x46ileData\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\"\xaf\x04\n\x0eUploadMetadata\x12\x0f\n\x07part_id\x18\x01 \x01(\t\x12\x16\n\x0e\x63omponent_type\x18\x02 \x01(\t\x12\x16\n\x0e\x63omponent_name\x18\x03 \x01(\t\x12\x13\n\x0bmethod_name\x18\x05 \x01(\t\x12\x30\n\x04type\x18\x06 \x01(\x0e\x32\".platform.app.datasync.v1.DataType\x12\x11\n\tfile_name\x18\x07 \x01(\t\x12Y\n\x11method_parameters\x18\x08 \x03(\x0b\x32>.platform.app.datasync.v1.UploadMetadata.MethodParametersEntry\x12\x16\n\x0e\x66ile_extension\x18\t \x01(\t\x12\x0c\n\x04tags\x18\n \x03(\t\x12\x13\n\x0b\x64\x61taset_ids\x18\x0c \x03(\t\x12\x11\n\tmime_type\x18\r \x01(\t\x12\x34\n\x10\x66ile_create_time\x18\x0e \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10\x66ile_modify_time\x18\x0f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\tupload_id\x18\xe8\x07 \x01(\t\x1aM\n\x15MethodParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.google.protobuf.Any:\x02\x38\x01J\x04\x08\x04\x10\x05J\x04\x08\x0b\x10\x0c\"\xa1\x01\n\x19\x44\x61taCaptureUploadMetadata\x12\x41\n\x0fupload_metadata\x18\x01 \x01(\x0b\x32(.platform.app.datasync.v1.UploadMetadata\x12\x41\n\x0fsensor_metadata\x18\x02 \x01(\x0b\x32(.platform.app.datasync.v1.SensorMetadata\"\x80\x03\n\x13\x44\x61taCaptureMetadata\x12\x16\n\x0e\x63omponent_type\x18\x01 \x01(\t\x12\x16\n\x0e\x63omponent_name\x18\x02 \x01(\t\x12\x13\n\x0bmethod_name\x18\x04 \x01(\t\x12\x30\n\x04type\x18\x05 \x01(\x0e\x32\".platform.app.datasync.v1.DataType\x12^\n\x11method_parameters\x18\x06 \x03(\x0b\x32\x43.platform.app.datasync.v1.DataCaptureMetadata.MethodParametersEntry\x12\x16\n\x0e\x66ile_extension\x18\x07 \x01(\t\x12\x0c\n\x04tags\x18\x08 \x03(\t\x12\x11\n\tmime_type\x18\n \x01(\t\x1aM\n\x15MethodParametersEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.google.protobuf.Any:\x02\x38\x01J\x04\x08\x03\x10\x04J\x04\x08\t\x10\n\"e\n\x0f\x43\x61ptureInterval\x12)\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\'\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*\x90\x01\n\x08MimeType\x12\x19\n\x15MIME_TYPE_UNSPECIFIED\x10\x00\x12\x18\n\x14MIME_TYPE_IMAGE_JPEG\x10\x01\x12\x17\n\x13MIME_TYPE_IMAGE_PNG\x10\x02\x12\x1d\n\x19MIME_TYPE_APPLICATION_PCD\x10\x03\x12\x17\n\x13MIME_TYPE_VIDEO_MP4\x10\x04*t\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x1b\n\x17\x44\x41TA_TYPE_BINARY_SENSOR\x10\x01\x12\x1c\n\x18\x44\x41TA_TYPE_TABULAR_SENSOR\x10\x02\x12\x12\n\x0e\x44\x41TA_TYPE_FILE\x10\x03\x32\x96\x03\n\x0f\x44\x61taSyncService\x12|\n\x11\x44\x61taCaptureUpload\x12\x32.platform.app.datasync.v1.DataCaptureUploadRequest\x1a\x33.platform.app.datasync.v1.DataCaptureUploadResponse\x12i\n\nFileUpload\x12+.platform.app.datasync.v1.FileUploadRequest\x1a,.platform.app.datasync.v1.FileUploadResponse(\x01\x12\x99\x01\n\x1aStreamingDataCaptureUpload\x12;.platform.app.datasync.v1.StreamingDataCaptureUploadRequest\x1a<.platform.app.datasync.v1.StreamingDataCaptureUploadResponse(\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,40 +45,40 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_UPLOADMETADATA_METHODPARAMETERSENTRY']._serialized_options = b'8\001'
   _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._loaded_options = None
   _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._serialized_options = b'8\001'
-  _globals['_MIMETYPE']._serialized_start=2535
-  _globals['_MIMETYPE']._serialized_end=2679
-  _globals['_DATATYPE']._serialized_start=2681
-  _globals['_DATATYPE']._serialized_end=2797
+  _globals['_MIMETYPE']._serialized_start=2589
+  _globals['_MIMETYPE']._serialized_end=2733
+  _globals['_DATATYPE']._serialized_start=2735
+  _globals['_DATATYPE']._serialized_end=2851
   _globals['_DATACAPTUREUPLOADREQUEST']._serialized_start=234
   _globals['_DATACAPTUREUPLOADREQUEST']._serialized_end=383
   _globals['_DATACAPTUREUPLOADRESPONSE']._serialized_start=385
-  _globals['_DATACAPTUREUPLOADRESPONSE']._serialized_end=453
-  _globals['_FILEUPLOADREQUEST']._serialized_start=456
-  _globals['_FILEUPLOADREQUEST']._serialized_end=615
-  _globals['_FILEUPLOADRESPONSE']._serialized_start=617
-  _globals['_FILEUPLOADRESPONSE']._serialized_end=682
-  _globals['_STREAMINGDATACAPTUREUPLOADREQUEST']._serialized_start=685
-  _globals['_STREAMINGDATACAPTUREUPLOADREQUEST']._serialized_end=826
-  _globals['_STREAMINGDATACAPTUREUPLOADRESPONSE']._serialized_start=828
-  _globals['_STREAMINGDATACAPTUREUPLOADRESPONSE']._serialized_end=909
-  _globals['_SENSORMETADATA']._serialized_start=912
-  _globals['_SENSORMETADATA']._serialized_end=1146
-  _globals['_SENSORDATA']._serialized_start=1149
-  _globals['_SENSORDATA']._serialized_end=1290
-  _globals['_FILEDATA']._serialized_start=1292
-  _globals['_FILEDATA']._serialized_end=1316
-  _globals['_UPLOADMETADATA']._serialized_start=1319
-  _globals['_UPLOADMETADATA']._serialized_end=1878
-  _globals['_UPLOADMETADATA_METHODPARAMETERSENTRY']._serialized_start=1789
-  _globals['_UPLOADMETADATA_METHODPARAMETERSENTRY']._serialized_end=1866
-  _globals['_DATACAPTUREUPLOADMETADATA']._serialized_start=1881
-  _globals['_DATACAPTUREUPLOADMETADATA']._serialized_end=2042
-  _globals['_DATACAPTUREMETADATA']._serialized_start=2045
-  _globals['_DATACAPTUREMETADATA']._serialized_end=2429
-  _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._serialized_start=1789
-  _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._serialized_end=1866
-  _globals['_CAPTUREINTERVAL']._serialized_start=2431
-  _globals['_CAPTUREINTERVAL']._serialized_end=2532
-  _globals['_DATASYNCSERVICE']._serialized_start=2800
-  _globals['_DATASYNCSERVICE']._serialized_end=3206
+  _globals['_DATACAPTUREUPLOADRESPONSE']._serialized_end=471
+  _globals['_FILEUPLOADREQUEST']._serialized_start=474
+  _globals['_FILEUPLOADREQUEST']._serialized_end=633
+  _globals['_FILEUPLOADRESPONSE']._serialized_start=635
+  _globals['_FILEUPLOADRESPONSE']._serialized_end=718
+  _globals['_STREAMINGDATACAPTUREUPLOADREQUEST']._serialized_start=721
+  _globals['_STREAMINGDATACAPTUREUPLOADREQUEST']._serialized_end=862
+  _globals['_STREAMINGDATACAPTUREUPLOADRESPONSE']._serialized_start=864
+  _globals['_STREAMINGDATACAPTUREUPLOADRESPONSE']._serialized_end=963
+  _globals['_SENSORMETADATA']._serialized_start=966
+  _globals['_SENSORMETADATA']._serialized_end=1200
+  _globals['_SENSORDATA']._serialized_start=1203
+  _globals['_SENSORDATA']._serialized_end=1344
+  _globals['_FILEDATA']._serialized_start=1346
+  _globals['_FILEDATA']._serialized_end=1370
+  _globals['_UPLOADMETADATA']._serialized_start=1373
+  _globals['_UPLOADMETADATA']._serialized_end=1932
+  _globals['_UPLOADMETADATA_METHODPARAMETERSENTRY']._serialized_start=1843
+  _globals['_UPLOADMETADATA_METHODPARAMETERSENTRY']._serialized_end=1920
+  _globals['_DATACAPTUREUPLOADMETADATA']._serialized_start=1935
+  _globals['_DATACAPTUREUPLOADMETADATA']._serialized_end=2096
+  _globals['_DATACAPTUREMETADATA']._serialized_start=2099
+  _globals['_DATACAPTUREMETADATA']._serialized_end=2483
+  _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._serialized_start=1843
+  _globals['_DATACAPTUREMETADATA_METHODPARAMETERSENTRY']._serialized_end=1920
+  _globals['_CAPTUREINTERVAL']._serialized_start=2485
+  _globals['_CAPTUREINTERVAL']._serialized_end=2586
+  _globals['_DATASYNCSERVICE']._serialized_start=2854
+  _globals['_DATASYNCSERVICE']._serialized_end=3260
 # @@protoc_insertion_point(module_scope)

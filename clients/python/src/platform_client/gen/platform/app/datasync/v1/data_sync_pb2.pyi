@@ -101,17 +101,21 @@ class DataCaptureUploadResponse(_message.Message):
 
     FILE_ID_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
+    EXISTED_FIELD_NUMBER: _builtins.int
     file_id: _builtins.str
     binary_data_id: _builtins.str
+    existed: _builtins.bool
+    """Addition: the dataset had these bytes already; labels and boxes that were new were added to that image."""
     def __init__(
         self,
         *,
         file_id: _builtins.str = ...,
         binary_data_id: _builtins.str = ...,
+        existed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "file_id", b"file_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "existed", b"existed", "file_id", b"file_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -149,6 +153,7 @@ class FileUploadResponse(_message.Message):
 
     FILE_ID_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
+    EXISTED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def file_id(self) -> _builtins.str: ...
@@ -156,15 +161,18 @@ class FileUploadResponse(_message.Message):
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def file_id(self, value: _builtins.str) -> None: ...
     binary_data_id: _builtins.str
+    existed: _builtins.bool
+    """Addition: the dataset had these bytes already; labels and boxes that were new were added to that image."""
     def __init__(
         self,
         *,
         file_id: _builtins.str = ...,
         binary_data_id: _builtins.str = ...,
+        existed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "file_id", b"file_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "existed", b"existed", "file_id", b"file_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -201,6 +209,7 @@ class StreamingDataCaptureUploadResponse(_message.Message):
 
     FILE_ID_FIELD_NUMBER: _builtins.int
     BINARY_DATA_ID_FIELD_NUMBER: _builtins.int
+    EXISTED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def file_id(self) -> _builtins.str: ...
@@ -208,15 +217,18 @@ class StreamingDataCaptureUploadResponse(_message.Message):
     @_deprecated("""This field has been marked as deprecated using proto field options.""")
     def file_id(self, value: _builtins.str) -> None: ...
     binary_data_id: _builtins.str
+    existed: _builtins.bool
+    """Addition: the dataset had these bytes already; labels and boxes that were new were added to that image."""
     def __init__(
         self,
         *,
         file_id: _builtins.str = ...,
         binary_data_id: _builtins.str = ...,
+        existed: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "file_id", b"file_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["binary_data_id", b"binary_data_id", "existed", b"existed", "file_id", b"file_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -360,9 +372,13 @@ class UploadMetadata(_message.Message):
     @_builtins.property
     def method_parameters(self) -> _containers.MessageMap[_builtins.str, _any_pb2.Any]: ...
     @_builtins.property
-    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels of the image; of a capture that a machine sends itself: tags that say where it comes from, no labels."""
+
     @_builtins.property
-    def dataset_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def dataset_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Bytes that a person sends into a dataset that has them already become no second image: tags and boxes are added to the first."""
+
     @_builtins.property
     def file_create_time(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
