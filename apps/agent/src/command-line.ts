@@ -5,6 +5,7 @@ import { systemClock, Usage } from '@platform/kit/node';
 import type { Command, Io } from './commands/command.ts';
 import { Ended, endedByMachine, exitCodes, exitMeanings } from './commands/exit-codes.ts';
 import { commands } from './commands/table.ts';
+import { isOtherStart } from './take-over/options.ts';
 
 /** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
 export async function commandLine(argv: readonly string[], env: Io['env']): Promise<number> {
@@ -62,6 +63,7 @@ async function choose(argv: readonly string[], io: Io): Promise<number> {
     return exitCodes.done;
   }
   if (first === '--version' || first === '-v') return named('version').run([], io);
+  if (isOtherStart(argv)) return named('take-over').run(argv, io);
   if (first !== '' && !first.startsWith('-')) return named(first).run(rest, io);
   try {
     return await named('run').run(argv, io);

@@ -1,4 +1,4 @@
-import { machineExit, readyLine, serverName, versionLine } from '@platform/contract/machine';
+import { machineExit, publicReadyLine, readyLine, serverName, versionLine } from '@platform/contract/machine';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { createLog, errorText, within } from '@platform/kit';
 import type { LogLine } from '@platform/kit';
@@ -74,7 +74,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
   const http = await serveHttp(machine.routes);
   const ready = readyLine({ version, url: http.url, pid: process.pid, revision: machine.revision() });
-  process.stdout.write(`${ready}\n`);
+  process.stdout.write(`${ready}\n${publicReadyLine(http.url)}\n`);
 
   const logging = {
     robot: link.client(RobotService),

@@ -111,6 +111,14 @@ test('without its cloud, a machine starts with what it had', async () => {
   const predict = { method: 'POST', body: await colourPicture('red') };
   {
     await using server = await startServer({ cloud, folder: folder.path });
+    // An agent of another product waits for this line, and polls for restarts once it has seen it.
+    const serving = `serving\t{"url":"${server.ready.url}","alt_url":"${server.ready.url}"}`;
+    await server.until(
+      'the public line',
+      () => server.stdout,
+      (lines) => lines.includes(serving),
+    );
+    assert.equal((await server.json('/restart_status')).body['does_not_handle_needs_restart'], true);
     await server.until(
       'a model',
       () => server.json('/models/classifier/predict', predict),

@@ -100,6 +100,9 @@ export function readyLine(ready: Required<Readiness>): string {
   return JSON.stringify({ platform_server: 'ready', version, url, pid, revision });
 }
 
+/** The same for agents of other products, which look for the word and these two members; they read nothing else of it. */
+export const publicReadyLine = (url: string): string => `serving\t${JSON.stringify({ url, alt_url: url })}`;
+
 /**
  * Reads a line of a server's stdout: our readiness line, or the public server's line with the word `serving` and the
  * members "url" and "alt_url". Undefined for any other line.

@@ -5,6 +5,7 @@ import {
   parseReadyLine,
   parseRestartStatus,
   parseVersionLine,
+  publicReadyLine,
   readyLine,
   restartStatusJson,
   versionLine,
@@ -14,6 +15,7 @@ test('readiness lines: ours, the public one, and everything else', () => {
   const ready = { version: '1.2.3', url: 'http://127.0.0.1:4242', pid: 77, revision: 5 };
   const rows: [string, ReturnType<typeof parseReadyLine>][] = [
     [readyLine(ready), ready],
+    [publicReadyLine(ready.url), { url: ready.url }],
     [`2026-01-02T03:04:05Z ${readyLine(ready)}`, ready],
     ['{"platform_server":"ready","url":"http://127.0.0.1:1/","pid":"x"}', { url: 'http://127.0.0.1:1' }],
     ['{"platform_server":"ready","url":"ftp://127.0.0.1"}', undefined],

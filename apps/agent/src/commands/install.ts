@@ -34,6 +34,8 @@ interface Given {
   offline: boolean;
   unsigned: boolean;
   json: boolean;
+  /** Other agents are neither refused nor stopped: the caller does that. */
+  leavesOthers?: boolean;
 }
 
 /** What happened, for --json. */
@@ -54,7 +56,8 @@ export async function install(given: Given, io: Io): Promise<number> {
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
   const { wish, places } = wishOf(given, io.env);
   const { root, credentialsFile } = wish;
-  const facts = await lookAround(places, { system: linuxSystem, clock, log });
+  const found = await lookAround(places, { system: linuxSystem, clock, log });
+  const facts = given.leavesOthers ? { ...found, others: [] } : found;
   const outcome: Outcome = {
     is_changed: false,
     version: facts.candidate.version,
@@ -84,8 +87,8 @@ export async function install(given: Given, io: Io): Promise<number> {
     tell(steps.length === 0 ? 'Everything is so already.' : ['This would be done:', ...outcome.steps].join('\n  '));
     return end(exitCodes.done);
   }
-  const found = foundCredentials(wish.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
-  const appAddress = found.at === 'usable' ? found.appAddress : '';
+  const used = foundCredentials(wish.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
+  const appAddress = used.at === 'usable' ? used.appAddress : '';
   const isStaged = steps.some((step) => step.do === 'stage');
   let target = '';
   if (isStaged && !given.unsigned && !given.offline) {

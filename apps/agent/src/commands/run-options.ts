@@ -1,7 +1,7 @@
 import { windowsPlaces } from '../os/windows/places.ts';
 import type { OptionTable, OptionValues } from '@platform/kit/node';
 
-const standardDefaults = '/etc/platform-defaults.json';
+export const standardDefaults = '/etc/platform-defaults.json';
 
 const isWindows = process.platform === 'win32';
 

@@ -1,5 +1,6 @@
 import { command, type Command } from './command.ts';
 import { installOptions } from './install-options.ts';
+import { takeOverOptions } from '../take-over/options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
 const programWord = { type: 'rest', words: 'agent|server', description: 'agent or server.' } as const;
@@ -171,6 +172,14 @@ export const commands: readonly Command[] = [
     table: placeOptions,
     isHidden: true,
     load: async () => (await import('./windows-keeper.ts')).keepOnWindows,
+  }),
+  command({
+    name: 'take-over',
+    summary: "Take the place of another product's agent",
+    about: "Not for people: started with the options of another product's agent, in its place.",
+    table: takeOverOptions,
+    isHidden: true,
+    load: async () => (await import('./take-over.ts')).takeOver,
   }),
   command({
     name: 'fetch',

@@ -1,0 +1,39 @@
+import type { Clock } from '@platform/kit';
+import type { System } from '../install/system.ts';
+import { agentUnit } from '../unit.ts';
+import { otherUnit } from './other-agent.ts';
+
+export interface BesideParts {
+  /** Lays down and starts our own service beside the other one. @throws Error why not */
+  install(): Promise<void>;
+  /** Whether our own agent runs and has reached the management server. */
+  isReached(): Promise<boolean>;
+  system: System;
+  clock: Clock;
+}
+
+/** Systemd ends this process with the service that it belongs to. */
+const stopMs = 120_000;
+
+/**
+ * With systemd: our own service is installed, runs and has reached the management server before the other one is disabled and stopped.
+ * Until then nothing of the other one is changed. @throws Error; then our own service is stopped and disabled again
+ */
+export async function takeOverBeside(parts: BesideParts, signal: AbortSignal): Promise<void> {
+  const { system, clock } = parts;
+  const systemctl = async (...args: string[]): Promise<void> => {
+    const { code, text } = await system.run('systemctl', ...args);
+    if (code !== 0) throw new Error(`systemctl ${args.join(' ')}: ${text || `ended with ${code}`}`);
+  };
+  try {
+    await parts.install();
+    if (!(await parts.isReached())) throw new Error('it has not reached the management server');
+    await systemctl('disable', otherUnit);
+  } catch (error) {
+    await system.run('systemctl', 'disable', '--now', agentUnit);
+    throw error;
+  }
+  // Last: this process is part of that service.
+  await systemctl('stop', '--no-block', otherUnit);
+  await clock.sleep(stopMs, signal);
+}

@@ -1,0 +1,28 @@
+import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { PlatformError } from '@platform/contract/errors';
+import { parseCredentials } from '@platform/contract/machine';
+import { Cell, type Clock } from '@platform/kit';
+import { linuxHost } from '../os/linux/host.ts';
+import { connectCloud } from '../sync/cloud.ts';
+import { connectTransport } from '../sync/http.ts';
+import { version } from '../version.ts';
+
+/** Tells the management server, which then offers this program no more. */
+export async function reportFailure(credentialsText: string, problem: string, clock: Clock): Promise<void> {
+  const parsed = parseCredentials(credentialsText);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  const { appAddress, partId } = parsed.value;
+  const cloud = connectCloud(connectTransport(appAddress, { clock }), parsed.value, clock, new Cell(false));
+  const { code, what, remedy } = new PlatformError('MIGRATION_FAILED', { problem });
+  const { platform, distro, tags } = linuxHost();
+  await cloud.deviceAgentConfig(
+    {
+      id: partId,
+      hostInfo: { platform, distro, tags: [...tags] },
+      versionInfo: { agentRunning: version },
+      report: { platform, conditions: [{ code, severity: Severity.ERROR, message: what, remedy }] },
+    },
+    0,
+    new AbortController().signal,
+  );
+}

@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { spawnGroup, systemClock } from '@platform/kit/node';
+import { checkout } from './up-process.ts';
+
+const pauseMs = 200;
+
+/** A machine on which another product's agent is installed, and the part of systemd that keeps its service. */
+export interface OtherMachine extends AsyncDisposable {
+  /** File names of the programs that the service started, in their order. */
+  readonly started: readonly string[];
+  /** Checks that the other agent made so far. */
+  checks(): number;
+  /** Version that the other agent's own record calls the current one. */
+  current(): Promise<string>;
+  /** File name of the program that the service would start next. */
+  linked(): Promise<string>;
+  log(): Promise<string>;
+}
+
+/** @param env - for what the service starts. */
+export async function installOtherAgent(of: {
+  folder: string;
+  credentials: unknown;
+  version: string;
+  env?: Readonly<Record<string, string>>;
+}): Promise<OtherMachine> {
+  const { folder, version } = of;
+  const at = (...names: string[]): string => path.join(folder, ...names);
+  const [root, config, units] = [at('viam'), at('etc', 'viam.json'), at('units')];
+  for (const name of ['viam/bin', 'viam/cache', 'viam/etc', 'etc', 'units']) await mkdir(at(name), { recursive: true });
+  await writeFile(config, JSON.stringify(of.credentials), { mode: 0o600 });
+  const file = at('viam', 'cache', `viam-agent-v${version}-x86_64`);
+  const script = path.join(checkout, 'e2e/src/other-agent-program.ts');
+  const node = `${process.execPath} --disable-warning=ExperimentalWarning`;
+  await writeFile(file, `#!/bin/sh\nexec ${node} ${script} "$@"\n`);
+  await chmod(file, 0o755);
+  const link = at('viam', 'bin', 'viam-agent');
+  await symlink(file, link);
+  const known = { Version: version, URL: '', DlPath: file, UnpackedPath: file, SymlinkPath: link };
+  const program = {
+    target_version: version,
+    current_version: version,
+    previous_version: '',
+    versions: { [version]: known },
+  };
+  const record = at('viam', 'cache', 'version_cache.json');
+  await writeFile(record, JSON.stringify({ viam_agent: program }));
+
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    OTHER_AGENT_ROOT: root,
+    OTHER_AGENT_VERSION: version,
+    PLATFORM_AGENT_ROOT: at('platform'),
+    PLATFORM_AGENT_CONFIG: at('etc', 'platform.json'),
+    PLATFORM_AGENT_UNIT_FOLDER: units,
+    ...of.env,
+  };
+  const seen = { checks: 0, started: [] as string[] };
+  const logFile = at('service.log');
+  const stop = new AbortController();
+
+  /** What a drop-in of the unit says is run before each start. */
+  const before = async (): Promise<void> => {
+    const text = await readFile(at('units', 'viam-agent.service.d', '50-platform-agent.conf'), 'utf8').catch(() => '');
+    for (const [, line = ''] of text.matchAll(/^ExecStartPre=-(.*)$/gm)) {
+      const [command = '', ...args] = line.split(' ');
+      await promisify(execFile)(command, args).catch(() => undefined);
+    }
+  };
+  const service = async (): Promise<void> => {
+    while (!stop.signal.aborted) {
+      await before();
+      seen.started.push(path.basename(await readlink(link)));
+      const group = await spawnGroup({
+        command: link,
+        args: ['--config', config, '--enable-syscfg', '--enable-networking'],
+        env,
+      });
+      for (const stream of [group.stdout, group.stderr]) {
+        createInterface({ input: stream! }).on('line', (line) => {
+          if (line === 'checked') seen.checks++;
+          else void writeFile(logFile, `${line}\n`, { flag: 'a' });
+        });
+      }
+      const end = (): void => void group.stop({ termMs: 30_000 });
+      stop.signal.addEventListener('abort', end);
+      await group.exited;
+      stop.signal.removeEventListener('abort', end);
+      await systemClock.sleep(pauseMs, stop.signal);
+    }
+  };
+  const done = service();
+  return {
+    started: seen.started,
+    checks: () => seen.checks,
+    current: async () =>
+      (JSON.parse(await readFile(record, 'utf8')) as { viam_agent: typeof program }).viam_agent.current_version,
+    linked: async () => path.basename(await readlink(link)),
+    log: () => readFile(logFile, 'utf8').catch(() => ''),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await done;
+    },
+  };
+}
