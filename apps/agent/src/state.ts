@@ -100,8 +100,10 @@ export interface ServerStatus {
   /** Installed version (its id) that runs. */
   running: string | null;
   url: string | null;
-  /** ms of the monotonic clock; null while nothing runs. */
+  /** Of this agent's watch over it, ms of the monotonic clock; null while nothing runs. */
   since: number | null;
+  /** When the process started, ms of the monotonic clock; null: nothing runs, or an earlier agent started it and nobody knows. */
+  startedAt: number | null;
   restarts: number;
   /** "exit 3", "signal 9", "unknown"; empty: none yet. */
   lastExit: string;
@@ -222,6 +224,7 @@ export const nothingYet: Actual = {
     running: null,
     url: null,
     since: null,
+    startedAt: null,
     restarts: 0,
     lastExit: '',
     isRestartAllowed: undefined,

@@ -92,6 +92,29 @@ test('a restart that was wanted while the machine was away comes when it is back
   await end(w, agent);
 });
 
+test('a restart that was asked for before the last start of the machine server is done by that start', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(minute);
+  w.cloud.isUp = false;
+  w.cloud.askForRestart();
+  await end(w, agent);
+  await w.clock.advance(10 * minute);
+  const second = w.start();
+  await w.clock.advance(minute);
+  await end(w, second);
+  const third = w.start();
+  await w.clock.advance(minute);
+  w.told();
+  w.cloud.isUp = true;
+  await w.clock.advance(5 * minute);
+  const told = w.told('agent.restart', 'agent.server');
+  assert.match(told, /is done by that/);
+  assert.doesNotMatch(told, /has ended|was started/);
+  await end(w, third);
+});
+
 test('a cloud of an earlier version in the place of ours is asked as often as it wants, and ours is left alone again', async () => {
   const w = new World();
   const agent = w.start();

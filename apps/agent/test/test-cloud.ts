@@ -43,6 +43,7 @@ export class TestCloud {
   readonly #clock: Clock;
   #tokens = new Set<string>();
   #mustRestart = false;
+  #askedAt = 0;
   readonly #restartsAsked = new Cell(0);
   /** Calls by name; and the sizes of the batches of lines. */
   readonly calls = new Map<string, number>();
@@ -68,6 +69,7 @@ export class TestCloud {
 
   askForRestart(): void {
     this.#mustRestart = true;
+    this.#askedAt = this.#clock.now();
     this.#restartsAsked.update((n) => n + 1);
   }
 
@@ -139,7 +141,9 @@ export class TestCloud {
         if (this.failingRestarts-- > 0) throw new ConnectError('not now', Code.Internal);
         const mustRestart = this.#mustRestart;
         this.#mustRestart = false;
-        return { id: request.id, mustRestart, restartCheckInterval: durationFromMs(this.restartCheckMs) };
+        const requestedAgo = durationFromMs(Math.round(this.#clock.now() - this.#askedAt));
+        const restartCheckInterval = durationFromMs(this.restartCheckMs);
+        return { id: request.id, mustRestart, restartCheckInterval, ...(mustRestart && { requestedAgo }) };
       },
       log: ({ logs }, context) => {
         enter('log', context);

@@ -1,5 +1,6 @@
 // What is checked before a configuration is saved, against what its machine has reported.
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { ConnectError } from '@connectrpc/connect';
 import { actedOn } from '@platform/contract/config-effect';
@@ -10,8 +11,11 @@ import {
   type Problem,
   SeveritySchema,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
+import { packageProblems } from '../src/package-problems.ts';
 import { failure } from './failure.ts';
+import { archiveOf, scriptEntries } from './script-archive.ts';
 import { testServer } from './server.ts';
 
 const camera = { name: 'yard', type: 'camera', model: 'folder', attributes: { path: '/pictures' } };
@@ -69,6 +73,76 @@ test('references, unknown types and duplicate keys are refused whole; what nothi
   assert.deepEqual(await save(debug), ['warning agent.advanced_settings.debug']);
   const { revisions } = await fleet.listConfigRevisions({ partId });
   assert.equal(revisions.length, 6);
+});
+
+test('a package, or a version of it, that the registry does not have is a warning with its place', async () => {
+  await using on = await testServer();
+  const contents = await archiveOf(scriptEntries());
+  const info = { organizationId: on.orgId, name: 'parts', version: '1', type: PackageType.ARCHIVE };
+  const packages = await on.client(PackageService);
+  await packages.createPackage(
+    (async function* () {
+      yield { package: { case: 'info' as const, value: info } };
+      yield { package: { case: 'contents' as const, value: contents } };
+    })(),
+  );
+  const fleet = await on.client(FleetService);
+  const { partId } = await on.machine('m');
+  const configOf = (...named: { package: string; version?: string }[]) => ({
+    packages: named.map((one, n) => ({ name: `p${n}`, type: 'archive', ...one })),
+  });
+  const save = async (...named: { package: string; version?: string }[]) => {
+    const { problems } = await fleet.saveConfig({ partId, configJson: JSON.stringify(configOf(...named)) });
+    // This server installs models only; that is said, too.
+    return problems.map((one) => `${words(one)} ${one.message}`).filter((text) => !text.includes('does not install'));
+  };
+  const parts = `${on.orgId}/parts`;
+  assert.deepEqual(
+    await save({ package: parts }, { package: parts, version: 'latest' }, { package: parts, version: '1' }),
+    [],
+  );
+  assert.deepEqual(await save({ package: parts, version: '1' }, { package: parts, version: '2' }), [
+    'warning packages[1].version is 2, and parts has no such version; the newest is 1.',
+  ]);
+  assert.deepEqual(await save({ package: `${on.orgId}/prats`, version: '1' }), [
+    `warning packages[0].package is ${on.orgId}/prats, and the registry has no such package for this organization.`,
+  ]);
+  const model = { ...configOf({ package: parts }).packages[0], type: 'ml_model' };
+  const { problems } = await fleet.saveConfig({ partId, configJson: JSON.stringify({ packages: [model] }) });
+  assert.deepEqual(
+    problems.map((one) => `${words(one)} ${one.message}`),
+    ['warning packages[0].type is ml_model, and parts is archive.'],
+  );
+  // What an organization keeps to itself is not there for others.
+  const forOthers = async () =>
+    (await packageProblems(on.db, randomUUID(), configOf({ package: parts, version: '1' }))).map(({ path }) => path);
+  assert.deepEqual(await forOthers(), ['packages[0].package']);
+  await on.db.updateTable('registryItem').set({ visibility: 'public' }).execute();
+  assert.deepEqual(await forOthers(), []);
+});
+
+test('the management server itself names what an agent of before does not act on', async () => {
+  await using on = await testServer();
+  const fleet = await on.client(FleetService);
+  const { partId, machineId, part } = await on.machine('m');
+  const agent = await on.client(AgentDeviceService, part);
+  const configJson = JSON.stringify({ agent: { network_configuration: { hotspot_password: 'long enough' } } });
+  await fleet.saveConfig({ partId, configJson });
+  const told = async (report: object) => {
+    await agent.deviceAgentConfig({
+      id: partId,
+      hostInfo: { platform: 'linux/amd64', tags: ['platform-agent'] },
+      versionInfo: { agentRunning: '0.0.9' },
+      report: { appliedRevision: 1n, ...report },
+    });
+    const { machine } = await fleet.getMachine({ id: machineId });
+    return machine?.conditions.map(({ code, path, message }) => [code, path, message.split(': ')[0]]);
+  };
+  const path = 'agent.network_configuration.hotspot_password';
+  // One that reports neither slices nor what it acts on.
+  assert.deepEqual(await told({}), [['NO_EFFECT_HERE', path, path]]);
+  // One that names it itself.
+  assert.deepEqual(await told({ slices: [{ slice: 3, state: 3, ineffectivePaths: [path] }] }), []);
 });
 
 test('what was saved by earlier rules keeps nobody from changing something else', async () => {

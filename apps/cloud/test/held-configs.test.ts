@@ -147,6 +147,31 @@ for (const [name, isKey] of [
   });
 }
 
+test('a restart request is given out once, with its age, and not at all after an hour', async () => {
+  await using on = await testServer();
+  const { partId, machineId, part } = await on.machine('m');
+  const fleet = await on.client(FleetService);
+  const { agent, robot } = await machineClient(on, part);
+  const askedAgo = (minutes: number) =>
+    on.db
+      .updateTable('part')
+      .set({ restartRequestedOn: at(systemClock.wall() - minutes * 60_000) })
+      .where('id', '=', partId)
+      .execute();
+  await askedAgo(59);
+  assert.ok((await fleet.getMachine({ id: machineId })).machine?.restartRequestedOn);
+  const given = await robot.needsRestart({ id: partId });
+  assert.ok(given.mustRestart && Math.abs(durationMs(given.requestedAgo!) - 59 * 60_000) < 30_000);
+  assert.equal((await robot.needsRestart({ id: partId })).mustRestart, false);
+  await fleet.restartPart({ partId });
+  await askedAgo(61);
+  assert.equal((await fleet.getMachine({ id: machineId })).machine?.restartRequestedOn, undefined);
+  assert.equal((await agent.deviceAgentConfig({ id: partId })).restart, RestartWish.NONE);
+  assert.equal((await robot.needsRestart({ id: partId })).mustRestart, false);
+  const left = await on.db.selectFrom('part').select('restartRequestedOn').where('id', '=', partId).execute();
+  assert.deepEqual(left, [{ restartRequestedOn: null }]);
+});
+
 test('a restart that was wanted before the server started is told by the first answer after it', async () => {
   await using on = await testServer();
   const { partId, part } = await on.machine('m');

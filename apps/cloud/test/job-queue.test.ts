@@ -96,6 +96,20 @@ test('pages of one status; exactly full ones have no empty page after them', asy
   assert.deepEqual([metadata?.runnerId, metadata?.queuePosition], ['r1', 0]);
 });
 
+test('the place in the queue counts only jobs that a runner of this job would take before it', async () => {
+  await using world = await setUp();
+  const { submit, versions, lease, training } = world;
+  // A runner without GPUs, which has work.
+  const held = await submit('held');
+  assert.equal((await lease('r1'))?.id, held);
+  for (const n of [1, 2, 3]) await submit(`gpu ${n}`, { gpus: 4 });
+  const id = await submit('small');
+  assert.deepEqual((await versions(TrainingStatus.PENDING)).jobs, ['small@1', 'gpu 3@3', 'gpu 2@2', 'gpu 1@1']);
+  const { metadata } = await training.getTrainingJob({ id });
+  assert.equal(metadata?.queuePosition, 1);
+  assert.equal((await lease('r2'))?.id, id);
+});
+
 test('pages: what is refused', async () => {
   await using world = await setUp();
   const { training, organizationId, submit } = world;

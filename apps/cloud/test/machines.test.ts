@@ -40,7 +40,10 @@ test('a machine is created, configured, seen and restarted', async () => {
   });
   const saved = await fleet.saveConfig({ partId, configJson: config });
   assert.equal(saved.revision, 1n);
-  assert.ok(saved.problems.every((problem) => problem.severity === Severity.NOTE));
+  assert.deepEqual(
+    saved.problems.filter(({ severity }) => severity !== Severity.NOTE).map(({ path }) => path),
+    ['packages[0].package'],
+  );
 
   const answer = await agent.deviceAgentConfig({
     id: partId,

@@ -69,6 +69,17 @@ function ineffectiveNetworks(
   });
 }
 
+/** Fields of one section that have no effect for the same reason, in one sentence; `path` is of the first. */
+export function ineffectiveTexts(fields: readonly Ineffective[]): { path: string; message: string; remedy: string }[] {
+  const groups = Map.groupBy(fields, ({ section, reason }) => `${section} ${reason}`);
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (!first) return [];
+    const paths = group.map(({ path }) => path).join(', ');
+    return [{ path: first.path, message: `${paths}: no effect here, because ${first.reason}.`, remedy: first.remedy }];
+  });
+}
+
 /** The same as problems of a configuration: it is saved all the same. */
 export const effectProblems = (json: unknown, of: ActingAgent): Problem[] =>
   ineffectiveFields(json, of).map(({ path, reason, remedy }) => ({

@@ -97,7 +97,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       at: server.at,
       version: shown(server.running, actual.install.urls),
       pid: parts.serverPid,
-      since: server.since === null ? null : wallOf(server.since),
+      since: server.since === null ? null : wallOf(server.startedAt ?? server.since),
       url: server.url ?? '',
       restarts: server.restarts,
       last_exit: server.lastExit,

@@ -123,10 +123,12 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   const follow = (p: RunningProcess, record: ServerRecord, errorsFrom?: Position): void => {
     process = p;
     watch = new AbortController();
+    const ageMs = errorsFrom ? 0 : device.processes.ageMs?.(p.id);
     publish({
       running: record.id,
       url: null,
       since: clock.now(),
+      startedAt: ageMs === undefined ? null : clock.now() - ageMs,
       isRestartAllowed: undefined,
       environment: record.environment,
     });

@@ -46,6 +46,8 @@ export interface Processes {
   adopt(id: ProcessId): RunningProcess | undefined;
   /** What earlier agents of this root started and what still lives. */
   find(): Promise<ProcessId[]>;
+  /** How long ago a process started; undefined, or left out: the system does not report it. */
+  ageMs?(id: ProcessId): number | undefined;
   /** How a process of an earlier agent ended; undefined: nobody knows. */
   ended(id: ProcessId): Promise<Exit | undefined>;
   /** Whether the file that this process was started from is another one by now; `program` is below the root. */

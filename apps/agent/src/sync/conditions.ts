@@ -1,3 +1,4 @@
+import { ineffectiveTexts } from '@platform/contract/config-effect';
 import { idOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state.ts';
 import { desiredId, shownAsked } from '../plans/version-names.ts';
 import { isQuarantined } from '../update/trial-file.ts';
@@ -75,24 +76,8 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
 
 const because = (wait: string): string => (wait === '' ? '' : `: ${wait}`);
 
-/** Fields of one section that have no effect for the same reason are told together. */
-function ofIneffective(fields: Wanted['ineffective']): Condition[] {
-  const groups = Map.groupBy(fields, ({ section, reason }) => `${section} ${reason}`);
-  return [...groups.values()].flatMap((group) => {
-    const [first] = group;
-    if (!first) return [];
-    const paths = group.map(({ path }) => path);
-    return [
-      {
-        code: 'NO_EFFECT_HERE',
-        severity: 'warning' as const,
-        message: `${paths.join(', ')}: no effect here, because ${first.reason}.`,
-        remedy: first.remedy,
-        path: first.path,
-      },
-    ];
-  });
-}
+const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
+  ineffectiveTexts(fields).map((text) => ({ code: 'NO_EFFECT_HERE', severity: 'warning', ...text }));
 
 const mostResources = 50;
 

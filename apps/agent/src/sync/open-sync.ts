@@ -126,7 +126,10 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       { name: 'poll', work: poll({ cloud, intake, request, isReached, news, clock, log: local, random }, signal) },
       {
         name: 'restart',
-        work: pollRestart({ cloud, restarts, isReached, news, clock, log: log.child('restart'), random }, signal),
+        work: pollRestart(
+          { cloud, restarts, actual, isReached, news, clock, log: log.child('restart'), random },
+          signal,
+        ),
       },
       { name: 'connection', work: tellConnection(isReached, { troubles, clock, log }, signal) },
     ];

@@ -12,6 +12,7 @@ import {
   type Log,
 } from '@platform/kit';
 import { isRefused, type Cloud } from './cloud.ts';
+import type { Actual } from '../state.ts';
 import type { Intake } from './intake.ts';
 import { linkCodes } from './link.ts';
 import { askedPauseMs, backOff } from './pause.ts';
@@ -143,6 +144,7 @@ export async function pollRestart(
   {
     cloud,
     restarts,
+    actual,
     isReached,
     news,
     clock,
@@ -151,6 +153,7 @@ export async function pollRestart(
   }: {
     cloud: Cloud;
     restarts: Cell<number>;
+    actual: Cell<Actual>;
     isReached: Cell<boolean>;
     news: Cell<RestartNews | undefined>;
     clock: Clock;
@@ -176,8 +179,16 @@ export async function pollRestart(
       failures = 0;
       heard = count;
       if (answer.mustRestart) {
-        log.info('a restart of the machine server was asked for');
-        restarts.update((n) => n + 1);
+        const agoMs = answer.requestedAgo ? durationMs(answer.requestedAgo) : 0;
+        const { startedAt } = actual.get().server;
+        if (startedAt !== null && clock.now() - startedAt < agoMs) {
+          log.info('a restart that was asked for before the last start of the machine server is done by that', {
+            agoMs,
+          });
+        } else {
+          log.info('a restart of the machine server was asked for', { agoMs });
+          restarts.update((n) => n + 1);
+        }
       }
       const asked = answer.restartCheckInterval ? durationMs(answer.restartCheckInterval) : standardPauseMs;
       due = clock.now() + Math.max(1_000, asked) * (0.95 + 0.1 * random());

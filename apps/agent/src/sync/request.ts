@@ -76,7 +76,9 @@ export function requestOf({ partId, agentVersion, startedAt, host }: Self, actua
       serverInstalled: version(install.installed),
     },
     agentUptime: durationFromMs(Math.round(now - startedAt)),
-    ...(server.since !== null && { serverUptime: durationFromMs(Math.round(now - server.since)) }),
+    ...(server.since !== null && {
+      serverUptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))),
+    }),
   } satisfies MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
 }
 
@@ -161,7 +163,7 @@ export function reportOf(
     },
     server: {
       ...programOf(server.running === null ? '' : shownVersion(server.running, install.urls), install, wanted.server),
-      ...(server.since !== null && { uptime: durationFromMs(Math.round(now - server.since)) }),
+      ...(server.since !== null && { uptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))) }),
       restartNeeded: isRestartNeeded(actual),
     },
     serverState: states[server.at],

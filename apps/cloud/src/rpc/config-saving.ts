@@ -7,6 +7,7 @@ import { effectProblems } from '@platform/contract/config-effect';
 import { referenceProblems } from '@platform/contract/config-references';
 import { PlatformError } from '@platform/contract/errors';
 import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { packageProblems } from '../package-problems.ts';
 import type { ReleaseBook } from '../release-book.ts';
 import { machineFacts, serverFacts } from '../rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../rules/permissions.ts';
@@ -36,7 +37,8 @@ export async function readConfigOf(
   text: string,
   part: PartRow,
 ): Promise<{ problems: Problem[]; config: JsonObject }> {
-  const { problems, config } = await readConfig(releases, text, part);
+  const { problems: ofText, config } = await readConfig(releases, text, part);
+  const problems = [...ofText, ...(await packageProblems(db, part.orgId, config))].toSorted(bySeverity);
   if (!problems.some(isOfEntry)) return { problems, config };
   const saved = await findConfig(db, part.id);
   const before = saved && saved.revision > 0 ? (await readConfig(releases, saved.text, part)).problems : [];
@@ -48,6 +50,9 @@ export async function readConfigOf(
     ),
   };
 }
+
+const rank = { error: 0, warning: 1, note: 2 } as const;
+const bySeverity = (a: Problem, b: Problem): number => rank[a.severity] - rank[b.severity];
 
 const isOfEntry = ({ path, severity }: Problem): boolean =>
   severity === 'error' && path !== '' && !/^(?:agent|maintenance_window)\b/.test(path);
@@ -79,9 +84,8 @@ export async function readConfig(
   ].filter(({ path }) => !wrong.has(path));
   // The server knows more of versions than the form alone tells.
   const known = new Set(ofMachine.map(({ path }) => path));
-  const rank = { error: 0, warning: 1, note: 2 };
   const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
-  return { problems: problems.toSorted((a, b) => rank[a.severity] - rank[b.severity]), config };
+  return { problems: problems.toSorted(bySeverity), config };
 }
 
 const unreadable = (path: string): Problem => ({

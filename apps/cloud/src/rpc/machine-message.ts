@@ -1,13 +1,22 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { type MachineSchema, OnlineState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { type ActingAgent, ineffectiveFields, ineffectiveTexts } from '@platform/contract/config-effect';
+import {
+  type AgentReportSchema,
+  type MachineSchema,
+  OnlineState,
+  Severity,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { hasOtherAgent, machineFacts, reportOf } from '../rules/machine-facts.ts';
 import { migrationCondition, otherAgentReport } from '../rules/other-agent.ts';
+import { isRestartWaiting } from '../rules/restart-request.ts';
 import { versionWish } from '../rules/update-info.ts';
 import type { PartRow } from '../store/machines.ts';
 import type { JsonObject } from '../store/schema.ts';
 import { versionProblems } from '../version-problems.ts';
 import type { Deps } from './routes.ts';
+
+type ReportInit = MessageInitShape<typeof AgentReportSchema>;
 
 const onlineStates = {
   online: OnlineState.ONLINE,
@@ -17,7 +26,7 @@ const onlineStates = {
 
 /** @param config - the newest one, for what the server itself finds wrong with it; undefined: it is not looked at. */
 export async function machineMessage(
-  { presence, releases }: Pick<Deps, 'presence' | 'releases'>,
+  { presence, releases, clock }: Pick<Deps, 'presence' | 'releases' | 'clock'>,
   part: PartRow,
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
@@ -46,7 +55,9 @@ export async function machineMessage(
     ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
     ...(report && { report }),
     ...(part.reportedOn !== null && { reportedOn: timestampFromMs(part.reportedOn) }),
-    ...(part.restartRequestedOn !== null && { restartRequestedOn: timestampFromMs(part.restartRequestedOn) }),
+    ...(isRestartWaiting(part.restartRequestedOn, clock.wall()) && {
+      restartRequestedOn: timestampFromMs(part.restartRequestedOn),
+    }),
     ...(part.migrationRequestedOn !== null && { migrationRequestedOn: timestampFromMs(part.migrationRequestedOn) }),
     hasOtherAgent: hasOther,
     conditions: [
@@ -58,10 +69,22 @@ export async function machineMessage(
           message: `${path} ${message}`,
           remedy,
         })),
+      ...(config && report ? ineffectiveConditions(config, report, machineFacts(part).agent) : []),
       ...(moving ? [moving] : []),
     ],
     ...(isClearing && { quarantineClearedOn: timestampFromMs(part.quarantineClearedOn ?? 0) }),
   };
+}
+
+/** What nothing on the machine acts on and what its agent does not name itself: an agent of before knows nothing of newer fields. */
+function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: ActingAgent | undefined) {
+  if (!agent) return [];
+  const named = new Set((report.slices ?? []).flatMap(({ ineffectivePaths = [] }) => ineffectivePaths));
+  return ineffectiveTexts(ineffectiveFields(config, agent).filter(({ path }) => !named.has(path))).map((text) => ({
+    code: 'NO_EFFECT_HERE',
+    severity: Severity.WARNING,
+    ...text,
+  }));
 }
 
 /** Of platform-agent, to which a machine would be moved; undefined: none is published for it. */

@@ -12,10 +12,10 @@ import { sizeOf, wholeAnswer } from '../rules/answer-bounds.ts';
 import { isEnded } from '../rules/job-life.ts';
 import { jobToken, logToken, readJobToken, readLogToken } from '../rules/page-tokens.ts';
 import { type Caller, isOwner, memberships, requireOwner } from '../rules/permissions.ts';
-import { containersOf, offerLifeMs, waitingFor } from '../rules/runner-offers.ts';
+import { containersOf, offerLifeMs, silentRunnerMs, waitingFor } from '../rules/runner-offers.ts';
 import * as check from '../rules/submission.ts';
 import { actorOf } from '../store/audit.ts';
-import { type JobLine, listJobs, queuePlaces, queuePosition } from '../store/job-lists.ts';
+import { type JobLine, listJobs, queuePlaces } from '../store/job-lists.ts';
 import { readMetrics } from '../store/job-reports.ts';
 import { deleteEnded, findJob, type JobRow, moveOn } from '../store/jobs.ts';
 import { runnersSince } from '../store/runners.ts';
@@ -41,6 +41,8 @@ export const mlTrainingRoutes =
       return ({ state, kind, gpus, containerVersion: container }) =>
         state === 'pending' ? waitingFor({ kind, gpus, container }, offers) : '';
     };
+    const placesOf = (orgId: string) =>
+      queuePlaces(db, async () => (await runnersSince(db, [orgId], clock.wall() - silentRunnerMs)).rows);
     const byCaller = (caller: Caller) => ({ actor: actorOf(caller), now: clock.wall() });
 
     router.service(MLTrainingService, {
@@ -51,8 +53,8 @@ export const mlTrainingRoutes =
 
       async getTrainingJob({ id }, context) {
         const row = await ownJob(id, callerOf(context));
-        const position = row.state === 'pending' ? await queuePosition(db, row) : undefined;
-        const metadata = metadataOf(row, position, await readMetrics(db, row));
+        const places = await placesOf(row.orgId)([row]);
+        const metadata = metadataOf(row, places.get(row.id), await readMetrics(db, row));
         return { metadata: { ...metadata, waitingFor: (await whyWaiting(row.orgId, [row]))(row) } };
       },
 
@@ -63,7 +65,7 @@ export const mlTrainingRoutes =
           throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
         }
         const list = { orgId, status: stateOf(status), after: readJobToken(pageToken) };
-        const places = queuePlaces(db);
+        const places = placesOf(orgId);
         const jobs: TrainingJobMetadata[] = [];
         let last = 0;
         let bytes = 0;

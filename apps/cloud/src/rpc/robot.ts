@@ -68,10 +68,11 @@ export const robotRoutes =
         };
         if (unwanted.has(part)) return answer;
         const before = epoch.count;
-        const mustRestart = await takeRestart(part);
-        if (mustRestart) changes.tell('restart', part);
+        const taken = await takeRestart(part);
+        if (taken !== undefined) changes.tell('restart', part);
         else if (epoch.count === before) unwanted.set(part, true);
-        return { ...answer, mustRestart };
+        if (taken === undefined || taken === 'expired') return answer;
+        return { ...answer, mustRestart: true, requestedAgo: durationFromMs(Math.round(taken.agoMs)) };
       },
       async log({ id, logs: entries }, context) {
         const caller = callerOf(context);

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { containersOf, noScriptsBecause, type Offer, waitingFor, type Wants } from './runner-offers.ts';
+import {
+  containersOf,
+  noScriptsBecause,
+  type Offer,
+  queuePlace,
+  waitingFor,
+  type WaitingJobs,
+  type Wants,
+} from './runner-offers.ts';
 
 const container = (key: string) => ({ key, uri: '', framework: 'python', description: '', eolMs: null });
 const offer = (more: Partial<Offer> = {}): Offer => ({
@@ -37,6 +45,28 @@ const rows: [name: string, wants: Wants, offers: Offer[], expected: RegExp][] = 
 ];
 for (const [name, wanted, offers, expected] of rows)
   test(`a job waits for: ${name}`, () => assert.match(waitingFor(wanted, offers), expected));
+
+const waits = (count: number, more: Partial<Wants> = {}): WaitingJobs => ({ ...wants(more), count });
+const crowd = [waits(5000, { kind: 'custom' }), waits(3, { gpus: 1 }), waits(2)];
+const places: [name: string, wants: Wants, waiting: WaitingJobs[], offers: Offer[], place: number][] = [
+  ['alone', wants(), [waits(1)], [offer()], 1],
+  ['jobs that this runner cannot run do not count', wants(), crowd, [offer(), scripts], 2],
+  ['jobs that it can run do, whatever they need', wants(), crowd, [offer({ gpus: 1 })], 5],
+  ['of two runners, the shorter line', wants(), crowd, [offer({ gpus: 1 }), offer()], 2],
+  ['a script counts scripts', wants({ kind: 'custom' }), crowd, [offer(), scripts], 5000],
+  [
+    'a script for a container that one runner has',
+    wants({ kind: 'custom', container: 'py:3.11' }),
+    [...crowd, waits(1, { kind: 'custom', container: 'py:3.11' })],
+    [scripts],
+    5001,
+  ],
+  ['no runner can run it: those that need the same', wants({ gpus: 1 }), crowd, [offer(), scripts], 3],
+  ['no runner at all', wants(), crowd, [], 2],
+  ['it was taken meanwhile', wants(), [], [offer()], 1],
+];
+for (const [name, job, waiting, offers, place] of places)
+  test(`place in the queue: ${name}`, () => assert.equal(queuePlace(job, waiting, offers), place));
 
 test('containers: of runners that run scripts, each once', () => {
   const without = offer({ containers: [container('py:3.9')] });

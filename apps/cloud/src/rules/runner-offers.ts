@@ -23,6 +23,39 @@ export interface Wants {
   readonly container: string;
 }
 
+/** A runner asks for work all the time; one that was silent for so long takes no job now. */
+export const silentRunnerMs = 120_000;
+
+export const canRun = (
+  offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>,
+  { kind, gpus, container }: Wants,
+): boolean =>
+  offer.kinds.includes(kind) &&
+  offer.gpus >= gpus &&
+  (container === '' || offer.containers.some(({ key }) => key === container));
+
+/** Jobs of one kind of needs that wait in front of a job, itself among them. */
+export interface WaitingJobs extends Wants {
+  readonly count: number;
+}
+
+/**
+ * Place of a job in the queue: how many waiting jobs a runner that can run it takes before it, and itself; of several runners the one
+ * with the fewest. Jobs that only other runners can run do not count.
+ *
+ * @param waiting - jobs of its organization that are as old or older, itself among them.
+ * @param offers - of the runners that may take it.
+ */
+export function queuePlace(job: Wants, waiting: readonly WaitingJobs[], offers: readonly Offer[]): number {
+  const able = offers.filter((offer) => canRun(offer, job));
+  const sum = (isMeant: (one: Wants) => boolean): number =>
+    waiting.filter(isMeant).reduce((all, { count }) => all + count, 0);
+  const isSame = ({ kind, gpus, container }: Wants): boolean =>
+    kind === job.kind && gpus === job.gpus && container === job.container;
+  const places = able.map((offer) => sum((one) => canRun(offer, one)));
+  return Math.max(1, able.length === 0 ? sum(isSame) : Math.min(...places));
+}
+
 /** A runner that was not seen for so long is no longer counted on. */
 export const offerLifeMs = 24 * 3_600_000;
 

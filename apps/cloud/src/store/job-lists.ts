@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { type Offer, queuePlace, type WaitingJobs, type Wants } from '../rules/runner-offers.ts';
 import type { Database } from './database.ts';
 import type { JobRow } from './jobs.ts';
 
@@ -68,28 +69,40 @@ export async function* listJobs(db: Database, list: List, most = Infinity): Asyn
   }
 }
 
-/** How many jobs of its organization wait in front of this one, and itself: 1 is next in line. */
-export async function queuePosition(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<number> {
-  const { count } = await db
+/** Waiting jobs of an organization as old as this one or older, itself among them, by what they need of a runner. */
+export async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<WaitingJobs[]> {
+  const rows = await db
     .selectFrom('trainingJob')
-    .select(sql<number>`count(*)`.as('count'))
+    .select(['kind', 'gpus', 'containerVersion as container', sql<number>`count(*)::integer`.as('count')])
     .where('orgId', '=', row.orgId)
     .where('state', '=', 'pending')
     .where('ordinal', '<=', row.ordinal)
-    .executeTakeFirstOrThrow();
-  return Math.max(1, count);
+    .groupBy(['kind', 'gpus', 'containerVersion'])
+    .execute();
+  return rows;
 }
 
-/** Places in the queue along a list, newest first: it has every waiting job behind its first one, so one count does for all. */
-export function queuePlaces(db: Database): (rows: readonly JobLine[]) => Promise<Map<string, number>> {
-  const next: { place?: number } = {};
+/**
+ * Places in the queue along a list, newest first: it has every waiting job behind its first one, so one count does for all.
+ *
+ * @param offers - of the runners that may take jobs of this organization.
+ */
+export function queuePlaces(
+  db: Database,
+  offers: () => Promise<readonly Offer[]>,
+): (rows: readonly JobLine[]) => Promise<Map<string, number>> {
+  const known: { waiting?: WaitingJobs[]; offers?: readonly Offer[] } = {};
   return async (rows) => {
     const places = new Map<string, number>();
     for (const row of rows) {
       if (row.state !== 'pending') continue;
-      const place = (next.place ??= await queuePosition(db, row));
-      places.set(row.id, Math.max(1, place));
-      next.place = place - 1;
+      const job = { kind: row.kind, gpus: row.gpus, container: row.containerVersion };
+      known.offers ??= await offers();
+      const waiting = (known.waiting ??= await waitingJobs(db, row));
+      places.set(row.id, queuePlace(job, waiting, known.offers));
+      const isOf = (one: Wants): boolean =>
+        one.kind === job.kind && one.gpus === job.gpus && one.container === job.container;
+      known.waiting = waiting.map((one) => (isOf(one) ? { ...one, count: Math.max(0, one.count - 1) } : one));
     }
     return places;
   };

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { hashSecret, randomSecret, seal, unseal } from '../auth/secrets.ts';
+import { restartLifeMs } from '../rules/restart-request.ts';
 import { recordChange } from './changes.ts';
 import { type Database, sqlState } from './database.ts';
 import type { JsonObject } from './schema.ts';
@@ -206,7 +207,7 @@ export async function deleteMachine(db: Database, machineId: string): Promise<vo
   for (const { id } of parts) await recordChange(db, 'part', id);
 }
 
-/** One-shot: set by a person, taken by the machine's next question. */
+/** One-shot: set by a person, taken by the machine's next question, never given out twice. */
 export async function requestRestart(db: Database, partId: string): Promise<void> {
   await db
     .updateTable('part')
@@ -216,18 +217,26 @@ export async function requestRestart(db: Database, partId: string): Promise<void
   await recordChange(db, 'restart', partId);
 }
 
-/** In the order of the ids: true once for each request. */
-export async function takeRestarts(db: Database, partIds: readonly string[]): Promise<boolean[]> {
-  const taken = await db
-    .updateTable('part')
-    .set({ restartRequestedOn: null })
-    .where('id', '=', sql<string>`any(${partIds}::uuid[])`)
-    .where('restartRequestedOn', 'is not', null)
-    .returning('id')
-    .execute();
-  const ids = new Set(taken.map(({ id }) => id));
-  // Who asks twice at once is told once.
-  return partIds.map((id) => ids.delete(id));
+/** A request that was taken: how long ago it was made, ms; undefined: there is none. `expired`: too long ago. */
+export type TakenRestart = { agoMs: number } | 'expired' | undefined;
+
+/** In the order of the ids: each request once. */
+export async function takeRestarts(db: Database, partIds: readonly string[]): Promise<TakenRestart[]> {
+  // Ids sorted, so that two of them never wait for each other in a circle.
+  const { rows } = await sql<{ id: string; agoMs: number }>`
+    with asked as (
+      select id, restart_requested_on as time from part
+       where id = any(${partIds}::uuid[]) and restart_requested_on is not null order by id for update)
+    update part set restart_requested_on = null from asked where part.id = asked.id
+    returning part.id, greatest(0, extract(epoch from now() - asked.time) * 1000)::double precision as ago_ms`.execute(
+    db,
+  );
+  const taken = new Map(rows.map(({ id, agoMs }) => [id, agoMs]));
+  return partIds.map((id) => {
+    const agoMs = taken.get(id);
+    taken.delete(id); // who asks twice at once is told once
+    return agoMs === undefined ? undefined : agoMs < restartLifeMs ? { agoMs } : 'expired';
+  });
 }
 
 /** What the machine quarantined until now may be tried again. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { restartLifeMs } from '../rules/restart-request.ts';
 import { ourAgentTag } from '../rules/update-info.ts';
 import type { Database } from './database.ts';
 import type { JsonObject } from './schema.ts';
@@ -30,7 +31,7 @@ export type PartIdentity = {
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
   const { rows } = await sql<PartSource & { id: string }>`
     select part.id, part.revision, part.quarantine_clearance, part.host,
-      part.restart_requested_on is not null as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent,
+      coalesce(part.restart_requested_on > now() - make_interval(secs => ${restartLifeMs / 1000}), false) as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent,
       saved.config -> 'maintenance_window' as window
     from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
     where part.id = any(${ids}::uuid[])`.execute(db);

@@ -12,6 +12,7 @@ export {
   type ProcessGroup,
   type SpawnOptions,
 } from './process-group.ts';
+export { processAgeMs } from './process-age.ts';
 export { onSignals } from './signals.ts';
 export { inMemory, runFolder, spareLock } from './run-folder.ts';
 export { formatLine, stderrSink } from './sinks.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
-import { isAlive, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
+import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
@@ -58,6 +58,7 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
       }
       return found.toSorted((a, b) => a.ticks - b.ticks).map(({ pid, startTime }) => ({ pid, startTime }));
     },
+    ageMs: ({ startTime }) => processAgeMs(startTime),
     ended: async () => undefined, // only a parent is told
     isReplaced: programFiles(root),
     async strangers(program) {

@@ -162,6 +162,7 @@ export function systemdProcesses(of: {
       }),
     adopt: (id) => (isInUnit(id.pid, unit) ? (isAlive(id) ? running(id) : undefined) : plain.adopt(id)),
     find: () => plain.find(),
+    ageMs: (id) => plain.ageMs?.(id),
     isReplaced: (id, program) => plain.isReplaced(id, program),
     strangers: (program) => plain.strangers(program),
     listener: (port) => plain.listener(port),

@@ -67,6 +67,8 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "METADATA_EXPIRED": ("failed_precondition", "later", "If the clock of the machine is right, the management server serves old documents: look at its log, and sign anew with platform release sign."),
     "METADATA_REFUSED": ("failed_precondition", "never", "Nothing was changed. Fetch the newest documents and sign again; docs/releases.md tells which keys sign what."),
     "METADATA_UNREACHABLE": ("unavailable", "later", "It is tried again. Check that the management server can be reached from the machine."),
+    "MIGRATION_FAILED": ("failed_precondition", "never", "Remove the cause and ask again: platform machine migrate NAME."),
+    "MIGRATION_REFUSED": ("failed_precondition", "never", "Only a machine that checks in with the agent of another product can be moved, to a published platform-agent for its platform. Publish that, or install it there as docs/install.md says."),
     "MODEL_ARCHIVE_INVALID": ("invalid_argument", "never", "Pack a .tar.gz of regular files and folders with relative paths: at most 4 GiB and 10,000 entries unpacked, each name once."),
     "MODEL_UNUSABLE": ("failed_precondition", "never", "Train or publish a version with the documented inputs and outputs; the one used before keeps running."),
     "MODEL_VERSION_TAKEN": ("already_exists", "never", "Choose a model_version never used for this model; versions of failed and deleted jobs count too. If a submit of yours got no answer, look at that job first."),

@@ -611,7 +611,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
   reportedOn?: Timestamp | undefined;
 
   /**
-   * Set while a requested restart has not happened yet.
+   * Set while the machine has not taken a requested restart, for at most an hour.
    *
    * @generated from field: google.protobuf.Timestamp restart_requested_on = 13;
    */
@@ -1800,7 +1800,8 @@ export const FleetService: GenService<{
     output: typeof ListConfigRevisionsResponseSchema;
   },
   /**
-   * Asks for a restart of the machine server at the next opportunity (also AppService.MarkPartForRestart).
+   * Asks for a restart of the machine server at the next opportunity (also AppService.MarkPartForRestart). Any start of it after this
+   * call satisfies the request; it expires after an hour and is given to the machine once.
    *
    * @generated from rpc platform.fleet.v1.FleetService.RestartPart
    */

@@ -505,7 +505,8 @@ export type TrainingJobMetadata = Message<"platform.app.mltraining.v1.TrainingJo
   cause: string;
 
   /**
-   * 1: next in line; 0: not queued.
+   * How many waiting jobs a runner that can run this one takes before it, and itself: 1 is next in line, 0 is not queued. Jobs that
+   * need another kind of runner (type, container, GPUs) do not count; of several runners, the one with the shortest line does.
    *
    * @generated from field: uint32 queue_position = 1005;
    */

@@ -512,7 +512,9 @@ class TrainingJobMetadata(_message.Message):
     cause: _builtins.str
     """Why it failed: script, data, infrastructure."""
     queue_position: _builtins.int
-    """1: next in line; 0: not queued."""
+    """How many waiting jobs a runner that can run this one takes before it, and itself: 1 is next in line, 0 is not queued. Jobs that
+    need another kind of runner (type, container, GPUs) do not count; of several runners, the one with the shortest line does.
+    """
     dataset_version_id: _builtins.str
     """The frozen content of the dataset that this job trains on."""
     runner_id: _builtins.str

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+
+/** What Linux counts start times in, on every platform that Node and Bun have. */
+const ticksPerSecond = 100;
+
+/** How long ago a process started, by its start time as `processStartTime` returns it; undefined: the system does not report it. */
+export function processAgeMs(startTime: string): number | undefined {
+  try {
+    const upSeconds = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+    const ticks = Number(startTime.split('/')[1]);
+    const ageMs = Math.round((upSeconds - ticks / ticksPerSecond) * 1000);
+    return Number.isFinite(ageMs) ? Math.max(0, ageMs) : undefined;
+  } catch {
+    return undefined;
+  }
+}
