@@ -33,7 +33,7 @@ import {
   updateMachine,
 } from '../store/machines.ts';
 import { type MachineFilter, type MachineLine, newestMachines } from '../store/machine-lists.ts';
-import { locationFor, organizationFor } from './app-organizations.ts';
+import { locationFor, organizationFor, readableLocation } from './app-organizations.ts';
 import { saveConfig } from './config-saving.ts';
 import { requiredName } from './fields.ts';
 import { operatedMachine, operatedPart, ownedPart } from './part-access.ts';
@@ -130,13 +130,13 @@ export const machineCalls = (deps: Deps) => {
     },
     async listRobots({ locationId }, context) {
       const caller = callerOf(context);
-      const location = await locationFor(db, caller, locationId);
+      const location = await readableLocation(db, caller, locationId);
       return robotsOf(caller, { locationIds: [location.id] });
     },
     async listRobotsForLocations({ locationIds }, context) {
       const caller = callerOf(context);
       const ids = [...new Set(locationIds)];
-      for (const id of ids) await locationFor(db, caller, id);
+      for (const id of ids) await readableLocation(db, caller, id);
       const { robots, truncated } = await robotsOf(caller, { locationIds: ids });
       const byLocation = Map.groupBy(robots, ({ location }) => location);
       return { robots: ids.flatMap((id) => byLocation.get(id) ?? []), truncated };
@@ -203,7 +203,7 @@ export const machineCalls = (deps: Deps) => {
     },
     async getRobotPartByNameAndLocation({ name, locationId }, context) {
       const caller = callerOf(context);
-      const location = await locationFor(db, caller, locationId);
+      const location = await readableLocation(db, caller, locationId);
       const part = await findNamedPart(db, location.id, name);
       if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: name });
       return { part: await partMessage(part, caller) };

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { callerOf } from '../auth/caller.ts';
 import { newLocationId } from '../auth/secrets.ts';
-import { belongsTo, type Caller, requireMember, requireOwner } from '../rules/permissions.ts';
+import { belongsTo, type Caller, mayReadLocation, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit, changed } from '../store/audit.ts';
 import type { Database } from '../store/database.ts';
 import { isUuid } from '../store/machines.ts';
@@ -29,6 +29,13 @@ const organizationMessage = (row: OrganizationRow) => ({
   defaultRegion: 'local',
   createdOn: timestampFromMs(row.createdOn),
 });
+
+/** A caller with a right on this location alone does not learn which other one it lies in. */
+const locationFrom = (row: LocationRow, caller: Caller) => {
+  const { orgId, parentLocationId } = row;
+  const isParentShown = parentLocationId !== null && mayReadLocation(caller, { orgId, locationId: parentLocationId });
+  return locationMessage({ ...row, parentLocationId: isParentShown ? parentLocationId : null });
+};
 
 const locationMessage = (row: LocationRow) => ({
   id: row.id,
@@ -61,6 +68,16 @@ export async function locationFor(
   require(caller, found.orgId, absent);
   return found;
 }
+
+/**
+ * As `locationFor`, also for owners and operators of that very location.
+ *
+ * @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED
+ */
+export const readableLocation = (db: Database, caller: Caller, id: string): Promise<LocationRow> =>
+  locationFor(db, caller, id, (who, orgId, absent) => {
+    if (!mayReadLocation(who, { orgId, locationId: id })) requireMember(who, orgId, absent);
+  });
 
 export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
   ({
@@ -98,7 +115,8 @@ export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
       return { locations: rows.map(locationMessage), truncated: isCut };
     },
     async getLocation({ locationId }, context) {
-      return { location: locationMessage(await locationFor(db, callerOf(context), locationId)) };
+      const caller = callerOf(context);
+      return { location: locationFrom(await readableLocation(db, caller, locationId), caller) };
     },
     async createLocation({ organizationId, name, parentLocationId }, context) {
       const caller = callerOf(context);

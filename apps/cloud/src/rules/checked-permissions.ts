@@ -79,8 +79,8 @@ export const permissions = {
     ...ofMachines,
   },
   location: {
-    /** GetLocation. */
-    read_location: member,
+    /** GetLocation, ListRobots. */
+    read_location: operates,
     /** UpdateLocation, DeleteLocation. */
     edit_location: owner,
     /** NewRobot. */

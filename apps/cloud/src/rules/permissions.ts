@@ -152,6 +152,10 @@ const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean
 export const mayOperate = (caller: Caller, place: Place): boolean =>
   caller.grants.some((grant) => covers(grant, place, ['owner', 'operator']));
 
+/** May see the location and its machines: owner or operator of it or of its organization. */
+export const mayReadLocation = (caller: Caller, { orgId, locationId }: Omit<Place, 'machineId'>): boolean =>
+  caller.grants.some((grant) => covers(grant, { orgId, locationId, machineId: '' }, ['owner', 'operator']));
+
 /** The places whose machines the caller may operate, for lists: whatever lies in one of them. */
 export type Reach = { orgIds: readonly string[]; locationIds: readonly string[]; machineIds: readonly string[] };
 

@@ -5,7 +5,7 @@ import type { CheckRequest } from './check.ts';
 import type { Reply } from './config-checks.ts';
 import { http2Stream } from './http2-stream.ts';
 import type { Request, Response } from './mux.ts';
-import type { Visitor, Visitors } from './visitors.ts';
+import type { SentAnswer, Visitor, Visitors } from './visitors.ts';
 
 /** Who may connect, and who has proved who they are: as connections, and behind a proxy as requests. */
 export type Entrance = {
@@ -24,6 +24,16 @@ export type Entrance = {
 type TakeCheck = (request: CheckRequest, reply: Reply) => boolean;
 
 const isComplete = (request: Request): boolean => request.complete || request.readableEnded;
+
+/** Over HTTP/2 the bytes are those of the whole connection: a client that reads one stream may let another one wait. */
+function sentAnswer(request: Request, response: Response): SentAnswer {
+  const stream = http2Stream(response);
+  const { socket } = request;
+  return {
+    isUnread: () => response.headersSent && (stream ?? response).writableLength > 0,
+    takenBytes: () => socket.bytesWritten - (stream ? 0 : socket.writableLength),
+  };
+}
 
 export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Entrance {
   const bySpeaker = new WeakMap<object, Visitor>();
@@ -82,7 +92,7 @@ export function openEntrance(visitors: Visitors, isTrusted: TrustedProxies): Ent
       if (visitor && !visitor.isProven)
         response.once(
           'close',
-          visitor.busy(() => isComplete(request)),
+          visitor.busy(() => isComplete(request), sentAnswer(request, response)),
         );
       return true;
     },

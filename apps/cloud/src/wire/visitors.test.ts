@@ -7,7 +7,8 @@ import { type Visitor, type VisitorLimits, visitors } from './visitors.ts';
 function opened(limits: Partial<VisitorLimits>) {
   const clock = new FakeClock();
   const log = createLog({ name: 'test', clock, level: 'error', sink: () => {} });
-  const all = visitors({ most: 1_000, ofAddress: 3, unprovenMs: 30_000, ...limits }, clock, log);
+  const slowest = { bytes: 60_000, ms: 60_000, answerMs: 3_600_000 };
+  const all = visitors({ most: 1_000, ofAddress: 3, unprovenMs: 30_000, slowest, ...limits }, clock, log);
   const stop = new AbortController();
   void all.watch(stop.signal);
   const closed: string[] = [];
@@ -48,6 +49,34 @@ test('whoever proves nothing in time is closed, a byte now and then or not; our 
   await on.clock.advance(3_000);
   assert.deepEqual(on.closed, ['silent', 'slow', 'waits for us']);
   assert.equal(on.all.counts.open, 0);
+});
+
+test('an unproven reader takes an answer at a least rate and within a time; what we delay does not count', async () => {
+  using on = opened({});
+  const read = (name: string, address: string, bytesPerS: number, isUnread = () => true) => {
+    const started = on.clock.now();
+    const takenBytes = () => (bytesPerS * (on.clock.now() - started)) / 1_000;
+    return on.enter(address, name).busy(() => true, { isUnread, takenBytes });
+  };
+  read('takes nothing', '192.0.2.1', 0);
+  read('drips', '192.0.2.2', 900);
+  read('slow, but reads', '192.0.2.3', 2_000);
+  read('waits for our disk', '192.0.2.4', 0, () => false);
+  const proven = on.enter('192.0.2.5', 'proven while it reads');
+  proven.busy(() => true, { isUnread: () => true, takenBytes: () => 0 });
+  proven.prove('machine');
+  let isStuck = true;
+  read('stuck for less than a minute at a time', '192.0.2.6', 0, () => isStuck);
+  for (let n = 0; n < 65; n++) {
+    await on.clock.advance(1_000);
+    isStuck = n % 50 !== 0;
+  }
+  assert.deepEqual(on.closed, ['takes nothing', 'drips']);
+  for (let n = 0; n < 3_600; n++) {
+    await on.clock.advance(1_000);
+    isStuck = n % 50 !== 0;
+  }
+  assert.deepEqual(on.closed, ['takes nothing', 'drips', 'slow, but reads', 'stuck for less than a minute at a time']);
 });
 
 test('a quarter is kept for the proven, and for addresses that have proved themselves', () => {

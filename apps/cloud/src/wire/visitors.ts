@@ -7,9 +7,20 @@ export type Visitor = {
   readonly isProven: boolean;
   /** Its caller has proved who it is. */
   prove(callerId: string): void;
-  /** A request of it is being answered until `then` is called: meanwhile we are the ones who are waited for. */
-  busy(isComplete: () => boolean): () => void;
+  /**
+   * A request of it is being answered until `then` is called: meanwhile we are the ones who are waited for, unless it leaves what we send
+   * unread.
+   */
+  busy(isComplete: () => boolean, answer?: SentAnswer): () => void;
   leave(): void;
+};
+
+/** What is sent to a visitor. */
+export type SentAnswer = {
+  /** There is more to send than it takes now. */
+  isUnread(): boolean;
+  /** Bytes that it took, of this answer or of its connection. */
+  takenBytes(): number;
 };
 
 export type Visitors = {
@@ -33,6 +44,8 @@ export type VisitorLimits = {
   ofAddress: number;
   /** Unproven for so long altogether, without the time that we take. */
   unprovenMs: number;
+  /** Who is unproven and leaves an answer unread takes at least so many bytes in so many ms, and all of it in `answerMs`. */
+  slowest: { bytes: number; ms: number; answerMs: number };
 };
 
 /** Share of all connections that is kept for authenticated callers. */
@@ -45,7 +58,12 @@ const stepMs = 1_000;
 const rememberedAddresses = 100_000;
 const rememberedMs = 24 * 3_600_000;
 
-export const usualLimits = { ofAddress: 256, unprovenMs: 30_000 } as const;
+/**
+ * 1 KiB a second: a mobile network of the second generation is four times as fast, and a machine on it loads an agent of 50 MiB in four
+ * hours.
+ */
+const slowest = { bytes: 60 * 2 ** 10, ms: 60_000, answerMs: 6 * 3_600_000 } as const;
+export const usualLimits = { ofAddress: 256, unprovenMs: 30_000, slowest } as const;
 
 /** Keeps one address, and all who have not proved who they are, from taking the connections of everybody. */
 export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitors {
@@ -63,7 +81,7 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
     since = this.came;
     caller: string | undefined;
     /** Requests that are not answered yet. */
-    requests: Set<() => boolean> | undefined;
+    requests: Set<OpenRequest> | undefined;
     isSeen = false;
     #hasLeft = false;
 
@@ -78,8 +96,14 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
       return this.caller !== undefined;
     }
     get isOurTurn(): boolean {
-      for (const isComplete of this.requests ?? []) if (isComplete()) return true;
+      for (const { isComplete } of this.requests ?? []) if (isComplete()) return true;
       return false;
+    }
+    /** Reads an answer more slowly than anybody may who is unproven. */
+    isTooSlow(now: number): boolean {
+      let isSlow = false;
+      for (const one of this.requests ?? []) if (readsTooSlowly(one, limits.slowest, now)) isSlow = true;
+      return isSlow;
     }
     prove(callerId: string): void {
       if (this.isProven || this.#hasLeft) return;
@@ -90,12 +114,13 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
       proven.set(this.address, clock.now());
       this.#forgetUnproven();
     }
-    busy(isComplete: () => boolean): () => void {
+    busy(isComplete: () => boolean, answer?: SentAnswer): () => void {
       if (this.isProven) return () => {};
+      const request: OpenRequest = { isComplete, answer, began: undefined, mark: undefined };
       this.requests ??= new Set();
-      this.requests.add(isComplete);
+      this.requests.add(request);
       return () => {
-        this.requests?.delete(isComplete);
+        this.requests?.delete(request);
         this.since = clock.now();
       };
     }
@@ -127,6 +152,10 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
     const waiting = new Map<string, number>();
     const now = clock.now();
     for (const entry of unproven) {
+      if (entry.isTooSlow(now)) {
+        end(entry, 'the answer was read too slowly');
+        continue;
+      }
       if (entry.isOurTurn) continue;
       add(waiting, entry.address, 1);
       const isBeyond = (waiting.get(entry.address) ?? 0) > limits.ofAddress;
@@ -156,6 +185,27 @@ export function visitors(limits: VisitorLimits, clock: Clock, log: Log): Visitor
       }
     },
   };
+}
+
+/** `began`: when the visitor first left something unread. `mark`: what it had taken then, or one span later. */
+type OpenRequest = {
+  isComplete: () => boolean;
+  answer: SentAnswer | undefined;
+  began: number | undefined;
+  mark: { bytes: number; at: number } | undefined;
+};
+
+function readsTooSlowly(request: OpenRequest, least: VisitorLimits['slowest'], now: number): boolean {
+  const { answer, mark } = request;
+  if (!answer?.isUnread()) {
+    request.mark = undefined;
+    return false;
+  }
+  request.began ??= now;
+  const bytes = answer.takenBytes();
+  if (mark && now - mark.at >= least.ms && bytes - mark.bytes < least.bytes) return true;
+  if (!mark || now - mark.at >= least.ms) request.mark = { bytes, at: now };
+  return now - request.began > least.answerMs;
 }
 
 function add(counts: Map<string, number>, key: string, by: number): void {

@@ -11,6 +11,7 @@ import {
   others,
   owners,
   people,
+  placed,
   right,
   type Right,
   unsupported,
@@ -80,7 +81,7 @@ const ofMachines: readonly Right[] = [
   right(app('GetRobot'), { shows: machineOperators }, machineById),
   right(app('GetRobotParts'), { shows: machineOperators }, ({ machine }) => ({ robotId: machine.machineId })),
   right(app('GetRobotPart'), { shows: machineOperators }, partById),
-  right(app('GetRobotPartByNameAndLocation'), { ok: members }, ({ beside, locationId }) => ({
+  right(app('GetRobotPartByNameAndLocation'), { ok: [...members, ...placed] }, ({ beside, locationId }) => ({
     name: `${beside.name}-main`,
     locationId,
   })),
@@ -113,9 +114,12 @@ const ofMachines: readonly Right[] = [
     const found = await (await on.client(AppService)).createRobotPartSecret({ partId });
     return { messages: [{ partId, secretId: found.part?.secrets[0]?.id ?? '' }], machine };
   }),
-  right(app('ListRobots'), { shows: members }, ({ locationId }) => ({ locationId })),
+  right(app('ListRobots'), { shows: [...members, ...placed] }, ({ locationId }) => ({ locationId })),
   right(app('ListRobotsForLocations'), { shows: members }, ({ locationId, elsewhereId }) => ({
     locationIds: [locationId, elsewhereId],
+  })),
+  right(app('ListRobotsForLocations'), { shows: [...members, ...placed] }, ({ locationId }) => ({
+    locationIds: [locationId],
   })),
   right(app('ListRobotsForOrg'), { shows: machineOperators, ok: [...others, ...machines, 'runner'] }, ({ orgId }) => ({
     orgId,
@@ -178,7 +182,7 @@ const ofOrganizations: readonly Right[] = [
   ),
   right(app('GetOrganization'), { shows: [...insiders, 'script'] }, ({ orgId }) => ({ organizationId: orgId })),
   right(app('ListLocations'), { ok: members }, ({ orgId }) => ({ organizationId: orgId })),
-  right(app('GetLocation'), { ok: members }, ({ locationId }) => ({ locationId })),
+  right(app('GetLocation'), { ok: [...members, ...placed] }, ({ locationId }) => ({ locationId })),
   right(app('CreateLocation'), { ok: owners }, ({ orgId, freshName }) => ({
     organizationId: orgId,
     name: freshName(),

@@ -53,6 +53,8 @@ export const narrow: readonly Known[] = [
   'operator of another place',
   'owner of another place',
 ];
+/** Roles on the location where the machine stands. */
+export const placed: readonly Known[] = ['operator of its place', 'owner of its place'];
 /** Those of the narrow ones that have nothing to do with the machine. */
 export const others: readonly Known[] = [
   'operator of the machine beside',
