@@ -141,7 +141,7 @@ test('a detector that was trained here runs on a machine, and the app draws its 
     machine[Symbol.asyncDispose](),
   );
   const found = annotations?.bboxes ?? [];
-  const classified = await uploadClassified(ready, await readFile(image), datasetId);
+  const bytes = await readFile(image);
   const browser = await launchBrowser();
   try {
     for (const { width, height } of [
@@ -174,9 +174,32 @@ test('a detector that was trained here runs on a machine, and the app draws its 
             assert.ok(Math.abs(is - wanted) <= 1, `${text}: ${is}, ${wanted} px`);
         }
         await checkPage(page, 'captured image with predicted boxes');
+        // What a person moves is no prediction any more; taken back, it is one again.
+        const [first = assert.fail('no box')] = shown;
+        const predicted = await first.innerText();
+        await first.press('ArrowRight');
+        await page.getByRole('button', { name: 'Undo', disabled: false }).waitFor();
+        assert.equal(await first.innerText(), found[0]?.label);
+        const boxes = async () =>
+          (await client.dataClient.binaryDataByIds([binaryDataId], false))[0]?.metadata?.annotations?.bboxes ?? [];
+        assert.equal((await boxes())[0]?.confidence, undefined);
+        await page.getByRole('button', { name: 'Undo' }).click();
+        await page.getByRole('button', { name: 'Undo', disabled: true }).waitFor();
+        await canvas.getByText(predicted, { exact: true }).first().waitFor();
+        assert.equal((await boxes())[0]?.confidence, found[0]?.confidence);
+        const classified = await uploadClassified(ready, Buffer.concat([bytes, Buffer.of(1)]), datasetId);
         await page.goto(`${ready.url}/datasets/${datasetId}/picture?id=${encodeURIComponent(classified)}`);
-        await page.getByText(/Uploaded with the image: .*disc 75 %.*house/).waitFor();
+        await page.getByText('Predicted by a model').waitFor();
+        await page.getByText('disc 75 %').waitFor();
         await checkPage(page, 'image with predicted labels');
+        const wrong = page.getByRole('button', { name: 'Remove the predicted label house' });
+        await wrong.click();
+        await wrong.waitFor({ state: 'detached' });
+        const [kept] = await client.dataClient.binaryDataByIds([classified], false);
+        assert.deepEqual(
+          kept?.metadata?.annotations?.classifications.map((one) => one.label),
+          ['disc'],
+        );
         assert.deepEqual(complaints, []);
         await context.close();
       });

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,8 +7,11 @@ import type { BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1
 import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite } from '@platform/kit/node';
 import type { Command } from 'commander';
+import { choiceOption } from '../choices.ts';
 import type { Connection } from '../connection.ts';
-import { datasetLine, fileNames, metadataJson } from '../datasets/export-lines.ts';
+import { datasetLine, fileNames, imageOf, metadataJson } from '../datasets/export-lines.ts';
+import { imageSize } from '../datasets/image-size.ts';
+import { type ExportedImage, folderOf, type LayoutName, layoutNames, layouts } from '../datasets/write/layouts.ts';
 import { Ended, exitCodes } from '../exit-codes.ts';
 import { findDataset } from '../find/dataset.ts';
 import { counted, printable } from '../output.ts';
@@ -16,51 +19,78 @@ import type { CommandWorld, Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { countScreen } from '../views/count-progress.ts';
 
+type ExportFormat = 'jsonl' | LayoutName;
 interface ExportFlags {
   readonly onlyJsonl?: boolean;
+  readonly format: ExportFormat;
   readonly parallel: string;
 }
+
+const formats = Object.fromEntries(['jsonl', ...layoutNames].map((one) => [one, one])) as Record<
+  ExportFormat,
+  ExportFormat
+>;
 
 export function exportCommand(dataset: Command, run: Run): void {
   dataset
     .command('export <dataset> <folder>')
     .description(
-      'write dataset.jsonl, data/ with the pictures and metadata/; run again, it fetches only what is missing',
+      'write dataset.jsonl, data/ with the images and metadata/, or another format; run again, it fetches only what is missing',
     )
+    .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('jsonl'))
     .option('--only-jsonl', 'only dataset.jsonl')
     .option('--parallel <n>', 'downloads at the same time', '8')
     .action(run(exportDataset));
 }
 
-async function exportDataset(
-  { connection, output, signal }: CommandWorld,
-  name: string,
-  folder: string,
-  flags: ExportFlags,
-): Promise<void> {
+async function exportDataset(world: CommandWorld, name: string, folder: string, flags: ExportFlags): Promise<void> {
+  const { connection, output } = world;
   const parallel = wholeNumber('--parallel', flags.parallel, { min: 1, max: 64 });
+  if (flags.onlyJsonl && flags.format !== 'jsonl')
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--only-jsonl', limit: 'it goes with --format jsonl alone' });
   const open = await connection();
   const { id: datasetId } = await findDataset(open, name);
+  const source = { open, datasetId, parallel: flags.onlyJsonl ? 1 : parallel };
+  const written =
+    flags.format === 'jsonl'
+      ? await exportLines(world, source, folder, flags.onlyJsonl ?? false)
+      : await exportLayout(world, source, folder, flags.format);
+  const { images, notes, ...files } = written;
+  output.json({ dataset_id: datasetId, pictures: images, folder, format: flags.format, ...files, notes });
+  const where = printable(files.dataset_file ?? folder);
+  output.text(`Exported ${counted(images, 'picture')} of dataset ${printable(name)} to ${where}.`);
+  for (const note of notes) output.text(note);
+}
+
+interface Source {
+  readonly open: Connection;
+  readonly datasetId: string;
+  readonly parallel: number;
+}
+interface Written {
+  readonly images: number;
+  readonly notes: readonly string[];
+  readonly dataset_file?: string;
+}
+
+/** Calls `take` for each image of the dataset, several at the same time. */
+async function eachImage(
+  { signal }: CommandWorld,
+  { open, datasetId, parallel }: Source,
+  take: (metadata: BinaryMetadata) => Promise<void>,
+): Promise<void> {
   const { count } = await open.client.dataClient.countBinaryData({ datasetId });
-  await mkdir(path.join(folder, 'data'), { recursive: true });
-  if (!flags.onlyJsonl) await mkdir(path.join(folder, 'metadata'), { recursive: true });
-  const nameOf = fileNames();
-  const lines: string[] = [];
   const state = { done: 0 };
   const screen = countScreen(process.stderr, 'fetched', count);
   const found = open.client.dataClient.allBinaryData({ datasetId });
   const lane = async (): Promise<void> => {
     for (let next = await found.next(); !next.done && !signal.aborted; next = await found.next()) {
-      const { metadata } = next.value;
-      if (!metadata) continue;
-      const file = nameOf(metadata);
-      lines.push(datasetLine(metadata, flags.onlyJsonl ? file : `data/${file}`));
-      if (!flags.onlyJsonl) await fetchPicture(open, metadata, folder, file, signal);
+      if (next.value.metadata) await take(next.value.metadata);
       screen.show(++state.done);
     }
   };
   try {
-    await Promise.all(Array.from({ length: flags.onlyJsonl ? 1 : parallel }, lane));
+    await Promise.all(Array.from({ length: parallel }, lane));
     signal.throwIfAborted();
   } catch (error) {
     if (!signal.aborted) throw error;
@@ -68,23 +98,75 @@ async function exportDataset(
   } finally {
     screen.close();
   }
-  const file = path.join(folder, 'dataset.jsonl');
-  await atomicWrite(file, lines.map((line) => `${line}\n`).join(''));
-  if (flags.onlyJsonl) await rm(path.join(folder, 'data'), { recursive: true, force: true });
-  output.json({ dataset_id: datasetId, pictures: lines.length, folder, dataset_file: file });
-  output.text(`Exported ${counted(lines.length, 'picture')} of dataset ${printable(name)} to ${printable(file)}.`);
 }
 
-/** The picture and what the server knows of it. A file of the right size is there from an earlier run. */
-async function fetchPicture(
-  open: Connection,
-  of: BinaryMetadata,
-  folder: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const target = path.join(folder, 'data', name);
-  await writeFile(path.join(folder, 'metadata', `${name}.json`), metadataJson(of));
+async function exportLines(world: CommandWorld, source: Source, folder: string, isAlone: boolean): Promise<Written> {
+  await mkdir(path.join(folder, isAlone ? '' : 'data'), { recursive: true });
+  if (!isAlone) await mkdir(path.join(folder, 'metadata'), { recursive: true });
+  const nameOf = fileNames();
+  const lines: string[] = [];
+  await eachImage(world, source, async (metadata) => {
+    const file = nameOf(metadata);
+    lines.push(datasetLine(metadata, isAlone ? file : `data/${file}`));
+    if (isAlone) return;
+    await writeFile(path.join(folder, 'metadata', `${file}.json`), metadataJson(metadata));
+    await fetchImage(source.open, metadata, path.join(folder, 'data', file), world.signal);
+  });
+  const file = path.join(folder, 'dataset.jsonl');
+  await atomicWrite(file, lines.map((line) => `${line}\n`).join(''));
+  if (isAlone) await rm(path.join(folder, 'data'), { recursive: true, force: true });
+  return { images: lines.length, notes: [], dataset_file: file };
+}
+
+async function exportLayout(world: CommandWorld, source: Source, folder: string, format: LayoutName): Promise<Written> {
+  const layout = layouts[format];
+  const nameOf = fileNames({ isStemUnique: true });
+  const images: ExportedImage[] = [];
+  await eachImage(world, source, async (metadata) => {
+    const known = { file: nameOf(metadata), ...imageOf(metadata) };
+    const [first = known.file, ...copies] = layout.pathsOf(known).map((place) => path.join(folder, place));
+    await mkdir(path.dirname(first), { recursive: true });
+    await fetchImage(source.open, metadata, first, world.signal);
+    for (const copy of copies) {
+      await mkdir(path.dirname(copy), { recursive: true });
+      await copyFile(first, copy);
+    }
+    images.push({ ...known, ...(format === 'folders' ? { width: 0, height: 0 } : await imageSize(first)) });
+  });
+  const ordered = images.toSorted((a, b) => (a.file < b.file ? -1 : 1));
+  for (const [place, text] of layout.textsOf(ordered)) {
+    const target = path.join(folder, place);
+    await mkdir(path.dirname(target), { recursive: true });
+    await atomicWrite(target, text);
+  }
+  return { images: images.length, notes: omissions(format, ordered) };
+}
+
+/** What an export leaves out; the other formats have a place for it. */
+function omissions(format: LayoutName, images: readonly ExportedImage[]): string[] {
+  const sum = (of: (image: ExportedImage) => number): number => images.reduce((total, image) => total + of(image), 0);
+  const labels = sum((image) => image.labels.length);
+  const boxes = sum((image) => image.boxes.length);
+  const renamed = [...new Set(images.flatMap((image) => image.labels))].filter((label) => folderOf(label) !== label);
+  const { omits } = layouts[format];
+  return [
+    omits === 'labels' && labels > 0
+      ? `Left out ${counted(labels, 'label')} of whole images: --format folders or jsonl has them.`
+      : '',
+    omits === 'boxes' && boxes > 0
+      ? `Left out ${counted(boxes, 'box', 'boxes')}: --format coco, yolo, voc or jsonl has them.`
+      : '',
+    format === 'folders' && renamed.length > 0
+      ? `Labels that no folder may be called are written with _: ${renamed.slice(0, 5).map(printable).join(', ')}.`
+      : '',
+    format === 'yolo' && !images.some(({ split }) => split)
+      ? 'No image is in a split: add train and val to data.yaml before you train with it.'
+      : '',
+  ].filter((note) => note !== '');
+}
+
+/** A file of the right size is there from an earlier run. */
+async function fetchImage(open: Connection, of: BinaryMetadata, target: string, signal: AbortSignal): Promise<void> {
   const there = await stat(target).catch(() => undefined);
   if (there && BigInt(there.size) === of.fileSizeBytes) return;
   const { body } = await open.client.request(`/data/${of.binaryDataId}`, { signal });

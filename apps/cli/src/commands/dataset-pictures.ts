@@ -4,6 +4,8 @@ import { PlatformError } from '@platform/contract/errors';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { confirmed } from '../confirm.ts';
+import { labelsOf } from '../datasets/export-lines.ts';
+import { fileSelection } from '../datasets/file-selection.ts';
 import { findDataset } from '../find/dataset.ts';
 import { counted, isoTime, printable } from '../output.ts';
 import type { Run } from '../run.ts';
@@ -12,43 +14,60 @@ import { collect, wholeNumber } from '../values.ts';
 /** Which pictures of a dataset a command means. */
 interface Selection {
   readonly withLabel?: string[];
+  readonly withTag?: string[];
   readonly withBox?: string[];
   readonly untagged?: boolean;
-  readonly file?: string;
+  readonly file?: string[];
   readonly all?: boolean;
 }
 const selecting = (command: Command): Command =>
   command
     .option('--with-label <label>', 'pictures with this label; again for more', collect)
+    .option('--with-tag <tag>', 'pictures with this tag, also of their capture, or split:test; again for more', collect)
     .option('--with-box <label>', 'pictures with a box of this label; again for more', collect)
     .option('--untagged', 'pictures without any label')
-    .option('--file <text>', 'pictures whose file name contains this')
+    .option(
+      '--file <text>',
+      'pictures whose file name contains this; again for more; @list.txt: those that the list names, one file name or ID a line (@-: standard input)',
+      collect,
+    )
     .option('--all', 'all pictures');
 
 const isGiven = (of: Selection): boolean =>
   of.withLabel !== undefined ||
+  of.withTag !== undefined ||
   of.withBox !== undefined ||
   of.file !== undefined ||
   of.untagged === true ||
   of.all === true;
 
-const filterOf = (datasetId: string, { withLabel, withBox, untagged }: Selection): Filter => ({
+const filterOf = (datasetId: string, { withLabel, withTag, withBox, untagged }: Selection): Filter => ({
   datasetId,
   ...(withBox && { bboxLabels: withBox }),
-  ...(withLabel && { tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: withLabel } }),
-  ...(untagged && { tagsFilter: { type: TagsFilterType.UNTAGGED } }),
+  ...(withTag && { tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: withTag } }),
+  ...(withLabel && { tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: withLabel, labelsOnly: true } }),
+  ...(untagged && { tagsFilter: { type: TagsFilterType.UNTAGGED, labelsOnly: true } }),
 });
 
 async function* selected(open: Connection, datasetId: string, of: Selection): AsyncGenerator<BinaryMetadata> {
+  const files = of.file && (await fileSelection(of.file));
   for await (const { metadata } of open.client.dataClient.allBinaryData(filterOf(datasetId, of)))
-    if (metadata && (of.file === undefined || metadata.fileName.includes(of.file))) yield metadata;
+    if (metadata && (files?.takes(metadata.fileName, metadata.binaryDataId) ?? true)) yield metadata;
+  const missing = files?.missing() ?? [];
+  if (missing.length === 0) return;
+  const names = `${missing.slice(0, 5).join(', ')}${missing.length > 5 ? ` and ${missing.length - 5} more` : ''}`;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: '--file',
+    value: names,
+    limit: 'names of images that the dataset has',
+  });
 }
 
 /** The IDs given, or those of the selection. @throws PlatformError INVALID_ARGUMENT when neither names a picture. */
 async function chosen(open: Connection, datasetId: string, ids: readonly string[], of: Selection): Promise<string[]> {
   if (ids.length > 0 && !isGiven(of)) return [...ids];
   if (ids.length > 0 || !isGiven(of)) {
-    const limit = 'give picture IDs, or one of --with-label, --with-box, --untagged, --file, --all';
+    const limit = 'give picture IDs, or one of --with-label, --with-tag, --with-box, --untagged, --file, --all';
     throw new PlatformError('INVALID_ARGUMENT', { field: 'pictures', limit });
   }
   const found: string[] = [];
@@ -67,6 +86,8 @@ const pictureJson = (one: BinaryMetadata): Record<string, unknown> => ({
   time_requested: isoTime(one.timeRequested),
   size_bytes: Number(one.fileSizeBytes),
   tags: one.captureMetadata?.tags ?? [],
+  labels: labelsOf(one),
+  ...(one.split !== '' && { split: one.split }),
   boxes: (one.annotations?.bboxes ?? []).map((box) => ({
     id: box.id,
     label: box.label,
@@ -94,10 +115,11 @@ export function pictureCommands(dataset: Command, run: Run): void {
         output.json({ pictures: shown.map(pictureJson), has_more: found.length > limit });
         if (shown.length === 0) return output.text('No picture.');
         output.table(
-          ['file', 'labels', 'boxes', 'id'],
+          ['file', 'labels', 'split', 'boxes', 'id'],
           shown.map((one) => [
             one.fileName,
-            (one.captureMetadata?.tags ?? []).join(', '),
+            labelsOf(one).join(', '),
+            one.split,
             String(one.annotations?.bboxes.length || ''),
             one.binaryDataId,
           ]),
@@ -161,7 +183,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
 
   for (const verb of ['tag', 'untag'] as const)
     selecting(dataset.command(`${verb} <dataset> <labels...>`))
-      .description(verb === 'tag' ? 'give pictures labels' : 'take labels from pictures')
+      .description(
+        verb === 'tag' ? 'give pictures labels' : 'take labels from pictures, also those that a model predicted',
+      )
       .option('--id <id>', 'this picture; again for more', collect)
       .action(
         run(async ({ connection, output }, name: string, labels: string[], flags: Selection & { id?: string[] }) => {
@@ -172,7 +196,7 @@ export function pictureCommands(dataset: Command, run: Run): void {
           await inPortions(wanted, (some) =>
             verb === 'tag'
               ? dataClient.addTagsToBinaryDataByIds(labels, some)
-              : dataClient.removeTagsFromBinaryDataByIds(labels, some),
+              : dataClient.removeTagsFromBinaryDataByIds(labels, some, { includeClassifications: true }),
           );
           output.json({ dataset_id: id, pictures: wanted.length, labels });
           const words = labels.map(printable).join(', ');

@@ -3,15 +3,27 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Picture } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
+import { nameProblem } from '@platform/contract/names';
 import { errorText } from '@platform/kit';
 import type { Command } from 'commander';
+import { choiceOption } from '../choices.ts';
 import { readAnnotations } from '../datasets/annotations.ts';
+import { type Found, type Folder, noNotes, type ReadNotes } from '../datasets/annotated.ts';
+import { imageSize } from '../datasets/image-size.ts';
+import { type ImportFormat, importFormats, readFolder } from '../datasets/read/folder.ts';
+import {
+  type HashedPicture,
+  neededUploads,
+  oneEach,
+  type OneEach,
+  type PresentImage,
+} from '../datasets/repeated-images.ts';
 import {
   type FoundFile,
-  missingPictures,
   type PlannedPicture,
   planLines,
-  type PresentPicture,
+  tagsOf,
+  type UploadPlan,
   uploadPlan,
 } from '../datasets/upload-plan.ts';
 import type { Connection } from '../connection.ts';
@@ -25,17 +37,24 @@ import { countScreen } from '../views/count-progress.ts';
 interface UploadFlags {
   readonly label?: string[];
   readonly annotations?: string;
+  readonly format: ImportFormat;
   readonly create?: boolean;
   readonly dryRun?: boolean;
   readonly parallel: string;
 }
 
+const formats = Object.fromEntries(importFormats.map((one) => [one, one])) as Record<ImportFormat, ImportFormat>;
+
 export function uploadCommand(dataset: Command, run: Run): void {
   dataset
     .command('upload <dataset> <folder>')
-    .description('upload a folder of pictures; sub-folders name the labels. Run again, it sends only what is missing')
-    .option('--label <label>', 'label of all pictures, in place of the folders; again for more', collect)
+    .alias('import')
+    .description(
+      'upload a folder of images: one folder per label, YOLO, Pascal VOC, COCO or an earlier export. Images that the dataset has get the labels and boxes that are new',
+    )
+    .option('--label <label>', 'label of all images, in place of the folders; again for more', collect)
     .option('--annotations <file>', 'labels and boxes from dataset.jsonl (as of dataset export) or COCO JSON')
+    .addOption(choiceOption('--format <format>', 'how labels and boxes are stored', formats).default('auto'))
     .option('--create', 'make the dataset when there is none of that name')
     .option('--dry-run', 'only say what would be sent')
     .option('--parallel <n>', 'uploads at the same time', '8')
@@ -49,27 +68,25 @@ async function upload(
   flags: UploadFlags,
 ): Promise<void> {
   const concurrency = wholeNumber('--parallel', flags.parallel, { min: 1, max: 64 });
-  const plan = uploadPlan(await filesBelow(folder), {
-    ...(flags.label && { labels: flags.label }),
-    ...(flags.annotations !== undefined && {
-      annotations: readAnnotations(flags.annotations, await textOf(flags.annotations)),
-    }),
-  });
+  const { plan, found } = await planOf(folder, flags);
   const summary = {
     pictures: plan.pictures.length,
+    ...(found && { format: found.format, notes: found.notes }),
     labels: Object.fromEntries(plan.counts),
     left_out: plan.refused,
     missing: plan.missing,
   };
-  for (const line of planLines(plan)) output.text(line);
+  for (const line of [
+    ...(found ? [`${printable(found.format)}.`] : []),
+    ...planLines(plan),
+    ...noteLines(found?.notes),
+  ])
+    output.text(line);
   if (flags.dryRun) return output.json({ uploaded: 0, ...summary });
-  if (plan.pictures.length === 0)
-    throw new PlatformError('INVALID_ARGUMENT', {
-      field: 'folder',
-      value: folder,
-      limit: 'a folder with JPEG, PNG or WebP files',
-    });
+  refuseUnusable(plan, folder);
 
+  const images = oneEach(await hashed(folder, plan.pictures, signal));
+  for (const line of copyLines(images)) output.text(line);
   const open = await connection();
   const datasetId = await findDataset(open, name).then(
     ({ id }) => id,
@@ -78,10 +95,11 @@ async function upload(
       return open.client.datasetClient.createDataset(name, await open.organizationId());
     },
   );
-  const missing = missingPictures(plan.pictures, await presentPictures(open, datasetId));
-  const screen = countScreen(process.stderr, 'uploaded', missing.length);
+  const { added, changed } = neededUploads(images.images, await presentImages(open, datasetId));
+  const sent = [...added, ...changed];
+  const screen = countScreen(process.stderr, 'uploaded', sent.length);
   try {
-    await open.client.dataClient.uploadPictures(pictures(folder, missing, datasetId), {
+    await open.client.dataClient.uploadPictures(contents(folder, sent), {
       partId: '',
       datasetIds: [datasetId],
       signal,
@@ -90,44 +108,148 @@ async function upload(
     });
   } catch (error) {
     if (!signal.aborted) throw error;
-    throw new Ended(exitCodes.stopped, 'Stopped. What was uploaded stays; the same command goes on with the rest.');
+    throw stopped();
   } finally {
     screen.close();
   }
-  const there = plan.pictures.length - missing.length;
-  output.json({ dataset_id: datasetId, uploaded: missing.length, there_already: there, ...summary });
+  const there = images.images.length - sent.length;
+  output.json({
+    dataset_id: datasetId,
+    uploaded: added.length,
+    changed: changed.length,
+    there_already: there,
+    copies: images.copies,
+    ...summary,
+  });
   output.text(
-    `Uploaded ${counted(missing.length, 'picture')} to dataset ${printable(name)} with ID ${datasetId}.${there > 0 ? ` ${there} were there already.` : ''}`,
+    [
+      `Uploaded ${counted(added.length, 'picture')} to dataset ${printable(name)} with ID ${datasetId}.`,
+      changed.length > 0 ? `${changed.length} that it had got new labels or boxes.` : '',
+      there > 0 ? `${there} were there already.` : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
   );
 }
 
-async function presentPictures(open: Connection, datasetId: string): Promise<PresentPicture[]> {
-  const found: PresentPicture[] = [];
-  for await (const { metadata } of open.client.dataClient.allBinaryData({ datasetId })) {
-    if (!metadata) continue;
-    const { fileName, fileSizeBytes, captureMetadata, annotations } = metadata;
-    const boxes = annotations?.bboxes.length ?? 0;
-    found.push({ fileName, sizeBytes: Number(fileSizeBytes), tags: captureMetadata?.tags ?? [], boxes });
+const stopped = (): Ended =>
+  new Ended(exitCodes.stopped, 'Stopped. What was uploaded stays; the same command goes on with the rest.');
+
+async function planOf(folder: string, flags: UploadFlags): Promise<{ plan: UploadPlan; found: Found | undefined }> {
+  const files = await filesBelow(folder);
+  const found =
+    flags.annotations === undefined
+      ? await readFolder(openFolder(folder, files), flags.format)
+      : await readAnnotationFile(flags.annotations);
+  const plan = uploadPlan(files, {
+    ...(flags.label && { labels: flags.label }),
+    ...(found && { annotations: found.annotations }),
+  });
+  return { plan: { ...plan, missing: [...(found?.missing ?? []), ...plan.missing] }, found };
+}
+
+async function readAnnotationFile(file: string): Promise<Found> {
+  const notes = noNotes();
+  return { format: file, annotations: readAnnotations(file, await textOf(file), notes), missing: [], notes };
+}
+
+function noteLines(notes: ReadNotes = noNotes()): string[] {
+  const { clipped, outside, outlines, repeated } = notes;
+  return [
+    clipped > 0 ? `Cut ${counted(clipped, 'box', 'boxes')} at the edge of the image.` : '',
+    outside > 0 ? `Left out ${counted(outside, 'box', 'boxes')} that lie outside of the image or have no area.` : '',
+    outlines > 0 ? `Took the boxes around ${counted(outlines, 'outline')}.` : '',
+    repeated > 0 ? `${counted(repeated, 'image')} annotated twice: the boxes were put together.` : '',
+  ].filter((line) => line !== '');
+}
+
+const copyLines = ({ copies, divided }: OneEach): string[] => [
+  ...(copies > 0 ? [`${counted(copies, 'file')} equal to another: one image each, with the labels of all.`] : []),
+  ...(divided.length > 0
+    ? [
+        `${counted(divided.length, 'image')} in several splits, held out: ${divided.slice(0, 5).map(printable).join(', ')}.`,
+      ]
+    : []),
+];
+
+function refuseUnusable({ pictures, counts }: UploadPlan, folder: string): void {
+  if (pictures.length === 0)
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'folder',
+      value: folder,
+      limit: 'a folder with JPEG, PNG or WebP files',
+    });
+  for (const label of counts.keys()) {
+    const problem = nameProblem(label, 128);
+    if (problem !== undefined)
+      throw new PlatformError('INVALID_ARGUMENT', { field: 'label', value: JSON.stringify(label), limit: problem });
+  }
+}
+
+async function hashed(
+  folder: string,
+  planned: readonly PlannedPicture[],
+  signal: AbortSignal,
+): Promise<HashedPicture[]> {
+  const found: HashedPicture[] = [];
+  for (const picture of planned) {
+    if (signal.aborted) throw stopped();
+    const bytes = await readFile(path.join(folder, picture.path));
+    found.push({ ...picture, sha256: createHash('sha256').update(bytes).digest('hex') });
   }
   return found;
 }
 
-/** Read one by one as they are sent. Their upload ID makes the same file with the same labels one picture, however often it is sent. */
-async function* pictures(
-  folder: string,
-  planned: readonly PlannedPicture[],
-  datasetId: string,
-): AsyncGenerator<Picture> {
-  for (const { path: place, fileName, extension, tags, boxes } of planned) {
-    const file = path.join(folder, place);
-    const bytes = await readFile(file);
-    const { mtimeMs } = await stat(file);
-    const uploadId = createHash('sha256')
-      .update(JSON.stringify([datasetId, place, tags, boxes]))
-      .update(bytes)
-      .digest('hex');
-    yield { bytes, fileName, fileExtension: extension, tags, boxes, takenAt: Math.floor(mtimeMs), uploadId };
+async function presentImages(open: Connection, datasetId: string): Promise<PresentImage[]> {
+  const found: PresentImage[] = [];
+  for await (const { metadata } of open.client.dataClient.allBinaryData({ datasetId })) {
+    if (!metadata) continue;
+    const boxes = (metadata.annotations?.bboxes ?? []).map((box) => ({
+      label: box.label,
+      xMin: box.xMinNormalized,
+      yMin: box.yMinNormalized,
+      xMax: box.xMaxNormalized,
+      yMax: box.yMaxNormalized,
+    }));
+    found.push({ sha256: metadata.fileSha256, labels: metadata.labels, split: metadata.split, boxes });
   }
+  return found;
+}
+
+/** Read one by one as they are sent. The server adds labels and boxes to the image of the same bytes, however often it is sent. */
+async function* contents(folder: string, images: readonly HashedPicture[]): AsyncGenerator<Picture> {
+  for (const image of images) {
+    const file = path.join(folder, image.path);
+    const { mtimeMs } = await stat(file);
+    yield {
+      bytes: await readFile(file),
+      fileName: image.fileName,
+      fileExtension: image.extension,
+      tags: tagsOf(image),
+      boxes: image.boxes,
+      takenAt: Math.floor(mtimeMs),
+    };
+  }
+}
+
+/** Larger ones are no annotations. */
+const mostTextBytes = 512 * 1024 * 1024;
+
+/** Readers of formats see what was found below the folder, and nothing else. */
+function openFolder(folder: string, files: readonly FoundFile[]): Folder {
+  const known = new Map(files.filter(({ isLink }) => !isLink).map((file) => [file.path, file]));
+  const placeOf = (file: string): string => {
+    const found = known.get(file);
+    if (!found) throw new Error(`${file} is not below the folder`);
+    if (found.sizeBytes > mostTextBytes)
+      throw new PlatformError('INVALID_ARGUMENT', { field: file, limit: 'a file of annotations has at most 512 MiB' });
+    return path.join(folder, file);
+  };
+  return {
+    paths: [...known.keys()],
+    read: async (file) => readFile(placeOf(file), 'utf8'),
+    sizeOf: async (file) => imageSize(placeOf(file)),
+  };
 }
 
 /** Files below the folder in a fixed order; what begins with a dot is left out, links are not followed. */

@@ -1,12 +1,12 @@
 import type { Filter } from '@platform/client';
 import { TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { Dataset } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { type Split, splits } from '@platform/contract/job';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { confirmed } from '../confirm.ts';
 import type { Connection } from '../connection.ts';
 import { findDataset } from '../find/dataset.ts';
-import { isLabel } from '../find/labels.ts';
 import { ago, isoTime, listText, printable, sizeText } from '../output.ts';
 import type { Run } from '../run.ts';
 import { exportCommand } from './dataset-export.ts';
@@ -35,6 +35,8 @@ interface Contents {
   readonly pictures: number;
   readonly sizeBytes: number;
   readonly unlabelled: number;
+  /** How many images somebody put into each split. */
+  readonly splits: readonly { split: Split; pictures: number }[];
   /** Pictures with the label, pictures with a box of the label. */
   readonly labels: readonly { label: string; pictures: number; withBoxes: number }[];
 }
@@ -45,27 +47,31 @@ async function contentsOf(open: Connection, datasetId: string): Promise<Contents
     (await dataClient.countBinaryData({ datasetId, ...filter })).count;
   const [all, untagged, tags, boxes] = await Promise.all([
     dataClient.countBinaryData({ datasetId }),
-    count({ tagsFilter: { type: TagsFilterType.UNTAGGED } }),
-    dataClient.tagsByFilter({ datasetId }),
+    count({ tagsFilter: { type: TagsFilterType.UNTAGGED, labelsOnly: true } }),
+    dataClient.labelsByFilter({ datasetId }),
     dataClient.boundingBoxLabelsByFilter({ datasetId }),
   ]);
+  const inSplits = await inParallel(splits, async (split) => ({
+    split,
+    pictures: await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [`split:${split}`] } }),
+  }));
   const names = [...new Set([...tags, ...boxes])].toSorted((a, b) => a.localeCompare(b));
   const labels = await inParallel(names, async (label) => ({
     label,
     pictures: tags.includes(label)
-      ? await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [label] } })
+      ? await count({ tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [label], labelsOnly: true } })
       : 0,
     withBoxes: boxes.includes(label) ? await count({ bboxLabels: [label] }) : 0,
   }));
-  return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, labels };
+  return { pictures: all.count, sizeBytes: all.sizeBytes, unlabelled: untagged, splits: inSplits, labels };
 }
 
 /** What training will miss. */
 function adviceOf({ labels, pictures }: Contents): string[] {
   if (pictures === 0) return ['It is empty. Add pictures: platform dataset upload --help'];
-  const few = labels.filter((one) => isLabel(one.label) && Math.max(one.pictures, one.withBoxes) < 10);
-  const most = Math.max(0, ...labels.filter((one) => isLabel(one.label)).map((one) => one.pictures));
-  const rare = labels.filter((one) => isLabel(one.label) && one.pictures >= 10 && one.pictures * 3 < most);
+  const few = labels.filter((one) => Math.max(one.pictures, one.withBoxes) < 10);
+  const most = Math.max(0, ...labels.map((one) => one.pictures));
+  const rare = labels.filter((one) => one.pictures >= 10 && one.pictures * 3 < most);
   const names = (of: typeof few): string => of.map((one) => printable(one.label)).join(', ');
   return [
     ...(few.length > 0
@@ -123,12 +129,14 @@ export function datasetCommands(program: Command, run: Run): void {
         const open = await connection();
         const found = await findDataset(open, name);
         const contents = await contentsOf(open, found.id);
-        const { pictures, sizeBytes, unlabelled, labels } = contents;
+        const { pictures, sizeBytes, unlabelled, splits: inSplits, labels } = contents;
+        const chosen = inSplits.filter((one) => one.pictures > 0);
         output.json({
           ...datasetJson(found),
           pictures,
           size_bytes: sizeBytes,
           untagged: unlabelled,
+          splits: Object.fromEntries(inSplits.map((one) => [one.split, one.pictures])),
           labels: labels.map((one) => ({
             label: one.label,
             pictures: one.pictures,
@@ -139,7 +147,8 @@ export function datasetCommands(program: Command, run: Run): void {
           listText([
             ['name', found.name],
             ['pictures', `${pictures}, ${sizeText(sizeBytes)}`],
-            ['untagged', unlabelled > 0 ? String(unlabelled) : ''],
+            ['without a label', unlabelled > 0 ? String(unlabelled) : ''],
+            ['chosen splits', chosen.map((one) => `${one.split} ${one.pictures}`).join(', ')],
             ['created', isoTime(found.timeCreated)],
             ['id', found.id],
           ]),

@@ -10,7 +10,9 @@ const picture = create(BinaryMetadataSchema, {
   timeRequested: { seconds: 1_704_207_845n, nanos: 999_000_000 },
   fileName: 'folder/a:b.jpg',
   fileExt: '.jpg',
-  captureMetadata: { organizationId: 'org', locationId: 'loc', tags: ['cup', 'split:test'] },
+  captureMetadata: { organizationId: 'org', locationId: 'loc', tags: ['line-3', 'cup', 'split:test'] },
+  labels: ['cup'],
+  split: 'test',
   annotations: {
     classifications: [{ label: 'cup', confidence: 0.5 }, { label: 'mug' }],
     bboxes: [
@@ -22,11 +24,7 @@ const picture = create(BinaryMetadataSchema, {
 test('a line as training scripts read it', () => {
   assert.deepEqual(JSON.parse(datasetLine(picture, 'data/x.jpg')), {
     image_path: 'data/x.jpg',
-    classification_annotations: [
-      { annotation_label: 'cup', confidence: 0.5 },
-      { annotation_label: 'split:test' },
-      { annotation_label: 'mug' },
-    ],
+    classification_annotations: [{ annotation_label: 'cup', confidence: 0.5 }, { annotation_label: 'mug' }],
     bounding_box_annotations: [
       {
         id: '7',
@@ -40,6 +38,7 @@ test('a line as training scripts read it', () => {
     timestamp: '2024-01-02 15:04:05.999 +0000 UTC',
     part_id: '',
     component_name: '',
+    split: 'test',
     binary_data_id: 'org/loc/file-1',
     organization_id: 'org',
     location_id: 'loc',
@@ -49,9 +48,29 @@ test('a line as training scripts read it', () => {
 test('what was exported can be uploaded again', () => {
   const read = readAnnotations('dataset.jsonl', datasetLine(picture, 'data/x.jpg'));
   assert.deepEqual(read.get('data/x.jpg'), {
-    labels: ['cup', 'split:test', 'mug'],
+    labels: ['cup', 'mug'],
+    split: 'test',
     boxes: [{ label: 'lid', xMin: 0.1, yMin: 0.2, xMax: 0.3, yMax: 0.4 }],
   });
+});
+
+test('an export of before, with the split among the labels, is understood', () => {
+  const line = JSON.stringify({
+    image_path: 'data/x.jpg',
+    classification_annotations: [{ annotation_label: 'cup' }, { annotation_label: 'split:validation' }],
+  });
+  assert.deepEqual(readAnnotations('dataset.jsonl', line).get('data/x.jpg'), {
+    labels: ['cup'],
+    split: 'validation',
+    boxes: [],
+  });
+});
+
+test('formats that name files after images need names that differ without their extension', () => {
+  const nameOf = fileNames({ isStemUnique: true });
+  const named = (fileName: string, id: string) => create(BinaryMetadataSchema, { fileName, binaryDataId: `o/l/${id}` });
+  assert.equal(nameOf(named('a.jpg', '1')), '1970-01-01T00_00_00Z_a.jpg');
+  assert.equal(nameOf(named('a.png', '2')), '2_1970-01-01T00_00_00Z_a.png');
 });
 
 test('names of files: time and name, each once, nothing that a file system refuses', () => {

@@ -1,5 +1,6 @@
 import { toJson } from '@bufbuild/protobuf';
 import { type BinaryMetadata, BinaryMetadataSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { splitOf, withoutExtension } from './annotated.ts';
 
 const pad = (n: number, digits: number): string => String(n).padStart(digits, '0');
 
@@ -14,16 +15,17 @@ function partsOf(time: { seconds: bigint; nanos: number } | undefined): {
   return { day: iso.slice(0, 10), clock: iso.slice(11, 19), fraction: fraction === '' ? '' : `.${fraction}` };
 }
 
-/** Names of files for what is exported: time and file name, each once. */
-export function fileNames(): (of: BinaryMetadata) => string {
+/** Names of files for what is exported: time and file name, each once; for some formats also without the extension. */
+export function fileNames({ isStemUnique = false } = {}): (of: BinaryMetadata) => string {
   const taken = new Set<string>();
   return (of) => {
     const { day, clock, fraction } = partsOf(of.timeRequested);
     const id = of.binaryDataId.split('/').at(-1) ?? '';
     const own = of.fileName.split('/').at(-1) || `${id}${of.fileExt}`;
     const name = `${day}T${clock}${fraction}Z_${own}`.replace(/[\p{Cc}<>:"/\\|?*]/gu, '_');
-    const free = taken.has(name.toLowerCase()) ? `${id}_${name}` : name;
-    taken.add(free.toLowerCase());
+    const keyOf = (file: string): string => (isStemUnique ? withoutExtension(file) : file).toLowerCase();
+    const free = taken.has(keyOf(name)) ? `${id}_${name}` : name;
+    taken.add(keyOf(free));
     return free;
   };
 }
@@ -31,15 +33,34 @@ export function fileNames(): (of: BinaryMetadata) => string {
 const filled = (entries: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
 
+/** Labels of the whole image, given by people or predicted. */
+export const labelsOf = ({ labels, annotations }: BinaryMetadata): string[] => [
+  ...new Set([...labels, ...(annotations?.classifications ?? []).map(({ label }) => label)]),
+];
+
+/** What every format stores of an image. */
+export const imageOf = (of: BinaryMetadata) => ({
+  labels: labelsOf(of),
+  split: splitOf(of.split),
+  boxes: (of.annotations?.bboxes ?? []).map((box) => ({
+    label: box.label,
+    xMin: box.xMinNormalized,
+    yMin: box.yMinNormalized,
+    xMax: box.xMaxNormalized,
+    yMax: box.yMaxNormalized,
+    confidence: box.confidence,
+  })),
+});
+
 /** One line of dataset.jsonl, as training scripts read it. `imagePath`: where the picture lies. */
 export function datasetLine(of: BinaryMetadata, imagePath: string): string {
-  const { captureMetadata: from, annotations } = of;
+  const { captureMetadata: from, annotations, split } = of;
   const { day, clock, fraction } = partsOf(of.timeRequested);
   const classified = annotations?.classifications ?? [];
-  const labels = new Set([...(from?.tags ?? []), ...classified.map((one) => one.label)]);
+  const labels = labelsOf(of);
   return JSON.stringify({
     image_path: imagePath,
-    classification_annotations: [...labels].map((label) => {
+    classification_annotations: labels.map((label) => {
       const confidence = classified.find((one) => one.label === label)?.confidence;
       return { annotation_label: label, ...(confidence !== undefined && { confidence }) };
     }),
@@ -56,6 +77,7 @@ export function datasetLine(of: BinaryMetadata, imagePath: string): string {
     part_id: from?.partId ?? '',
     component_name: from?.componentName ?? '',
     ...filled({
+      split,
       binary_data_id: of.binaryDataId,
       organization_id: from?.organizationId ?? '',
       robot_id: from?.robotId ?? '',

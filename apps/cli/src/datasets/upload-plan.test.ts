@@ -1,14 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { missingPictures, planLines, uploadPlan } from './upload-plan.ts';
+import { planLines, tagsOf as tagsOfPlanned, uploadPlan } from './upload-plan.ts';
 
 const files = (...paths: string[]) => paths.map((path) => ({ path, sizeBytes: 100 }));
 const tagsOf = (plan: ReturnType<typeof uploadPlan>) =>
-  Object.fromEntries(plan.pictures.map((one) => [one.path, one.tags]));
+  Object.fromEntries(plan.pictures.map((one) => [one.path, tagsOfPlanned(one)]));
 
 test('folders name the labels; train, validation and test say what a picture is for', () => {
   const plan = uploadPlan(
-    files('cup/1.jpg', 'test/cup/2.JPEG', 'pen/val/3.png', 'mugs/blue cup/4.webp', '5.jpg', 'train/6.jpg'),
+    files(
+      'cup/1.jpg',
+      'test/cup/2.JPEG',
+      'pen/val/3.png',
+      'mugs/blue cup/4.webp',
+      '5.jpg',
+      'train/6.jpg',
+      'valid/pen/7.jpg',
+    ),
   );
   assert.deepEqual(tagsOf(plan), {
     'cup/1.jpg': ['cup'],
@@ -17,10 +25,11 @@ test('folders name the labels; train, validation and test say what a picture is 
     'mugs/blue cup/4.webp': ['blue cup'],
     '5.jpg': [],
     'train/6.jpg': ['split:train'],
+    'valid/pen/7.jpg': ['pen', 'split:validation'],
   });
   assert.deepEqual(
     plan.pictures.map((one) => one.extension),
-    ['jpg', 'jpg', 'png', 'webp', 'jpg', 'jpg'],
+    ['jpg', 'jpg', 'png', 'webp', 'jpg', 'jpg', 'jpg'],
   );
 });
 
@@ -72,27 +81,4 @@ test('what cannot be sent is named with its reason; files of annotations are pas
   );
   assert.equal(plan.pictures.length, 1);
   assert.ok(planLines(plan).every((line) => !line.includes('\u001b')));
-});
-
-test('only what the dataset does not have is sent; of those alike all or none', () => {
-  const { pictures } = uploadPlan(files('cup/a.jpg', 'pen/a.jpg', 'cup/x/b.jpg', 'cup/y/b.jpg'), { labels: [] });
-  const present = (fileName: string, tags: string[], sizeBytes = 100) => ({ fileName, tags, sizeBytes, boxes: 0 });
-  const left = (...there: ReturnType<typeof present>[]) => missingPictures(pictures, there).map((one) => one.path);
-  assert.deepEqual(
-    left(),
-    pictures.map((one) => one.path),
-  );
-  assert.deepEqual(left(present('a.jpg', ['cup'])), ['pen/a.jpg', 'cup/x/b.jpg', 'cup/y/b.jpg']);
-  assert.deepEqual(left(present('a.jpg', ['cup'], 99)).length, 4);
-  assert.deepEqual(left(present('a.jpg', ['cup', 'more'])).length, 4);
-  assert.deepEqual(left(present('a.jpg', ['pen']), present('a.jpg', ['cup']), present('b.jpg', ['x'])), [
-    'cup/y/b.jpg',
-  ]);
-});
-
-test('two files alike of which the dataset has one are both sent: the server knows which', () => {
-  const { pictures } = uploadPlan(files('a/1.jpg', 'b/1.jpg'), { labels: ['cup'] });
-  const one = { fileName: '1.jpg', tags: ['cup'], sizeBytes: 100, boxes: 0 };
-  assert.equal(missingPictures(pictures, [one]).length, 2);
-  assert.equal(missingPictures(pictures, [one, one]).length, 0);
 });

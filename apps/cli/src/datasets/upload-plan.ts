@@ -1,12 +1,9 @@
 import path from 'node:path';
 import type { Box } from '@platform/client';
+import type { Split } from '@platform/contract/job';
 import { counted, printable } from '../output.ts';
+import { type Annotated, splitOf } from './annotated.ts';
 
-/** What is known about a picture from a file of annotations. */
-export interface Annotated {
-  readonly labels: readonly string[];
-  readonly boxes: readonly Box[];
-}
 /** A file below the chosen folder. */
 export interface FoundFile {
   /** Relative, with slashes. */
@@ -20,7 +17,8 @@ export interface PlannedPicture {
   readonly sizeBytes: number;
   /** Without a dot. */
   readonly extension: string;
-  readonly tags: readonly string[];
+  readonly labels: readonly string[];
+  readonly split: Split | undefined;
   readonly boxes: readonly Box[];
 }
 export interface UploadPlan {
@@ -33,18 +31,17 @@ export interface UploadPlan {
 }
 
 const kinds: Readonly<Record<string, string>> = { '.jpg': 'jpg', '.jpeg': 'jpg', '.png': 'png', '.webp': 'webp' };
-const splits: Readonly<Record<string, string>> = {
-  train: 'split:train',
-  test: 'split:test',
-  val: 'split:validation',
-  validation: 'split:validation',
-};
 /** One message of the server holds up to 64 MiB. */
 const mostBytes = 60_000_000;
 
+/** As they are sent. */
+export const tagsOf = ({ labels, split }: Pick<PlannedPicture, 'labels' | 'split'>): string[] =>
+  split === undefined ? [...labels] : [...labels, `split:${split}`];
+
 /**
  * Which files are sent, with which labels: those given with --label, else those of the annotations, else the name of the
- * folder that a file lies in. A folder called train, validation, val or test anywhere above says what the picture is for.
+ * folder that a file lies in. The annotations say what an image is for, else a folder above it: train, validation, valid,
+ * val or test.
  */
 export function uploadPlan(
   files: readonly FoundFile[],
@@ -71,20 +68,20 @@ export function uploadPlan(
     const annotated = key === undefined ? undefined : of.annotations?.get(key);
     if (key !== undefined) used.add(key);
     const folders = file.path.split('/').slice(0, -1);
-    const split = folders.map((name) => splits[name.toLowerCase()]).findLast((one) => one !== undefined);
-    const folder = folders.findLast((name) => splits[name.toLowerCase()] === undefined);
+    const split = annotated?.split ?? folders.map(splitOf).findLast((one) => one !== undefined);
+    const folder = folders.findLast((name) => splitOf(name) === undefined);
     const own = annotated?.labels ?? (of.annotations || folder === undefined ? [] : [folder]);
     const labels = [...new Set(of.labels && of.labels.length > 0 ? of.labels : own)];
     const boxes = annotated?.boxes ?? [];
-    for (const label of labels) if (!label.startsWith('split:')) count(label, 'pictures');
+    for (const label of labels) count(label, 'pictures');
     for (const box of boxes) count(box.label, 'boxes');
-    const tags = split === undefined ? labels : [...labels, split];
     pictures.push({
       path: file.path,
       fileName: path.posix.basename(file.path),
       sizeBytes: file.sizeBytes,
       extension,
-      tags,
+      labels,
+      split,
       boxes,
     });
   }
@@ -124,7 +121,7 @@ export function planLines({ pictures, counts, refused, missing }: UploadPlan): s
       .filter(Boolean)
       .join(' '),
   );
-  const without = pictures.filter((one) => one.boxes.length === 0 && one.tags.every((tag) => tag.startsWith('split:')));
+  const without = pictures.filter((one) => one.boxes.length === 0 && one.labels.length === 0);
   const few = (names: readonly string[]): string =>
     `${names.slice(0, 5).map(printable).join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
   return [
@@ -133,22 +130,4 @@ export function planLines({ pictures, counts, refused, missing }: UploadPlan): s
     refused.length > 0 ? `Left out: ${few(refused.map((one) => `${one.path} (${one.reason})`))}.` : '',
     missing.length > 0 ? `Annotated, but not in the folder: ${few(missing)}.` : '',
   ].filter((line) => line !== '');
-}
-
-/** A picture as the dataset has it. */
-export type PresentPicture = Pick<PlannedPicture, 'fileName' | 'sizeBytes' | 'tags'> & { readonly boxes: number };
-
-const likeness = ({ fileName, sizeBytes, tags, boxes }: PresentPicture): string =>
-  JSON.stringify([fileName, sizeBytes, [...tags].toSorted(), boxes]);
-
-/** The pictures that the dataset does not have: another name, size, labels or number of boxes. Of those alike, all or none. */
-export function missingPictures(
-  planned: readonly PlannedPicture[],
-  present: readonly PresentPicture[],
-): readonly PlannedPicture[] {
-  const left = new Map<string, number>();
-  for (const one of present) left.set(likeness(one), (left.get(likeness(one)) ?? 0) + 1);
-  const keyOfPlanned = (one: PlannedPicture): string => likeness({ ...one, boxes: one.boxes.length });
-  for (const one of planned) left.set(keyOfPlanned(one), (left.get(keyOfPlanned(one)) ?? 0) - 1);
-  return planned.filter((one) => (left.get(keyOfPlanned(one)) ?? -1) < 0);
 }

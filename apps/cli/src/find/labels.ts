@@ -1,13 +1,10 @@
 import { ModelType } from '@platform/client';
 import type { Connection } from '../connection.ts';
 
-/** Tags with a meaning of their own, such as split:test. */
-export const isLabel = (tag: string): boolean => !/^split:(train|validation|test)$/.test(tag);
-
 /** Every label of the dataset that the model type learns from, in alphabetical order. */
 export async function labelsOf(connection: Connection, datasetId: string, type: ModelType): Promise<string[]> {
   if (type === ModelType.OBJECT_DETECTION) {
     return (await connection.client.dataClient.boundingBoxLabelsByFilter({ datasetId })).toSorted();
   }
-  return (await connection.client.dataClient.tagsByFilter({ datasetId })).filter(isLabel).toSorted();
+  return (await connection.client.dataClient.labelsByFilter({ datasetId })).toSorted();
 }

@@ -33,13 +33,13 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
   const { state, start } = usePictureUploads(datasetId);
   const plan = uploadPlan(files, label);
   const total = plan.uploads.length;
-  const uploaded = state.done - state.failed.length;
+  const uploaded = state.done - state.failed.length - state.existed;
   if (state.at !== 'idle') {
     return (
       <Sheet title={`Pictures for ${isolated(name)}`} isOpen onClose={onClose}>
         <p role="status">
           {state.at === 'done'
-            ? `${counted(uploaded, 'picture')} uploaded.`
+            ? `${counted(uploaded, 'picture')} uploaded.${state.existed > 0 ? ` ${state.existed} were there already and got the labels that are new.` : ''}`
             : `${state.done} of ${counted(total, 'picture')} …`}
         </p>
         <ProgressBar share={total === 0 ? 1 : state.done / total} label="Progress of the upload" />
@@ -77,7 +77,8 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
             onChange={(event) => setFiles(chosen(event.target.files))}
           />
           <p className="field-hint">
-            The folder’s name becomes the label. Pictures in <code>test/LABEL</code> are kept for the evaluation.
+            The folder’s name becomes the label. Images in <code>test/LABEL</code> are kept for the evaluation. Images
+            that the dataset has get the labels that are new.
           </p>
         </div>
         <div className="field">
@@ -109,6 +110,14 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
               {plan.labels.length > 0
                 ? `: ${plan.labels.map(([one, count]) => `${count} × ${isolated(one)}`).join(', ')}`
                 : total > 0 && ' without a label: they cannot be trained on'}
+            </p>
+          </Note>
+        )}
+        {plan.annotations > 0 && (
+          <Note tone="warn">
+            <p>
+              {counted(plan.annotations, 'file')} may hold labels and boxes, which are not read here. The command line
+              reads YOLO, Pascal VOC and COCO: <code>platform dataset import {name} FOLDER</code>
             </p>
           </Note>
         )}

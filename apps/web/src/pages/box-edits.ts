@@ -45,7 +45,8 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
     if (edit.do === 'remove')
       await callUnaryMethod(transport, removeBoundingBoxFromImageByID, { binaryDataId, bboxId: edit.box.id });
     else {
-      const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after) };
+      const clearConfidence = edit.after.confidence === undefined;
+      const request = { binaryDataId, bboxId: edit.after.id, ...wire(edit.after), clearConfidence };
       await callUnaryMethod(transport, updateBoundingBox, request);
     }
     return edit;

@@ -10,9 +10,10 @@ import { Confirm } from '../parts/dialogs.tsx';
 import { BackIcon, DatasetIcon, PlusIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
+import { labelsOf, tagChoices } from '../view/image-labels.ts';
+import type { TagChoice } from '../view/image-labels.ts';
 import { counted } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
-import { labelsAmong } from '../view/training-jobs.ts';
 import { AddPictures } from './add-pictures.tsx';
 import { DatasetCounts } from './dataset-counts.tsx';
 import { droppedFiles } from './dropped-files.ts';
@@ -23,7 +24,6 @@ import { isolated } from '../view/user-text.ts';
 
 const route = getRouteApi('/datasets/$datasetId');
 const pageSize = 60;
-const noTag = '';
 const nothing: ReadonlySet<string> = new Set();
 
 export function DatasetPage() {
@@ -32,7 +32,7 @@ export function DatasetPage() {
   const { organizationId } = organization;
   const navigate = useNavigate();
   const transport = useTransport();
-  const [tag, setTag] = useState(noTag);
+  const [choice, setChoice] = useState<TagChoice>();
   const [isDeleting, setDeleting] = useState(false);
   const [added, setAdded] = useState<readonly BrowserFile[]>();
   const [isRenaming, setRenaming] = useState(false);
@@ -42,10 +42,12 @@ export function DatasetPage() {
   const list = useQuery(DatasetService.method.listDatasetsByIDs, { ids: [datasetId] });
   const base = { organizationIds: [organizationId], datasetId };
   const tags = useQuery(DataService.method.tagsByFilter, { filter: base });
-  const filter = { ...base, ...(tag === noTag ? {} : { tagsFilter: { tags: [tag] } }) };
+  const labels = useQuery(DataService.method.tagsByFilter, { filter: base, labelsOnly: true });
+  const chosen = choice && { tagsFilter: { tags: [choice.tag], labelsOnly: choice.kind === 'label' } };
+  const filter = { ...base, ...chosen };
   const count = useQuery(DataService.method.binaryDataByFilter, { dataRequest: { filter }, countOnly: true });
   const pictures = useInfiniteQuery({
-    queryKey: ['pictures', organizationId, datasetId, tag],
+    queryKey: ['pictures', organizationId, datasetId, choice?.kind, choice?.tag],
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) => {
       const request = create(BinaryDataByFilterRequestSchema, {
@@ -57,7 +59,7 @@ export function DatasetPage() {
   });
   const removal = useMutation(DatasetService.method.deleteDataset, { onSuccess: () => navigate({ to: '/datasets' }) });
   const refresh = (): void => {
-    for (const query of [count, tags, pictures, list]) void query.refetch();
+    for (const query of [count, tags, labels, pictures, list]) void query.refetch();
     for (const name of ['label-counts', 'labelled']) void queries.invalidateQueries({ queryKey: [name] });
   };
   const close = (): void => {
@@ -119,13 +121,17 @@ export function DatasetPage() {
         <SelectionBar
           datasetId={datasetId}
           selected={selected}
-          labels={labelsAmong(tags.data?.tags ?? [])}
+          labels={labels.data?.tags ?? []}
           onClear={() => setSelected(nothing)}
           onDone={refresh}
         />
       )}
       <TruncatedNote isTruncated={tags.data?.truncated} what="labels" />
-      <TagBar tags={tags.data?.tags ?? []} chosen={tag} onChoose={(next) => (setTag(next), setSelected(nothing))} />
+      <TagBar
+        choices={tagChoices(tags.data?.tags ?? [], labels.data?.tags ?? [])}
+        chosen={choice}
+        onChoose={(next) => (setChoice(next), setSelected(nothing))}
+      />
       {shown.length > 0 && (
         <div className="row">
           <button
@@ -190,27 +196,27 @@ export function DatasetPage() {
 }
 
 interface TagBarProps {
-  tags: readonly string[];
-  chosen: string;
-  onChoose: (tag: string) => void;
+  choices: readonly TagChoice[];
+  chosen: TagChoice | undefined;
+  onChoose: (choice: TagChoice | undefined) => void;
 }
-function TagBar({ tags, chosen, onChoose }: TagBarProps) {
-  if (tags.length === 0) return null;
-  const uses = tags.filter((tag) => tag.includes(':')).toSorted();
+function TagBar({ choices, chosen, onChoose }: TagBarProps) {
+  if (choices.length === 0) return null;
   return (
     <fieldset className="fields">
-      <legend className="hidden-text">Show pictures with the tag</legend>
+      <legend className="hidden-text">Show images with the label or tag</legend>
       <div className="row">
-        {[noTag, ...labelsAmong(tags), ...uses.filter((tag) => tag.startsWith('split:'))].map((tag) => (
-          <label key={tag} className="choice choice-plain">
+        {[undefined, ...choices].map((choice) => (
+          <label key={`${choice?.kind} ${choice?.tag}`} className="choice choice-plain">
             <input
               type="radio"
               name="tag"
               className="hidden-text"
-              checked={tag === chosen}
-              onChange={() => onChoose(tag)}
+              checked={choice?.tag === chosen?.tag && choice?.kind === chosen?.kind}
+              onChange={() => onChoose(choice)}
             />
-            {tag === noTag ? 'all' : tag}
+            {choice?.tag ?? 'all'}
+            {choice?.kind === 'capture' && <span className="soft small"> capture tag</span>}
           </label>
         ))}
       </div>
@@ -225,7 +231,7 @@ interface PictureProps {
   onToggle: () => void;
 }
 function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
-  const tags = picture.captureMetadata?.tags ?? [];
+  const labels = labelsOf(picture);
   const boxes = picture.annotations?.bboxes.length ?? 0;
   const taken = msOf(picture.timeRequested) ?? msOf(picture.timeReceived);
   const [isBroken, setBroken] = useState(false);
@@ -243,7 +249,7 @@ function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
         ) : (
           <img
             src={`/data/${picture.binaryDataId}?width=200`}
-            alt={`${name}${tags.length > 0 ? `, labeled ${tags.map(isolated).join(', ')}` : ''}`}
+            alt={`${name}${labels.length > 0 ? `, labeled ${labels.map(isolated).join(', ')}` : ''}`}
             loading="lazy"
             width={200}
             height={200}
@@ -254,7 +260,8 @@ function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
       <label className="small" title={`${name}${taken === undefined ? '' : `\n${bothMoments(taken)}`}`}>
         <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${isolated(name)}`} />
         <span>
-          {tags.length > 0 ? tags.map(isolated).join(', ') : <span className="soft">no label</span>}
+          {labels.length > 0 ? labels.map(isolated).join(', ') : <span className="soft">no label</span>}
+          {picture.split !== '' && <span className="soft"> · {picture.split}</span>}
           {boxes > 0 && <span className="soft"> · {counted(boxes, 'box', 'boxes')}</span>}
         </span>
       </label>

@@ -9,7 +9,6 @@ import {
 } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import type { FilterSchema } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useQuery } from '@tanstack/react-query';
-import { labelsAmong } from '../view/training-jobs.ts';
 import type { Material } from '../view/material.ts';
 
 type Filter = MessageInitShape<typeof FilterSchema>;
@@ -32,7 +31,7 @@ async function countOf(transport: Transport, filter: Filter, signal: AbortSignal
 const withAny = (base: Base, kind: LabelKind, labels: readonly string[]): Filter =>
   kind === 'boxes'
     ? { ...base, bboxLabels: [...labels] }
-    : { ...base, tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [...labels] } };
+    : { ...base, tagsFilter: { type: TagsFilterType.MATCH_BY_OR, tags: [...labels], labelsOnly: true } };
 
 /** The labels after this one that fit into an answer, and whether there are more. */
 async function someLabels(transport: Transport, filter: Base, after: string, kind: LabelKind, signal: AbortSignal) {
@@ -41,7 +40,7 @@ async function someLabels(transport: Transport, filter: Base, after: string, kin
     const answer = await callUnaryMethod(transport, boundingBoxLabelsByFilter, { filter, after }, { signal });
     return { words: answer.labels, isMore: answer.truncated };
   }
-  const answer = await callUnaryMethod(transport, tagsByFilter, { filter, after }, { signal });
+  const answer = await callUnaryMethod(transport, tagsByFilter, { filter, after, labelsOnly: true }, { signal });
   return { words: answer.tags, isMore: answer.truncated };
 }
 
@@ -52,7 +51,7 @@ async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signa
     all.push(...words);
     isOver = !isMore || words.length === 0;
   }
-  return kind === 'boxes' ? all.toSorted() : labelsAmong(all);
+  return all.toSorted();
 }
 
 async function materialOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<Material> {

@@ -1,10 +1,6 @@
-import { createConnectQueryKey, useMutation, useQuery } from '@connectrpc/connect-query';
+import { useQuery } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import type {
-  BinaryDataByFilterResponse,
-  BinaryMetadata,
-  Classification,
-} from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import type { BinaryDataByFilterResponse, BinaryMetadata } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useQueryClient } from '@tanstack/react-query';
 import type { InfiniteData } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
@@ -14,10 +10,11 @@ import { FailureNote, Waiting } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { bytes, percent } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
-import { withConfidence } from '../view/boxes.ts';
+import { edited } from '../view/boxes.ts';
 import type { Box } from '../view/boxes.ts';
 import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
+import { ImageLabels } from './image-labels.tsx';
 import { useLabelCounts } from './label-counts.ts';
 import { TextField } from './submit-fields.tsx';
 import { isolated } from '../view/user-text.ts';
@@ -132,7 +129,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
   const relabel = (text: string): void => {
     setLabel(text);
     if (chosen && labels.includes(text) && text !== chosen.label)
-      void edit({ do: 'change', before: chosen, after: { ...chosen, label: text } });
+      void edit({ do: 'change', before: chosen, after: edited(chosen, { label: text }) });
   };
   return (
     <div
@@ -153,7 +150,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
           selected={selected}
           onSelect={setSelected}
           onDraw={(frame) => void add(frame)}
-          onChange={(box, frame) => void edit({ do: 'change', before: box, after: { ...box, ...frame } })}
+          onChange={(box, frame) => void edit({ do: 'change', before: box, after: edited(box, frame) })}
           onRemove={remove}
         />
         <p className="small soft">
@@ -209,7 +206,9 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                       <button
                         type="button"
                         className="button button-small"
-                        onClick={() => void edit({ do: 'change', before: box, after: { ...box, label: nextLabel } })}
+                        onClick={() =>
+                          void edit({ do: 'change', before: box, after: edited(box, { label: nextLabel }) })
+                        }
                       >
                         Call it {nextLabel}
                       </button>
@@ -228,94 +227,8 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
             )}
           </div>
         </section>
-        <Tags
-          binaryDataId={binaryDataId}
-          start={metadata.captureMetadata?.tags ?? []}
-          uploaded={metadata.annotations?.classifications ?? []}
-          datasetId={datasetId}
-        />
+        <ImageLabels metadata={metadata} datasetId={datasetId} />
       </div>
     </div>
-  );
-}
-
-/** Labels of the whole picture. */
-function Tags({
-  binaryDataId,
-  start,
-  uploaded,
-  datasetId,
-}: {
-  binaryDataId: string;
-  start: readonly string[];
-  /** They came with the image and count as labels, too. */
-  uploaded: readonly Classification[];
-  datasetId: string;
-}) {
-  const { organization } = useSession();
-  const queries = useQueryClient();
-  const [tags, setTags] = useState(start);
-  const [text, setText] = useState('');
-  const known =
-    useLabelCounts(organization.organizationId, datasetId, 'tags').data?.labels.map((one) => one.label) ?? [];
-  const stale = (): void =>
-    void queries.invalidateQueries({
-      queryKey: createConnectQueryKey({ schema: DataService.method.tagsByFilter, cardinality: 'finite' }),
-    });
-  const addition = useMutation(DataService.method.addTagsToBinaryDataByIDs, { onSuccess: stale });
-  const removal = useMutation(DataService.method.removeTagsFromBinaryDataByIDs, { onSuccess: stale });
-  const add = async (): Promise<void> => {
-    const tag = text.trim();
-    if (tag === '' || tags.includes(tag)) return;
-    await addition.mutateAsync({ binaryDataIds: [binaryDataId], tags: [tag] });
-    setTags((now) => [...now, tag]);
-    setText('');
-  };
-  const remove = async (tag: string): Promise<void> => {
-    await removal.mutateAsync({ binaryDataIds: [binaryDataId], tags: [tag] });
-    setTags((now) => now.filter((one) => one !== tag));
-  };
-  const error = addition.error ?? removal.error;
-  return (
-    <section className="card" aria-label="Labels">
-      <div className="card-head">
-        <h2>Labels of the whole picture</h2>
-      </div>
-      <form
-        className="card-body"
-        onSubmit={(event) => {
-          event.preventDefault();
-          add().catch(() => {}); // shown below
-        }}
-      >
-        {uploaded.length > 0 && (
-          <p className="small soft">
-            Uploaded with the image: {uploaded.map((one) => isolated(withConfidence(one))).join(', ')}
-          </p>
-        )}
-        {tags.length > 0 && (
-          <div className="row">
-            {tags.map((tag) => (
-              <span key={tag} className="choice">
-                {tag}
-                <button
-                  type="button"
-                  className="button button-quiet button-small button-icon"
-                  aria-label={`Remove the label ${isolated(tag)}`}
-                  onClick={() => void remove(tag).catch(() => {})}
-                >
-                  <CrossIcon />
-                </button>
-              </span>
-            ))}
-          </div>
-        )}
-        <TextField label="Another label" value={text} onChange={setText} list={known} />
-        <button type="submit" className="button" disabled={text.trim() === '' || addition.isPending}>
-          Add label
-        </button>
-        {error && <FailureNote error={error} />}
-      </form>
-    </section>
   );
 }

@@ -17,6 +17,8 @@ export interface BrowserFile extends ChosenFile {
 export interface UploadState {
   at: 'idle' | 'running' | 'done';
   done: number;
+  /** Images that the dataset had: their labels were added. */
+  existed: number;
   failed: readonly { name: string; reason: string }[];
 }
 
@@ -26,14 +28,14 @@ const lanes = 4;
 /** Uploads pictures into a dataset; stops when the dialog is closed. What was uploaded stays. */
 export function usePictureUploads(datasetId: string) {
   const transport = useTransport();
-  const [state, setState] = useState<UploadState>({ at: 'idle', done: 0, failed: [] });
+  const [state, setState] = useState<UploadState>({ at: 'idle', done: 0, existed: 0, failed: [] });
   const end = useRef(new AbortController());
   useEffect(() => {
     const stop = (end.current = new AbortController());
     return () => stop.abort();
   }, []);
 
-  const send = async ({ file, extension, tags }: PlannedUpload<BrowserFile>, signal: AbortSignal): Promise<void> => {
+  const send = async ({ file, extension, tags }: PlannedUpload<BrowserFile>, signal: AbortSignal): Promise<boolean> => {
     const value = new Uint8Array(await file.source.arrayBuffer());
     const request = create(DataCaptureUploadRequestSchema, {
       metadata: {
@@ -47,18 +49,20 @@ export function usePictureUploads(datasetId: string) {
         { metadata: { timeRequested: timestampFromMs(file.source.lastModified) }, data: { case: 'binary', value } },
       ],
     });
-    await callUnaryMethod(transport, DataSyncService.method.dataCaptureUpload, request, { signal });
+    const method = DataSyncService.method.dataCaptureUpload;
+    return (await callUnaryMethod(transport, method, request, { signal })).existed;
   };
 
   const start = async (uploads: readonly PlannedUpload<BrowserFile>[]): Promise<void> => {
     const { signal } = end.current;
     const waiting = uploads.values();
-    setState({ at: 'running', done: 0, failed: [] });
+    setState({ at: 'running', done: 0, existed: 0, failed: [] });
     const lane = async (): Promise<void> => {
       for (const upload of waiting) {
         if (signal.aborted) return;
         try {
-          await send(upload, signal);
+          const existed = await send(upload, signal);
+          if (existed) setState((now) => ({ ...now, existed: now.existed + 1 }));
         } catch (error) {
           const reason = failureOf(error).what;
           setState((now) => ({ ...now, failed: [...now.failed, { name: upload.file.name, reason }] }));

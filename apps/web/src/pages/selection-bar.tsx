@@ -52,7 +52,7 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
           type="button"
           className="button"
           disabled={isIdle}
-          onClick={() => removal.mutate({ binaryDataIds, tags })}
+          onClick={() => removal.mutate({ binaryDataIds, tags, includeClassifications: true })}
         >
           Remove label
         </button>

@@ -73,6 +73,12 @@ export function nudged(of: Frame, key: string, isResizing: boolean): Frame | und
   return withCorner(of, 'bottom right', { x: of.xMax + x * step, y: of.yMax + y * step });
 }
 
+/** What a person made of a box: it is no model's prediction any more. */
+export function edited(box: Box, change: Partial<Omit<Box, 'id' | 'confidence'>>): Box {
+  const { id, label, xMin, yMin, xMax, yMax } = box;
+  return { id, label, xMin, yMin, xMax, yMax, ...change };
+}
+
 /** What was done to the boxes of a picture; the last one can be taken back. */
 export type BoxEdit = { do: 'add'; box: Box } | { do: 'remove'; box: Box } | { do: 'change'; before: Box; after: Box };
 

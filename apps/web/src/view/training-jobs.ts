@@ -202,7 +202,3 @@ export function modelNameProblem(name: string): string | undefined {
   }
   return undefined;
 }
-
-/** The tags that are labels; those with a colon, such as `split:test`, say how a picture is used. */
-export const labelsAmong = (tags: readonly string[]): string[] =>
-  tags.filter((tag) => !tag.startsWith('split:')).toSorted();

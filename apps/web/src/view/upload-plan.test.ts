@@ -18,6 +18,7 @@ test('the folder is the label, a typed label wins, a folder above may keep pictu
     ['pictures/test/cup/1.webp', '', ['cup', 'split:test']],
     ['pictures/Val/cup/1.webp', '', ['cup', 'split:validation']],
     ['pictures/train/cup/1.webp', '', ['cup']],
+    ['pictures/valid/cup/1.webp', '', ['cup', 'split:validation']],
   ];
   for (const [path, typed, tags] of table)
     assert.deepEqual(uploadPlan([file(path)], typed).uploads[0]?.tags, tags, path);
@@ -41,6 +42,7 @@ test('labels are counted; what cannot be used is named with the reason, hidden f
     ['b', 2],
   ]);
   assert.equal(plan.uploads.length, 3);
+  assert.equal(plan.annotations, 1, 'notes.txt may be what another tool keeps boxes in');
   assert.deepEqual(
     plan.refused.map(({ name }) => name),
     ['notes.txt', '3.jpg', '4.jpg'],

@@ -17,6 +17,8 @@ export interface UploadPlan<F> {
   /** How many pictures each label gets, by label. */
   labels: readonly (readonly [label: string, count: number])[];
   refused: readonly { name: string; reason: string }[];
+  /** Files that other tools keep labels and boxes in; they are not read here. */
+  annotations: number;
 }
 
 const pictureKinds: Readonly<Record<string, string>> = { jpg: 'jpg', jpeg: 'jpg', png: 'png', webp: 'webp' };
@@ -24,7 +26,9 @@ const splitFolders: Readonly<Record<string, string>> = {
   test: 'split:test',
   validation: 'split:validation',
   val: 'split:validation',
+  valid: 'split:validation',
 };
+const annotationKinds: ReadonlySet<string> = new Set(['json', 'jsonl', 'xml', 'yaml', 'yml', 'txt']);
 const mostBytes = 32_000_000;
 
 /**
@@ -35,9 +39,12 @@ export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel
   const uploads: PlannedUpload<F>[] = [];
   const refused: { name: string; reason: string }[] = [];
   const counts = new Map<string, number>();
+  let annotations = 0;
   for (const file of files) {
     if (file.name.startsWith('.')) continue;
-    const extension = pictureKinds[/\.([^.]+)$/.exec(file.name)?.[1]?.toLowerCase() ?? ''];
+    const kind = /\.([^.]+)$/.exec(file.name)?.[1]?.toLowerCase() ?? '';
+    if (annotationKinds.has(kind)) annotations++;
+    const extension = pictureKinds[kind];
     const folders = file.path.split('/').slice(1, -1);
     const label = typedLabel.trim() || folders.at(-1) || '';
     const split = splitFolders[folders.at(-2)?.toLowerCase() ?? ''];
@@ -49,5 +56,5 @@ export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel
       if (label !== '') counts.set(label, (counts.get(label) ?? 0) + 1);
     }
   }
-  return { uploads, labels: [...counts].toSorted(([a], [b]) => a.localeCompare(b)), refused };
+  return { uploads, labels: [...counts].toSorted(([a], [b]) => a.localeCompare(b)), refused, annotations };
 }

@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText } from '@platform/kit';
+import { baseName } from './annotated.ts';
+
+/** Which images the values of --file mean. */
+export interface FileSelection {
+  takes(fileName: string, id: string): boolean;
+  /** Names of lists that no image has had so far. */
+  missing(): string[];
+}
+
+/** Texts that a file name contains; `@list.txt` names a list of file names or IDs, one a line, `@-` the standard input. */
+export async function fileSelection(values: readonly string[]): Promise<FileSelection> {
+  const parts = values.filter((value) => !value.startsWith('@'));
+  const names = new Set<string>();
+  /** Lists may have paths where the dataset has file names. */
+  const byBase = new Map<string, string>();
+  for (const value of values)
+    if (value.startsWith('@')) for (const name of await listed(value.slice(1))) names.add(name);
+  for (const name of names) byBase.set(baseName(name.replaceAll('\\', '/')), name);
+  const used = new Set<string>();
+  return {
+    takes: (fileName, id) => {
+      const named = [fileName, id, byBase.get(baseName(fileName)) ?? ''].filter((name) => names.has(name));
+      for (const name of named) used.add(name);
+      return named.length > 0 || parts.some((part) => fileName.includes(part));
+    },
+    missing: () => [...names].filter((name) => !used.has(name)),
+  };
+}
+
+async function listed(file: string): Promise<string[]> {
+  try {
+    const content = file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+    return content
+      .split(/\r?\n/)
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+  } catch (error) {
+    throw new PlatformError('INVALID_ARGUMENT', { field: '--file', value: `@${file}`, limit: errorText(error) }, error);
+  }
+}
