@@ -17,12 +17,12 @@ import {
 
 const settings = path.join(clientFolder, 'pyproject.toml');
 
-/** The program that the README shows. */
-async function readmeExample(): Promise<string> {
+/** The programs that the README shows; the first is the whole story. */
+async function readmeExamples(): Promise<string[]> {
   const readme = await readFile(path.join(clientFolder, 'README.md'), 'utf8');
-  const example = /```python\n([\s\S]*?)```/.exec(readme)?.[1] ?? '';
-  assert.match(example, /asyncio\.run\(main\(\)\)/);
-  return example;
+  const examples = [...readme.matchAll(/```python\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+  for (const example of examples) assert.match(example, /asyncio\.run\(main\(\)\)/);
+  return examples;
 }
 
 describe('the Python client', () => {
@@ -73,10 +73,12 @@ describe('the Python client', () => {
     const said = await python(['-c', program], { PYTHONPATH: at('site') }, folder.path);
     assert.match(said, /^Linux .*\/site\/platform_client\/__init__\.py/);
     // A program of a user; errors inside of packages are not his, but their types are.
-    await writeFile(at('program.py'), await readmeExample());
+    const programs = await readmeExamples();
+    const names = programs.map((_, n) => `program_${n}.py`);
+    for (const [n, name] of names.entries()) await writeFile(at(name), programs[n] ?? '');
     const mypy = ['-m', 'mypy', '--strict', '--follow-imports', 'silent', '--ignore-missing-imports', '--cache-dir'];
     const env = { PYTHONPATH: '', MYPYPATH: at('site') };
-    await python([...mypy, at('cache'), 'program.py'], env, folder.path);
+    for (const name of names) await python([...mypy, at('cache'), name], env, folder.path);
   });
 });
 
@@ -104,7 +106,8 @@ describe('the Python client against a real server and runner', () => {
     const things = path.join(folder.path, 'things');
     await mkdir(things);
     await python(['-c', draw.join('\n'), things], {}, storyFolder);
-    await writeFile(path.join(folder.path, 'program.py'), await readmeExample());
+    const [whole = '', ...others] = await readmeExamples();
+    await writeFile(path.join(folder.path, 'program.py'), whole);
     const { PLATFORM_URL = '', PLATFORM_API_KEY_ID = '', PLATFORM_API_KEY = '' } = place.env;
     const said = await python(['program.py'], { PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY }, folder.path);
     assert.match(said, /24 of 24 pictures/);
@@ -112,6 +115,12 @@ describe('the Python client against a real server and runner', () => {
     assert.match(said, /JobScore\(name='accuracy', value=/);
     assert.match(said, /'labels\.txt'/);
     assert.ok((await readdir(folder.path)).includes('things.tar.gz'));
+    const rest: string[] = [];
+    for (const other of others) {
+      await writeFile(path.join(folder.path, 'other.py'), other);
+      rest.push(await python(['other.py'], { PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY }, folder.path));
+    }
+    assert.match(rest.join(''), /^TRAINING_JOB_NOT_FOUND /m);
   });
 
   test('speaks to a server with a certificate', async () => {

@@ -3,6 +3,7 @@ import { type Client, Code, ConnectError, type Interceptor, type Transport, crea
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { apiError, httpError, localError } from './errors.ts';
+import { environment } from './runtime.ts';
 
 /** An API key: its ID and the key itself. */
 export interface ApiKeyCredentials {
@@ -34,8 +35,6 @@ export interface PlatformClientOptions {
   /** Default: the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
 }
-
-const environment = (name: string): string | undefined => globalThis.process?.env[name];
 
 /** Calls and plain HTTP requests to one server as one caller; authenticates when needed and once more when a token ran out. */
 export class Connection {

@@ -5,6 +5,7 @@ import type { BinaryData, DataService, FilterSchema } from '@platform/contract/g
 import { type DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { sleep, wall } from './clock.ts';
 import { PlatformApiError } from './errors.ts';
+import { eitherSignal, webCrypto } from './runtime.ts';
 
 /** Which data: all fields that are given must match. */
 export type Filter = MessageInitShape<typeof FilterSchema>;
@@ -35,8 +36,8 @@ export interface Picture {
 }
 
 export interface UploadOptions {
-  /** The part that the picture is said to come from; decides organization and location. */
-  readonly partId: string;
+  /** The part that the picture is said to come from; decides organization and location. Left out: the first dataset decides. */
+  readonly partId?: string;
   readonly datasetIds?: readonly string[];
   readonly componentName?: string;
   readonly signal?: AbortSignal;
@@ -84,7 +85,7 @@ export class DataClient {
     }));
     const request = {
       metadata: {
-        partId: options.partId,
+        partId: options.partId ?? '',
         componentType: 'camera',
         componentName: options.componentName ?? '',
         methodName: 'GetImages',
@@ -94,7 +95,7 @@ export class DataClient {
         mimeType: picture.mimeType ?? '',
         tags: [...(picture.tags ?? [])],
         datasetIds: [...(options.datasetIds ?? [])],
-        uploadId: picture.uploadId ?? crypto.randomUUID(),
+        uploadId: picture.uploadId ?? (await webCrypto()).randomUUID(),
       },
       sensorContents: [
         {
@@ -122,7 +123,7 @@ export class DataClient {
   ): Promise<string[]> {
     const ids: string[] = [];
     const stop = new AbortController();
-    const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+    const signal = eitherSignal(options.signal, stop.signal);
     const source = Symbol.asyncIterator in pictures ? pictures[Symbol.asyncIterator]() : pictures[Symbol.iterator]();
     let taken = 0;
     let done = 0;
@@ -160,7 +161,11 @@ export class DataClient {
 
   async #uploadPatiently(picture: Picture, options: UploadOptions, attempts: number): Promise<string> {
     // The same at every try: the server knows by it that a repeated upload is the same picture.
-    const named = { ...picture, takenAt: picture.takenAt ?? wall(), uploadId: picture.uploadId ?? crypto.randomUUID() };
+    const named = {
+      ...picture,
+      takenAt: picture.takenAt ?? wall(),
+      uploadId: picture.uploadId ?? (await webCrypto()).randomUUID(),
+    };
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.uploadPicture(named, options);

@@ -1,6 +1,7 @@
 import { sleep } from './clock.ts';
 import type { Connection } from './connection.ts';
 import { PlatformApiError, apiError, localError } from './errors.ts';
+import { nodeCrypto, webCrypto } from './runtime.ts';
 
 export interface DownloadOptions {
   readonly signal?: AbortSignal;
@@ -89,7 +90,7 @@ interface Hasher {
 
 /** SHA-256: piece by piece where there is Node, at once in a browser, which cannot do it in pieces. */
 function hasher(): Hasher {
-  const node = globalThis.process?.getBuiltinModule?.('node:crypto');
+  const node = nodeCrypto();
   if (node) {
     const hash = node.createHash('sha256');
     return { update: (bytes) => void hash.update(bytes), digest: () => Promise.resolve(hash.digest('hex')) };
@@ -98,7 +99,8 @@ function hasher(): Hasher {
   return {
     update: (bytes) => void kept.push(bytes),
     async digest() {
-      const all = await crypto.subtle.digest('SHA-256', await new Blob(kept).arrayBuffer());
+      const { subtle } = await webCrypto();
+      const all = await subtle.digest('SHA-256', await new Blob(kept).arrayBuffer());
       return Array.from(new Uint8Array(all), (byte) => byte.toString(16).padStart(2, '0')).join('');
     },
   };

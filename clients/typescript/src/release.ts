@@ -7,10 +7,11 @@ import type {
   SubmitMetadataRequestSchema,
 } from '@platform/contract/gen/platform/release/v1/release_pb';
 import type { Connection } from './connection.ts';
+import { webCrypto } from './runtime.ts';
 
 /** A program to publish. */
 export interface ReleaseFile {
-  readonly name: 'platform-agent' | 'platform-server';
+  readonly name: 'platform-agent' | 'platform-server' | 'viam-agent' | 'viam-server';
   readonly version: string;
   /** linux/amd64, linux/arm64, windows/amd64. */
   readonly platform: string;
@@ -21,7 +22,7 @@ export interface ReleaseFile {
 
 const hex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 const digest = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> =>
-  new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+  new Uint8Array(await (await webCrypto()).subtle.digest('SHA-256', bytes));
 
 /** Releases of agent and machine server. Publishing is for owners of the installation. */
 export class ReleaseClient {
