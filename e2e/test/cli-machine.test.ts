@@ -25,6 +25,7 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
   const created = await json('machine', 'create', 'press');
   const machine = await wireMachine(JSON.stringify(created['credentials']));
   const since = timestampFromMs(systemClock.wall() - 5 * 60_000);
+  const exit = { version: '2.1.0', reason: 'signal SIGSEGV', lines: ['loading', 'Segmentation\u001b[2J fault'], since };
   await machine.check({
     agent: { runningVersion: '1.3.2', installedVersion: '1.4.0', wantedVersion: '1.4.0', restartNeeded: true },
     server: {
@@ -33,7 +34,10 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
       wantedVersion: '2.1.0',
       previousVersion: '2.0.0',
       why: '2.1.0 failed its trial: it was not ready within 10 min.',
-      quarantined: [{ version: '2.1.0', sha256: new Uint8Array(32).fill(7), reason: 'not ready within 10 min', since }],
+      quarantined: [
+        { version: '2.1.0', sha256: new Uint8Array(32).fill(7), reason: 'not ready within 10 min', since, exit },
+      ],
+      lastExit: { version: '2.0.0', reason: 'exit 3', lines: ['no camera'], since: timestampFromMs(0) },
       lastUpdate: {
         version: '2.1.0',
         fromVersion: '2.0.0',
@@ -54,6 +58,11 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
     [server['running'], server['wanted'], (server['last_update'] as Json)['state'], server['why']],
     ['2.0.0', '2.1.0', 'reverted', '2.1.0 failed its trial: it was not ready within 10 min.'],
   );
+  const [bad] = server['quarantined'] as Json[];
+  assert.deepEqual(
+    [(bad?.['exit'] as Json | undefined)?.['reason'], (server['last_exit'] as Json)['lines']],
+    ['signal SIGSEGV', ['no camera']],
+  );
   const { stdout: text } = await cli('machine', 'show', 'press');
   for (const words of [
     /^agent +1\.3\.2 runs$/m,
@@ -61,7 +70,8 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
     /^server +2\.0\.0 runs$/m,
     /^ +why +2\.1\.0 failed its trial/m,
     /^ +update +2\.1\.0: reverted, before it 2\.0\.0, 5 min ago, not ready within 10 min$/m,
-    /^ +quarantined +2\.1\.0 \(070707070707\), 5 min ago, not ready within 10 min$/m,
+    /^ +quarantined +2\.1\.0 \(070707070707\), 5 min ago, not ready within 10 min\n +ended: 2\.1\.0, 5 min ago, signal SIGSEGV\n +\| loading\n +\| Segmentation.{0,9}\[2J fault$/m,
+    /^ +last end +2\.0\.0, .*, exit 3\n +\| no camera$/m,
     /machine clear-quarantine press/,
   ])
     assert.match(text, words);

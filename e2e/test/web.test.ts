@@ -225,19 +225,25 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   await status.getByText('is on trial for').waitFor();
   await checkPage(page, 'a trial');
   const reason = 'it was not ready within 10 min';
+  const exit = { version: '1.1.0', reason: 'signal SIGSEGV', lines: ['loading', 'Segmentation fault'], since };
   await machine.check({
     server: {
       ...running,
       why: 'Version 1.1.0 failed its trial.',
-      quarantined: [{ version: '1.1.0', sha256: new Uint8Array(32).fill(0xab), reason, since }],
+      quarantined: [{ version: '1.1.0', sha256: new Uint8Array(32).fill(0xab), reason, since, exit }],
       lastUpdate: { version: '1.1.0', fromVersion: '1.0.0', state: UpdateState.REVERTED, reason, since },
     },
     serverState: ServerState.RUNNING,
   });
   await status.getByText('Version 1.1.0 failed its trial.').waitFor();
+  await status.getByText('1.1.0 ended: signal SIGSEGV').waitFor();
   await checkPage(page, 'a version taken back');
   await page.keyboard.press('Escape');
   await page.getByText('The machine server gave up 1.1.0').waitFor();
+  await page
+    .getByRole('region', { name: 'The machine server 1.1.0: last lines' })
+    .getByText('Segmentation fault')
+    .waitFor();
   await link(page, 'Machines').first().click();
   const row = page.getByRole('row', { name: /^press/ }).filter({ hasText: 'reverted' });
   await row.waitFor();

@@ -16,7 +16,7 @@ import { Pulse, watchedDevice } from './pulse.ts';
 import { settingsOf } from './settings.ts';
 import { nothingYet, type Actual, type Wanted } from './state.ts';
 import type { OwnLayers } from './sync/intake.ts';
-import { noAfterlife, type Afterlife } from './sync/last-run.ts';
+import { noAfterlife, type Afterlife, type PreviousRun } from './sync/last-run.ts';
 import { openSync } from './sync/open-sync.ts';
 import type { Self } from './sync/request.ts';
 import type { HeardTime } from './sync/time.ts';
@@ -84,12 +84,15 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   const isReached = new Cell(false);
   const troubles: Troubles = parts.troubles ?? new Cell([]);
 
+  const { bootId, previousRun } = parts.afterlife ?? noAfterlife;
+  let asked: Promise<PreviousRun> | undefined;
+  const afterlife: Afterlife = { bootId, previousRun: () => (asked ??= previousRun()) };
   const sync = await openSync({
     device,
     transport: parts.transport,
     heardTime: parts.heardTime ?? new Cell<HeardTime | undefined>(undefined),
     version: parts.version,
-    afterlife: parts.afterlife ?? noAfterlife,
+    afterlife,
     credentials,
     layers,
     wanted,
@@ -150,6 +153,9 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     trust,
     patches,
     fetcher,
+    previousRun: afterlife.previousRun,
+    crashed: sync.crashed,
+    mask: sync.mask,
     leave,
     clock,
     log,
@@ -220,6 +226,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         root,
         beginStart: updates.beginStart,
         endedAsAsked: () => updates.interrupted('server'),
+        exited: updates.serverExited,
+        mask: sync.mask,
         linked: updates.linked,
         isSupervising,
         // An agent that fails or is replaced is no reason to stop a server that works.

@@ -95,6 +95,23 @@ export interface Failure {
   sinceWall: number;
 }
 
+/** How a program ended that was not asked to end. */
+export interface ExitReport {
+  /** Of the version that ended, or its version alone; empty: unknown. */
+  id: string;
+  /** A clause without a full stop: "exit 3". */
+  reason: string;
+  /** Last lines that it wrote, oldest first; bounded, secrets masked. */
+  lines: readonly string[];
+  /** ms since 1970. */
+  sinceWall: number;
+}
+
+/** A quarantined version, and how its last start ended; undefined: not known. */
+export interface QuarantinedVersion extends Bad {
+  exit?: ExitReport | undefined;
+}
+
 export interface ServerStatus {
   at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
   /** Installed version (its id) that runs. */
@@ -118,8 +135,8 @@ export interface ServerStatus {
   isReplacedOnDisk: boolean;
   /** Times in a row that it failed: ended by itself soon, or was not ready in time. */
   failures: number;
-  /** What it said last before it failed. */
-  lastLines: readonly string[];
+  /** Its first process ended well and left others running: it cannot be supervised. */
+  isInBackground: boolean;
   /** What of this machine is in its way, a port that somebody else has for example; empty: nothing is known. */
   obstacle: string;
 }
@@ -166,7 +183,9 @@ export interface InstallStatus {
   /** Of the installed version, while it has not proved itself. */
   trial: Trial | undefined;
   /** Newest first. */
-  quarantined: readonly Bad[];
+  quarantined: readonly QuarantinedVersion[];
+  /** The last time that it ended without being asked to; undefined: not in this run of the agent. */
+  lastExit: ExitReport | undefined;
   lastUpdate: UpdateAttempt | undefined;
   /** Why this version runs and no other, for people. */
   why: string;
@@ -206,6 +225,7 @@ const nothingInstalled: InstallStatus = {
   previous: null,
   trial: undefined,
   quarantined: [],
+  lastExit: undefined,
   lastUpdate: undefined,
   why: '',
   urls: {},
@@ -233,7 +253,7 @@ export const nothingYet: Actual = {
     environment: undefined,
     isReplacedOnDisk: false,
     failures: 0,
-    lastLines: [],
+    isInBackground: false,
     obstacle: '',
   },
   install: nothingInstalled,

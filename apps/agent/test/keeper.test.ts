@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { keepAgent, type KeptAgent } from '../src/keep/keeper.ts';
+import { readKeptExit } from '../src/keep/exit-file.ts';
+import { fileDisk } from '../src/os/file-disk.ts';
 import { simFileSystem } from '../src/os/sim/file-system.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
 import { linkPath, linkTarget, programPath, statePath } from '../src/update/layout.ts';
@@ -76,6 +78,7 @@ class Machine {
     return {
       pid: this.starts.length,
       exited: end.promise,
+      lines: () => (does === 'crashes' ? ['it hurts'] : []),
       askToStop: () => void (does !== 'does not stop' && finish('exit 0')),
       kill: () => {
         this.killed.push(id);
@@ -105,6 +108,16 @@ test('an agent that works is left alone, and ends when it is asked', async () =>
   assert.deepEqual(machine.killed, []);
 });
 
+const ends: Partial<Record<Behaviour, [id: string, reason: string]>> = {
+  crashes: [fresh, 'exit 70'],
+  'never ready': [fresh, 'not ready within 90 seconds; its supervisor ended it (signal SIGKILL)'],
+  'falls silent': [
+    fresh,
+    'it hung: its supervisor ended it because it showed no sign of life for 60 seconds (signal SIGKILL)',
+  ],
+};
+const simDisk = (machine: Machine) => fileDisk(simFileSystem(machine.files));
+
 for (const behaviour of ['crashes', 'never ready', 'falls silent', 'cannot start'] as const) {
   test(`a new version that ${behaviour}: three starts, then the one before it is back and stays`, async () => {
     const machine = new Machine();
@@ -115,6 +128,9 @@ for (const behaviour of ['crashes', 'never ready', 'falls silent', 'cannot start
     assert.equal(await machine.linked(), old);
     const bad = new TextDecoder().decode(machine.files.get(statePath('agent', 'bad'))?.bytes);
     assert.match(bad, new RegExp(`^${fresh} 0 \\d+ it did not prove itself in 3 starts\n$`));
+    const exit = await readKeptExit(simDisk(machine));
+    assert.deepEqual([exit.id, exit.reason], ends[behaviour] ?? [undefined, undefined]);
+    assert.deepEqual(exit.lines, behaviour === 'crashes' ? ['it hurts'] : []);
     stop();
     await machine.clock.advance(1_000);
     await done;

@@ -307,7 +307,10 @@ test('90 days offline, the machine off or running: it comes back by itself, and 
 test('an agent that was killed is told of by the next, with its last words; one that ended is not', async () => {
   const w = new World();
   const boot = { id: 'boot-1' };
-  const afterlife = () => ({ bootId: boot.id, lastWords: async () => ['Error: boom', 'status=70'] });
+  const afterlife = () => ({
+    bootId: boot.id,
+    previousRun: async () => ({ reason: 'exit 70', lines: ['Error: boom'], words: ['Error: boom', 'status=70'] }),
+  });
   const agent = w.start({}, { afterlife: afterlife() });
   await w.clock.advance(5_000);
   agent.kill();

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { appendFile, chmod, copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
-import { spawnGroup, systemClock } from '@platform/kit/node';
+import { processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
+import { exitReason } from '../src/plans/exit-reason.ts';
 import { linuxProcesses } from '../src/os/linux/processes.ts';
 import type { Processes } from '../src/os/ports.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
@@ -123,4 +124,17 @@ test('a port that nobody listens on has no owner', async () => {
   server.close();
   await once(server, 'close');
   assert.equal(await on.processes.listener(address.port), undefined);
+});
+
+test('a program that goes into the background is seen as one, and what left its process group is ended', async () => {
+  await using folder = await tempFolder();
+  await mkdir(folder.file('log'));
+  const processes = linuxProcesses(folder.path, { name: 'TEST_MARK', value: folder.path }, systemClock);
+  const script = '#!/bin/sh\nsetsid sleep 1000 >/dev/null 2>&1 &\necho $! > pid\nexit 0\n';
+  await writeFile(folder.file('daemon'), script, { mode: 0o755 });
+  const { exited } = await processes.start({ program: 'daemon', args: [], env: {}, ...out });
+  const exit = await exited;
+  assert.match(exitReason(exit), /^it went into the background: .* process \d+ \(sleep 1000\) went on and was ended$/);
+  const [left] = exit.leftBehind ?? [];
+  while (processStartTime(left?.pid ?? 0) !== undefined) await systemClock.sleep(10);
 });

@@ -8,6 +8,7 @@ import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
 import type { Survivors } from '../src/os/sim/files.ts';
 import { runAgent } from '../src/run-agent.ts';
+import { noPreviousRun } from '../src/sync/last-run.ts';
 import { gate } from '../src/update/gate.ts';
 import type { Program } from '../src/update/layout.ts';
 import { agentBytes, serverBytes } from './programs.ts';
@@ -50,6 +51,8 @@ export class Rig {
   #agentStop = new AbortController();
   #stop = new AbortController();
   #service: Promise<void> | undefined;
+  /** As the journal has it. */
+  #lastRun = noPreviousRun;
 
   constructor() {
     this.machine.isSupervisedBySystemd = true;
@@ -237,11 +240,17 @@ export class Rig {
     } catch {
       return;
     }
-    if (version.endsWith('-crash')) return;
+    const before = this.#lastRun;
+    if (version.endsWith('-crash')) {
+      this.#lastRun = { reason: 'exit 1', lines: [`it hurts ${this.cloud.secret}`], words: [] };
+      return;
+    }
     if (version.endsWith('-hang')) {
       await this.clock.sleep(startLimitMs, signal);
+      this.#lastRun = { reason: 'not ready in time; systemd ended it (signal SIGABRT)', lines: [], words: [] };
       return session.kill();
     }
+    this.#lastRun = noPreviousRun;
     this.#agentStop = new AbortController();
     try {
       const how = await runAgent(
@@ -261,6 +270,7 @@ export class Rig {
           layers: { commandLine: undefined, manufacturer: undefined, isFastStart: false },
           version,
           selfId: id,
+          afterlife: { bootId: session.device.host.bootId, previousRun: async () => before },
           sink: (line) => this.#tell(textOf(line)),
           control: async (view) => void (this.operator = view.operator),
           random: () => 0.5,

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { statusOnDisk } from '../src/commands/status-on-disk.ts';
+import { encodeChecked } from '../src/sync/checked-file.ts';
 import { linkPath, linkTarget, statePath } from '../src/update/layout.ts';
 import { badLine, trialLine, type Trial } from '../src/update/trial-file.ts';
 
@@ -24,12 +25,23 @@ test('without an agent its folder tells what is installed, on trial and given up
   await write(statePath('agent', 'bad'), badLine({ id: bad, clearance: 0, since, reason: 'it crashed' }));
   const part = { cloud: { app_address: 'https://c.example', id: 'part-1', secret: 'a secret' } };
   await write('platform.json', JSON.stringify(part));
+  const exit = { program: 'agent', id: bad, reason: 'exit 70', lines: ['boom'], sinceWall: 0 };
+  await writeFile(folder.file('state/exits.json'), encodeChecked([exit]));
+  const before = { reason: 'signal SIGSEGV', lines: ['it hurts', 'a secret'], words: [], atWall: 1_000 };
 
-  const status = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'));
+  const status = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'), async () => before);
   const { installed, running, previous, trial: shown, quarantined } = status.programs.agent;
   assert.deepEqual([status.is_running, installed, running, previous], [false, '1.1.0', '', '1.0.0']);
   assert.deepEqual(shown, { version: '1.1.0', previous: '1.0.0', starts: 2, since: '2025-12-31T22:00:00.000Z' });
-  assert.deepEqual(quarantined, [{ version: '1.2.0', reason: 'it crashed', since: '2025-12-31T22:00:00.000Z' }]);
+  const ended = { version: '1.2.0', reason: 'exit 70', lines: ['boom'], since: '1970-01-01T00:00:00.000Z' };
+  assert.deepEqual(quarantined, [
+    { version: '1.2.0', reason: 'it crashed', since: '2025-12-31T22:00:00.000Z', exit: ended },
+  ]);
+  const { last_exit: last } = status.programs.agent;
+  assert.deepEqual(
+    [last?.reason, last?.lines, last?.since],
+    ['signal SIGSEGV', ['it hurts', '***'], '1970-01-01T00:00:01.000Z'],
+  );
   assert.deepEqual([status.agent.part_id, status.cloud.address], ['part-1', 'https://c.example']);
   assert.equal(JSON.stringify(status).includes('a secret'), false);
 

@@ -15,7 +15,20 @@ const busy: AgentStatus = {
       wanted: '2.2.0-dev.9b7b471f',
       pin: '2.1.0',
       trial: { version: '2.1.0', previous: '2.0.4', starts: 2, since },
-      quarantined: [{ version: '2.2.0', reason: 'it ended 3 times\u001b[2J before it was ready', since }],
+      quarantined: [
+        {
+          version: '2.2.0',
+          reason: 'it ended 3 times\u001b[2J before it was ready',
+          since,
+          exit: {
+            version: '2.2.0',
+            reason: 'signal SIGSEGV',
+            lines: ['loading', 'Segmentation\u001b[2J fault'],
+            since,
+          },
+        },
+      ],
+      last_exit: { version: '2.1.0', reason: 'exit 3', lines: ['no camera'], since: '2025-12-31T23:59:00.000Z' },
       is_unsigned: true,
     },
   },
@@ -33,6 +46,8 @@ test('the status for people: what stands in it', () => {
     /pinned {2}to 2\.1\.0, on this machine/,
     /trial {3}2\.1\.0 has to prove itself for 2 h, start 2 of 3; before it 2\.0\.4/,
     /bad {5}2\.2\.0 for 2 h: it ended 3 times\?\[2J before it was ready/,
+    /ended {3}2\.2\.0, 2 h ago: signal SIGSEGV\n {4}\| +loading\n {4}\| +Segmentation\?\[2J fault/,
+    /ended {3}2\.1\.0, 1 min ago: exit 3\n {4}\| +no camera/,
     /signed {2}no: no release key signed the running file/,
     /^WARNING for 2 h: The clock is slow\.\n {2}Set it\.$/m,
   ])

@@ -196,7 +196,7 @@ test('not ready in time: killed, children and all, and started again', async () 
     `  0:01 agent.server stopped → starting (wanted)
   0:01 agent.server the machine server was started 1.0.0-${hash}
   1:01 agent.server starting → stopping (due)
-  1:06 agent.server the machine server has ended signal SIGKILL
+  1:06 agent.server the machine server was not ready in time not ready within 1 minute; the agent ended it (signal SIGKILL) [child 102]
   1:06 agent.server stopping → waiting (exited)
   1:07 agent.server waiting → starting (due)
   1:07 agent.server the machine server was started 1.0.0-${hash}`,

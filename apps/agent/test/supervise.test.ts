@@ -85,6 +85,8 @@ test('without systemd: started again after a kill and a handover, back from a ve
     s.programs.agent.quarantined.find(({ version }) => version === bad.version),
   );
   assert.match(quarantined.reason, /did not prove itself in 3 starts/);
+  assert.match(quarantined.exit?.reason ?? '', /^exit [1-9]/);
+  assert.match(quarantined.exit?.lines.join('\n') ?? '', /this program was made to crash/);
   const back = await until(
     folder,
     'the version before is back',

@@ -136,3 +136,50 @@ test('a server that ended while no agent ran: the next agent says how, and start
   assert.notEqual(await serverOf(w), pid);
   next.kill();
 });
+
+test('a server that goes into the background is named as that with the remedy, and is no crash; one that stays clears it', async () => {
+  const w = new World();
+  w.publish('1.0.0', '#!/bin/sh\necho starting\nsleep 1000000 &\nexit 0\n');
+  const agent = w.start();
+  await w.clock.advance(10_000);
+  const report = w.cloud.report.get();
+  assert.match(
+    report?.lastExit ?? '',
+    /^it went into the background: its first process ended with exit 0, process \d+ /,
+  );
+  assert.deepEqual(report?.server?.lastExit?.lines, ['starting']);
+  assert.deepEqual([...conditionsOf(w).keys()], ['SERVER_IN_BACKGROUND']);
+  const [condition] = report?.conditions ?? [];
+  assert.match(condition?.remedy ?? '', /run in the foreground/);
+  w.publish('1.0.1', good('1.0.1'));
+  await w.clock.advance(10 * minute);
+  assert.deepEqual([w.cloud.report.get()?.server?.runningVersion, [...conditionsOf(w).keys()]], ['1.0.1', []]);
+  agent.kill();
+});
+
+test('a server that is not ready in time: the report says so, with its last lines and without its secrets', async () => {
+  const w = new World();
+  w.publish('1.0.0', `#!/bin/sh\necho waiting for ${w.cloud.secret} >&2\nsleep 1000000\n`);
+  const agent = w.start();
+  await w.clock.advance(11 * minute);
+  const exit = w.cloud.report.get()?.server?.lastExit;
+  assert.equal(exit?.reason, 'not ready within 10 minutes; the agent ended it (signal SIGQUIT)');
+  assert.deepEqual([exit.version, exit.lines], ['1.0.0', ['waiting for ***']]);
+  assert.match(w.told('agent.server'), /the machine server was not ready in time not ready within 10 minutes/);
+  agent.kill();
+});
+
+test('what it wrote before it crashed stays in the report while the next one runs', async () => {
+  const w = new World();
+  w.publish('1.0.0', '#!/bin/sh\necho "{}"\necho it hurts >&2\necho and how >&2\nexit 3\n');
+  const agent = w.start();
+  await w.clock.advance(5_000);
+  w.publish('1.0.1', good('1.0.1'));
+  await w.clock.advance(10 * minute);
+  const { server, lastExit } = w.cloud.report.get() ?? {};
+  assert.deepEqual(
+    [server?.runningVersion, lastExit, server?.lastExit?.version, server?.lastExit?.lines],
+    ['1.0.1', 'exit 3', '1.0.0', ['it hurts', 'and how']],
+  );
+  agent.kill();
+});

@@ -69,15 +69,17 @@ test('update_keeps_server_pid: a good agent takes over, proves itself, and the s
     assert.deepEqual(rig.starts, ['1.0.0', '1.1.0']);
   }));
 
-const bad: [program: Program, behaviour: Behaviour, starts: number, reason: RegExp][] = [
-  ['agent', 'crash', 3, /^it did not prove itself in 3 starts$/],
-  ['agent', 'hang', 3, /^it did not prove itself in 3 starts$/],
+const inStarts = /^it did not prove itself in 3 starts$/;
+/** `exit`: how its last start ended, and its last line. */
+const bad: [program: Program, behaviour: Behaviour, starts: number, reason: RegExp, exit?: [RegExp, string?]][] = [
+  ['agent', 'crash', 3, inStarts, [/^exit 1$/, 'it hurts ***']],
+  ['agent', 'hang', 3, inStarts, [/^not ready in time; systemd ended it/]],
   ['agent', 'mute', 1, /^after 10 minutes: it did not reach the management server$/],
-  ['server', 'crash', 3, /^it did not prove itself in 3 starts$/],
-  ['server', 'hang', 1, /^after 10 minutes: it is not ready$/],
-  ['server', 'mute', 3, /^it did not prove itself in 3 starts$/],
+  ['server', 'crash', 3, inStarts, [/^exit 3$/, 'it hurts']],
+  ['server', 'hang', 1, /^after 10 minutes: it is not ready$/, [/^it never got ready; the agent ended it \(/]],
+  ['server', 'mute', 3, inStarts, [/^exit 4$/, '{"platform_server":"ready","url":"http://127.0.0.1:7000"}']],
 ];
-for (const [program, behaviour, starts, reason] of bad) {
+for (const [program, behaviour, starts, reason, exit] of bad) {
   test(`${program} ${behaviour}: taken back, quarantined, reported, not tried again until it is another or cleared`, () =>
     runs(async (rig) => {
       const version = `1.1.0-${behaviour}`;
@@ -94,12 +96,21 @@ for (const [program, behaviour, starts, reason] of bad) {
       assert.match(status.why, /^1\.0\.0 is used\. 1\.1\.0-\w+ \(stable\) is wanted but quarantined .* UTC: .*Choose/);
       assert.deepEqual(conditionsOf(rig), ['VERSION_QUARANTINED']);
       assert.equal(count(id), starts);
+      /** Why it failed, after a restart of the machine, too. */
+      const checkExit = (): void => {
+        const found = statusOf(rig, program)?.quarantined[0]?.exit;
+        assert.equal(found?.version, exit && version);
+        assert.match(found?.reason ?? '', exit?.[0] ?? /^$/);
+        assert.equal(found?.lines.at(-1), exit?.[1]);
+      };
+      checkExit();
 
       // server_says_update_during_rollback: the cloud goes on to want it, for hours, and the machine is switched off and on.
       await passes(rig, 2 * hour);
       rig.cutPower();
       await passes(rig, 2 * hour);
       assert.deepEqual([count(id), rig.isWell(), rig.broken], [starts, true, undefined]);
+      checkExit();
 
       // An operator has it tried again: the same, once more.
       rig.cloud.clearance.set(1);

@@ -91,7 +91,10 @@ export interface ProgramReport {
   /** What an operator would go back to without a download. */
   previous: string;
   trial: { version: string; previous: string; starts: number; since: string | null } | null;
-  quarantined: { version: string; reason: string; since: string | null }[];
+  /** `exit`: how its last start ended; absent: not known. */
+  quarantined: { version: string; reason: string; since: string | null; exit?: ProgramExit }[];
+  /** The last time that it ended without being asked to; absent: not since the agent started. */
+  last_exit?: ProgramExit;
   last_update: {
     version: string;
     from: string;
@@ -113,6 +116,17 @@ export interface ProgramReport {
   is_unsigned: boolean;
   /** No release key signed the installed file; absent: the agent that runs is older. */
   is_installed_unsigned?: boolean;
+}
+
+/** How a program ended that was not asked to end. */
+export interface ProgramExit {
+  /** Empty: not known. */
+  version: string;
+  /** "exit 3", "signal SIGSEGV" … */
+  reason: string;
+  /** Last lines that it wrote, oldest first; bounded, secrets masked. */
+  lines: string[];
+  since: string;
 }
 
 export interface StatusCondition {

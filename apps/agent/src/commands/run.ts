@@ -6,16 +6,18 @@ import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from '../options.ts';
 import { linuxSystem } from '../install/system.ts';
-import { lastWordsOf } from '../os/linux/journal.ts';
 import { forgetStart } from '../os/linux/program-pages.ts';
 import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { webBy } from '../os/linux/web.ts';
 import { childEnvironment } from '../os/environment.ts';
 import { thisMachine } from '../os/this-machine.ts';
 import { unusableRemedy, unusableText, useProxiesOf } from '../os/proxies.ts';
+import type { Device } from '../os/ports.ts';
+import { readKeptExit } from '../keep/exit-file.ts';
 import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
+import type { PreviousRun } from '../sync/last-run.ts';
 import type { HeardTime } from '../sync/time.ts';
 import { openProvenTime } from '../trust/proven-time.ts';
 import { tolerantFetch } from '../trust/tolerant-fetch.ts';
@@ -25,11 +27,11 @@ import { childFetcher } from '../update/fetch-child.ts';
 import { setTrouble } from '../sync/troubles.ts';
 import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
-import { agentUnit } from '../unit.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
+import { previousRunInJournal } from './previous-run.ts';
 import { printVersion } from './version.ts';
 
 /** The agent, until a signal. */
@@ -119,7 +121,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       credentials,
       credentialsFile: found.file,
       troubles,
-      afterlife: { bootId: device.host.bootId, lastWords: () => lastWordsOf(agentUnit, process.env) },
+      afterlife: { bootId: device.host.bootId, previousRun: () => previousRun(device) },
       root,
       layers,
       version,
@@ -138,6 +140,10 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   );
   return exitCodes.done;
 }
+
+/** The supervisor's note, where there is one; else the journal of systemd. */
+const previousRun = (device: Device): Promise<PreviousRun> =>
+  device.host.isKept === true ? readKeptExit(device.disk) : previousRunInJournal(process.env);
 
 async function makeFolders(root: string): Promise<void> {
   try {

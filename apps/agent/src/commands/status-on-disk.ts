@@ -1,13 +1,19 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
+import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/agent-status';
+import { shortestSecret } from '@platform/contract/config-secrets';
 import { parseCredentials } from '@platform/contract/machine';
-import type { Clock } from '@platform/kit';
+import { createLog, type Clock } from '@platform/kit';
 import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from '../control/serve.ts';
-import { badReport, timeText, trialReport } from '../control/status.ts';
+import { badReport, exitReport, timeText, trialReport } from '../control/status.ts';
+import { linuxDisk } from '../os/linux/disk.ts';
 import { linuxHost } from '../os/linux/host.ts';
 import { isCustom, shownUrl, shownVersion } from '../plans/version-names.ts';
+import { reportedLines } from '../plans/exit-reason.ts';
+import { noPreviousRun, type PreviousRun } from '../sync/last-run.ts';
+import { Mask } from '../sync/mask.ts';
+import { Exits } from '../update/exits.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../update/layout.ts';
 import { readBadLines, readTrialLine } from '../update/trial-file.ts';
 
@@ -16,12 +22,17 @@ export async function statusOnDisk(
   root: string,
   clock: Clock,
   credentialsFile = '/etc/platform.json',
+  previousRun: () => Promise<PreviousRun> = async () => noPreviousRun,
 ): Promise<AgentStatus> {
   const last = (await readJson(path.join(root, lastStatusFile)).catch(() => undefined)) as AgentStatus | undefined;
   const host = linuxHost();
   const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
   const cloud = credentials.ok ? credentials.value : undefined;
   const server = await serverOf(root);
+  const mask = new Mask();
+  if (cloud && cloud.payload.length >= shortestSecret) mask.hide([cloud.payload]);
+  const ended = await endOfAgent(previousRun, mask);
+  const exits = await Exits.open(linuxDisk(root), createLog({ name: 'status', clock, level: 'error', sink: () => {} }));
   const empty: AgentStatus = {
     at: '',
     is_running: false,
@@ -55,8 +66,8 @@ export async function statusOnDisk(
   };
   const known = { ...empty, ...last };
   const programs = {
-    agent: await programOnDisk(root, 'agent', known.programs.agent),
-    server: await programOnDisk(root, 'server', known.programs.server),
+    agent: { ...(await programOnDisk(root, 'agent', known.programs.agent, exits)), ...(ended && { last_exit: ended }) },
+    server: await programOnDisk(root, 'server', known.programs.server, exits),
   };
   return {
     ...known,
@@ -96,7 +107,20 @@ async function serverOf(
   return { at: url === '' ? 'starting' : 'running', pid: record.pid, version, url, since: null };
 }
 
-async function programOnDisk(root: string, program: Program, last: ProgramReport): Promise<ProgramReport> {
+/** Why no agent runs, as its supervisor noted it; undefined: it was stopped, or nobody knows. */
+async function endOfAgent(previousRun: () => Promise<PreviousRun>, mask: Mask): Promise<ProgramExit | undefined> {
+  const { id, reason, lines, atWall } = await previousRun().catch(() => noPreviousRun);
+  if (reason === undefined || atWall === undefined) return undefined;
+  const shownLines = reportedLines(lines, (text) => mask.text(text));
+  return exitReport({ id: id ?? '', reason, lines: shownLines, sinceWall: atWall }, {});
+}
+
+async function programOnDisk(
+  root: string,
+  program: Program,
+  last: ProgramReport,
+  exits: Exits,
+): Promise<ProgramReport> {
   const text = async (what: 'previous' | 'trial' | 'bad'): Promise<string> =>
     (await readFile(path.join(root, statePath(program, what)), 'utf8').catch(() => '')).trim();
   const installed = idOfTarget(program, await readlink(path.join(root, linkPath(program))).catch(() => undefined));
@@ -112,7 +136,7 @@ async function programOnDisk(root: string, program: Program, last: ProgramReport
     installed: shown(installed),
     previous: shown(await text('previous')),
     trial: trial ? trialReport(trial, urls) : null,
-    quarantined: quarantined.map((bad) => badReport(bad, urls)),
+    quarantined: quarantined.map((bad) => badReport({ ...bad, exit: exits.get(program, bad.id) }, urls)),
     // The last agent gave the reason for another version than the one that is installed by now.
     why: isSame ? last.why : '',
     is_unsigned: isUnsigned,

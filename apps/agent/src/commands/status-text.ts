@@ -1,4 +1,4 @@
-import type { AgentStatus, ProgramReport, SliceReport } from '@platform/contract/agent-status';
+import type { AgentStatus, ProgramExit, ProgramReport, SliceReport } from '@platform/contract/agent-status';
 import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
@@ -107,7 +107,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
   }
 
   function programWords(name: string, program: ProgramReport): string[] {
-    const { why, pin, trial, quarantined, last_update: last } = program;
+    const { why, pin, trial, quarantined, last_exit: exit, last_update: last } = program;
     const lines = listed(
       [
         ['why', why],
@@ -119,11 +119,13 @@ export function statusText(status: AgentStatus, columns?: number): string {
             ? `${trial.version} has to prove itself${trial.since === null ? '' : ` for ${since(trial.since)}`}, start ${trial.starts} of 3; before it ${trial.previous}`
             : '',
         ],
-        ...quarantined.map((bad): [string, string] => [
-          'bad',
-          `${bad.version}${bad.since === null ? '' : ` for ${since(bad.since)}`}: ${bad.reason}`,
+        ...quarantined.flatMap((bad): [string, string][] => [
+          ['bad', `${bad.version}${bad.since === null ? '' : ` for ${since(bad.since)}`}: ${bad.reason}`],
+          ...(bad.exit ? exitRows('ended', bad.exit) : []),
         ]),
         ['update', last ? updateWords(last) : ''],
+        // What stands under a quarantined version already is not repeated.
+        ...(exit && !quarantined.some((bad) => bad.exit?.since === exit.since) ? exitRows('ended', exit) : []),
       ],
       width - 2,
     );
@@ -141,6 +143,14 @@ export function statusText(status: AgentStatus, columns?: number): string {
     return isNext && running !== installed
       ? 'the running file yes, the installed one no: no release key signed it'
       : '';
+  }
+
+  function exitRows(name: string, exit: ProgramExit): [string, string][] {
+    const { version, reason, lines } = exit;
+    return [
+      [name, `${version === '' ? '' : `${version}, `}${since(exit.since)} ago: ${reason}`],
+      ...lines.map((line): [string, string] => ['  |', line]),
+    ];
   }
 
   function updateWords(last: NonNullable<ProgramReport['last_update']>): string {

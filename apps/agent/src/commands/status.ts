@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { controlOf, NobodyThere } from '../control/client.ts';
+import { linuxDisk } from '../os/linux/disk.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { lastRunHere } from './previous-run.ts';
 import { statusOnDisk } from './status-on-disk.ts';
 import { statusText } from './status-text.ts';
 
@@ -14,7 +16,7 @@ export async function status(given: { root: string; json: boolean }, io: Io): Pr
   } catch (error) {
     if (!(error instanceof NobodyThere)) throw error;
   }
-  const found = await statusOnDisk(root, io.clock);
+  const found = await statusOnDisk(root, io.clock, undefined, () => lastRunHere(linuxDisk(root)));
   io.out(given.json ? JSON.stringify(found, null, 2) : statusText(found, io.columns));
   io.note(`No agent runs for ${root}. This is what its folder tells. Start it with: systemctl start platform-agent`);
   return exitCodes.notRunning;

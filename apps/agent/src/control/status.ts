@@ -1,10 +1,18 @@
-import type { AgentStatus, ProgramReport, SliceReport, StatusCondition } from '@platform/contract/agent-status';
+import type {
+  AgentStatus,
+  ProgramExit,
+  ProgramReport,
+  SliceReport,
+  StatusCondition,
+} from '@platform/contract/agent-status';
 import { revisionOf } from '../plans/slices.ts';
 import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../plans/version-names.ts';
 import {
   sliceNames,
   type Actual,
+  type ExitReport,
   type InstallStatus,
+  type QuarantinedVersion,
   type Release,
   type SliceName,
   type SliceStatus,
@@ -12,7 +20,7 @@ import {
 } from '../state.ts';
 import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
-import type { Bad, Trial } from '../update/trial-file.ts';
+import type { Trial } from '../update/trial-file.ts';
 
 /** Since when the cloud answers, or does not. Both clocks in ms. */
 export interface Reach {
@@ -142,6 +150,7 @@ function programReport(running: string, install: InstallStatus, wanted: Release 
     previous: shown(install.previous, urls),
     trial: trial ? trialReport(trial, urls) : null,
     quarantined: install.quarantined.map((bad) => badReport(bad, urls)),
+    ...(install.lastExit && { last_exit: exitReport(install.lastExit, urls) }),
     last_update: last
       ? {
           version: last.version,
@@ -173,8 +182,19 @@ export const trialReport = (
   since: secondsText(since),
 });
 
-export const badReport = ({ id, reason, since }: Bad, urls: BuildUrls): ProgramReport['quarantined'][number] => ({
+export const badReport = (
+  { id, reason, since, exit }: QuarantinedVersion,
+  urls: BuildUrls,
+): ProgramReport['quarantined'][number] => ({
   version: shownVersion(id, urls),
   reason,
   since: secondsText(since),
+  ...(exit && { exit: exitReport(exit, urls) }),
+});
+
+export const exitReport = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls): ProgramExit => ({
+  version: shownVersion(id, urls),
+  reason,
+  lines: [...lines],
+  since: timeText(sinceWall),
 });

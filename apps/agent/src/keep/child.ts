@@ -1,8 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { systemClock } from '@platform/kit/node';
 import { createJob } from '../os/windows/win32.ts';
 import type { KeptAgent } from './keeper.ts';
 import { isTold, stopWord, watchdogVariable } from './words.ts';
+
+const lastLinesMs = 500;
+const tailCharacters = 8_192;
 
 /** Starts an agent as a child that can tell and be told. Its log lines are written where ours are. */
 export async function startChild(
@@ -14,11 +18,23 @@ export async function startChild(
   const child = spawn(file, [...args], {
     cwd: of.cwd,
     env: { ...process.env, [watchdogVariable]: String(of.watchdogMs) },
-    stdio: ['ignore', of.output, of.output, 'ipc'],
+    // Passed on, so that its last lines are known should it crash; a file of its own is written without us.
+    stdio: ['ignore', of.output, of.output === 'inherit' ? 'pipe' : of.output, 'ipc'],
     windowsHide: true,
   });
+  const tail = new Tail();
+  child.stderr?.on('data', (chunk: Buffer) => {
+    process.stderr.write(chunk);
+    tail.add(chunk);
+  });
+  const isRead = child.stderr ? once(child.stderr, 'close') : Promise.resolve([]);
   const exited = new Promise<string>((resolve) =>
-    child.once('exit', (code, signal) => resolve(signal === null ? `exit ${code}` : `signal ${signal}`)),
+    child.once('exit', (code, signal) => {
+      // What it wrote last may come after the news of its end; somebody else may hold the pipe open.
+      void Promise.race([isRead, systemClock.sleep(lastLinesMs)]).then(() =>
+        resolve(signal === null ? `exit ${code}` : `signal ${signal}`),
+      );
+    }),
   );
   await once(child, 'spawn'); // rejects with the error event
   child.on('error', () => undefined); // a word that cannot be said any more; its end is told anyway
@@ -37,7 +53,21 @@ export async function startChild(
   return {
     pid,
     exited,
+    lines: () => tail.lines(),
     askToStop: () => void (child.connected && child.send(stopWord)),
     kill: () => (job ? job.end() : void child.kill('SIGKILL')),
   };
+}
+
+/** The end of what a child wrote. */
+class Tail {
+  #text = '';
+
+  add(chunk: Buffer): void {
+    this.#text = (this.#text + chunk.toString('utf8')).slice(-tailCharacters);
+  }
+
+  lines(): string[] {
+    return this.#text.split('\n').filter((line) => line !== '');
+  }
 }

@@ -3,6 +3,7 @@ import * as machine from '../machines/kept-agent.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { gate, isDoubtfulStart } from '../update/gate.ts';
 import { programPath } from '../update/layout.ts';
+import { forgetKeptExit, writeKeptExit } from './exit-file.ts';
 import { hasProgram, linkedId } from '../update/switch.ts';
 
 /** A process of the agent. */
@@ -10,6 +11,8 @@ export interface KeptAgent {
   readonly pid: number;
   /** "exit 3", "signal SIGKILL". */
   readonly exited: Promise<string>;
+  /** What it wrote last, oldest first; left out: it is not seen. */
+  lines?(): readonly string[];
   askToStop(): void;
   /** Ends it and what it started where the system allows that. */
   kill(): void;
@@ -48,8 +51,22 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
       inbox.push({ is: 'alive' });
     }
   };
+  let state = machine.waitingAt(clock.now());
+  /** Why it is being killed; empty: it is not. */
+  let killed = '';
   const untilExit = async (id: string, started: KeptAgent): Promise<void> => {
-    log.info('the agent has ended', { id, how: await started.exited });
+    const how = await started.exited;
+    log.info('the agent has ended', { id, how });
+    const isAsked = state.at === 'stopping' && killed === '';
+    // A running agent ends by itself when another version takes over.
+    const isInOrder = how === 'exit 0' && state.at === 'running';
+    const reason =
+      killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;
+    const written =
+      isAsked || isInOrder
+        ? forgetKeptExit(files)
+        : writeKeptExit(files, { id, reason, lines: started.lines?.() ?? [], atWall: clock.wall() });
+    await written.catch((error: unknown) => log.warn('how the agent ended was not written', { error }));
     inbox.push({ is: 'exited' });
   };
   const start = async (): Promise<machine.KeptEvent | void> => {
@@ -68,6 +85,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
       if (outcome !== 'normal') log.warn('the version on trial was looked at', { outcome, id });
       const started = await parts.start(programPath('agent', id), told);
       agent = started;
+      killed = '';
       log.info('the agent was started', { id, pid: started.pid });
       void untilExit(id, started);
     } catch (error) {
@@ -81,6 +99,7 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
     else agent?.kill();
   };
 
+  await forgetKeptExit(files).catch(() => {}); // of an earlier supervisor
   const stop = () => inbox.push({ is: 'stop' });
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
@@ -92,7 +111,9 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
       perform,
     },
     inbox,
-    (state) => {
+    (next) => {
+      if (next.at === 'stopping' && next.isKilled && killed === '') killed = killReason(state, limits);
+      state = next;
       parts.publish?.(state);
       if (state.at === 'ended') end.abort();
     },
@@ -100,4 +121,12 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
     end.signal,
   );
   signal.removeEventListener('abort', stop);
+}
+
+function killReason(before: machine.KeptState, limits: machine.KeptLimits): string {
+  const seconds = (ms: number): string => `${Math.round(ms / 1000)} seconds`;
+  if (before.at === 'starting') return `not ready within ${seconds(limits.ready)}; its supervisor ended it`;
+  if (before.at === 'running')
+    return `it hung: its supervisor ended it because it showed no sign of life for ${seconds(limits.watchdog)}`;
+  return '';
 }

@@ -13,6 +13,7 @@ import {
   type Wanted,
 } from '../state.ts';
 import type { Attempts } from '../update/attempts.ts';
+import type { Exits } from '../update/exits.ts';
 import { heldAfter, type Held } from '../update/backoff.ts';
 import { nameOf, type Program } from '../update/layout.ts';
 import type { Fetcher } from '../update/ports.ts';
@@ -28,6 +29,7 @@ export interface ProgramVersionParts {
   fetcher: Fetcher;
   sources: Sources;
   attempts: Attempts;
+  exits: Exits;
   /** Of this machine: linux/amd64 … */
   platform: string;
   wanted: Cell<Wanted>;
@@ -73,7 +75,7 @@ export const sliceOf = { agent: 'agentInstall', server: 'install' } as const;
 
 /** Brings the wanted version of one program onto the disk and makes it the one that starts next. */
 export function programVersion(parts: ProgramVersionParts): ProgramVersion {
-  const { program, store, sources, attempts, wanted, actual, goal, clock, log } = parts;
+  const { program, store, sources, attempts, exits, wanted, actual, goal, clock, log } = parts;
   const slice = sliceOf[program];
   let held: Held | undefined;
   let failure: Failure | undefined;
@@ -140,7 +142,10 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       running: have.running,
       previous: trial?.from ?? previous,
       trial,
-      quarantined: bad.filter((b) => b.clearance >= clearance).toReversed(),
+      quarantined: bad
+        .filter((b) => b.clearance >= clearance)
+        .toReversed()
+        .map((b) => ({ ...b, exit: exits.get(program, b.id) })),
       lastUpdate: next,
       urls,
       isUnsigned: isUnsigned(have.running ?? linked),

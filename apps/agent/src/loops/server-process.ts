@@ -2,13 +2,13 @@ import { errorText, Inbox, run, type Cell, type Clock, type Log } from '@platfor
 import { machineEnvironment } from '@platform/contract/machine';
 import * as machine from '../machines/server-process.ts';
 import type { Device, Position, RunningProcess } from '../os/ports.ts';
+import { exitReason, isInBackground, notReadyReason, reportedLines } from '../plans/exit-reason.ts';
 import { nothingYet, type Actual, type ServerStatus, type Wanted } from '../state.ts';
 import { environmentMark, recordFile, writeRecord, type ServerRecord } from './server-record.ts';
 import { portInTheWay, tellStrangers } from './server-obstacles.ts';
 import {
   adoptLeftover,
   awaitReady,
-  howItEnded,
   lastLines,
   programOf,
   stderrFile,
@@ -42,6 +42,10 @@ export interface ServerProcessParts {
   beginStart: () => Promise<string | null>;
   /** The server was asked to stop, and did: no word against a version on trial. */
   endedAsAsked: () => Promise<void>;
+  /** The server ended without being asked to, or was not ready in time. */
+  exited: (id: string, how: { reason: string; lines: readonly string[] }) => Promise<void>;
+  /** Takes secrets out of what the server wrote. */
+  mask: (text: string) => string;
   /** The version that is in use. */
   linked: () => Promise<string | null>;
   /** Set once it is known whether a server runs already. */
@@ -82,38 +86,49 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     publish({ url });
     await keep({ ...record, url });
     inbox.push({ is: 'ready' });
-    publish({ lastLines: [], obstacle: '' });
+    publish({ obstacle: '', isInBackground: false });
     await watchStatus(parts, record, url, publish, stop);
   };
 
   const untilExit = async (
     p: RunningProcess,
+    { id, from }: ServerRecord,
     errorsFrom: Position | undefined,
     stop: AbortController,
   ): Promise<void> => {
-    const how = howItEnded(await p.exited);
+    const exit = await p.exited;
     if (parts.leave.aborted) return; // the next agent will see
     stop.abort();
     p.signal('KILL'); // what it started must not stay
-    const isWanted = state.at === 'stopping';
+    const isTooSlow = state.at === 'stopping' && state.next === 'backOff';
+    const isAsked = state.at === 'stopping' && !isTooSlow;
     const before = actual.get().server;
-    let { lastLines: tail, obstacle } = before;
-    if (isWanted) {
+    const how = isTooSlow ? notReadyReason(limits().startTimeout, exit) : exitReason(exit);
+    let { obstacle } = before;
+    let lines: string[] = [];
+    if (isAsked) {
       log.info('the machine server has ended', { how, pid: p.id.pid });
     } else {
-      tail = await lastLines(device, stderrFile, errorsFrom).catch(() => []);
-      obstacle = (await portInTheWay(device, tail)) ?? obstacle;
-      log.error('the machine server ended by itself', { how, pid: p.id.pid, lastLines: tail, obstacle });
+      lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
+      obstacle = (await portInTheWay(device, lines)) ?? obstacle;
+      const message = isTooSlow ? 'the machine server was not ready in time' : 'the machine server ended by itself';
+      log.error(message, { how, pid: p.id.pid, lastLines: lines, obstacle });
     }
     publish({
       ...nothingYet.server,
       at: state.at,
       lastExit: how,
-      restarts: before.restarts + (isWanted ? 0 : 1),
+      restarts: before.restarts + (isAsked || isTooSlow ? 0 : 1),
       failures: before.failures,
-      lastLines: tail,
+      isInBackground: !isAsked && isInBackground(exit),
       obstacle,
     });
+    const { quarantined } = actual.get().install;
+    // One that is taken back is asked to stop: what it wrote is the reason, too.
+    if (isAsked && before.url === null && quarantined.some((bad) => bad.id === id)) {
+      lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
+      await parts.exited(id, { reason: `it never got ready; the agent ended it (${how})`, lines });
+    } else if (!isAsked) await parts.exited(id, { reason: how, lines });
     await device.disk.remove(recordFile).catch((error: unknown) => log.warn('record not removed', { error }));
     if (state.at === 'stopping' && state.next === 'start') await parts.endedAsAsked();
     inbox.push({ is: 'exited' });
@@ -133,7 +148,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       environment: record.environment,
     });
     untilReady(record, watch.signal).catch((error: unknown) => log.error('readiness cannot be seen', { error }));
-    void untilExit(p, errorsFrom, watch);
+    void untilExit(p, record, errorsFrom, watch);
   };
 
   const start = async (): Promise<machine.Event | void> => {

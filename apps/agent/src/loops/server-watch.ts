@@ -1,6 +1,7 @@
 import { parseReadyLine, serverName, type RestartStatus } from '@platform/contract/machine';
 import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
-import type { Device, Exit, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
+import type { Device, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
+import { exitReason, reportedLines } from '../plans/exit-reason.ts';
 import type { ServerConfig, ServerStatus, Wanted } from '../state.ts';
 import { readRecord, type ServerRecord } from './server-record.ts';
 
@@ -11,8 +12,8 @@ const statusLookMs = 10_000;
 /** While the server is behind the desired configuration; for a person who waits for it. */
 const behindLookMs = 1_000;
 const mostBehindLooks = 60;
-const tailBytes = 4096;
-const tailLines = 5;
+const tailBytes = 8192;
+const tailLines = 20;
 
 /** The url that the server told when it was ready; undefined when `signal` came first. */
 export async function awaitReady(
@@ -101,10 +102,6 @@ async function configOf(
   return before && isSame ? before : next;
 }
 
-/** As people read it: "exit 3", "signal SIGKILL", "unknown". */
-export const howItEnded = ({ code, signal }: Exit): string =>
-  signal !== null ? `signal ${signal}` : code !== null ? `exit ${code}` : 'unknown';
-
 /** Finds the server that an earlier agent left running, or tells how it has ended meanwhile. */
 export async function adoptLeftover(
   {
@@ -112,7 +109,16 @@ export async function adoptLeftover(
     linked,
     log,
     credentialsMark,
-  }: { device: Device; linked: () => Promise<string | null>; log: Log; credentialsMark: string },
+    mask,
+    exited,
+  }: {
+    device: Device;
+    linked: () => Promise<string | null>;
+    log: Log;
+    credentialsMark: string;
+    mask: (text: string) => string;
+    exited: (id: string, how: { reason: string; lines: readonly string[] }) => Promise<void>;
+  },
   publish: (change: Partial<ServerStatus>) => void,
 ): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
   const record = await readRecord(device.disk);
@@ -123,10 +129,11 @@ export async function adoptLeftover(
   }
   const exit = record && (await device.processes.ended(record));
   if (record && exit) {
-    const how = howItEnded(exit);
-    const tail = await lastLines(device, stderrFile, undefined).catch(() => []);
+    const how = exitReason(exit);
+    const tail = reportedLines(await lastLines(device, undefined, record.from), mask);
     log.warn('the machine server ended while no agent ran', { how, pid: record.pid, lastLines: tail });
-    publish({ lastExit: how, lastLines: tail });
+    publish({ lastExit: how });
+    await exited(record.id, { reason: how, lines: tail });
   }
   for (const id of await device.processes.find()) {
     const process = device.processes.adopt(id);
@@ -138,8 +145,20 @@ export async function adoptLeftover(
   return undefined;
 }
 
-/** The last lines that a log file got since `from`, for the report of an unexpected end. */
-export async function lastLines(device: Device, file: string, from: Position | undefined): Promise<string[]> {
+/**
+ * The last lines that the server wrote, for the report of its end: on stderr after `errorsFrom`, or on stdout after `from` if there
+ * are none. Never fails.
+ */
+export async function lastLines(
+  device: Device,
+  errorsFrom: Position | undefined,
+  from: Position | undefined,
+): Promise<string[]> {
+  const errors = await tailOf(device, stderrFile, errorsFrom).catch(() => []);
+  return errors.length > 0 || from === undefined ? errors : tailOf(device, stdoutFile, from).catch(() => []);
+}
+
+async function tailOf(device: Device, file: string, from: Position | undefined): Promise<string[]> {
   const end = await device.lines.end(file);
   const begin = from?.file === end.file && from.offset <= end.offset ? from.offset : 0;
   const offset = Math.max(begin, end.offset - tailBytes);

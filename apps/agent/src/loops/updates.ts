@@ -4,7 +4,10 @@ import { replaceFile } from '../os/file-disk.ts';
 import type { Device } from '../os/ports.ts';
 import type { Goal } from '../plans/program-version.ts';
 import type { Actual, Wanted } from '../state.ts';
+import type { PreviousRun } from '../sync/last-run.ts';
+import { agentExitBefore } from '../update/agent-exit.ts';
 import { Attempts } from '../update/attempts.ts';
+import { Exits } from '../update/exits.ts';
 import { fetchRelease } from '../update/fetch.ts';
 import { gateText } from '../update/gate.ts';
 import { gatePath, type Program } from '../update/layout.ts';
@@ -14,7 +17,7 @@ import type { Fetcher, Patches, Trust } from '../update/ports.ts';
 import { sourcesOn } from '../update/sources.ts';
 import { programStore } from '../update/store.ts';
 import { textOf } from '../update/switch.ts';
-import { wasOnlyUnreached, type Bad } from '../update/trial-file.ts';
+import { isSameContent, wasOnlyUnreached, type Bad } from '../update/trial-file.ts';
 import { programVersion, type ProgramVersion } from './program-version.ts';
 import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
 import type { Vitals } from './watchdog.ts';
@@ -46,6 +49,12 @@ export interface UpdatesParts {
   patches: Patches | undefined;
   /** In place of fetching in this process. */
   fetcher: Fetcher | undefined;
+  /** How the agent before this one ended. */
+  previousRun: () => Promise<PreviousRun>;
+  /** Its version, if it crashed; undefined: it did not. */
+  crashed: string | undefined;
+  /** Takes secrets out of what programs wrote. */
+  mask: (text: string) => string;
   /** Ends this agent so that bin/ is started next; the server goes on meanwhile. */
   leave: (why: Leave) => void;
   clock: Clock;
@@ -61,6 +70,8 @@ export interface Updates {
   beginStart(): Promise<string | null>;
   /** The version of the server that is in use. */
   linked(): Promise<string | null>;
+  /** The server ended without being asked to. */
+  serverExited(id: string, how: { reason: string; lines: readonly string[] }): Promise<void>;
   /** The server, or both, were asked to stop, and did: no word against versions on trial. */
   interrupted(who: 'server' | 'both'): Promise<void>;
   loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
@@ -73,6 +84,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const pins = new Cell<Pins>(await readPins(disk, log));
   const urgent = new Cell<Partial<Record<Program, string>>>({});
   const attempts = await Attempts.open(disk, log);
+  const exits = await Exits.open(disk, log);
   const sources = sourcesOn(disk, web, clock);
   const reach = { lastAt: -Infinity, isFirst: true };
   const startedWall = clock.wall();
@@ -92,6 +104,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       fetcher: parts.fetcher ?? { fetch: (task, tell, signal) => fetchRelease(task, fetchParts, tell, signal) },
       sources,
       attempts,
+      exits,
       platform: host.platform,
       wanted,
       actual,
@@ -121,6 +134,12 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     goal.set({ ...goal.get() }); // another value: it is looked again
   };
   const { agent, server } = programs;
+  const agentExit = await agentExitBefore({ ...parts, startedWall, bad: () => agent.store.bad() });
+  if (agentExit) {
+    const { id, exit } = agentExit;
+    actual.update((a) => ({ ...a, agentInstall: { ...a.agentInstall, lastExit: exit } }));
+    if (id !== undefined) await exits.set('agent', id, exit);
+  }
 
   return {
     operator: operatorOf({ stores: { agent: agent.store, server: server.store }, disk, pins, urgent, again }),
@@ -134,6 +153,14 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       return id;
     },
     linked: () => server.store.linked(),
+    async serverExited(id, { reason, lines }) {
+      const exit = { id, reason, lines, sinceWall: clock.wall() };
+      actual.update((a) => ({ ...a, install: { ...a.install, lastExit: exit } }));
+      const { trial, quarantined } = actual.get().install;
+      if (trial?.to !== id && !quarantined.some((bad) => isSameContent(bad.id, id))) return;
+      await exits.set('server', id, exit);
+      await server.version.refresh();
+    },
     async interrupted(who) {
       for (const { store, log: programLog } of who === 'both' ? [agent, server] : [server]) {
         await store

@@ -24,6 +24,17 @@ export interface Command {
 export interface Exit {
   code: number | null;
   signal: string | null;
+  /** The kernel killed it because memory ran out; left out: not known. */
+  isOutOfMemory?: boolean;
+  /** Processes that it started and that outlived it; they were ended. Left out: none were seen. */
+  leftBehind?: readonly Stranger[];
+}
+
+/** How systemd saw a service end, as SERVICE_RESULT and EXIT_CODE of systemd.exec(5); `status`: a number, or SIG…. Empty: not known. */
+export interface UnitExit {
+  result: string;
+  code: string;
+  status: string;
 }
 
 export interface RunningProcess {

@@ -29,8 +29,16 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
   list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
   list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));
   list.push(...ofProgram('agent', wanted.agent, agentInstall, wanted.clearance));
-  if (server.at === 'waiting' && server.failures >= crashesBeforeTold) {
-    const last = server.lastLines.at(-1);
+  const isFailing = server.at === 'waiting' || server.at === 'starting';
+  if (isFailing && server.isInBackground) {
+    list.push({
+      code: 'SERVER_IN_BACKGROUND',
+      severity: 'error',
+      message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
+      remedy: 'Have the program run in the foreground: its first process must go on until it is asked to stop.',
+    });
+  } else if (isFailing && server.failures >= crashesBeforeTold) {
+    const last = install.lastExit?.lines.at(-1);
     list.push({
       code: 'SERVER_CRASHES',
       severity: 'error',

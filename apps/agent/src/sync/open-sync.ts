@@ -54,6 +54,10 @@ export interface Sync {
   asking(self: Self, signal: AbortSignal): readonly NamedLoop[];
   /** Ends later than everything that has something to tell. */
   telling(self: Self, outputs: Outputs, signal: AbortSignal): readonly NamedLoop[];
+  /** Takes secrets out of texts. */
+  mask: (text: string) => string;
+  /** Version of the agent before, if it crashed; undefined: it did not. */
+  crashed: string | undefined;
   /** Gives the last lines a moment to reach the cloud, if it can be reached at all. */
   drained(): Promise<void>;
   /** Writes down where everything stands. */
@@ -186,7 +190,21 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     await time.save();
     await run.end();
   };
-  return { log, local, spool, cloud, time, clock, asking, telling, drained, close };
+  const { crashed } = run;
+  return {
+    log,
+    local,
+    spool,
+    cloud,
+    time,
+    clock,
+    asking,
+    telling,
+    drained,
+    close,
+    crashed,
+    mask: (text) => mask.text(text),
+  };
 }
 
 /** A build of the operator's own says nothing to the cloud by itself: its stdout is sent, too. */

@@ -13,11 +13,12 @@ import {
 import type { Host } from '../os/ports.ts';
 import type { ServerKnowledge } from '@platform/contract/server-resources';
 import { revisionOf } from '../plans/slices.ts';
-import { desiredId, shownDesired, shownOwn, shownVersion } from '../plans/version-names.ts';
+import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../plans/version-names.ts';
 import {
   sliceNames,
   versionOf,
   type Actual,
+  type ExitReport,
   type InstallStatus,
   type Release,
   type SliceName,
@@ -93,8 +94,17 @@ const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
 };
 const ofSeconds = (seconds: number) => (seconds > 0 ? { since: timestampFromMs(seconds * 1000) } : {});
 
+/** Of quarantined versions, with their last lines: a report is sent at each change. */
+const mostExits = 3;
+const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls) => ({
+  version: shownVersion(id, urls),
+  reason,
+  lines: [...lines],
+  since: timestampFromMs(sinceWall),
+});
+
 function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined) {
-  const { installed, previous, trial, quarantined, lastUpdate, why, urls } = install;
+  const { installed, previous, trial, quarantined, lastExit, lastUpdate, why, urls } = install;
   const shown = (id: string | null): string => (id === null ? '' : shownVersion(id, urls));
   return {
     runningVersion,
@@ -109,7 +119,13 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
         ...ofSeconds(trial.since),
       },
     }),
-    quarantined: quarantined.map(({ id, reason, since }) => ({ version: shown(id), reason, ...ofSeconds(since) })),
+    quarantined: quarantined.map(({ id, reason, since, exit }, i) => ({
+      version: shown(id),
+      reason,
+      ...ofSeconds(since),
+      ...(exit && i < mostExits && { exit: exitOf(exit, urls) }),
+    })),
+    ...(lastExit && { lastExit: exitOf(lastExit, urls) }),
     ...(lastUpdate && {
       lastUpdate: {
         version: lastUpdate.version,

@@ -31,6 +31,7 @@ export const partFolder = 'cache/part';
 export const knownFile = 'cache/known.json';
 export const pinsFile = 'state/pins.json';
 export const updatesFile = 'state/updates.json';
+export const exitsFile = 'state/exits.json';
 
 /** The version that a link of bin/ leads to; undefined for anything else. */
 export function idOfTarget(program: Program, target: string | undefined): string | undefined {

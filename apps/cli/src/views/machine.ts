@@ -1,5 +1,6 @@
 import {
   type Condition,
+  type ExitReport,
   type Machine,
   OnlineStateSchema,
   type ProgramStatus,
@@ -14,6 +15,15 @@ import { ago, enumName, enumWord, isoTime, listText, percentText, printable, siz
 import { configText, sliceJson, slicesText } from './slices.ts';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+const joined = (...words: (string | false)[]): string => words.filter(Boolean).join(', ');
+
+const exitJson = (exit: ExitReport | undefined): Record<string, unknown> | null =>
+  exit ? { version: exit.version, reason: exit.reason, lines: exit.lines, since: isoTime(exit.since) } : null;
+
+/** How a program ended, and under it the last lines that it wrote. */
+const exitText = (exit: ExitReport, nowMs: number): string =>
+  [joined(exit.version, ago(exit.since, nowMs), exit.reason), ...exit.lines.map((line) => `  | ${line}`)].join('\n');
 
 /** All that is known of one program, as `platform-agent status --json` on the machine names it. */
 function programJson(program: ProgramStatus | undefined): Record<string, unknown> {
@@ -37,7 +47,9 @@ function programJson(program: ProgramStatus | undefined): Record<string, unknown
       sha256: hex(one.sha256),
       reason: one.reason,
       since: isoTime(one.since),
+      exit: exitJson(one.exit),
     })),
+    last_exit: exitJson(program?.lastExit),
     last_update: last
       ? {
           version: last.version,
@@ -98,8 +110,6 @@ export function machineJson(machine: Machine): Record<string, unknown> {
   };
 }
 
-const joined = (...words: (string | false)[]): string => words.filter(Boolean).join(', ');
-
 /** "1.4.0: downloading 12.0 MB of 96.1 MB (12.5 %), 3 s ago". */
 function updateText(update: UpdateAttempt, nowMs: number): string {
   const [loaded, whole] = [Number(update.downloadedBytes), Number(update.sizeBytes)];
@@ -122,8 +132,10 @@ function signedText(program: ProgramStatus | undefined): string {
     : '';
 }
 
+const isSameExit = (a: ExitReport | undefined, b: ExitReport): boolean => isoTime(a?.since) === isoTime(b.since);
+
 function programText(title: string, program: ProgramStatus | undefined, first: string, nowMs: number): string {
-  const { trial, lastUpdate: last } = program ?? {};
+  const { trial, lastExit, lastUpdate: last } = program ?? {};
   const quarantined = program?.quarantined ?? [];
   const entries: [string, string][] = [
     [title, joined(program?.runningVersion ? `${program.runningVersion} runs` : 'no version reported', first)],
@@ -143,13 +155,21 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
       '  quarantined',
       quarantined
         .map((one) =>
-          joined(
-            `${one.version}${one.sha256.length > 0 ? ` (${hex(one.sha256).slice(0, 12)})` : ''}`,
-            ago(one.since, nowMs),
-            one.reason,
-          ),
+          [
+            joined(
+              `${one.version}${one.sha256.length > 0 ? ` (${hex(one.sha256).slice(0, 12)})` : ''}`,
+              ago(one.since, nowMs),
+              one.reason,
+            ),
+            ...(one.exit ? [`ended: ${exitText(one.exit, nowMs)}`] : []),
+          ].join('\n'),
         )
         .join('\n'),
+    ],
+    // What stands under a quarantined version already is not repeated.
+    [
+      '  last end',
+      lastExit && !quarantined.some((one) => isSameExit(one.exit, lastExit)) ? exitText(lastExit, nowMs) : '',
     ],
   ];
   return listText(entries);

@@ -3,6 +3,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { useQueryClient } from '@tanstack/react-query';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
+import { ProgramEnd } from './program-end.tsx';
 import type { MachineView } from '../view/machine-status.ts';
 
 /** Versions that a machine gave up: which, why, since when, and the way to try them again. */
@@ -36,14 +37,17 @@ export function GivenUp({ machine }: { machine: MachineView }) {
   return (
     <>
       <Note tone="bad">
-        {given.map(({ title, version, hash, reason, since, running }) => (
-          <p key={`${title} ${version} ${hash}`}>
-            {title} gave up <span className="mono">{version}</span>: {reason || 'it did not prove itself'}. It runs{' '}
-            <span className="mono">{running}</span>.{' '}
-            <span className="soft">
-              <Ago at={since} otherwise="" />
-            </span>
-          </p>
+        {given.map(({ title, version, hash, reason, since, running, exit }) => (
+          <div key={`${title} ${version} ${hash}`}>
+            <p>
+              {title} gave up <span className="mono">{version}</span>: {reason || 'it did not prove itself'}. It runs{' '}
+              <span className="mono">{running}</span>.{' '}
+              <span className="soft">
+                <Ago at={since} otherwise="" />
+              </span>
+            </p>
+            {exit && <ProgramEnd of={title} exit={exit} />}
+          </div>
         ))}
         <p className="soft">
           {given.length === 1 ? 'It is' : 'They are'} not tried again until another version is wanted. Choose one under

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import { Ago, useNow } from '../parts/time.tsx';
 import { Badge, ProgressBar } from '../parts/words.tsx';
+import { ProgramEnd } from './program-end.tsx';
 import type { Word } from '../view/machine-status.ts';
 import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
 import { span } from '../view/times.ts';
@@ -61,8 +62,9 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
         <p className="small">Version {program.wanted} is on its way.</p>
       )}
       {program.quarantined.map((one) => (
-        <Quarantined key={`${one.version} ${one.hash}`} version={one} />
+        <Quarantined key={`${one.version} ${one.hash}`} title={title} version={one} />
       ))}
+      {program.lastExit && <ProgramEnd of={title} exit={program.lastExit} />}
       {children}
     </section>
   );
@@ -95,12 +97,15 @@ const LastUpdate = ({ update, isReasonKnown }: { update: UpdateView; isReasonKno
   </div>
 );
 
-const Quarantined = ({ version }: { version: QuarantinedView }) => (
-  <p className="small">
-    <span className="mono">{version.version}</span>
-    {version.hash && <span className="mono soft"> {version.hash}</span>} is not tried again: {version.reason}{' '}
-    <span className="soft">
-      <Ago at={version.since} otherwise="" />
-    </span>
-  </p>
+const Quarantined = ({ title, version }: { title: string; version: QuarantinedView }) => (
+  <>
+    <p className="small">
+      <span className="mono">{version.version}</span>
+      {version.hash && <span className="mono soft"> {version.hash}</span>} is not tried again: {version.reason}{' '}
+      <span className="soft">
+        <Ago at={version.since} otherwise="" />
+      </span>
+    </p>
+    {version.exit && <ProgramEnd of={title} exit={version.exit} />}
+  </>
 );

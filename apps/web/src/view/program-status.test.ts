@@ -63,3 +63,14 @@ test('a file that no release key signed is said of the one that runs; of the nex
     assert.deepEqual([isUnsigned, isNextUnsigned], said);
   }
 });
+
+test('how a version ended stands beside it, and is not said twice', () => {
+  const since = timestampFromMs(5);
+  const exit = { version: '1.1.0', reason: 'exit 3', lines: ['it hurts', 'and how'], since };
+  const shown = { version: '1.1.0', reason: 'exit 3', lines: 'it hurts\nand how', since: 5 };
+  const quarantined = [{ version: '1.1.0', reason: 'crashed', since, exit }];
+  const once = view({ quarantined, lastExit: exit });
+  assert.deepEqual([once.quarantined[0]?.exit, once.lastExit], [shown, undefined]);
+  const later = { ...exit, version: '1.0.0', since: timestampFromMs(9) };
+  assert.deepEqual(view({ quarantined, lastExit: later }).lastExit, { ...shown, version: '1.0.0', since: 9 });
+});

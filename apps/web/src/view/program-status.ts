@@ -1,4 +1,4 @@
-import type { ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ExitReport, ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Word } from './machine-status.ts';
 import { bytes } from './quantities.ts';
@@ -25,6 +25,8 @@ export interface ProgramView {
   update: UpdateView | undefined;
   /** Newest first. */
   quarantined: readonly QuarantinedView[];
+  /** The last time that it ended without being asked to; undefined: it did not, or it stands beside a quarantined version. */
+  lastExit: ExitView | undefined;
 }
 
 export interface TrialView {
@@ -46,12 +48,24 @@ export interface UpdateView {
   since: number | undefined;
 }
 
+/** How a program ended that was not asked to. */
+export interface ExitView {
+  /** Empty: not known. */
+  version: string;
+  reason: string;
+  /** Its last lines in one text; empty: it wrote nothing. */
+  lines: string;
+  since: number | undefined;
+}
+
 export interface QuarantinedView {
   version: string;
   /** The first characters of the file's hash; empty: not known. */
   hash: string;
   reason: string;
   since: number | undefined;
+  /** How its last start ended; absent: not known. */
+  exit?: ExitView;
 }
 
 const updateWords: Readonly<Record<number, Word>> = {
@@ -79,6 +93,13 @@ function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
   };
 }
 
+const exitView = ({ version, reason, lines, since }: ExitReport): ExitView => ({
+  version,
+  reason,
+  lines: lines.join('\n'),
+  since: msOf(since),
+});
+
 const hex = (all: Uint8Array): string => [...all].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** @param reportedOn - when the report was taken, from which uptimes count. */
@@ -93,7 +114,9 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
     hash: hex(one.sha256.subarray(0, 6)),
     reason: one.reason,
     since: msOf(one.since),
+    ...(one.exit && { exit: exitView(one.exit) }),
   }));
+  const lastExit = program?.lastExit && exitView(program.lastExit);
   return {
     running: running || 'not reported',
     installed: installed || 'none',
@@ -114,5 +137,6 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
     },
     update: updateView(program?.lastUpdate),
     quarantined,
+    lastExit: quarantined.some((one) => one.exit?.since === lastExit?.since) ? undefined : lastExit,
   };
 }

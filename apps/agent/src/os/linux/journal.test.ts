@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lastRun, lastWordsOf } from './journal.ts';
+import { unitExitReason } from '../../plans/exit-reason.ts';
+import { lastRun, previousRunOf } from './journal.ts';
 
 const entry = (run: string, message: unknown, systemd = false) =>
   JSON.stringify({
@@ -21,14 +22,55 @@ test("the last run's words, systemd's included, without those of this run and of
     entry('three', 'platform agent started'),
     '',
   ].join('\n');
-  assert.deepEqual(lastRun(output, 'three'), [
+  assert.deepEqual(lastRun(output, 'three')?.words, [
     'Error: boom',
     '    at füü',
     'platform-agent.service: Main process exited, code=exited, status=70',
   ]);
-  assert.deepEqual(lastRun('', 'three'), []);
+  assert.deepEqual(lastRun(output, 'three')?.lines, ['Error: boom', '    at füü']);
+  assert.equal(lastRun('', 'three'), undefined);
+});
+
+test('how the last run ended, from the fields that systemd adds', () => {
+  const ended = (fields: Record<string, string>, result?: string) =>
+    [
+      entry('two', 'made to crash'),
+      JSON.stringify({
+        MESSAGE: 'Control process exited',
+        INVOCATION_ID: 'two',
+        COMMAND: 'ExecStartPre',
+        EXIT_CODE: 'exited',
+        EXIT_STATUS: '9',
+      }),
+      JSON.stringify({ MESSAGE: 'Main process exited', INVOCATION_ID: 'two', COMMAND: 'ExecStart', ...fields }),
+      ...(result === undefined
+        ? []
+        : [JSON.stringify({ MESSAGE: 'Failed', INVOCATION_ID: 'two', UNIT_RESULT: result })]),
+      JSON.stringify({ MESSAGE: 'Starting', INVOCATION_ID: 'three' }),
+    ].join('\n');
+  const table: [fields: Record<string, string>, result: string | undefined, reason: string | undefined][] = [
+    [{ EXIT_CODE: 'exited', EXIT_STATUS: '70' }, 'exit-code', 'exit 70'],
+    [{ EXIT_CODE: 'exited', EXIT_STATUS: '70' }, undefined, 'exit 70'],
+    [{ EXIT_CODE: 'killed', EXIT_STATUS: '9' }, 'signal', 'signal SIGKILL'],
+    [{ EXIT_CODE: 'dumped', EXIT_STATUS: '11' }, 'core-dump', 'signal SIGSEGV'],
+    [
+      { EXIT_CODE: 'killed', EXIT_STATUS: '9' },
+      'oom-kill',
+      'killed by the kernel because memory ran out (signal SIGKILL)',
+    ],
+    [
+      { EXIT_CODE: 'killed', EXIT_STATUS: '6' },
+      'watchdog',
+      'it hung: systemd ended it because it showed no sign of life (signal SIGABRT)',
+    ],
+    [{ EXIT_CODE: 'killed', EXIT_STATUS: '15' }, 'timeout', 'not ready in time; systemd ended it (signal SIGTERM)'],
+    [{ EXIT_CODE: 'exited', EXIT_STATUS: '0' }, 'protocol', 'it ended before it was ready (exit 0)'],
+    [{}, undefined, undefined],
+  ];
+  for (const [fields, result, reason] of table)
+    assert.equal(unitExitReason(lastRun(ended(fields, result), 'three')!.exit), reason);
 });
 
 test('without a journal there are no words', async () => {
-  assert.deepEqual(await lastWordsOf('platform-agent.service', {}), []);
+  assert.equal(await previousRunOf('platform-agent.service', {}), undefined);
 });

@@ -4,16 +4,19 @@ import type { Clock } from '@platform/kit';
 import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import { endLeftBehind, isMarked, memoryKills, type Mark } from './left-behind.ts';
+import { untilEnded } from './process-end.ts';
 import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
 import { programFiles } from './program-files.ts';
 
-const adoptedLookMs = 500;
-
-const running = (id: ProcessId, exited: Promise<Exit>): RunningProcess => ({
+const running = (id: ProcessId, exited: Promise<Exit>, killed = (): void => {}): RunningProcess => ({
   id,
   exited,
   signal(name) {
-    if (name === 'KILL') return signalGroup(id.pid, 'SIGKILL');
+    if (name === 'KILL') {
+      killed();
+      return signalGroup(id.pid, 'SIGKILL');
+    }
     if (isAlive(id)) process.kill(id.pid, `SIG${name}`);
   },
 });
@@ -23,9 +26,10 @@ const running = (id: ProcessId, exited: Promise<Exit>): RunningProcess => ({
  *
  * @param mark - name and value of an environment variable that is set for every process started here.
  */
-export function linuxProcesses(root: string, mark: { name: string; value: string }, clock: Clock): Processes {
+export function linuxProcesses(root: string, mark: Mark, clock: Clock): Processes {
   return {
     async start(command) {
+      const killsBefore = (await memoryKills()) ?? Infinity;
       const group = await spawnGroup({
         command: path.join(root, command.program),
         args: command.args,
@@ -36,13 +40,19 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
         clock,
       });
       group.unref();
-      return running({ pid: group.pid, startTime: group.startTime }, group.exited);
+      const id = { pid: group.pid, startTime: group.startTime };
+      let isKilled = false;
+      const exited = group.exited.then(async (exit): Promise<Exit> => {
+        const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
+        return { ...exit, isOutOfMemory, leftBehind: await endLeftBehind(mark, id) };
+      });
+      return running(id, exited, () => void (isKilled = true));
     },
     adopt(id) {
       if (!isAlive(id)) return undefined;
       const gone = async (): Promise<Exit> => {
-        while (isAlive(id)) await clock.sleep(adoptedLookMs);
-        return { code: null, signal: null };
+        await untilEnded(id, clock);
+        return { code: null, signal: null, leftBehind: await endLeftBehind(mark, id) };
       };
       return running({ pid: id.pid, startTime: id.startTime }, gone());
     },
@@ -73,15 +83,6 @@ export function linuxProcesses(root: string, mark: { name: string; value: string
     },
     listener: listenerOf,
   };
-}
-
-async function isMarked(pid: number, mark: { name: string; value: string }): Promise<boolean> {
-  try {
-    const environment = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0');
-    return environment.includes(`${mark.name}=${mark.value}`);
-  } catch {
-    return false; // it ended, or it is another user's
-  }
 }
 
 /** What a process of ours started itself inherits the mark, not the lead. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childEnvironment, environmentText } from '../environment.ts';
+import { exitReason } from '../../plans/exit-reason.ts';
 import { readUnitState } from './systemd.ts';
 
 /** Said by systemd 252 for the unit of a machine server in each of its states. */
@@ -28,6 +29,14 @@ test('what systemd says of a unit is read', () => {
     'ended by QUIT': [true, 0, 74, null, 'SIGQUIT'],
     'dumped core': [true, 0, 80, null, 'SIGABRT'],
   });
+});
+
+test('a process that the kernel has killed for memory is told from others', () => {
+  const killed = ['MainPID=0', 'ExecMainPID=74', 'ExecMainCode=2', 'ExecMainStatus=9', 'LoadState=loaded'];
+  const reasons = ['Result=signal', 'Result=oom-kill'].map((result) =>
+    exitReason(readUnitState([...killed, result].join('\n')).exit),
+  );
+  assert.deepEqual(reasons, ['signal SIGKILL', 'killed by the kernel because memory ran out']);
 });
 
 test('an environment is written so that systemd reads it back, and holds nothing that was meant for the agent', () => {

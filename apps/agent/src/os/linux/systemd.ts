@@ -1,25 +1,19 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
-import { constants } from 'node:os';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import { endLeftBehind, type Mark } from './left-behind.ts';
+import { groupEventsOf, untilEnded } from './process-end.ts';
+import { signalNames } from './signals.ts';
 
-const lookMs = 500;
 /** systemd notices an end a little later than the process table does. */
 const reapLooks = 50;
 const reapLookMs = 100;
 const programMs = 30_000;
-
-/** SIGTERM … by number; where several names share one, the usual. */
-const signalNames: Readonly<Record<number, string>> = Object.fromEntries(
-  Object.entries(constants.signals)
-    .toReversed()
-    .map(([name, number]) => [number, name]),
-);
 
 /** What `systemctl show` says of a unit. */
 export interface UnitState {
@@ -31,7 +25,9 @@ export interface UnitState {
   exit: Exit;
 }
 
-/** Reads `systemctl show -p LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus`; the order of its lines varies. */
+const shown = 'LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus,Result';
+
+/** Reads `systemctl show -p` of these properties; the order of its lines varies. */
 export function readUnitState(text: string): UnitState {
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1] ?? '';
   const [code, status] = [value('ExecMainCode'), Number(value('ExecMainStatus'))];
@@ -43,6 +39,7 @@ export function readUnitState(text: string): UnitState {
     exit: {
       code: code === '1' ? status : null,
       signal: code === '2' || code === '3' ? (signalNames[status] ?? `SIG${status}`) : null,
+      ...(value('Result') === 'oom-kill' && { isOutOfMemory: true }),
     },
   };
 }
@@ -69,7 +66,7 @@ export function systemdProcesses(of: {
   unit: string;
   /** Unit that goes down first when the machine does. */
   agentUnit: string;
-  mark: { name: string; value: string };
+  mark: Mark;
   stopMs: number;
   plain: Processes;
   clock: Clock;
@@ -83,8 +80,7 @@ export function systemdProcesses(of: {
     return next;
   };
   const systemctl = (...args: string[]) => ask('systemctl', args);
-  const show = async (): Promise<UnitState> =>
-    readUnitState(await systemctl('show', unit, '-p', 'LoadState,MainPID,ExecMainPID,ExecMainCode,ExecMainStatus'));
+  const show = async (): Promise<UnitState> => readUnitState(await systemctl('show', unit, '-p', shown));
 
   /** Lets systemd forget the last process, after it has killed what that left behind: the name is needed for the next. */
   const clear = async (): Promise<void> => {
@@ -100,16 +96,19 @@ export function systemdProcesses(of: {
       const state = await show().catch(() => undefined);
       if (state !== undefined && (!state.isLoaded || state.lastPid !== id.pid)) return undefined;
       if (state?.pid === 0) {
+        // Before the unit is cleared, which ends them: a program that goes into the background is named as that.
+        const leftBehind = await endLeftBehind(mark, id).catch(() => []);
         await clear().catch(() => undefined);
-        return state.exit;
+        return { ...state.exit, leftBehind };
       }
       await clock.sleep(reapLookMs);
     }
     return undefined;
   };
   const running = (id: ProcessId): RunningProcess => {
+    const events = groupEventsOf(id.pid);
     const gone = async (): Promise<Exit> => {
-      while (isAlive(id)) await clock.sleep(lookMs);
+      await untilEnded(id, clock, events);
       return (await inOrder(() => exitOf(id))) ?? { code: null, signal: null };
     };
     return {

@@ -107,7 +107,12 @@ export class SimProcesses {
 
   #handle(p: SimProcess, seen: (exit: Exit) => Exit): RunningProcess {
     const exited = new Promise<Exit>((resolve) => {
-      const tell = () => resolve(seen(p.exit ?? { code: null, signal: null }));
+      const tell = () => {
+        const left = [...this.#all.values()].filter((o) => o !== p && o.group === p.group && !o.exit);
+        const leftBehind = left.map((o) => ({ pid: o.id.pid, command: 'child' }));
+        const exit = p.exit ?? { code: null, signal: null };
+        resolve(seen(leftBehind.length > 0 ? { ...exit, leftBehind } : exit));
+      };
       if (p.exit) tell();
       else p.ended.signal.addEventListener('abort', tell, { once: true });
     });

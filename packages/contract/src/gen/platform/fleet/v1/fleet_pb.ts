@@ -15,7 +15,7 @@ import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/fleet/v1/fleet.proto.
  */
 export const file_platform_fleet_v1_fleet: GenFile = /*@__PURE__*/
-  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIpYDCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIEhoKEmluc3RhbGxlZF91bnNpZ25lZBgMIAEoCCJ0CgxWZXJzaW9uVHJpYWwSDwoHdmVyc2lvbhgBIAEoCRIYChBwcmV2aW91c192ZXJzaW9uGAIgASgJEg4KBnN0YXJ0cxgDIAEoDRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAicAoSUXVhcmFudGluZWRWZXJzaW9uEg8KB3ZlcnNpb24YASABKAkSDgoGc2hhMjU2GAIgASgMEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi7gEKDVVwZGF0ZUF0dGVtcHQSDwoHdmVyc2lvbhgBIAEoCRIUCgxmcm9tX3ZlcnNpb24YAiABKAkSLQoFc3RhdGUYAyABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5VcGRhdGVTdGF0ZRIMCgRjb2RlGAQgASgJEg4KBnJlYXNvbhgFIAEoCRIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZG93bmxvYWRlZF9ieXRlcxgHIAEoBBISCgpzaXplX2J5dGVzGAggASgEEhAKCGJ5X2RlbHRhGAkgASgIIpIECgtBZ2VudFJlcG9ydBIYChBhcHBsaWVkX3JldmlzaW9uGAEgASgEEi8KBWFnZW50GAIgASgLMiAucGxhdGZvcm0uZmxlZXQudjEuUHJvZ3JhbVN0YXR1cxIwCgZzZXJ2ZXIYAyABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjQKDHNlcnZlcl9zdGF0ZRgEIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlclN0YXRlEhIKCnNlcnZlcl91cmwYBSABKAkSFwoPcmVzdGFydF9hbGxvd2VkGAYgASgIEhEKCWxhc3RfZXhpdBgHIAEoCRIQCghyZXN0YXJ0cxgIIAEoDRIwCgpjb25kaXRpb25zGAkgAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEgoKAm9zGAogASgJEhAKCHBsYXRmb3JtGAsgASgJEhAKCGhvc3RuYW1lGAwgASgJEh0KFXN1cGVydmlzZWRfYnlfc3lzdGVtZBgNIAEoCBIuCgZzbGljZXMYDiADKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXR1cxIPCgdhY3RzX29uGA8gAygJEjwKEHNlcnZlcl9rbm93bGVkZ2UYECABKAsyIi5wbGF0Zm9ybS5mbGVldC52MS5TZXJ2ZXJLbm93bGVkZ2UihAUKB01hY2hpbmUSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSEwoLbG9jYXRpb25faWQYBCABKAkSFQoNbG9jYXRpb25fbmFtZRgFIAEoCRIPCgdwYXJ0X2lkGAYgASgJEi4KCmNyZWF0ZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKDG9ubGluZV9zdGF0ZRgIIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLk9ubGluZVN0YXRlEi0KCWxhc3Rfc2VlbhgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPd2FudGVkX3JldmlzaW9uGAogASgEEi4KBnJlcG9ydBgLIAEoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLkFnZW50UmVwb3J0Ei8KC3JlcG9ydGVkX29uGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRyZXN0YXJ0X3JlcXVlc3RlZF9vbhgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoKY29uZGl0aW9ucxgOIAMoCzIcLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmRpdGlvbhI5ChVxdWFyYW50aW5lX2NsZWFyZWRfb24YDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKFm1pZ3JhdGlvbl9yZXF1ZXN0ZWRfb24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2hhc19vdGhlcl9hZ2VudBgRIAEoCCJnCgdQcm9ibGVtEgwKBHBhdGgYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIOCgZyZW1lZHkYAyABKAkSLQoIc2V2ZXJpdHkYBCABKA4yGy5wbGF0Zm9ybS5mbGVldC52MS5TZXZlcml0eSIjChVNaWdyYXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiKQoWTWlncmF0ZU1hY2hpbmVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJIlIKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRITCgtsb2NhdGlvbl9pZBgCIAEoCRIMCgRuYW1lGAMgASgJIl4KFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIYChBjcmVkZW50aWFsc19qc29uGAIgASgJIlUKE0xpc3RNYWNoaW5lc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJIl0KFExpc3RNYWNoaW5lc1Jlc3BvbnNlEiwKCG1hY2hpbmVzGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHwoRR2V0TWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiQQoSR2V0TWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lIiIKFERlbGV0ZU1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIhcKFURlbGV0ZU1hY2hpbmVSZXNwb25zZSIoChVHZXRDcmVkZW50aWFsc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSIyChZHZXRDcmVkZW50aWFsc1Jlc3BvbnNlEhgKEGNyZWRlbnRpYWxzX2pzb24YASABKAkiNQoQR2V0Q29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgEInoKEUdldENvbmZpZ1Jlc3BvbnNlEhMKC2NvbmZpZ19qc29uGAEgASgJEhAKCHJldmlzaW9uGAIgASgEEhAKCHNhdmVkX2J5GAMgASgJEiwKCHNhdmVkX29uGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI6ChJDaGVja0NvbmZpZ1JlcXVlc3QSEwoLY29uZmlnX2pzb24YASABKAkSDwoHcGFydF9pZBgCIAEoCSJDChNDaGVja0NvbmZpZ1Jlc3BvbnNlEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJvChFTYXZlQ29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhMKC2NvbmZpZ19qc29uGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlQKElNhdmVDb25maWdSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoBBIsCghwcm9ibGVtcxgCIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0iPQoaTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCRIOCgZiZWZvcmUYAiABKAQicgoOQ29uZmlnUmV2aXNpb24SEAoIcmV2aXNpb24YASABKAQSEAoIc2F2ZWRfYnkYAiABKAkSLAoIc2F2ZWRfb24YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYTI1NhgEIAEoCSJmChtMaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USNAoJcmV2aXNpb25zGAEgAygLMiEucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnUmV2aXNpb24SEQoJdHJ1bmNhdGVkGAIgASgIIiUKElJlc3RhcnRQYXJ0UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhUKE1Jlc3RhcnRQYXJ0UmVzcG9uc2UiKQoWQ2xlYXJRdWFyYW50aW5lUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhkKF0NsZWFyUXVhcmFudGluZVJlc3BvbnNlIioKD0dldFVzYWdlUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAki+gEKEEdldFVzYWdlUmVzcG9uc2USEgoKdXNlZF9ieXRlcxgBIAEoBBINCgVmaWxlcxgCIAEoBBIVCg13YWl0aW5nX2J5dGVzGAMgASgEEhYKDmFycml2aW5nX2J5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEg4KBmltYWdlcxgGIAEoBBIQCghyZWFkaW5ncxgHIAEoBBIQCghkYXRhc2V0cxgIIAEoBBIQCghtYWNoaW5lcxgJIAEoBBIMCgRqb2JzGAogASgEEhgKEHBhY2thZ2VfdmVyc2lvbnMYCyABKAQSEQoJbG9nX2J5dGVzGAwgASgEIj4KDkNvbmZpZ1Byb2JsZW1zEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJICgxXYW50ZWRDb25maWcSJgoFYWdlbnQYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKCHJldmlzaW9uGAIgASgEKn8KC09ubGluZVN0YXRlEhwKGE9OTElORV9TVEFURV9VTlNQRUNJRklFRBAAEhcKE09OTElORV9TVEFURV9PTkxJTkUQARIYChRPTkxJTkVfU1RBVEVfT0ZGTElORRACEh8KG09OTElORV9TVEFURV9BV0FJVElOR19TRVRVUBADKsoBCgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVJWRVJfU1RBVEVfU1RPUFBFRBABEhkKFVNFUlZFUl9TVEFURV9TVEFSVElORxACEhgKFFNFUlZFUl9TVEFURV9SVU5OSU5HEAMSGQoVU0VSVkVSX1NUQVRFX1NUT1BQSU5HEAQSGAoUU0VSVkVSX1NUQVRFX1dBSVRJTkcQBRIZChVTRVJWRVJfU1RBVEVfRElTQUJMRUQQBiphCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhEKDVNFVkVSSVRZX05PVEUQARIUChBTRVZFUklUWV9XQVJOSU5HEAISEgoOU0VWRVJJVFlfRVJST1IQAyqtAQoLQ29uZmlnU2xpY2USHAoYQ09ORklHX1NMSUNFX1VOU1BFQ0lGSUVEEAASGQoVQ09ORklHX1NMSUNFX1NFVFRJTkdTEAESGQoVQ09ORklHX1NMSUNFX1ZFUlNJT05TEAISGAoUQ09ORklHX1NMSUNFX05FVFdPUksQAxIXChNDT05GSUdfU0xJQ0VfU1lTVEVNEAQSFwoTQ09ORklHX1NMSUNFX1NFUlZFUhAFKpYBCgpTbGljZVN0YXRlEhsKF1NMSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGQoVU0xJQ0VfU1RBVEVfSU5fRUZGRUNUEAESFwoTU0xJQ0VfU1RBVEVfTEFHR0lORxACEhkKFVNMSUNFX1NUQVRFX05PX0VGRkVDVBADEhwKGFNMSUNFX1NUQVRFX05PVF9SRVBPUlRFRBAEKuYBCgtVcGRhdGVTdGF0ZRIcChhVUERBVEVfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhVUERBVEVfU1RBVEVfRE9XTkxPQURJTkcQARIXChNVUERBVEVfU1RBVEVfU1RBR0VEEAISFwoTVVBEQVRFX1NUQVRFX1RSWUlORxADEhgKFFVQREFURV9TVEFURV9IRUFMVEhZEAQSGQoVVVBEQVRFX1NUQVRFX1JFVkVSVEVEEAUSFwoTVVBEQVRFX1NUQVRFX0ZBSUxFRBAGEhsKF1VQREFURV9TVEFURV9TVVBFUlNFREVEEAcqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMoQKCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZRJlCg5NaWdyYXRlTWFjaGluZRIoLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVxdWVzdBopLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVzcG9uc2USUwoIR2V0VXNhZ2USIi5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlcXVlc3QaIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("Ch1wbGF0Zm9ybS9mbGVldC92MS9mbGVldC5wcm90bxIRcGxhdGZvcm0uZmxlZXQudjEiogEKCUNvbmRpdGlvbhIMCgRjb2RlGAEgASgJEi0KCHNldmVyaXR5GAIgASgOMhsucGxhdGZvcm0uZmxlZXQudjEuU2V2ZXJpdHkSDwoHbWVzc2FnZRgDIAEoCRIOCgZyZW1lZHkYBCABKAkSKQoFc2luY2UYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBHBhdGgYBiABKAki6AEKC1NsaWNlU3RhdHVzEi0KBXNsaWNlGAEgASgOMh4ucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnU2xpY2USLAoFc3RhdGUYAiABKA4yHS5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXRlEhgKEGFwcGxpZWRfcmV2aXNpb24YAyABKAQSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBGNvZGUYBSABKAkSDgoGcmVhc29uGAYgASgJEhkKEWluZWZmZWN0aXZlX3BhdGhzGAcgAygJInQKDVJlc291cmNlTW9kZWwSDAoEa2luZBgBIAEoCRIMCgR0eXBlGAIgASgJEg0KBW1vZGVsGAMgASgJEjgKCnJlZmVyZW5jZXMYBCADKAsyJC5wbGF0Zm9ybS5mbGVldC52MS5SZXNvdXJjZVJlZmVyZW5jZSI0ChFSZXNvdXJjZVJlZmVyZW5jZRIRCglhdHRyaWJ1dGUYASABKAkSDAoEdHlwZRgCIAEoCSJaCg9TZXJ2ZXJLbm93bGVkZ2USMAoGbW9kZWxzGAEgAygLMiAucGxhdGZvcm0uZmxlZXQudjEuUmVzb3VyY2VNb2RlbBIVCg1wYWNrYWdlX3R5cGVzGAIgAygJIsgDCg1Qcm9ncmFtU3RhdHVzEhcKD3J1bm5pbmdfdmVyc2lvbhgBIAEoCRIZChFpbnN0YWxsZWRfdmVyc2lvbhgCIAEoCRIWCg53YW50ZWRfdmVyc2lvbhgDIAEoCRIpCgZ1cHRpbWUYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFgoOcmVzdGFydF9uZWVkZWQYBSABKAgSGAoQcHJldmlvdXNfdmVyc2lvbhgGIAEoCRIuCgV0cmlhbBgHIAEoCzIfLnBsYXRmb3JtLmZsZWV0LnYxLlZlcnNpb25UcmlhbBI6CgtxdWFyYW50aW5lZBgIIAMoCzIlLnBsYXRmb3JtLmZsZWV0LnYxLlF1YXJhbnRpbmVkVmVyc2lvbhI1CgtsYXN0X3VwZGF0ZRgJIAEoCzIgLnBsYXRmb3JtLmZsZWV0LnYxLlVwZGF0ZUF0dGVtcHQSCwoDd2h5GAogASgJEhAKCHVuc2lnbmVkGAsgASgIEhoKEmluc3RhbGxlZF91bnNpZ25lZBgMIAEoCBIwCglsYXN0X2V4aXQYDSABKAsyHS5wbGF0Zm9ybS5mbGVldC52MS5FeGl0UmVwb3J0ImcKCkV4aXRSZXBvcnQSDwoHdmVyc2lvbhgBIAEoCRIOCgZyZWFzb24YAiABKAkSDQoFbGluZXMYAyADKAkSKQoFc2luY2UYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wInQKDFZlcnNpb25UcmlhbBIPCgd2ZXJzaW9uGAEgASgJEhgKEHByZXZpb3VzX3ZlcnNpb24YAiABKAkSDgoGc3RhcnRzGAMgASgNEikKBXNpbmNlGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKdAQoSUXVhcmFudGluZWRWZXJzaW9uEg8KB3ZlcnNpb24YASABKAkSDgoGc2hhMjU2GAIgASgMEg4KBnJlYXNvbhgDIAEoCRIpCgVzaW5jZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoEZXhpdBgFIAEoCzIdLnBsYXRmb3JtLmZsZWV0LnYxLkV4aXRSZXBvcnQi7gEKDVVwZGF0ZUF0dGVtcHQSDwoHdmVyc2lvbhgBIAEoCRIUCgxmcm9tX3ZlcnNpb24YAiABKAkSLQoFc3RhdGUYAyABKA4yHi5wbGF0Zm9ybS5mbGVldC52MS5VcGRhdGVTdGF0ZRIMCgRjb2RlGAQgASgJEg4KBnJlYXNvbhgFIAEoCRIpCgVzaW5jZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoQZG93bmxvYWRlZF9ieXRlcxgHIAEoBBISCgpzaXplX2J5dGVzGAggASgEEhAKCGJ5X2RlbHRhGAkgASgIIpIECgtBZ2VudFJlcG9ydBIYChBhcHBsaWVkX3JldmlzaW9uGAEgASgEEi8KBWFnZW50GAIgASgLMiAucGxhdGZvcm0uZmxlZXQudjEuUHJvZ3JhbVN0YXR1cxIwCgZzZXJ2ZXIYAyABKAsyIC5wbGF0Zm9ybS5mbGVldC52MS5Qcm9ncmFtU3RhdHVzEjQKDHNlcnZlcl9zdGF0ZRgEIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLlNlcnZlclN0YXRlEhIKCnNlcnZlcl91cmwYBSABKAkSFwoPcmVzdGFydF9hbGxvd2VkGAYgASgIEhEKCWxhc3RfZXhpdBgHIAEoCRIQCghyZXN0YXJ0cxgIIAEoDRIwCgpjb25kaXRpb25zGAkgAygLMhwucGxhdGZvcm0uZmxlZXQudjEuQ29uZGl0aW9uEgoKAm9zGAogASgJEhAKCHBsYXRmb3JtGAsgASgJEhAKCGhvc3RuYW1lGAwgASgJEh0KFXN1cGVydmlzZWRfYnlfc3lzdGVtZBgNIAEoCBIuCgZzbGljZXMYDiADKAsyHi5wbGF0Zm9ybS5mbGVldC52MS5TbGljZVN0YXR1cxIPCgdhY3RzX29uGA8gAygJEjwKEHNlcnZlcl9rbm93bGVkZ2UYECABKAsyIi5wbGF0Zm9ybS5mbGVldC52MS5TZXJ2ZXJLbm93bGVkZ2UihAUKB01hY2hpbmUSCgoCaWQYASABKAkSDAoEbmFtZRgCIAEoCRIXCg9vcmdhbml6YXRpb25faWQYAyABKAkSEwoLbG9jYXRpb25faWQYBCABKAkSFQoNbG9jYXRpb25fbmFtZRgFIAEoCRIPCgdwYXJ0X2lkGAYgASgJEi4KCmNyZWF0ZWRfb24YByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKDG9ubGluZV9zdGF0ZRgIIAEoDjIeLnBsYXRmb3JtLmZsZWV0LnYxLk9ubGluZVN0YXRlEi0KCWxhc3Rfc2VlbhgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPd2FudGVkX3JldmlzaW9uGAogASgEEi4KBnJlcG9ydBgLIAEoCzIeLnBsYXRmb3JtLmZsZWV0LnYxLkFnZW50UmVwb3J0Ei8KC3JlcG9ydGVkX29uGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRyZXN0YXJ0X3JlcXVlc3RlZF9vbhgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMAoKY29uZGl0aW9ucxgOIAMoCzIcLnBsYXRmb3JtLmZsZWV0LnYxLkNvbmRpdGlvbhI5ChVxdWFyYW50aW5lX2NsZWFyZWRfb24YDyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjoKFm1pZ3JhdGlvbl9yZXF1ZXN0ZWRfb24YECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhcKD2hhc19vdGhlcl9hZ2VudBgRIAEoCCJnCgdQcm9ibGVtEgwKBHBhdGgYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIOCgZyZW1lZHkYAyABKAkSLQoIc2V2ZXJpdHkYBCABKA4yGy5wbGF0Zm9ybS5mbGVldC52MS5TZXZlcml0eSIjChVNaWdyYXRlTWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiKQoWTWlncmF0ZU1hY2hpbmVSZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJIlIKFENyZWF0ZU1hY2hpbmVSZXF1ZXN0EhcKD29yZ2FuaXphdGlvbl9pZBgBIAEoCRITCgtsb2NhdGlvbl9pZBgCIAEoCRIMCgRuYW1lGAMgASgJIl4KFUNyZWF0ZU1hY2hpbmVSZXNwb25zZRIrCgdtYWNoaW5lGAEgASgLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIYChBjcmVkZW50aWFsc19qc29uGAIgASgJIlUKE0xpc3RNYWNoaW5lc1JlcXVlc3QSFwoPb3JnYW5pemF0aW9uX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoDRISCgpwYWdlX3Rva2VuGAMgASgJIl0KFExpc3RNYWNoaW5lc1Jlc3BvbnNlEiwKCG1hY2hpbmVzGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuTWFjaGluZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiHwoRR2V0TWFjaGluZVJlcXVlc3QSCgoCaWQYASABKAkiQQoSR2V0TWFjaGluZVJlc3BvbnNlEisKB21hY2hpbmUYASABKAsyGi5wbGF0Zm9ybS5mbGVldC52MS5NYWNoaW5lIiIKFERlbGV0ZU1hY2hpbmVSZXF1ZXN0EgoKAmlkGAEgASgJIhcKFURlbGV0ZU1hY2hpbmVSZXNwb25zZSIoChVHZXRDcmVkZW50aWFsc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCSIyChZHZXRDcmVkZW50aWFsc1Jlc3BvbnNlEhgKEGNyZWRlbnRpYWxzX2pzb24YASABKAkiNQoQR2V0Q29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhAKCHJldmlzaW9uGAIgASgEInoKEUdldENvbmZpZ1Jlc3BvbnNlEhMKC2NvbmZpZ19qc29uGAEgASgJEhAKCHJldmlzaW9uGAIgASgEEhAKCHNhdmVkX2J5GAMgASgJEiwKCHNhdmVkX29uGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI6ChJDaGVja0NvbmZpZ1JlcXVlc3QSEwoLY29uZmlnX2pzb24YASABKAkSDwoHcGFydF9pZBgCIAEoCSJDChNDaGVja0NvbmZpZ1Jlc3BvbnNlEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJvChFTYXZlQ29uZmlnUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJEhMKC2NvbmZpZ19qc29uGAIgASgJEh4KEWV4cGVjdGVkX3JldmlzaW9uGAMgASgESACIAQFCFAoSX2V4cGVjdGVkX3JldmlzaW9uIlQKElNhdmVDb25maWdSZXNwb25zZRIQCghyZXZpc2lvbhgBIAEoBBIsCghwcm9ibGVtcxgCIAMoCzIaLnBsYXRmb3JtLmZsZWV0LnYxLlByb2JsZW0iPQoaTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QSDwoHcGFydF9pZBgBIAEoCRIOCgZiZWZvcmUYAiABKAQicgoOQ29uZmlnUmV2aXNpb24SEAoIcmV2aXNpb24YASABKAQSEAoIc2F2ZWRfYnkYAiABKAkSLAoIc2F2ZWRfb24YAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBnNoYTI1NhgEIAEoCSJmChtMaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USNAoJcmV2aXNpb25zGAEgAygLMiEucGxhdGZvcm0uZmxlZXQudjEuQ29uZmlnUmV2aXNpb24SEQoJdHJ1bmNhdGVkGAIgASgIIiUKElJlc3RhcnRQYXJ0UmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhUKE1Jlc3RhcnRQYXJ0UmVzcG9uc2UiKQoWQ2xlYXJRdWFyYW50aW5lUmVxdWVzdBIPCgdwYXJ0X2lkGAEgASgJIhkKF0NsZWFyUXVhcmFudGluZVJlc3BvbnNlIioKD0dldFVzYWdlUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAki+gEKEEdldFVzYWdlUmVzcG9uc2USEgoKdXNlZF9ieXRlcxgBIAEoBBINCgVmaWxlcxgCIAEoBBIVCg13YWl0aW5nX2J5dGVzGAMgASgEEhYKDmFycml2aW5nX2J5dGVzGAQgASgEEhMKC2xpbWl0X2J5dGVzGAUgASgEEg4KBmltYWdlcxgGIAEoBBIQCghyZWFkaW5ncxgHIAEoBBIQCghkYXRhc2V0cxgIIAEoBBIQCghtYWNoaW5lcxgJIAEoBBIMCgRqb2JzGAogASgEEhgKEHBhY2thZ2VfdmVyc2lvbnMYCyABKAQSEQoJbG9nX2J5dGVzGAwgASgEIj4KDkNvbmZpZ1Byb2JsZW1zEiwKCHByb2JsZW1zGAEgAygLMhoucGxhdGZvcm0uZmxlZXQudjEuUHJvYmxlbSJICgxXYW50ZWRDb25maWcSJgoFYWdlbnQYASABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKCHJldmlzaW9uGAIgASgEKn8KC09ubGluZVN0YXRlEhwKGE9OTElORV9TVEFURV9VTlNQRUNJRklFRBAAEhcKE09OTElORV9TVEFURV9PTkxJTkUQARIYChRPTkxJTkVfU1RBVEVfT0ZGTElORRACEh8KG09OTElORV9TVEFURV9BV0FJVElOR19TRVRVUBADKsoBCgtTZXJ2ZXJTdGF0ZRIcChhTRVJWRVJfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRTRVJWRVJfU1RBVEVfU1RPUFBFRBABEhkKFVNFUlZFUl9TVEFURV9TVEFSVElORxACEhgKFFNFUlZFUl9TVEFURV9SVU5OSU5HEAMSGQoVU0VSVkVSX1NUQVRFX1NUT1BQSU5HEAQSGAoUU0VSVkVSX1NUQVRFX1dBSVRJTkcQBRIZChVTRVJWRVJfU1RBVEVfRElTQUJMRUQQBiphCghTZXZlcml0eRIYChRTRVZFUklUWV9VTlNQRUNJRklFRBAAEhEKDVNFVkVSSVRZX05PVEUQARIUChBTRVZFUklUWV9XQVJOSU5HEAISEgoOU0VWRVJJVFlfRVJST1IQAyqtAQoLQ29uZmlnU2xpY2USHAoYQ09ORklHX1NMSUNFX1VOU1BFQ0lGSUVEEAASGQoVQ09ORklHX1NMSUNFX1NFVFRJTkdTEAESGQoVQ09ORklHX1NMSUNFX1ZFUlNJT05TEAISGAoUQ09ORklHX1NMSUNFX05FVFdPUksQAxIXChNDT05GSUdfU0xJQ0VfU1lTVEVNEAQSFwoTQ09ORklHX1NMSUNFX1NFUlZFUhAFKpYBCgpTbGljZVN0YXRlEhsKF1NMSUNFX1NUQVRFX1VOU1BFQ0lGSUVEEAASGQoVU0xJQ0VfU1RBVEVfSU5fRUZGRUNUEAESFwoTU0xJQ0VfU1RBVEVfTEFHR0lORxACEhkKFVNMSUNFX1NUQVRFX05PX0VGRkVDVBADEhwKGFNMSUNFX1NUQVRFX05PVF9SRVBPUlRFRBAEKuYBCgtVcGRhdGVTdGF0ZRIcChhVUERBVEVfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhVUERBVEVfU1RBVEVfRE9XTkxPQURJTkcQARIXChNVUERBVEVfU1RBVEVfU1RBR0VEEAISFwoTVVBEQVRFX1NUQVRFX1RSWUlORxADEhgKFFVQREFURV9TVEFURV9IRUFMVEhZEAQSGQoVVVBEQVRFX1NUQVRFX1JFVkVSVEVEEAUSFwoTVVBEQVRFX1NUQVRFX0ZBSUxFRBAGEhsKF1VQREFURV9TVEFURV9TVVBFUlNFREVEEAcqXAoLUmVzdGFydFdpc2gSHAoYUkVTVEFSVF9XSVNIX1VOU1BFQ0lGSUVEEAASFQoRUkVTVEFSVF9XSVNIX05PTkUQARIYChRSRVNUQVJUX1dJU0hfV0FJVElORxACMoQKCgxGbGVldFNlcnZpY2USYgoNQ3JlYXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkNyZWF0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuQ3JlYXRlTWFjaGluZVJlc3BvbnNlEl8KDExpc3RNYWNoaW5lcxImLnBsYXRmb3JtLmZsZWV0LnYxLkxpc3RNYWNoaW5lc1JlcXVlc3QaJy5wbGF0Zm9ybS5mbGVldC52MS5MaXN0TWFjaGluZXNSZXNwb25zZRJZCgpHZXRNYWNoaW5lEiQucGxhdGZvcm0uZmxlZXQudjEuR2V0TWFjaGluZVJlcXVlc3QaJS5wbGF0Zm9ybS5mbGVldC52MS5HZXRNYWNoaW5lUmVzcG9uc2USYgoNRGVsZXRlTWFjaGluZRInLnBsYXRmb3JtLmZsZWV0LnYxLkRlbGV0ZU1hY2hpbmVSZXF1ZXN0GigucGxhdGZvcm0uZmxlZXQudjEuRGVsZXRlTWFjaGluZVJlc3BvbnNlEmUKDkdldENyZWRlbnRpYWxzEigucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXF1ZXN0GikucGxhdGZvcm0uZmxlZXQudjEuR2V0Q3JlZGVudGlhbHNSZXNwb25zZRJWCglHZXRDb25maWcSIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRDb25maWdSZXF1ZXN0GiQucGxhdGZvcm0uZmxlZXQudjEuR2V0Q29uZmlnUmVzcG9uc2USXAoLQ2hlY2tDb25maWcSJS5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1JlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5DaGVja0NvbmZpZ1Jlc3BvbnNlElkKClNhdmVDb25maWcSJC5wbGF0Zm9ybS5mbGVldC52MS5TYXZlQ29uZmlnUmVxdWVzdBolLnBsYXRmb3JtLmZsZWV0LnYxLlNhdmVDb25maWdSZXNwb25zZRJ0ChNMaXN0Q29uZmlnUmV2aXNpb25zEi0ucGxhdGZvcm0uZmxlZXQudjEuTGlzdENvbmZpZ1JldmlzaW9uc1JlcXVlc3QaLi5wbGF0Zm9ybS5mbGVldC52MS5MaXN0Q29uZmlnUmV2aXNpb25zUmVzcG9uc2USXAoLUmVzdGFydFBhcnQSJS5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlcXVlc3QaJi5wbGF0Zm9ybS5mbGVldC52MS5SZXN0YXJ0UGFydFJlc3BvbnNlEmgKD0NsZWFyUXVhcmFudGluZRIpLnBsYXRmb3JtLmZsZWV0LnYxLkNsZWFyUXVhcmFudGluZVJlcXVlc3QaKi5wbGF0Zm9ybS5mbGVldC52MS5DbGVhclF1YXJhbnRpbmVSZXNwb25zZRJlCg5NaWdyYXRlTWFjaGluZRIoLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVxdWVzdBopLnBsYXRmb3JtLmZsZWV0LnYxLk1pZ3JhdGVNYWNoaW5lUmVzcG9uc2USUwoIR2V0VXNhZ2USIi5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlcXVlc3QaIy5wbGF0Zm9ybS5mbGVldC52MS5HZXRVc2FnZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Something an operator should know, with what to do about it.
@@ -293,6 +293,13 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
    * @generated from field: bool installed_unsigned = 12;
    */
   installedUnsigned: boolean;
+
+  /**
+   * The last time that the program ended without being asked to; absent: not since the agent started, or not known.
+   *
+   * @generated from field: platform.fleet.v1.ExitReport last_exit = 13;
+   */
+  lastExit?: ExitReport | undefined;
 };
 
 /**
@@ -301,6 +308,46 @@ export type ProgramStatus = Message<"platform.fleet.v1.ProgramStatus"> & {
  */
 export const ProgramStatusSchema: GenMessage<ProgramStatus> = /*@__PURE__*/
   messageDesc(file_platform_fleet_v1_fleet, 5);
+
+/**
+ * How a program ended that was not asked to end.
+ *
+ * @generated from message platform.fleet.v1.ExitReport
+ */
+export type ExitReport = Message<"platform.fleet.v1.ExitReport"> & {
+  /**
+   * Version that ended; empty: unknown.
+   *
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * A clause: "exit 3", "signal SIGSEGV", "killed by the kernel for memory (signal SIGKILL)", "not ready within 10 minutes …".
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Last lines that it wrote, oldest first: at most 20 of 300 characters, secrets masked.
+   *
+   * @generated from field: repeated string lines = 3;
+   */
+  lines: string[];
+
+  /**
+   * @generated from field: google.protobuf.Timestamp since = 4;
+   */
+  since?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message platform.fleet.v1.ExitReport.
+ * Use `create(ExitReportSchema)` to create a new message.
+ */
+export const ExitReportSchema: GenMessage<ExitReport> = /*@__PURE__*/
+  messageDesc(file_platform_fleet_v1_fleet, 6);
 
 /**
  * @generated from message platform.fleet.v1.VersionTrial
@@ -334,7 +381,7 @@ export type VersionTrial = Message<"platform.fleet.v1.VersionTrial"> & {
  * Use `create(VersionTrialSchema)` to create a new message.
  */
 export const VersionTrialSchema: GenMessage<VersionTrial> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 6);
+  messageDesc(file_platform_fleet_v1_fleet, 7);
 
 /**
  * @generated from message platform.fleet.v1.QuarantinedVersion
@@ -361,6 +408,13 @@ export type QuarantinedVersion = Message<"platform.fleet.v1.QuarantinedVersion">
    * @generated from field: google.protobuf.Timestamp since = 4;
    */
   since?: Timestamp | undefined;
+
+  /**
+   * How its last start ended; absent: not known, or the agent ended it for `reason`.
+   *
+   * @generated from field: platform.fleet.v1.ExitReport exit = 5;
+   */
+  exit?: ExitReport | undefined;
 };
 
 /**
@@ -368,7 +422,7 @@ export type QuarantinedVersion = Message<"platform.fleet.v1.QuarantinedVersion">
  * Use `create(QuarantinedVersionSchema)` to create a new message.
  */
 export const QuarantinedVersionSchema: GenMessage<QuarantinedVersion> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 7);
+  messageDesc(file_platform_fleet_v1_fleet, 8);
 
 /**
  * @generated from message platform.fleet.v1.UpdateAttempt
@@ -429,7 +483,7 @@ export type UpdateAttempt = Message<"platform.fleet.v1.UpdateAttempt"> & {
  * Use `create(UpdateAttemptSchema)` to create a new message.
  */
 export const UpdateAttemptSchema: GenMessage<UpdateAttempt> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 8);
+  messageDesc(file_platform_fleet_v1_fleet, 9);
 
 /**
  * What an agent reports about its machine; sent with a config check whenever it has changed.
@@ -538,7 +592,7 @@ export type AgentReport = Message<"platform.fleet.v1.AgentReport"> & {
  * Use `create(AgentReportSchema)` to create a new message.
  */
 export const AgentReportSchema: GenMessage<AgentReport> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 9);
+  messageDesc(file_platform_fleet_v1_fleet, 10);
 
 /**
  * @generated from message platform.fleet.v1.Machine
@@ -651,7 +705,7 @@ export type Machine = Message<"platform.fleet.v1.Machine"> & {
  * Use `create(MachineSchema)` to create a new message.
  */
 export const MachineSchema: GenMessage<Machine> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 10);
+  messageDesc(file_platform_fleet_v1_fleet, 11);
 
 /**
  * @generated from message platform.fleet.v1.Problem
@@ -685,7 +739,7 @@ export type Problem = Message<"platform.fleet.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 11);
+  messageDesc(file_platform_fleet_v1_fleet, 12);
 
 /**
  * @generated from message platform.fleet.v1.MigrateMachineRequest
@@ -704,7 +758,7 @@ export type MigrateMachineRequest = Message<"platform.fleet.v1.MigrateMachineReq
  * Use `create(MigrateMachineRequestSchema)` to create a new message.
  */
 export const MigrateMachineRequestSchema: GenMessage<MigrateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 12);
+  messageDesc(file_platform_fleet_v1_fleet, 13);
 
 /**
  * @generated from message platform.fleet.v1.MigrateMachineResponse
@@ -723,7 +777,7 @@ export type MigrateMachineResponse = Message<"platform.fleet.v1.MigrateMachineRe
  * Use `create(MigrateMachineResponseSchema)` to create a new message.
  */
 export const MigrateMachineResponseSchema: GenMessage<MigrateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 13);
+  messageDesc(file_platform_fleet_v1_fleet, 14);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineRequest
@@ -750,7 +804,7 @@ export type CreateMachineRequest = Message<"platform.fleet.v1.CreateMachineReque
  * Use `create(CreateMachineRequestSchema)` to create a new message.
  */
 export const CreateMachineRequestSchema: GenMessage<CreateMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 14);
+  messageDesc(file_platform_fleet_v1_fleet, 15);
 
 /**
  * @generated from message platform.fleet.v1.CreateMachineResponse
@@ -772,7 +826,7 @@ export type CreateMachineResponse = Message<"platform.fleet.v1.CreateMachineResp
  * Use `create(CreateMachineResponseSchema)` to create a new message.
  */
 export const CreateMachineResponseSchema: GenMessage<CreateMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 15);
+  messageDesc(file_platform_fleet_v1_fleet, 16);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesRequest
@@ -803,7 +857,7 @@ export type ListMachinesRequest = Message<"platform.fleet.v1.ListMachinesRequest
  * Use `create(ListMachinesRequestSchema)` to create a new message.
  */
 export const ListMachinesRequestSchema: GenMessage<ListMachinesRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 16);
+  messageDesc(file_platform_fleet_v1_fleet, 17);
 
 /**
  * @generated from message platform.fleet.v1.ListMachinesResponse
@@ -827,7 +881,7 @@ export type ListMachinesResponse = Message<"platform.fleet.v1.ListMachinesRespon
  * Use `create(ListMachinesResponseSchema)` to create a new message.
  */
 export const ListMachinesResponseSchema: GenMessage<ListMachinesResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 17);
+  messageDesc(file_platform_fleet_v1_fleet, 18);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineRequest
@@ -846,7 +900,7 @@ export type GetMachineRequest = Message<"platform.fleet.v1.GetMachineRequest"> &
  * Use `create(GetMachineRequestSchema)` to create a new message.
  */
 export const GetMachineRequestSchema: GenMessage<GetMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 18);
+  messageDesc(file_platform_fleet_v1_fleet, 19);
 
 /**
  * @generated from message platform.fleet.v1.GetMachineResponse
@@ -863,7 +917,7 @@ export type GetMachineResponse = Message<"platform.fleet.v1.GetMachineResponse">
  * Use `create(GetMachineResponseSchema)` to create a new message.
  */
 export const GetMachineResponseSchema: GenMessage<GetMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 19);
+  messageDesc(file_platform_fleet_v1_fleet, 20);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineRequest
@@ -880,7 +934,7 @@ export type DeleteMachineRequest = Message<"platform.fleet.v1.DeleteMachineReque
  * Use `create(DeleteMachineRequestSchema)` to create a new message.
  */
 export const DeleteMachineRequestSchema: GenMessage<DeleteMachineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 20);
+  messageDesc(file_platform_fleet_v1_fleet, 21);
 
 /**
  * @generated from message platform.fleet.v1.DeleteMachineResponse
@@ -893,7 +947,7 @@ export type DeleteMachineResponse = Message<"platform.fleet.v1.DeleteMachineResp
  * Use `create(DeleteMachineResponseSchema)` to create a new message.
  */
 export const DeleteMachineResponseSchema: GenMessage<DeleteMachineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 21);
+  messageDesc(file_platform_fleet_v1_fleet, 22);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsRequest
@@ -910,7 +964,7 @@ export type GetCredentialsRequest = Message<"platform.fleet.v1.GetCredentialsReq
  * Use `create(GetCredentialsRequestSchema)` to create a new message.
  */
 export const GetCredentialsRequestSchema: GenMessage<GetCredentialsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 22);
+  messageDesc(file_platform_fleet_v1_fleet, 23);
 
 /**
  * @generated from message platform.fleet.v1.GetCredentialsResponse
@@ -927,7 +981,7 @@ export type GetCredentialsResponse = Message<"platform.fleet.v1.GetCredentialsRe
  * Use `create(GetCredentialsResponseSchema)` to create a new message.
  */
 export const GetCredentialsResponseSchema: GenMessage<GetCredentialsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 23);
+  messageDesc(file_platform_fleet_v1_fleet, 24);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigRequest
@@ -951,7 +1005,7 @@ export type GetConfigRequest = Message<"platform.fleet.v1.GetConfigRequest"> & {
  * Use `create(GetConfigRequestSchema)` to create a new message.
  */
 export const GetConfigRequestSchema: GenMessage<GetConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 24);
+  messageDesc(file_platform_fleet_v1_fleet, 25);
 
 /**
  * @generated from message platform.fleet.v1.GetConfigResponse
@@ -985,7 +1039,7 @@ export type GetConfigResponse = Message<"platform.fleet.v1.GetConfigResponse"> &
  * Use `create(GetConfigResponseSchema)` to create a new message.
  */
 export const GetConfigResponseSchema: GenMessage<GetConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 25);
+  messageDesc(file_platform_fleet_v1_fleet, 26);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigRequest
@@ -1007,7 +1061,7 @@ export type CheckConfigRequest = Message<"platform.fleet.v1.CheckConfigRequest">
  * Use `create(CheckConfigRequestSchema)` to create a new message.
  */
 export const CheckConfigRequestSchema: GenMessage<CheckConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 26);
+  messageDesc(file_platform_fleet_v1_fleet, 27);
 
 /**
  * @generated from message platform.fleet.v1.CheckConfigResponse
@@ -1024,7 +1078,7 @@ export type CheckConfigResponse = Message<"platform.fleet.v1.CheckConfigResponse
  * Use `create(CheckConfigResponseSchema)` to create a new message.
  */
 export const CheckConfigResponseSchema: GenMessage<CheckConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 27);
+  messageDesc(file_platform_fleet_v1_fleet, 28);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigRequest
@@ -1051,7 +1105,7 @@ export type SaveConfigRequest = Message<"platform.fleet.v1.SaveConfigRequest"> &
  * Use `create(SaveConfigRequestSchema)` to create a new message.
  */
 export const SaveConfigRequestSchema: GenMessage<SaveConfigRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 28);
+  messageDesc(file_platform_fleet_v1_fleet, 29);
 
 /**
  * @generated from message platform.fleet.v1.SaveConfigResponse
@@ -1075,7 +1129,7 @@ export type SaveConfigResponse = Message<"platform.fleet.v1.SaveConfigResponse">
  * Use `create(SaveConfigResponseSchema)` to create a new message.
  */
 export const SaveConfigResponseSchema: GenMessage<SaveConfigResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 29);
+  messageDesc(file_platform_fleet_v1_fleet, 30);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsRequest
@@ -1099,7 +1153,7 @@ export type ListConfigRevisionsRequest = Message<"platform.fleet.v1.ListConfigRe
  * Use `create(ListConfigRevisionsRequestSchema)` to create a new message.
  */
 export const ListConfigRevisionsRequestSchema: GenMessage<ListConfigRevisionsRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 30);
+  messageDesc(file_platform_fleet_v1_fleet, 31);
 
 /**
  * @generated from message platform.fleet.v1.ConfigRevision
@@ -1131,7 +1185,7 @@ export type ConfigRevision = Message<"platform.fleet.v1.ConfigRevision"> & {
  * Use `create(ConfigRevisionSchema)` to create a new message.
  */
 export const ConfigRevisionSchema: GenMessage<ConfigRevision> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 31);
+  messageDesc(file_platform_fleet_v1_fleet, 32);
 
 /**
  * @generated from message platform.fleet.v1.ListConfigRevisionsResponse
@@ -1157,7 +1211,7 @@ export type ListConfigRevisionsResponse = Message<"platform.fleet.v1.ListConfigR
  * Use `create(ListConfigRevisionsResponseSchema)` to create a new message.
  */
 export const ListConfigRevisionsResponseSchema: GenMessage<ListConfigRevisionsResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 32);
+  messageDesc(file_platform_fleet_v1_fleet, 33);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartRequest
@@ -1174,7 +1228,7 @@ export type RestartPartRequest = Message<"platform.fleet.v1.RestartPartRequest">
  * Use `create(RestartPartRequestSchema)` to create a new message.
  */
 export const RestartPartRequestSchema: GenMessage<RestartPartRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 33);
+  messageDesc(file_platform_fleet_v1_fleet, 34);
 
 /**
  * @generated from message platform.fleet.v1.RestartPartResponse
@@ -1187,7 +1241,7 @@ export type RestartPartResponse = Message<"platform.fleet.v1.RestartPartResponse
  * Use `create(RestartPartResponseSchema)` to create a new message.
  */
 export const RestartPartResponseSchema: GenMessage<RestartPartResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 34);
+  messageDesc(file_platform_fleet_v1_fleet, 35);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineRequest
@@ -1204,7 +1258,7 @@ export type ClearQuarantineRequest = Message<"platform.fleet.v1.ClearQuarantineR
  * Use `create(ClearQuarantineRequestSchema)` to create a new message.
  */
 export const ClearQuarantineRequestSchema: GenMessage<ClearQuarantineRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 35);
+  messageDesc(file_platform_fleet_v1_fleet, 36);
 
 /**
  * @generated from message platform.fleet.v1.ClearQuarantineResponse
@@ -1217,7 +1271,7 @@ export type ClearQuarantineResponse = Message<"platform.fleet.v1.ClearQuarantine
  * Use `create(ClearQuarantineResponseSchema)` to create a new message.
  */
 export const ClearQuarantineResponseSchema: GenMessage<ClearQuarantineResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 36);
+  messageDesc(file_platform_fleet_v1_fleet, 37);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageRequest
@@ -1234,7 +1288,7 @@ export type GetUsageRequest = Message<"platform.fleet.v1.GetUsageRequest"> & {
  * Use `create(GetUsageRequestSchema)` to create a new message.
  */
 export const GetUsageRequestSchema: GenMessage<GetUsageRequest> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 37);
+  messageDesc(file_platform_fleet_v1_fleet, 38);
 
 /**
  * @generated from message platform.fleet.v1.GetUsageResponse
@@ -1324,7 +1378,7 @@ export type GetUsageResponse = Message<"platform.fleet.v1.GetUsageResponse"> & {
  * Use `create(GetUsageResponseSchema)` to create a new message.
  */
 export const GetUsageResponseSchema: GenMessage<GetUsageResponse> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 38);
+  messageDesc(file_platform_fleet_v1_fleet, 39);
 
 /**
  * Carried in the error details of INVALID_CONFIG.
@@ -1343,7 +1397,7 @@ export type ConfigProblems = Message<"platform.fleet.v1.ConfigProblems"> & {
  * Use `create(ConfigProblemsSchema)` to create a new message.
  */
 export const ConfigProblemsSchema: GenMessage<ConfigProblems> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 39);
+  messageDesc(file_platform_fleet_v1_fleet, 40);
 
 /**
  * Free-form part of a machine's wanted state that a program of ours reads.
@@ -1367,7 +1421,7 @@ export type WantedConfig = Message<"platform.fleet.v1.WantedConfig"> & {
  * Use `create(WantedConfigSchema)` to create a new message.
  */
 export const WantedConfigSchema: GenMessage<WantedConfig> = /*@__PURE__*/
-  messageDesc(file_platform_fleet_v1_fleet, 40);
+  messageDesc(file_platform_fleet_v1_fleet, 41);
 
 /**
  * @generated from enum platform.fleet.v1.OnlineState

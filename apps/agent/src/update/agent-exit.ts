@@ -1,0 +1,40 @@
+import { reportedLines } from '../plans/exit-reason.ts';
+import type { ExitReport } from '../state.ts';
+import type { PreviousRun } from '../sync/last-run.ts';
+import { trialReason, type Bad } from './trial-file.ts';
+
+/** The gate that took the version back ran just before this agent. */
+const justBeforeMs = 60_000;
+
+/**
+ * How the agent before this one ended, if it crashed, or if the gate of this very start took it back: such an agent may have ended
+ * before it could note that it ran. Never fails.
+ *
+ * @returns `id`: of the version that was taken back; undefined: none was.
+ */
+export async function agentExitBefore(of: {
+  bad: () => Promise<readonly Bad[]>;
+  previousRun: () => Promise<PreviousRun>;
+  crashed: string | undefined;
+  selfId: string | null;
+  startedWall: number;
+  mask: (text: string) => string;
+}): Promise<{ id: string | undefined; exit: ExitReport } | undefined> {
+  const { crashed, selfId, startedWall } = of;
+  const bad = (await of.bad().catch(() => [])).findLast(
+    ({ id, since, reason }) =>
+      reason === trialReason && id !== selfId && Math.abs(since * 1000 - startedWall) < justBeforeMs,
+  );
+  if (!bad && crashed === undefined) return undefined;
+  const previous = await of.previousRun().catch(() => undefined);
+  if (!previous || (previous.reason === undefined && previous.lines.length === 0)) return undefined;
+  const isOther = bad && previous.id !== undefined && previous.id !== bad.id; // another agent has run since
+  const id = isOther ? undefined : bad?.id;
+  const exit: ExitReport = {
+    id: id ?? previous.id ?? crashed ?? '',
+    reason: previous.reason ?? 'unknown',
+    lines: reportedLines(previous.lines, of.mask),
+    sinceWall: previous.atWall ?? startedWall,
+  };
+  return { id, exit };
+}

@@ -1,0 +1,28 @@
+import { CodeBlock } from '../parts/copying.tsx';
+import { Ago } from '../parts/time.tsx';
+import type { ExitView } from '../view/program-status.ts';
+
+/** How a program ended that was not asked to, with the last lines that it wrote. */
+export const ProgramEnd = ({
+  of,
+  exit: { version, reason, lines, since },
+}: {
+  /** Which program, for the name of its lines. */
+  of: string;
+  exit: ExitView;
+}) => (
+  <div className="stack-tight">
+    <p className="small">
+      {version === '' ? 'It ended' : <span className="mono">{version}</span>}
+      {version !== '' && ' ended'}: {reason}{' '}
+      <span className="soft">
+        <Ago at={since} otherwise="" />
+      </span>
+    </p>
+    {lines === '' ? (
+      <p className="small soft">It wrote nothing.</p>
+    ) : (
+      <CodeBlock text={lines} label={`${of} ${version}: last lines`} />
+    )}
+  </div>
+);
