@@ -15,6 +15,8 @@ interface Costs {
   pid: number;
   /** Of a core. */
   cpuSeconds: number;
+  /** Times that one of its threads went to sleep by itself: each is a wake-up of the processor. */
+  wakeUps: number;
   writtenBytes: number;
   anonymousMb: number;
   residentMb: number;
@@ -23,14 +25,21 @@ interface Costs {
 async function costs(on: LabMachine, unit: string): Promise<Costs> {
   const pid = await mainPid(on, unit);
   // With the children that have ended: what was started for a moment counts, too.
-  const [cpu, written, anonymous, resident] = (
+  const [cpu, wakeUps, written, anonymous, resident] = (
     await on.must(
-      `awk '{ sub(/.*\\) /, ""); print ($12 + $13 + $14 + $15) / 100 }' /proc/${pid}/stat; awk '/^write_bytes/ { print $2 }' /proc/${pid}/io; awk '/^RssAnon/ { print $2 / 1024 }' /proc/${pid}/status; awk '/^VmRSS/ { print $2 / 1024 }' /proc/${pid}/status`,
+      `awk '{ sub(/.*\\) /, ""); print ($12 + $13 + $14 + $15) / 100 }' /proc/${pid}/stat; awk '/^voluntary_ctxt_switches/ { n += $2 } END { print n }' /proc/${pid}/task/*/status; awk '/^write_bytes/ { print $2 }' /proc/${pid}/io; awk '/^RssAnon/ { print $2 / 1024 }' /proc/${pid}/status; awk '/^VmRSS/ { print $2 / 1024 }' /proc/${pid}/status`,
     )
   )
     .split('\n')
     .map(Number);
-  return { pid, cpuSeconds: cpu!, writtenBytes: written!, anonymousMb: anonymous!, residentMb: resident! };
+  return {
+    pid,
+    cpuSeconds: cpu!,
+    wakeUps: wakeUps!,
+    writtenBytes: written!,
+    anonymousMb: anonymous!,
+    residentMb: resident!,
+  };
 }
 
 /** Of the interface that leads to the server, both directions, with the headers of TCP and IP. (/sys in a container tells of the host's.) */
@@ -43,7 +52,7 @@ const wireBytes = async (on: LabMachine): Promise<number> =>
 
 const cpuOf = (name: string, before: Costs, after: Costs): string => {
   const seconds = after.cpuSeconds - before.cpuSeconds;
-  return `${name}: ${seconds.toFixed(2)} s of CPU (${((seconds / (minutes * 60)) * 100).toFixed(2)} % of a core), ${((after.writtenBytes - before.writtenBytes) / 1024).toFixed(0)} KiB written to disk, ${after.anonymousMb.toFixed(0)} MiB of memory anonymous, ${after.residentMb.toFixed(0)} MiB resident`;
+  return `${name}: ${seconds.toFixed(2)} s of CPU (${((seconds / (minutes * 60)) * 100).toFixed(2)} % of a core), ${((after.wakeUps - before.wakeUps) / (minutes * 60)).toFixed(1)} wake-ups a second, ${((after.writtenBytes - before.writtenBytes) / 1024).toFixed(0)} KiB written to disk, ${after.anonymousMb.toFixed(0)} MiB of memory anonymous, ${after.residentMb.toFixed(0)} MiB resident`;
 };
 
 for (const [where, machineAt] of [

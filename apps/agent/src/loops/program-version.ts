@@ -20,7 +20,10 @@ import type { Fetcher } from '../update/ports.ts';
 import type { Sources } from '../update/sources.ts';
 import type { ProgramStore } from '../update/store.ts';
 
-const recheckMs = 30_000;
+/** While something is pending: a window that opens, a download that waits, a trial. */
+const pendingRecheckMs = 30_000;
+/** A satisfied program: somebody may have changed its files. Each look opens ten files. */
+const settledRecheckMs = 5 * 60_000;
 const progressMs = 5_000;
 
 export interface ProgramVersionParts {
@@ -82,6 +85,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   let seen = { revision: 0, desired: null as string | null };
   let urls: Readonly<Record<string, string>> = {};
   let isOfFresh = false; // the last look was at what the management server wants now
+  let isSettled = false; // nothing is pending
   let isOfStep = false; // the failure is one of a step, and over with the next that succeeds
 
   const publish = (change: Partial<InstallStatus>) => {
@@ -121,6 +125,12 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
         parts.canRestart && (goal.get().isUrgent || mayRestart(program, wanted.get(), actual.get(), clock.wall())),
     };
     seen = { revision, desired: wantedId(goal.get(), have) };
+    isSettled =
+      (want === undefined || linked === seen.desired) &&
+      have.running === linked &&
+      trial === undefined &&
+      held === undefined &&
+      release?.sha256 !== '';
     const last = attempts.get(program);
     const next = nextAttempt(last, have, clock.wall(), seen.desired);
     if (next !== last && next) {
@@ -255,7 +265,9 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
 
   return {
     name: `${program}-version`,
-    recheckMs,
+    get recheckMs() {
+      return isSettled ? settledRecheckMs : pendingRecheckMs;
+    },
     observe,
     plan,
     apply,

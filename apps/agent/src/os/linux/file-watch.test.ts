@@ -33,7 +33,7 @@ test('whatever happens to a file is told: appended, cut off, replaced, made', as
   late.close();
 });
 
-test('a file at rest wakes nobody but every few seconds; the end of waiting does', async () => {
+test('a file at rest wakes nobody but twice a minute, one that is not there every few seconds; the end of waiting does', async () => {
   await using folder = await tempFolder();
   const file = folder.file('log');
   await writeFile(file, 'an unfinished line');
@@ -48,9 +48,15 @@ test('a file at rest wakes nobody but every few seconds; the end of waiting does
     }
   })();
   await clock.advance(60_000);
-  assert.equal(state.turns, 12);
+  assert.equal(state.turns, 2);
   stop.abort();
   await turns;
+  const absent = watchFile(folder.file('absent'), clock);
+  const appears = { isSeen: false };
+  void absent.changed(none).then(() => (appears.isSeen = true));
+  await clock.advance(5_000);
+  assert.equal(appears.isSeen, true);
+  absent.close();
   await watch.changed(stop.signal);
   watch.close();
 });

@@ -4,11 +4,14 @@ import type { FileWatch } from '../ports.ts';
 
 /** Changes come in groups: one look for all of a moment. */
 const gatherMs = 100;
-/** A file that is not there yet, and file systems that tell nothing. */
-const lookMs = process.platform === 'linux' ? 5_000 : 500;
+const isLinux = process.platform === 'linux';
+/** A file that is not there yet. */
+const absentLookMs = isLinux ? 5_000 : 500;
+/** File systems that notify of nothing. Each look wakes five threads of the compiled program. */
+const watchedLookMs = isLinux ? 30_000 : 500;
 
 /** The system tells of changes, so that a file at rest costs nothing. */
-export function watchFile(file: string, clock: Clock): FileWatch {
+export function watchFile(file: string, clock: Clock, lookMs = watchedLookMs): FileWatch {
   const state = { hasChanged: false, wake: () => {} };
   const tell = (): void => {
     state.hasChanged = true;
@@ -42,7 +45,7 @@ export function watchFile(file: string, clock: Clock): FileWatch {
       signal.addEventListener('abort', end, { once: true });
       if (signal.aborted || state.hasChanged) end();
       state.wake = end;
-      await clock.sleep(lookMs, turn.signal);
+      await clock.sleep(watcher ? lookMs : absentLookMs, turn.signal);
       signal.removeEventListener('abort', end);
       if (state.hasChanged && !signal.aborted) await clock.sleep(gatherMs, signal);
       state.hasChanged = false;

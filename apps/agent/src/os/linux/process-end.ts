@@ -8,6 +8,8 @@ import { watchFile } from './file-watch.ts';
 const youngMs = 60_000;
 const youngLookMs = 500;
 const lookMs = 2_000;
+/** What it started may outlive it: then its control group does not change. */
+const groupLookMs = 10_000;
 const never = new AbortController().signal;
 
 /**
@@ -38,7 +40,7 @@ export async function untilEnded(id: ProcessId, clock: Clock, events?: string): 
     while (isAlive(id)) await clock.sleep(lookMs);
     return;
   }
-  const watch = watchFile(events, clock); // wakes every few seconds, too: what it started may outlive it
+  const watch = watchFile(events, clock, groupLookMs);
   while (isAlive(id)) await watch.changed(never);
   watch.close();
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
+import { createReadStream, statSync } from 'node:fs';
 import path from 'node:path';
 import type { ProcessId } from '../ports.ts';
 
@@ -13,7 +12,7 @@ export function programFiles(root: string): (id: ProcessId, program: string) => 
   return async ({ pid }, program) => {
     const running = `/proc/${pid}/exe`;
     const file = path.join(root, program);
-    const [ours, now] = await Promise.all([identity(running), identity(file)]);
+    const [ours, now] = [identity(running), identity(file)];
     // Gone, or another user's: nothing newer to start.
     if (ours === undefined || now === undefined || ours === now) return false;
     // A script runs as its interpreter.
@@ -27,9 +26,10 @@ export function programFiles(root: string): (id: ProcessId, program: string) => 
   };
 }
 
-async function identity(file: string): Promise<string | undefined> {
+/** Read by this thread: every ten seconds, another one would have to be woken for it. */
+function identity(file: string): string | undefined {
   try {
-    const { dev, ino, size, mtimeMs } = await stat(file);
+    const { dev, ino, size, mtimeMs } = statSync(file);
     return [dev, ino, size, mtimeMs].join(' ');
   } catch {
     return undefined;
