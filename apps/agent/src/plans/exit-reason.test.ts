@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Exit } from '../os/ports.ts';
-import { exitReason, isInBackground, notReadyReason, reportedLines } from './exit-reason.ts';
+import { exitReason, isInBackground, notReadyReason, reportedLines, type ProcessExit } from './exit-reason.ts';
 
 const child = { pid: 7, command: `/opt/server ${'x'.repeat(200)}` };
-const rows: [exit: Partial<Exit>, reason: string, isBackground: boolean][] = [
+const rows: [exit: Partial<ProcessExit>, reason: string, isBackground: boolean][] = [
   [{ code: 3 }, 'exit 3', false],
   [{ code: 0 }, 'exit 0', false],
   [{ signal: 'SIGSEGV' }, 'signal SIGSEGV', false],

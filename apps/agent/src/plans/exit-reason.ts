@@ -1,4 +1,10 @@
-import type { Exit, UnitExit } from '../os/ports.ts';
+/** How a process ended; as the port has it. */
+export interface ProcessExit {
+  code: number | null;
+  signal: string | null;
+  isOutOfMemory?: boolean;
+  leftBehind?: readonly { pid: number; command: string }[];
+}
 
 const keptLines = 20;
 const longestLine = 300;
@@ -21,7 +27,7 @@ const controls = /\p{Cc}\[[0-9;?]*[A-Za-z]|\p{Cc}/gu;
 const outOfMemory = 'killed by the kernel because memory ran out';
 
 /** As people read it: "exit 3", "signal SIGKILL", "unknown". */
-export function exitReason({ code, signal, isOutOfMemory, leftBehind = [] }: Exit): string {
+export function exitReason({ code, signal, isOutOfMemory, leftBehind = [] }: ProcessExit): string {
   if (isOutOfMemory === true) return outOfMemory;
   const how = signal !== null ? `signal ${signal}` : code !== null ? `exit ${code}` : 'unknown';
   const [first] = leftBehind;
@@ -30,10 +36,10 @@ export function exitReason({ code, signal, isOutOfMemory, leftBehind = [] }: Exi
 }
 
 /** The first process of a service stays: one that ends well and leaves others behind went into the background. */
-export const isInBackground = ({ code, leftBehind = [] }: Exit): boolean => code === 0 && leftBehind.length > 0;
+export const isInBackground = ({ code, leftBehind = [] }: ProcessExit): boolean => code === 0 && leftBehind.length > 0;
 
 /** The agent gave up on it: `limitMs` is what it had to get ready in. */
-export const notReadyReason = (limitMs: number, exit: Exit): string =>
+export const notReadyReason = (limitMs: number, exit: ProcessExit): string =>
   `not ready within ${durationText(limitMs)}; the agent ended it (${exitReason(exit)})`;
 
 function durationText(ms: number): string {
@@ -49,7 +55,11 @@ const unitResults: Readonly<Record<string, string>> = {
 };
 
 /** In words; undefined: it ended as asked. */
-export function unitExitReason({ result, code, status }: UnitExit): string | undefined {
+export function unitExitReason({
+  result,
+  code,
+  status,
+}: Readonly<Record<'result' | 'code' | 'status', string>>): string | undefined {
   const how = code === 'exited' ? `exit ${status}` : code === '' ? '' : `signal ${status}`;
   const known = unitResults[result];
   if (known !== undefined) return how === '' ? known : `${known} (${how})`;
