@@ -37,6 +37,8 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
 export interface WireMachine {
   /** The agent's config check, with a report. */
   check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
+  /** As `platform-agent uninstall` does it. */
+  goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
   log(line: { level: string; message: string; at: number; fields?: Record<string, number>[] }): Promise<void>;
   /** Takes the order to restart, once. */
@@ -56,6 +58,9 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
   const robot = createClient(RobotService, transport);
   const state = { sequence: 0n };
   return {
+    async goodbye() {
+      await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
+    },
     async check(report) {
       await agent.deviceAgentConfig({
         id: cloud.id,

@@ -111,6 +111,15 @@ test('versions of a machine: shown with the reason, pinned, let follow stable, g
     assert.equal(answer.code, code, args.join(' '));
   }
   assert.equal((await json('config', 'get', 'press'))['revision'], 3, 'what was refused saved nothing');
+
+  await machine.goodbye();
+  const left = await json('machine', 'show', 'press');
+  assert.deepEqual([left['online_state'], typeof left['uninstalled_on']], ['offline', 'string']);
+  assert.match(
+    (await cli('machine', 'show', 'press')).stdout,
+    /^state +uninstalled, on \S+, \d+ s ago; below is its last report/m,
+  );
+  assert.match((await cli('machine', 'list')).stdout, /^press +uninstalled /m);
 });
 
 test('logs -f prints every line once and in order, and says where lines were lost', async () => {

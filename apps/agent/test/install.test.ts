@@ -6,8 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { arch } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { tempFolder, type TempFolder } from '@platform/kit/testing';
+import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { command } from './running-agent.ts';
+import { listen, TestCloud } from './test-cloud.ts';
 
 const partId = 'aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee';
 const platform = `linux/${arch() === 'arm64' ? 'arm64' : 'amd64'}`;
@@ -135,6 +136,27 @@ test('story: install with part id and API key, again, another version, uninstall
   assert.deepEqual((JSON.parse(gone.stdout) as { left: string[] }).left, []);
   assert.deepEqual(Object.keys(await everything(folder.path)), ['download']);
   assert.equal((await command(['uninstall', '--root', at.root, '--yes'])).code, 5);
+});
+
+test('uninstall reports to the management server that the agent is removed, and says when it could not', async () => {
+  const cloud = new TestCloud(new FakeClock());
+  await using server = await listen(cloud);
+  const uninstalled = async (url: string) => {
+    await using folder = await tempFolder();
+    const at = await site(folder);
+    await mkdir(path.dirname(at.config), { recursive: true });
+    await writeFile(at.config, credentials(url, cloud.partId, cloud.secret), { mode: 0o600 });
+    assert.equal((await at.install()).code, 0);
+    const { code, stdout, stderr } = await command(['uninstall', '--root', at.root, '--yes']);
+    assert.equal(code, 0, stderr);
+    return { stdout, stderr };
+  };
+  const heard = await uninstalled(server.url);
+  assert.match(heard.stdout, /^ {2}told the management server$/m);
+  assert.equal(cloud.calls.get('goodbye'), 1);
+  const alone = await uninstalled('http://127.0.0.1:1');
+  assert.doesNotMatch(alone.stdout, /told/);
+  assert.match(alone.stderr, /^The management server could not be told: the app shows this machine as offline/m);
 });
 
 test('uninstall puts back what install replaced, keeps credentials when asked, and leaves files of others', async () => {

@@ -98,7 +98,8 @@ export class TestCloud {
     });
     router.service(AgentDeviceService, {
       deviceAgentConfig: async (request, context) => {
-        enter(request.report ? 'report' : 'poll', context);
+        enter(request.uninstalled ? 'goodbye' : request.report ? 'report' : 'poll', context);
+        if (request.uninstalled) return {};
         if (request.report) this.report.set(request.report);
         const waitMs = request.wait ? durationMs(request.wait) : 0;
         const isWaiting = () => this.tellsRestarts && this.#mustRestart;

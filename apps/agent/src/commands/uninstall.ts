@@ -2,6 +2,7 @@ import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { AgentSilent, controlOf, NobodyThere } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
+import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll } from '../install/remove.ts';
 import { linuxSystem } from '../install/system.ts';
 import type { Io } from './command.ts';
@@ -39,21 +40,30 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
   await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
   if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
 
-  const { done, left } = await removeAll(
-    { root, credentialsFile: given.keepCredentials ? undefined : credentialsFile, usesSystemd },
+  const { done, left, isServerTold } = await removeAll(
+    {
+      root,
+      credentialsFile: given.keepCredentials ? undefined : credentialsFile,
+      usesSystemd,
+      sayGoodbye: () => sayGoodbye({ root, credentialsFile }, io.clock),
+    },
     linuxSystem,
   );
   if (given.json) {
-    io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
+    io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));
   } else {
     for (const line of done) io.out(`  ${line}`);
     for (const line of left) io.note(line);
+    if (!isServerTold) io.note(notTold);
     io.out(
       left.length === 0 ? 'platform-agent is gone. Its lines in the journal stay.' : 'Something is left, see above.',
     );
   }
   return left.length === 0 ? exitCodes.done : exitCodes.failed;
 }
+
+export const notTold =
+  'The management server could not be told: the app shows this machine as offline until it is deleted there.';
 
 /** An agent that systemd does not stop would put its folders back. */
 async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io: Io): Promise<void> {

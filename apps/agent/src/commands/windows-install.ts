@@ -3,6 +3,7 @@ import path from 'node:path';
 import { createLog } from '@platform/kit';
 import { stderrSink } from '@platform/kit/node';
 import { fetchCredentials, foundCredentials, type ApiKey } from '../install/credentials.ts';
+import { sayGoodbye } from '../install/goodbye.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
 import { linuxSystem } from '../install/system.ts';
@@ -64,9 +65,16 @@ export async function uninstallHere(
   given: { config: string; root: string; keepCredentials: boolean; json: boolean },
   io: Io,
 ): Promise<number> {
-  const credentialsFile = given.keepCredentials ? undefined : path.resolve(given.config);
-  const { done, left } = await uninstallOnWindows({ root: path.resolve(given.root), credentialsFile }, io.clock);
-  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left }));
+  const [root, file] = [path.resolve(given.root), path.resolve(given.config)];
+  const { done, left, isServerTold } = await uninstallOnWindows(
+    {
+      root,
+      credentialsFile: given.keepCredentials ? undefined : file,
+      sayGoodbye: () => sayGoodbye({ root, credentialsFile: file }, io.clock),
+    },
+    io.clock,
+  );
+  if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));
   else for (const line of done) io.out(`  ${line}`);
   for (const line of left) io.note(line);
   return left.length === 0 ? exitCodes.done : exitCodes.failed;

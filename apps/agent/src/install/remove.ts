@@ -14,6 +14,8 @@ export interface Removal {
   /** Removed with its copy; undefined: it stays. */
   credentialsFile: string | undefined;
   usesSystemd: boolean;
+  /** Reports the removal once nothing runs any more; true: it was heard. */
+  sayGoodbye: () => Promise<boolean>;
 }
 
 export interface Removed {
@@ -21,12 +23,14 @@ export interface Removed {
   done: string[];
   /** What could not be removed, and why. */
   left: string[];
+  /** The management server knows that the agent was removed. */
+  isServerTold: boolean;
 }
 
 /** Stops and removes everything that `install` made. What cannot be removed is told, the rest goes on. */
 export async function removeAll(of: Removal, system: System): Promise<Removed> {
   const { root, credentialsFile } = of;
-  const result: Removed = { done: [], left: [] };
+  const result: Removed = { done: [], left: [], isServerTold: false };
   const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {
     try {
       if (await work()) result.done.push(done);
@@ -43,6 +47,8 @@ export async function removeAll(of: Removal, system: System): Promise<Removed> {
       return systemctl('stop', serverUnit);
     });
   }
+  result.isServerTold = await of.sayGoodbye();
+  if (result.isServerTold) result.done.push('told the management server');
   for (const change of (changes?.paths ?? []).toReversed()) {
     await attempt(`${change.before.kind === 'none' ? 'removed' : 'restored'} ${change.path}`, async () => {
       await restore(change);

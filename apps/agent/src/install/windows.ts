@@ -100,19 +100,24 @@ async function closeToOthers(target: string, isNew: boolean, system: System): Pr
 export interface Uninstalled {
   done: string[];
   left: string[];
+  /** The management server knows that the agent was removed. */
+  isServerTold: boolean;
 }
 
 export async function uninstallOnWindows(
-  { root, credentialsFile }: { root: string; credentialsFile: string | undefined },
+  of: { root: string; credentialsFile: string | undefined; sayGoodbye: () => Promise<boolean> },
   clock: Clock,
 ): Promise<Uninstalled> {
-  const result: Uninstalled = { done: [], left: [] };
+  const { root, credentialsFile } = of;
+  const result: Uninstalled = { done: [], left: [], isServerTold: false };
   const service = patient(await windowsService(serviceName), clock);
   if ((await service.state()) !== 'absent') {
     await stopService(service, clock);
     await service.remove();
     result.done.push(`removed the service ${serviceName}`);
   }
+  result.isServerTold = await of.sayGoodbye();
+  if (result.isServerTold) result.done.push('told the management server');
   await removeRoot(root, result, clock);
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });

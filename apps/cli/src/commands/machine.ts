@@ -12,7 +12,7 @@ import type { Run } from '../run.ts';
 import { writeSecretFile } from '../secret-output.ts';
 import { reportSaved } from './config-problems.ts';
 import { machineEditCommands } from './machine-edits.ts';
-import { machineJson, machineText } from '../views/machine.ts';
+import { machineJson, machineText, stateText } from '../views/machine.ts';
 
 const credentialsOption = 'write the credentials into this file, mode 0600, in place of printing them';
 
@@ -67,7 +67,7 @@ export function machineCommands(program: Command, run: Run): void {
             const revision = `${applied}/${String(json['wanted_revision'])}`;
             return [
               one.name,
-              json['online_state'],
+              stateText(one),
               json['server_state'],
               json['agent_version'],
               json['server_version'],

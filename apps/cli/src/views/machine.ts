@@ -84,6 +84,7 @@ export function machineJson(machine: Machine): Record<string, unknown> {
     location_id: machine.locationId,
     online_state: enumWord(OnlineStateSchema, machine.onlineState),
     last_seen: isoTime(machine.lastSeen),
+    uninstalled_on: isoTime(machine.uninstalledOn),
     wanted_revision: Number(machine.wantedRevision),
     applied_revision: report ? Number(report.appliedRevision) : 0,
     slices: (report?.slices ?? []).map(sliceJson),
@@ -175,6 +176,10 @@ function programText(title: string, program: ProgramStatus | undefined, first: s
   return listText(entries);
 }
 
+/** In a word. */
+export const stateText = ({ uninstalledOn, onlineState }: Machine): string =>
+  uninstalledOn ? 'uninstalled' : enumWord(OnlineStateSchema, onlineState);
+
 /** The place in the configuration, unless the sentence names it. */
 const placeText = ({ path, message }: Condition): string =>
   path === '' || message.includes(path) ? '' : `${printable(path)}: `;
@@ -187,7 +192,9 @@ export function machineText(machine: Machine, nowMs: number): string {
     [
       'state',
       joined(
-        enumWord(OnlineStateSchema, machine.onlineState),
+        stateText(machine),
+        machine.uninstalledOn !== undefined &&
+          `on ${isoTime(machine.uninstalledOn)}, ${ago(machine.uninstalledOn, nowMs)}; below is its last report`,
         machine.lastSeen !== undefined && `seen ${ago(machine.lastSeen, nowMs)}`,
       ),
     ],

@@ -10,6 +10,7 @@ import { longestHoldMs } from '@platform/kit';
 import { type Ask, sameBytes, wholeBytes } from '../agent-answers.ts';
 import { callerOf } from '../auth/caller.ts';
 import { productOf } from '../rules/update-info.ts';
+import { saveUninstalled } from '../store/machines.ts';
 import { baseUrlOf } from './base-url.ts';
 import { heldAnswer } from './held-answer.ts';
 import { ownPartId } from './part-access.ts';
@@ -34,6 +35,10 @@ export const agentRoutes =
     router.service(AgentDeviceService, {
       async deviceAgentConfig(request, context) {
         const partId = await ownPartId(db, callerOf(context), request.id);
+        if (request.uninstalled) {
+          await saveUninstalled(db, partId, clock.wall());
+          return {};
+        }
         presence.touch(partId);
         await hosts.save(partId, request);
         const ask = askOf(request, partId, baseUrlOf(deps, context));

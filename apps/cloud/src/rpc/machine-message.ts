@@ -9,6 +9,7 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { hasOtherAgent, machineFacts, reportOf } from '../rules/machine-facts.ts';
 import { migrationCondition, otherAgentReport } from '../rules/other-agent.ts';
+import { isUninstalled } from '../rules/online.ts';
 import { isRestartWaiting } from '../rules/restart-request.ts';
 import { versionWish } from '../rules/update-info.ts';
 import type { PartRow } from '../store/machines.ts';
@@ -31,6 +32,7 @@ export async function machineMessage(
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
   const lastSeen = presence.lastSeen(part.id, part.lastSeen);
+  const isGone = isUninstalled(part.uninstalledOn, lastSeen);
   const hasOther = hasOtherAgent(part);
   const { platform } = machineFacts(part);
   const problems = config ? await versionProblems(releases, config, platform, hasOther ? 'reference' : 'platform') : [];
@@ -50,7 +52,8 @@ export async function machineMessage(
     locationName: part.locationName,
     partId: part.id,
     createdOn: timestampFromMs(part.machineCreatedOn),
-    onlineState: onlineStates[presence.online(part.id, part.lastSeen)],
+    onlineState: onlineStates[isGone ? 'offline' : presence.online(part.id, part.lastSeen)],
+    ...(isGone && { uninstalledOn: timestampFromMs(part.uninstalledOn ?? 0) }),
     wantedRevision: BigInt(part.revision),
     ...(lastSeen !== undefined && { lastSeen: timestampFromMs(lastSeen) }),
     ...(report && { report }),

@@ -13,6 +13,13 @@ export function onlineState(lastSeen: number | undefined, now: number, checkMs: 
   return Math.abs(now - lastSeen) <= missedChecks * checkMs + slackMs ? 'online' : 'offline';
 }
 
+/** The end of a connection may be noticed after the last report that came by another. */
+const lateMs = 5_000;
+
+/** @param uninstalledOn, lastSeen - ms since 1970. @returns whether the agent reported that it was removed, and was not seen since. */
+export const isUninstalled = (uninstalledOn: number | null, lastSeen: number | undefined): uninstalledOn is number =>
+  uninstalledOn !== null && (lastSeen === undefined || lastSeen <= uninstalledOn + lateMs);
+
 const shortestMs = 5_000;
 const longestMs = 60_000;
 /** Checks that one server is asked to answer per second at most, until the longest interval is reached. */

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { hashSecret, randomSecret, seal, unseal } from '../auth/secrets.ts';
 import { restartLifeMs } from '../rules/restart-request.ts';
 import { recordChange } from './changes.ts';
-import { type Database, sqlState } from './database.ts';
+import { at, type Database, sqlState } from './database.ts';
 import type { JsonObject } from './schema.ts';
 
 /** A part with the machine and the place that it belongs to. */
@@ -30,6 +30,7 @@ export type PartRow = {
   quarantineClearedOn: number | null;
   /** Null: nobody asked for a move from another product's agent to ours, or it has happened. */
   migrationRequestedOn: number | null;
+  uninstalledOn: number | null;
 };
 
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
@@ -148,6 +149,7 @@ export async function insertPart(db: Database, { sealingKey, ...part }: NewPart)
     restartRequestedOn: null,
     quarantineClearedOn: null,
     migrationRequestedOn: null,
+    uninstalledOn: null,
   };
   await takingName(part.name, partOfMachine, () => db.insertInto('part').values(row).execute());
   await insertPartSecret(db, { orgId: part.orgId, partId: id, sealingKey });
@@ -237,6 +239,15 @@ export async function takeRestarts(db: Database, partIds: readonly string[]): Pr
     taken.delete(id); // who asks twice at once is told once
     return agoMs === undefined ? undefined : agoMs < restartLifeMs ? { agoMs } : 'expired';
   });
+}
+
+/** The agent reported that it was removed. @param now - ms since 1970, of the clock by which machines are seen. */
+export async function saveUninstalled(db: Database, partId: string, now: number): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ uninstalledOn: at(now) })
+    .where('id', '=', partId)
+    .execute();
 }
 
 /** What the machine quarantined until now may be tried again. */

@@ -59,6 +59,7 @@ type Part = {
   quarantineClearance: Generated<number>;
   quarantineClearedOn: Time | null;
   migrationRequestedOn: Time | null;
+  uninstalledOn: Time | null;
 };
 type PartSecret = {
   id: string;

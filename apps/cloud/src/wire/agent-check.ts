@@ -14,7 +14,7 @@ import type { Check, Present, ReadCheck } from './check.ts';
 
 export const agentCheckPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
 
-/** The check of an agent. One with a report is none. */
+/** The check of an agent. One with a report, or the last one of an agent that is removed, is none. */
 export function agentChecks(of: {
   answers: AgentAnswers;
   hosts: ReportedHosts;
@@ -71,7 +71,7 @@ export function agentChecks(of: {
 
   return (body, baseUrl) => {
     const asked = fromBinary(DeviceAgentConfigRequestSchema, body);
-    if (asked.id === '' || asked.report) return undefined;
+    if (asked.id === '' || asked.report || asked.uninstalled) return undefined;
     return {
       check: new AgentCheck(askOf(asked, asked.id, baseUrl), asked),
       isKnown: hosts.isKnown(asked.id, asked),

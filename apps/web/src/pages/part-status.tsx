@@ -36,6 +36,12 @@ export function PartStatus({ machine }: { machine: MachineView }) {
                 seen <Ago at={machine.lastSeen} />
               </span>
             </div>
+            {machine.uninstalled !== undefined && (
+              <p className="small">
+                Its agent was uninstalled <Ago at={machine.uninstalled} />. What follows is its last report; install it
+                again, or delete the machine.
+              </p>
+            )}
             <AppliedLine machine={machine} />
             <Slices slices={machine.slices} />
           </div>
@@ -177,7 +183,9 @@ function Restart({ machine }: { machine: MachineView }) {
       {isWaiting ? (
         <p className="small" role="status">
           Restart asked for <Ago at={machine.restartRequested} />
-          {machine.isOnline ? '; the agent does it next.' : '; it happens when the machine is online.'}
+          {machine.isOnline
+            ? '; the agent does it next.'
+            : '; it happens if the machine is online within an hour and its server was not started since.'}
         </p>
       ) : (
         restart.isSuccess && (

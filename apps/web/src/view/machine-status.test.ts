@@ -12,6 +12,8 @@ const view = (fields: MessageInitShape<typeof MachineSchema>) =>
 test('a machine that was never seen', () => {
   const machine = view({ onlineState: OnlineState.AWAITING_SETUP });
   assert.deepEqual(machine.online, { tone: 'quiet', text: 'Awaiting setup' });
+  const gone = view({ onlineState: OnlineState.OFFLINE, uninstalledOn: timestampFromMs(7) });
+  assert.deepEqual([gone.online, gone.uninstalled], [{ tone: 'quiet', text: 'Uninstalled' }, 7]);
   assert.equal(machine.hasReport, false);
   assert.equal(machine.server.running, 'not reported');
   assert.equal(machine.serverState.text, 'Not reported');

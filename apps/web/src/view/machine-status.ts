@@ -40,6 +40,8 @@ export interface MachineView {
   name: string;
   location: string;
   online: Word;
+  /** When its agent reported that it was removed; undefined: it did not, or it was seen since. */
+  uninstalled: number | undefined;
   isOnline: boolean;
   lastSeen: number | undefined;
   agent: ProgramView;
@@ -83,6 +85,7 @@ const serverWords: Readonly<Record<number, Word>> = {
   [ServerState.DISABLED]: { tone: 'warn', text: 'Disabled by the configuration' },
 };
 const unknownWord: Word = { tone: 'quiet', text: 'Not reported' };
+const uninstalledWord: Word = { tone: 'quiet', text: 'Uninstalled' };
 const severityTones: Readonly<Record<number, Tone>> = {
   [Severity.ERROR]: 'bad',
   [Severity.WARNING]: 'warn',
@@ -118,7 +121,8 @@ export function machineView(machine: Machine): MachineView {
     partId: machine.partId,
     name: machine.name,
     location: machine.locationName,
-    online: onlineWords[machine.onlineState] ?? unknownWord,
+    online: machine.uninstalledOn ? uninstalledWord : (onlineWords[machine.onlineState] ?? unknownWord),
+    uninstalled: msOf(machine.uninstalledOn),
     isOnline,
     lastSeen: msOf(machine.lastSeen),
     agent: programView(report?.agent, reportedOn),

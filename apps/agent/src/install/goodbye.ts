@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseCredentials } from '@platform/contract/machine';
+import { Cell, within, type Clock } from '@platform/kit';
+import { linuxHost } from '../os/linux/host.ts';
+import { useProxiesOf } from '../os/proxies.ts';
+import { connectCloud } from '../sync/cloud.ts';
+import { connectTransport } from '../sync/http.ts';
+import { unitEnvironmentFile } from '../unit.ts';
+import { proxiesIn } from './proxies.ts';
+
+const longestMs = 5_000;
+
+/**
+ * Reports to the management server that the agent of this machine was removed; without that the machine would only go offline.
+ * Nothing waits for it for long, and nothing fails because of it.
+ *
+ * @returns whether the server has heard it.
+ */
+export async function sayGoodbye(
+  { root, credentialsFile }: { root: string; credentialsFile: string },
+  clock: Clock,
+): Promise<boolean> {
+  const text = await readFile(credentialsFile, 'utf8').catch(() => '');
+  const credentials = parseCredentials(text);
+  if (!credentials.ok) return false;
+  // As the agent reached it: the person who removes it may have another environment.
+  const proxies = proxiesIn(await readFile(path.join(root, unitEnvironmentFile), 'utf8').catch(() => ''));
+  for (const [name, value] of Object.entries(proxies)) process.env[name] ??= value;
+  useProxiesOf(process.env);
+  const { appAddress, partId } = credentials.value;
+  const cloud = connectCloud(connectTransport(appAddress, { clock }), credentials.value, clock, new Cell(false));
+  const { platform, distro, tags } = linuxHost();
+  const request = { id: partId, hostInfo: { platform, distro, tags: [...tags] }, uninstalled: true };
+  try {
+    await within(longestMs, { what: 'the last report', clock }, (signal) =>
+      cloud.deviceAgentConfig(request, 0, signal),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}
