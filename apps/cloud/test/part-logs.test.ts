@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { toBinary } from '@bufbuild/protobuf';
+import { createClient } from '@connectrpc/connect';
+import { createGrpcWebTransport } from '@connectrpc/connect-web';
 import { AppService, GetRobotPartLogsResponseSchema, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { LogEntry } from '@platform/contract/gen/platform/common/v1/common_pb';
 import { logLimits } from '@platform/contract/log-limits';
@@ -164,4 +166,33 @@ test('pages of long lines end before they are larger than clients take, and all 
     const all = Array.from({ length: count }, (_, n) => n);
     assert.deepEqual(seen, order === LogOrder.ASCENDING ? all : all.toReversed());
   }
+});
+
+test('a tail under its public name begins with lines: an empty message ends the loop of the public Python SDK', async () => {
+  await using on = await testServer();
+  const { partId, part } = await on.machine('m');
+  const robot = await on.client(RobotService, part);
+  const authorization = `Bearer ${await on.token(on.owner)}`;
+  const app = createClient(
+    AppService,
+    createGrpcWebTransport({
+      baseUrl: on.url,
+      fetch: (input, init) => fetch(String(input).replace('/platform.app.', '/viam.app.'), init),
+    }),
+  );
+  const stop = new AbortController();
+  const stream = app.tailRobotPartLogs({ id: partId }, { headers: { authorization }, signal: stop.signal });
+  const tail = stream[Symbol.asyncIterator]();
+  const first = tail.next().then(({ value }) => value as { logs: LogEntry[] });
+  const arrived = first.then(
+    () => true,
+    () => true,
+  );
+  // It may need a moment to be there: lines are sent until one arrives.
+  for (let n = 0; ; n++) {
+    const sent = robot.log({ id: partId, logs: [{ message: `live ${n}` }] }).then(() => false);
+    if (await Promise.race([arrived, sent])) break;
+  }
+  assert.match((await first).logs[0]?.message ?? 'no line', /^live \d+$/);
+  stop.abort();
 });

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from grpclib import Status
 from viam.app.viam_client import ViamClient
+from viam.gen.app.v1.robot_grpc import RobotServiceStub
+from viam.gen.app.v1.robot_pb2 import LogRequest
 from viam.proto.app.data import BinaryID, Filter
+from viam.proto.common import LogEntry
 from viam.rpc.dial import Credentials, DialOptions
 
 from pictures import flat, picture
@@ -185,5 +188,23 @@ def test_large_files_arrive_and_too_large_ones_are_refused_at_once(sdk: ViamClie
         # The SDK sends a file as one message and would wait for ever if nobody told it to stop.
         refused = data.file_upload(part_id, bytes(70 * 2**20), file_extension=".bin")
         await asyncio.wait_for(fails(refused, Status.RESOURCE_EXHAUSTED, "MESSAGE_TOO_LARGE"), 60)
+
+    run(story())
+
+
+def test_tailed_logs_arrive(sdk: ViamClient, part_id: str, run: Run) -> None:
+    async def story() -> None:
+        robot = RobotServiceStub(sdk._channel)
+        metadata = sdk.app_client._metadata
+        stream = await sdk.app_client.tail_robot_part_logs(part_id, errors_only=False)
+        first = asyncio.ensure_future(stream.next())
+        n = 0
+        # The tail may need a moment to be there: lines are sent until one arrives.
+        while not first.done():
+            line = LogEntry(level="info", message=f"live {n}", logger_name="test")
+            await robot.Log(LogRequest(id=part_id, logs=[line]), metadata=metadata)
+            n += 1
+            await asyncio.wait([first], timeout=0.2)
+        assert first.result()[0].message.startswith("live ")
 
     run(story())

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
+import socket
 import ssl
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from grpclib import GRPCError, Status
 from memory_server import asynchronous, free_port, refuse, serve, service
 
-from platform_client import Credentials, ModelType, PlatformClient, PlatformError, TrainingStatus, is_passing
+from platform_client import Credentials, ModelType, Picture, PlatformClient, PlatformError, TrainingStatus, is_passing
 from platform_client.gen.platform.app.dataset.v1 import dataset_pb2
 from platform_client.gen.platform.app.dataset.v1.dataset_grpc import DatasetServiceBase
 from platform_client.gen.platform.app.mltraining.v1 import ml_training_pb2 as pb
 from platform_client.gen.platform.app.mltraining.v1.ml_training_grpc import MLTrainingServiceBase
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
 
 def jobs(**answers: Any) -> Any:
@@ -251,3 +256,68 @@ async def test_https_takes_a_certificate_that_is_trusted_and_refuses_others() ->
         async with PlatformClient.create(url, ca_file=str(folder / "cert.pem"), **options) as client:
             [job] = await client.ml_training_client.list_training_jobs("o")
             assert job.id == "status 0"
+
+
+@contextlib.asynccontextmanager
+async def silent() -> AsyncIterator[str]:
+    """A server that takes every connection and never says a word."""
+
+    async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.read(4096):
+            pass
+        writer.close()
+
+    server = await asyncio.start_server(never, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@contextlib.asynccontextmanager
+async def black_hole() -> AsyncIterator[str]:
+    """An address that answers no attempt to connect: as long as nobody accepts, a full queue lets packets vanish."""
+    with contextlib.ExitStack() as open_ones:
+        listener = open_ones.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(8):
+            one = open_ones.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("place", [silent, black_hole])
+@pytest.mark.parametrize("what", ["read", "write", "many", "upload", "download", "wait", "follow"])
+@asynchronous
+async def test_every_call_gives_up_after_the_time_that_it_names(
+    place: Callable[[], contextlib.AbstractAsyncContextManager[str]], what: str, tmp_path: Path
+) -> None:
+    async with (
+        place() as url,
+        PlatformClient.create(url, api_key_id="id-1", api_key="key-1", timeout=0.3, retry_time=30) as client,
+    ):
+
+        async def follow() -> None:
+            async for _ in client.ml_training_client.follow_training_job_logs("j", offline_time=0.5):
+                pass
+
+        async def many() -> None:
+            made = [client.dataset_client.create_dataset(f"d{n}", "o") for n in range(5)]
+            errors = await asyncio.gather(*made, return_exceptions=True)
+            [*others, last] = [error for error in errors if isinstance(error, PlatformError)]
+            assert len(others) == 4
+            raise last
+
+        calls: dict[str, Callable[[], Awaitable[object]]] = {
+            "read": lambda: client.ml_training_client.get_training_job("j"),
+            "write": lambda: client.dataset_client.create_dataset("d", "o"),
+            "many": many,
+            "upload": lambda: client.data_client.upload_picture(
+                Picture(b"x", file_extension="png"), dataset_ids=["d"], timeout=0.3
+            ),
+            "download": lambda: client.model_client.download_model("o", "m", tmp_path / "m.tar.gz"),
+            "wait": lambda: client.ml_training_client.wait_for_training_job("j", offline_time=0.5),
+            "follow": follow,
+        }
+        with pytest.raises(PlatformError) as caught:
+            # Of the test: much longer than what was named.
+            await asyncio.wait_for(calls[what](), 20)
+        assert caught.value.grpc_status is Status.DEADLINE_EXCEEDED

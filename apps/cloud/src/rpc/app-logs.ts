@@ -6,6 +6,7 @@ import { callerOf } from '../auth/caller.ts';
 import { lastLogId, readLogs } from '../store/part-logs.ts';
 import { logEntry } from './log-entries.ts';
 import { pageToken, parsePageToken } from './paging.ts';
+import { publicNameKey } from '../wire/public-name.ts';
 import { operatedPart } from './part-access.ts';
 import type { Deps } from './routes.ts';
 
@@ -63,8 +64,9 @@ export const logCalls = ({ db, clock, notifications, stop }: Deps) =>
         if (partId === undefined || partId === part.id) state.wake();
       });
       try {
-        // Headers go out with the first message: the client knows that it is listening.
-        yield { logs: [] };
+        // Headers go out with the first message: our clients know that they are listening. The public Python SDK ends its loop at one
+        // without lines.
+        if (!context.values.get(publicNameKey)) yield { logs: [] };
         while (!ended.aborted) {
           const woken = Promise.withResolvers<void>();
           state.wake = woken.resolve;

@@ -22,6 +22,7 @@ import { errorInterceptor, toConnectError } from './errors.ts';
 import type { ValueRate } from './value-rate.ts';
 import { withReasons } from './explained.ts';
 import type { MessageBudget } from './message-budget.ts';
+import { ownPath, publicNameKey } from './public-name.ts';
 import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
 import { http2Stream } from './http2-stream.ts';
@@ -73,6 +74,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     if (request) options.prove(request, callerId);
   };
   const calls = new Set<string>();
+  const publicNames = new WeakSet<Request>();
   const limited = limitMessages(options.budget, options.rate, options.budgets);
   const rpc = connectNodeAdapter({
     routes: (router) => {
@@ -86,6 +88,7 @@ export function rpcListener(options: ListenerOptions): Listener {
     contextValues: (request) =>
       createContextValues()
         .set(requestKey, request as Request)
+        .set(publicNameKey, publicNames.has(request as Request))
         .set(cameByKey, options.addresses.cameBy(request as Request)),
     // Each method has a limit of its own.
     readMaxBytes: largestMessage,
@@ -113,8 +116,11 @@ export function rpcListener(options: ListenerOptions): Listener {
     }
     // Whether a cookie may count is decided by this header, whatever the protocol.
     request.headers.host = namedHost(request);
-    // Bodies carry no package names, so the other name is a matter of the path alone.
-    if (request.url?.startsWith('/viam.')) request.url = `/platform.${request.url.slice('/viam.'.length)}`;
+    const own = ownPath(request.url ?? '');
+    if (own !== undefined) {
+      request.url = own;
+      publicNames.add(request);
+    }
     // The connection that a machine signs in by would be kept for its checks, at ten times the memory of one that only checks.
     if (request.url === signIn && request.httpVersionMajor === 1 && !isSecure(request))
       response.shouldKeepAlive = false;

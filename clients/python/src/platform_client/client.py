@@ -68,8 +68,9 @@ class PlatformClient:
             api_key_id: ID of the API key. Default: PLATFORM_API_KEY_ID of the environment, or API_KEY_ID.
             api_key: The key. Default: PLATFORM_API_KEY of the environment, or API_KEY.
             credentials: In place of the two: who calls.
-            timeout: Longest time of one call, in seconds.
-            retry_time: How long reads and sign-ins are repeated while the server is away, in seconds.
+            timeout: Longest time of one call, in seconds, with its sign-in, its connection and its repetitions.
+            retry_time: How long reads and sign-ins are repeated while the server is away, in seconds; never beyond
+                ``timeout``.
             ca_file: Certificates (PEM) to trust in place of the system's, for https.
 
         Raises:

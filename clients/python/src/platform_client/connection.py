@@ -42,7 +42,19 @@ class _SourceFailedError(Exception):
 
 
 class _Attempt(Protocol[Result_co]):
-    def __call__(self, channel: Channel, metadata: Mapping[str, str]) -> Awaitable[Result_co]: ...
+    def __call__(self, channel: Channel, metadata: Mapping[str, str], left: float) -> Awaitable[Result_co]: ...
+
+
+class _Deadline:
+    """Until when a call with all that belongs to it has its answer: sign-in, connection, repetition."""
+
+    def __init__(self, seconds: float) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self.at = self._clock() + seconds
+
+    def left(self) -> float:
+        """Seconds; never less than what starts a call at all."""
+        return max(self.at - self._clock(), 0.001)
 
 
 class _Link:
@@ -72,6 +84,11 @@ class Connection:
         self._lock = asyncio.Lock()
         self._is_closed = False
 
+    @property
+    def timeout(self) -> float:
+        """Longest time of one call, in seconds."""
+        return self._timeout
+
     def close(self) -> None:
         """Ends the connection; calls that wait for an answer fail."""
         self._is_closed = True
@@ -89,10 +106,12 @@ class Connection:
     ) -> Answer:
         """One question, one answer. ``repeat``: making the call twice is as good as making it once."""
 
-        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> Answer:
-            return await method(channel)(request, metadata=dict(metadata), timeout=timeout or self._timeout)
+        deadline = _Deadline(timeout or self._timeout)
 
-        return await self._patiently(lambda: self._authorized(attempt), repeat=repeat)
+        async def attempt(channel: Channel, metadata: Mapping[str, str], left: float) -> Answer:
+            return await method(channel)(request, metadata=dict(metadata), timeout=left)
+
+        return await self._patiently(lambda: self._authorized(attempt, deadline), repeat=repeat, deadline=deadline)
 
     async def upload(
         self,
@@ -103,8 +122,10 @@ class Connection:
     ) -> Answer:
         """Many messages, one answer. ``messages`` is asked again when the token was refused."""
 
-        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> Answer:
-            async with method(channel).open(metadata=dict(metadata), timeout=timeout) as stream:
+        deadline = _Deadline(timeout)
+
+        async def attempt(channel: Channel, metadata: Mapping[str, str], left: float) -> Answer:
+            async with method(channel).open(metadata=dict(metadata), timeout=left) as stream:
                 async for message in _named(messages()):
                     await stream.send_message(message)
                 await stream.end()
@@ -114,20 +135,22 @@ class Connection:
             return answer
 
         try:
-            return await self._patiently(lambda: self._authorized(attempt), repeat=False)
+            return await self._patiently(lambda: self._authorized(attempt, deadline), repeat=False, deadline=deadline)
         except _SourceFailedError as error:
             raise (error.__cause__ or error) from None
 
     @contextlib.asynccontextmanager
     async def download(self, path: str, headers: Mapping[str, str]) -> AsyncIterator[http.client.HTTPResponse]:
         """A plain HTTP GET of a path of the server. Its answer is read in a thread, see `read`."""
-        token = await self._bearer()
+        deadline = _Deadline(self._timeout)
+        token = await self._bearer(deadline)
         async with contextlib.AsyncExitStack() as open_ones:
             try:
-                response = await self._get(path, headers, token, open_ones)
+                response = await self._get(path, headers, token, open_ones, deadline)
                 if response.status == 401:
-                    response = await self._get(path, headers, await self._bearer(refused=token), open_ones)
-            except (OSError, http.client.HTTPException) as error:
+                    again = await self._bearer(deadline, refused=token)
+                    response = await self._get(path, headers, again, open_ones, deadline)
+            except (OSError, http.client.HTTPException, asyncio.TimeoutError) as error:
                 raise platform_error(error, self.url) from error
             if response.status >= 300:
                 body = await asyncio.to_thread(response.read, 65_536)
@@ -142,12 +165,19 @@ class Connection:
             raise platform_error(error, self.url) from error
 
     async def _get(
-        self, path: str, headers: Mapping[str, str], token: str, open_ones: contextlib.AsyncExitStack
+        self,
+        path: str,
+        headers: Mapping[str, str],
+        token: str,
+        open_ones: contextlib.AsyncExitStack,
+        deadline: _Deadline,
     ) -> http.client.HTTPResponse:
+        # The thread ends by itself soon after the deadline: nothing else can end a connection that is not made yet.
+        left = deadline.left()
         wire = (
-            http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls("http/1.1"))
+            http.client.HTTPSConnection(self._host, self._port, timeout=left, context=self._tls("http/1.1"))
             if self._is_tls
-            else http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            else http.client.HTTPConnection(self._host, self._port, timeout=left)
         )
         open_ones.callback(wire.close)
 
@@ -157,12 +187,14 @@ class Connection:
             open_ones.callback(_hang_up, line)
             wire.request("GET", path, headers={**headers, "authorization": f"Bearer {token}"})
             response = wire.getresponse()
+            # From now on for each piece.
+            line.settimeout(self._timeout)
             # An answer after which the server hangs up keeps the socket for itself.
             open_ones.callback(response.close)
             open_ones.callback(_hang_up, line)
             return response
 
-        return await asyncio.to_thread(ask)
+        return await asyncio.wait_for(asyncio.to_thread(ask), left)
 
     def _tls(self, protocol: str) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self._ca_file)
@@ -192,47 +224,57 @@ class Connection:
             if link.calls == 0 and not link.is_current:
                 link.channel.close()
 
-    async def _once(self, attempt: _Attempt[Result], metadata: Mapping[str, str]) -> Result:
+    async def _once(self, attempt: _Attempt[Result], metadata: Mapping[str, str], deadline: _Deadline) -> Result:
         try:
             async with self._channel() as channel:
-                return await attempt(channel, metadata)
+                left = deadline.left()
+                # Also while the connection is made, which the deadline of the call itself does not limit.
+                return await asyncio.wait_for(attempt(channel, metadata, left), left)
         except _OF_TRANSPORT as error:
             raise platform_error(error, self.url) from error
 
-    async def _authorized(self, attempt: _Attempt[Result]) -> Result:
-        token = await self._bearer()
+    async def _authorized(self, attempt: _Attempt[Result], deadline: _Deadline) -> Result:
+        token = await self._bearer(deadline)
         try:
-            return await self._once(attempt, {"authorization": f"Bearer {token}"})
+            return await self._once(attempt, {"authorization": f"Bearer {token}"}, deadline)
         except PlatformError as error:
             if error.grpc_status is not Status.UNAUTHENTICATED:
                 raise
-        again = await self._bearer(refused=token)
-        return await self._once(attempt, {"authorization": f"Bearer {again}"})
+        again = await self._bearer(deadline, refused=token)
+        return await self._once(attempt, {"authorization": f"Bearer {again}"}, deadline)
 
-    async def _bearer(self, *, refused: str | None = None) -> str:
+    async def _bearer(self, deadline: _Deadline, *, refused: str | None = None) -> str:
         """The token, fetched once for all calls that wait for it; another one than ``refused``."""
-        async with self._lock:
+        try:
+            await asyncio.wait_for(self._lock.acquire(), deadline.left())
+        except asyncio.TimeoutError as error:
+            raise platform_error(error, self.url) from error
+        try:
             if self._token is None or self._token == refused:
                 self._token = None
-                self._token = await self._patiently(self._authenticate, repeat=True)
+                self._token = await self._patiently(
+                    lambda: self._authenticate(deadline), repeat=True, deadline=deadline
+                )
             return self._token
+        finally:
+            self._lock.release()
 
-    async def _authenticate(self) -> str:
+    async def _authenticate(self, deadline: _Deadline) -> str:
         given = self._credentials
         request = auth_pb2.AuthenticateRequest(
             entity=given.auth_entity, credentials=auth_pb2.Credentials(type=given.type, payload=given.payload)
         )
 
-        async def attempt(channel: Channel, metadata: Mapping[str, str]) -> str:
+        async def attempt(channel: Channel, metadata: Mapping[str, str], left: float) -> str:
             call = auth_grpc.AuthServiceStub(channel).Authenticate
-            answer = await call(request, metadata=dict(metadata), timeout=self._timeout)
+            answer = await call(request, metadata=dict(metadata), timeout=left)
             return answer.access_token
 
-        return await self._once(attempt, {})
+        return await self._once(attempt, {}, deadline)
 
-    async def _patiently(self, once: Callable[[], Awaitable[Result]], *, repeat: bool) -> Result:
+    async def _patiently(self, once: Callable[[], Awaitable[Result]], *, repeat: bool, deadline: _Deadline) -> Result:
         clock = asyncio.get_running_loop().time
-        until = clock() + self._retry_time
+        until = min(clock() + self._retry_time, deadline.at)
         longest = 0.1
         while True:
             try:

@@ -51,7 +51,13 @@ class DataClient:
         self._connection = connection
 
     async def upload_picture(
-        self, picture: Picture, *, part_id: str = "", dataset_ids: Sequence[str] = (), component_name: str = ""
+        self,
+        picture: Picture,
+        *,
+        part_id: str = "",
+        dataset_ids: Sequence[str] = (),
+        component_name: str = "",
+        timeout: float = _UPLOAD_TIMEOUT,
     ) -> str:
         """Uploads one picture.
 
@@ -60,6 +66,7 @@ class DataClient:
             part_id: The machine part that it is said to come from. Empty: the first dataset decides where it belongs.
             dataset_ids: Datasets to put it into.
             component_name: The camera.
+            timeout: Longest time of the upload, in seconds.
 
         Returns:
             Its binary data ID.
@@ -95,7 +102,7 @@ class DataClient:
             sensor_contents=[sync_pb.SensorData(metadata=sensor, binary=content)],
         )
         answer = await self._connection.unary(
-            lambda c: DataSyncServiceStub(c).DataCaptureUpload, request, repeat=True, timeout=_UPLOAD_TIMEOUT
+            lambda c: DataSyncServiceStub(c).DataCaptureUpload, request, repeat=True, timeout=timeout
         )
         return answer.binary_data_id
 
@@ -108,6 +115,7 @@ class DataClient:
         component_name: str = "",
         concurrency: int = 4,
         attempts: int = 6,
+        timeout: float = _UPLOAD_TIMEOUT,
         on_progress: Callable[[int], None] | None = None,
     ) -> list[str]:
         """Uploads many pictures, several at a time; what fails for a passing reason is tried again.
@@ -121,6 +129,7 @@ class DataClient:
             component_name: As for `upload_picture`.
             concurrency: Uploads at the same time.
             attempts: Tries per picture.
+            timeout: Longest time of each try, in seconds.
             on_progress: Called after each picture with the number of finished ones.
 
         Returns:
@@ -153,7 +162,11 @@ class DataClient:
                 for attempt in range(1, attempts + 1):
                     try:
                         ids[number] = await self.upload_picture(
-                            named, part_id=part_id, dataset_ids=dataset_ids, component_name=component_name
+                            named,
+                            part_id=part_id,
+                            dataset_ids=dataset_ids,
+                            component_name=component_name,
+                            timeout=timeout,
                         )
                         break
                     except PlatformError as error:

@@ -152,8 +152,13 @@ class MLTrainingClient:
             job = await client.ml_training_client.get_training_job(job_id)
             print(job.status.name, f"{job.progress:.0%}", job.eta)
         """
+        return await self._job(id, self._connection.timeout)
+
+    async def _job(self, id: str, timeout: float) -> TrainingJob:
         request = pb.GetTrainingJobRequest(id=id)
-        answer = await self._connection.unary(lambda c: MLTrainingServiceStub(c).GetTrainingJob, request, repeat=True)
+        answer = await self._connection.unary(
+            lambda c: MLTrainingServiceStub(c).GetTrainingJob, request, repeat=True, timeout=timeout
+        )
         if not answer.HasField("metadata"):
             raise local_error("TRAINING_JOB_NOT_FOUND", f"There is no training job {id}.", {"jobId": id})
         return job_from(answer.metadata)
@@ -233,7 +238,7 @@ class MLTrainingClient:
         """
         token = ""
         while True:
-            page = await self._log_page(id, token, 0)
+            page = await self._log_page(id, token, 0, self._connection.timeout)
             for line in page.logs:
                 yield _log_entry(line)
             token = page.next_page_token
@@ -254,9 +259,13 @@ class MLTrainingClient:
         """
         token = ""
         bridge = _Bridge(offline_time)
+        # A server that holds the call says nothing meanwhile: it must answer well before it counts as away.
+        hold = min(_HOLD, max(offline_time / 2, 1.0))
         while True:
             try:
-                page = await self._log_page(id, token, _HOLD)
+                page = await self._log_page(
+                    id, token, hold, max(bridge.limit(self._connection.timeout + hold), hold + 1)
+                )
             except PlatformError as error:
                 await bridge.wait(error)
                 continue
@@ -312,7 +321,8 @@ class MLTrainingClient:
         while True:
             job = None
             try:
-                job = await asyncio.wait_for(self.get_training_job(id), None if until is None else until - clock())
+                look = self._job(id, bridge.limit(self._connection.timeout))
+                job = await asyncio.wait_for(look, None if until is None else until - clock())
             except asyncio.TimeoutError:
                 # Of the waiting, not of the call, whose failures are PlatformErrors; told below.
                 pass
@@ -332,10 +342,10 @@ class MLTrainingClient:
             left = every if until is None else min(every, until - clock())
             await asyncio.sleep(max(left, 0))
 
-    async def _log_page(self, id: str, token: str, hold: float) -> pb.GetTrainingJobLogsResponse:
+    async def _log_page(self, id: str, token: str, hold: float, limit: float) -> pb.GetTrainingJobLogsResponse:
         request = pb.GetTrainingJobLogsRequest(id=id, page_token=token, wait=duration(hold) if hold else None)
         return await self._connection.unary(
-            lambda c: MLTrainingServiceStub(c).GetTrainingJobLogs, request, repeat=True, timeout=hold + 60
+            lambda c: MLTrainingServiceStub(c).GetTrainingJobLogs, request, repeat=True, timeout=limit
         )
 
 
@@ -346,6 +356,11 @@ class _Bridge:
         self._longest = longest
         self._clock = asyncio.get_running_loop().time
         self._last_seen = self._clock()
+
+    def limit(self, timeout: float) -> float:
+        """Longest time of the next call: one that hangs must not outlast what may be bridged."""
+        left = self._longest - (self._clock() - self._last_seen)
+        return min(timeout, left) if left > 0 else timeout
 
     def answered(self) -> None:
         self._last_seen = self._clock()
