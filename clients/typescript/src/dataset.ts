@@ -1,5 +1,6 @@
 import type { Client } from '@connectrpc/connect';
 import type { Dataset, DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { allPages } from './pages.ts';
 
 /** Datasets of an organization. */
 export class DatasetClient {
@@ -15,15 +16,20 @@ export class DatasetClient {
     return id;
   }
 
+  /** Every dataset, however many pages that takes: the newest 10,000 first, each page by name. */
   async listDatasetsByOrganizationId(organizationId: string): Promise<Dataset[]> {
-    const { datasets } = await this.#rpc.listDatasetsByOrganizationID({ organizationId });
-    return datasets;
+    return allPages(async (pageToken) => {
+      const { datasets, nextPageToken } = await this.#rpc.listDatasetsByOrganizationID({ organizationId, pageToken });
+      return { rows: datasets, nextPageToken };
+    });
   }
 
-  /** Unknown IDs are left out. */
+  /** Unknown IDs are left out. Without IDs: all that the caller may see. */
   async listDatasetsByIds(ids: readonly string[]): Promise<Dataset[]> {
-    const { datasets } = await this.#rpc.listDatasetsByIDs({ ids: [...ids] });
-    return datasets;
+    return allPages(async (pageToken) => {
+      const { datasets, nextPageToken } = await this.#rpc.listDatasetsByIDs({ ids: [...ids], pageToken });
+      return { rows: datasets, nextPageToken };
+    });
   }
 
   async renameDataset(id: string, name: string): Promise<void> {

@@ -7,6 +7,7 @@ export { PlatformApiError } from './errors.ts';
 export { allMachines } from './machines.ts';
 export type { ModelClient } from './model-client.ts';
 export type { PackageVersion } from './packages.ts';
+export { allPages } from './pages.ts';
 export type { ReleaseClient, ReleaseFile } from './release.ts';
 export type { ScriptUploadOptions, TrainingScriptClient } from './script-client.ts';
 export {

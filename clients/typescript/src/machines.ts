@@ -1,5 +1,6 @@
 import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { PlatformClient } from './client.ts';
+import { allPages } from './pages.ts';
 
 const pageSize = 1000;
 
@@ -8,11 +9,8 @@ export async function allMachines(
   { fleetClient }: Pick<PlatformClient, 'fleetClient'>,
   organizationId: string,
 ): Promise<Machine[]> {
-  const machines: Machine[] = [];
-  for (let pageToken = ''; ;) {
-    const page = await fleetClient.listMachines({ organizationId, pageSize, pageToken });
-    machines.push(...page.machines);
-    pageToken = page.nextPageToken;
-    if (pageToken === '') return machines;
-  }
+  return allPages(async (pageToken) => {
+    const { machines, nextPageToken } = await fleetClient.listMachines({ organizationId, pageSize, pageToken });
+    return { rows: machines, nextPageToken };
+  });
 }

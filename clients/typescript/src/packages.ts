@@ -8,6 +8,7 @@ import type { AppService, RegistryItem } from '@platform/contract/gen/platform/a
 import type { Connection } from './connection.ts';
 import { type DownloadOptions, download } from './download.ts';
 import { localError } from './errors.ts';
+import { allPages } from './pages.ts';
 
 /** A version of a model, a script or another package. */
 export interface PackageVersion {
@@ -53,8 +54,11 @@ export class Packages {
   }
 
   async versions(organizationId: string, name: string): Promise<PackageVersion[]> {
-    const { packages } = await this.#packages.listPackages({ organizationId, name, type: this.#type });
-    return packages.map(versionOf);
+    return allPages(async (pageToken) => {
+      const of = { organizationId, name, type: this.#type, pageToken };
+      const { packages, nextPageToken } = await this.#packages.listPackages(of);
+      return { rows: packages.map(versionOf), nextPageToken };
+    });
   }
 
   async version(organizationId: string, name: string, version: string): Promise<PackageVersion> {

@@ -7,6 +7,7 @@ import type {
   SubmitMetadataRequestSchema,
 } from '@platform/contract/gen/platform/release/v1/release_pb';
 import type { Connection } from './connection.ts';
+import { allPages } from './pages.ts';
 import { webCrypto } from './runtime.ts';
 
 /** A program to publish. */
@@ -72,9 +73,12 @@ export class ReleaseClient {
     await this.#rpc.revokeRelease({ name, version });
   }
 
+  /** Every release of a program, or of all programs with an empty name; newest first. */
   async listReleases(name: string): Promise<Release[]> {
-    const { releases } = await this.#rpc.listReleases({ name });
-    return releases;
+    return allPages(async (pageToken) => {
+      const { releases, nextPageToken } = await this.#rpc.listReleases({ name, pageToken });
+      return { rows: releases, nextPageToken };
+    });
   }
 
   /** Points a channel at a version that exists. */

@@ -7,6 +7,7 @@ import {
 import { type Package, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
+import { allPages } from '@platform/client';
 import type { Command } from 'commander';
 import type { Connection } from '../connection.ts';
 import { findModel, registryList } from '../find/registry.ts';
@@ -32,10 +33,10 @@ const modelJson = (item: RegistryItem, newest: string): Record<string, unknown> 
 
 /** Versions of a model, newest first. */
 export async function versionsOf(open: Connection, item: RegistryItem): Promise<Package[]> {
-  const { packages } = await open.client.packageClient.listPackages({
-    organizationId: item.organizationId,
-    name: item.name,
-    type: PackageType.ML_MODEL,
+  const of = { organizationId: item.organizationId, name: item.name, type: PackageType.ML_MODEL };
+  const packages = await allPages(async (pageToken) => {
+    const page = await open.client.packageClient.listPackages({ ...of, pageToken });
+    return { rows: page.packages, nextPageToken: page.nextPageToken };
   });
   const at = (one: Package): number => Number(one.createdOn?.seconds ?? 0n) * 1e9 + (one.createdOn?.nanos ?? 0);
   return packages.toSorted((a, b) => at(b) - at(a));

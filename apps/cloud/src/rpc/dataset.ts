@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
-import { wholeAnswer } from '../rules/answer-bounds.ts';
 import { callerOf } from '../auth/caller.ts';
+import { type DataPlace, datasetToken, pageOf, readDatasetToken } from '../rules/page-tokens.ts';
 import { type Caller, isReader, memberships, requireMember, requireReader } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
 import type { Database } from '../store/database.ts';
@@ -36,6 +36,10 @@ const message = (row: Dataset) => ({
 });
 
 /** The script of a job sees its dataset only. */
+const moreAfter = (next: DataPlace | undefined) => ({
+  truncated: next !== undefined,
+  nextPageToken: next ? datasetToken(next) : '',
+});
 const mayList = (caller: Caller, { id }: Dataset): boolean => caller.kind !== 'script' || caller.datasetId === id;
 
 /** @throws PlatformError DATASET_NOT_FOUND, PERMISSION_DENIED */
@@ -76,24 +80,24 @@ export const datasetRoutes =
         return {};
       },
 
-      async listDatasetsByOrganizationID({ organizationId, type }, context) {
+      async listDatasetsByOrganizationID({ organizationId, type, pageSize, pageToken }, context) {
         const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
         requireReader(caller, check.filled('organization_id', organizationId));
-        const of = { ...(type !== undefined && { type: typeName(type) }), most: wholeAnswer.rows };
-        const { rows, isCut } = await datasetsOf(db, [organizationId], of);
-        return { datasets: rows.filter((row) => mayList(caller, row)).map(message), truncated: isCut };
+        const of = { ...(type !== undefined && { type: typeName(type) }), ...page };
+        const { rows, next } = await datasetsOf(db, [organizationId], of);
+        return { datasets: rows.filter((row) => mayList(caller, row)).map(message), ...moreAfter(next) };
       },
 
       // A public command line asks without ids and means: everything that the key may see.
-      async listDatasetsByIDs({ ids }, context) {
+      async listDatasetsByIDs({ ids, pageSize, pageToken }, context) {
         const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
         const orgIds = [...new Set(memberships(caller).map(({ orgId }) => orgId))];
-        const { rows, isCut } =
-          ids.length > 0
-            ? { rows: await findDatasets(db, ids), isCut: false }
-            : await datasetsOf(db, orgIds, { most: wholeAnswer.rows });
+        const { rows, next } =
+          ids.length > 0 ? { rows: await findDatasets(db, ids), next: undefined } : await datasetsOf(db, orgIds, page);
         const listed = rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row));
-        return { datasets: listed.map(message), truncated: isCut };
+        return { datasets: listed.map(message), ...moreAfter(next) };
       },
 
       async mergeDatasets({ datasetIds, name, organizationId }, context) {

@@ -8,7 +8,7 @@ import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../ru
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
 import { hasOtherAgent, machineFacts } from '../rules/machine-facts.ts';
-import { machineToken, readMachineToken } from '../rules/page-tokens.ts';
+import { machineToken, pageOf, readMachineToken } from '../rules/page-tokens.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';
 import {
   clearQuarantine,
@@ -31,7 +31,6 @@ import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from './pa
 import type { Deps } from './routes.ts';
 
 /** Machines on a page. */
-const longestPage = 1000;
 
 export const fleetRoutes =
   (deps: Deps) =>
@@ -72,14 +71,10 @@ export const fleetRoutes =
       },
       async listMachines({ organizationId, pageSize, pageToken }, context) {
         const caller = callerOf(context);
-        if (pageSize > longestPage) {
-          const limit = `1 to ${longestPage}, or 0 for as many as an answer holds`;
-          throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
-        }
+        const page = pageOf({ pageSize, pageToken }, readMachineToken);
         const { id } = await organizationFor(db, caller, organizationId);
         // Whoever may see single machines or locations sees those.
         const of = { reach: reachOf(caller), orgId: id };
-        const page = { after: readMachineToken(pageToken), rows: pageSize };
         const { rows, isCut } = await machinePage(db, of, page);
         const last = rows.at(-1);
         return {

@@ -8,6 +8,7 @@ import {
   PackageType,
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../auth/caller.ts';
+import { packageToken, pageOf, readPackageToken } from '../rules/page-tokens.ts';
 import { limitingNames, readablePackages, requirePackageReader } from '../rules/named-resources.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../rules/permissions.ts';
 import * as check from '../rules/submission.ts';
@@ -71,15 +72,21 @@ export const packageRoutes =
         return { package: message(row, context, includeUrl ?? false) };
       },
 
-      async listPackages({ organizationId, name, version, type, includeUrl }, context) {
+      async listPackages({ organizationId, name, version, type, includeUrl, pageSize, pageToken }, context) {
         const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readPackageToken);
         requireReaderOrPart(caller, check.filled('organization_id', organizationId));
         const kind = type ? kindOfType.get(type) : undefined;
         const names = await limitingNames(caller, namesOf);
         const of = { orgId: organizationId, name, version, type: kind, named: names?.packages };
-        const { rows, isCut } = await listPackages(db, of);
+        const { rows, isCut } = await listPackages(db, of, page);
         const readable = readablePackages(caller, rows, names);
-        return { packages: readable.map((row) => message(row, context, includeUrl ?? false)), truncated: isCut };
+        const last = rows.at(-1);
+        return {
+          packages: readable.map((row) => message(row, context, includeUrl ?? false)),
+          truncated: isCut,
+          nextPageToken: isCut && last ? packageToken(last.ordinal) : '',
+        };
       },
 
       async deletePackage({ id, version }, context) {

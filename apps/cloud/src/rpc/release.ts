@@ -9,6 +9,7 @@ import {
 import { patchPath, platformPattern, versionPattern, type Target } from '@platform/releases/targets';
 import { callerOf } from '../auth/caller.ts';
 import type { BlobStore } from '../blobs/store.ts';
+import { pageOf, readReleaseToken, releaseToken } from '../rules/page-tokens.ts';
 import { requireInstallationOwner } from '../rules/permissions.ts';
 import { otherReleases, releasePath } from '../rules/update-info.ts';
 import { audit } from '../store/audit.ts';
@@ -71,11 +72,17 @@ export const releaseRoutes =
         return { release: message(stored, baseUrlOf(deps, context)) };
       },
 
-      async listReleases({ name }, context) {
+      async listReleases({ name, pageSize, pageToken }, context) {
         callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readReleaseToken);
         const baseUrl = baseUrlOf(deps, context);
-        const { rows, isCut } = await newestReleases(db, name);
-        return { releases: rows.map((row) => message(row, baseUrl)), truncated: isCut };
+        const { rows, isCut } = await newestReleases(db, name, page);
+        const last = rows.at(-1);
+        return {
+          releases: rows.map((row) => message(row, baseUrl)),
+          truncated: isCut,
+          nextPageToken: isCut && last ? releaseToken(last) : '',
+        };
       },
 
       async setChannel({ name, channel, version }, context) {

@@ -4,6 +4,10 @@ export const wholeAnswer = { rows: 10_000, bytes: 16 * 2 ** 20 } as const;
 /** A page, below the 4 MiB that gRPC clients take in one message. */
 export const pageBytes = 3.5 * 2 ** 20;
 
+/** Bounds of a page, or of a whole answer where the request names no size. */
+export const boundsOf = (size: number): { rows: number; bytes: number } =>
+  size === 0 ? wholeAnswer : { rows: size, bytes: pageBytes };
+
 /** About what a row takes in an answer. */
 export const sizeOf = (row: unknown): number => JSON.stringify(row).length;
 

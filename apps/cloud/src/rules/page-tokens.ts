@@ -62,6 +62,60 @@ function decodeName(name: string): string {
   }
 }
 
+/** Place in the order of publication. */
+export const packageToken = (ordinal: number): string => encode(['packages', ordinal]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readPackageToken(token: string): number | undefined {
+  if (token === '') return undefined;
+  const [ordinal] = decode('page_token', token, /^packages (\d{1,15})$/);
+  return Number(ordinal);
+}
+
+/** Place in the order by creation, newest first, ties broken by id. */
+export const datasetToken = ({ us, id }: DataPlace): string => encode(['datasets', us, id]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readDatasetToken(token: string): DataPlace | undefined {
+  if (token === '') return undefined;
+  const [us, id] = decode('page_token', token, /^datasets (-?\d{1,16}) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/);
+  return { us: Number(us), id: id ?? '' };
+}
+
+/** Place in the order by publication, newest first, ties broken by name, version and platform. */
+export interface ReleasePlace {
+  readonly us: number;
+  readonly name: string;
+  readonly version: string;
+  readonly platform: string;
+}
+export const releaseToken = ({ us, name, version, platform }: ReleasePlace): string =>
+  encode(['releases', us, ...[name, version, platform].map(encodeURIComponent)]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readReleaseToken(token: string): ReleasePlace | undefined {
+  if (token === '') return undefined;
+  const text = '((?:[^ %]|%[0-9A-F]{2})*)';
+  const pattern = new RegExp(`^releases (-?\\d{1,16}) ${text} ${text} ${text}$`);
+  const [us, ...texts] = decode('page_token', token, pattern);
+  const [name = '', version = '', platform = ''] = texts.map(decodeName);
+  return { us: Number(us), name, version, platform };
+}
+
+const longestPage = 1000;
+
+/** What a request asks for of a list. `size` 0: as many as an answer holds. @throws PlatformError INVALID_ARGUMENT */
+export function pageOf<P>(
+  { pageSize, pageToken }: { pageSize: number; pageToken: string },
+  read: (token: string) => P | undefined,
+): { after: P | undefined; size: number } {
+  if (pageSize > longestPage) {
+    const limit = `1 to ${longestPage}, or 0 for as many as an answer holds`;
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'page_size', value: pageSize, limit });
+  }
+  return { after: read(pageToken), size: pageSize };
+}
+
 /** Place in the order by time, ties broken by id. */
 export interface DataPlace {
   readonly us: number;

@@ -3,7 +3,10 @@ import { PlatformError } from '@platform/contract/errors';
 import { isUuid } from '../rules/manifest.ts';
 import type { Caller } from '../rules/permissions.ts';
 import { audit } from './audit.ts';
-import type { DatumKey } from './binary-data.ts';
+import { boundsOf, byText } from '../rules/answer-bounds.ts';
+import type { DataPlace } from '../rules/page-tokens.ts';
+import { atUs, type DatumKey } from './binary-data.ts';
+import { boundedList } from './bounded-list.ts';
 import { at, type Database, sqlState } from './database.ts';
 import { countMembers } from './dataset-members.ts';
 import type { DatasetRow } from './training-schema.ts';
@@ -37,20 +40,33 @@ export const findDatasets = async (db: Database, ids: readonly string[]): Promis
     : db.selectFrom('dataset').selectAll().where('id', 'in', known).orderBy('name').execute();
 };
 
-/** The newest, by name, and whether there are more. */
+/** The newest after a place in that order, by name. `next`: place of the oldest of them, where there are more. */
 export async function datasetsOf(
   db: Database,
   orgIds: readonly string[],
-  { type, most }: { type?: Dataset['type']; most: number },
-): Promise<{ rows: Dataset[]; isCut: boolean }> {
-  if (orgIds.length === 0) return { rows: [], isCut: false };
-  let all = db.selectFrom('dataset').where('orgId', 'in', orgIds);
-  if (type) all = all.where('type', '=', type);
-  const newest = all.selectAll().orderBy('createdOn', 'desc').orderBy('id').limit(most);
-  const rows = await db.selectFrom(newest.as('newest')).selectAll().orderBy('name').execute();
-  if (rows.length < most) return { rows, isCut: false };
-  const next = await all.select('id').orderBy('createdOn', 'desc').orderBy('id').offset(most).limit(1).execute();
-  return { rows, isCut: next.length > 0 };
+  { type, after, size }: { type?: Dataset['type']; after: DataPlace | undefined; size: number },
+): Promise<{ rows: Dataset[]; next: DataPlace | undefined }> {
+  if (orgIds.length === 0) return { rows: [], next: undefined };
+  let query = db
+    .selectFrom('dataset')
+    .selectAll()
+    .select(sql<number>`(extract(epoch from created_on) * 1000000)::bigint`.as('us'))
+    .where('orgId', 'in', orgIds);
+  if (type) query = query.where('type', '=', type);
+  if (after) {
+    const time = atUs(after.us);
+    query = query.where(sql<boolean>`(created_on < ${time} or created_on = ${time} and id > ${after.id}::uuid)`);
+  }
+  const ordered = query.orderBy('createdOn', 'desc').orderBy('id');
+  const { rows, isCut } = await boundedList<Dataset & { us: number }>(db, ordered, {
+    ...boundsOf(size),
+    atOnce: 1_000,
+  });
+  const last = rows.at(-1);
+  return {
+    rows: rows.toSorted((a, b) => byText(a.name, b.name)),
+    next: isCut && last ? { us: last.us, id: last.id } : undefined,
+  };
 }
 
 /** @throws PlatformError DATASET_NAME_TAKEN */

@@ -1,5 +1,5 @@
 import { type ExpressionBuilder, sql } from 'kysely';
-import { type Bounded, byText, pageBytes, wholeAnswer } from '../rules/answer-bounds.ts';
+import { type Bounded, boundsOf, byText, wholeAnswer } from '../rules/answer-bounds.ts';
 import type { Reach } from '../rules/permissions.ts';
 import type { MachinePlace } from '../rules/page-tokens.ts';
 import { boundedList } from './bounded-list.ts';
@@ -66,17 +66,16 @@ export async function newestMachines(
   return found;
 }
 
-/** By name, after a place in that order. @param rows - 0: as many as an answer holds. */
+/** By name, after a place in that order. @param size - 0: as many as an answer holds. */
 export function machinePage(
   db: Database,
   filter: MachineFilter,
-  { after, rows }: { after: MachinePlace | undefined; rows: number },
+  { after, size }: { after: MachinePlace | undefined; size: number },
 ): Promise<Bounded<PartRow>> {
   let query = partRows(db).where(matching(filter));
   if (after) query = query.where(sql<boolean>`(machine.name, machine.id) > (${after.name}, ${after.id}::uuid)`);
-  const bounds = rows === 0 ? wholeAnswer : { rows, bytes: pageBytes };
   return boundedList<PartRow>(db, query.orderBy('machine.name').orderBy('machine.id'), {
-    ...bounds,
+    ...boundsOf(size),
     atOnce: 200,
     size: ({ report }) => 500 + (report?.length ?? 0),
   });

@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { type Bounded, boundsOf } from '../rules/answer-bounds.ts';
 import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
@@ -173,13 +173,16 @@ export const listPackages = (
     type?: PackageKind | undefined;
     named?: ReadonlySet<string> | undefined;
   },
+  page: { after: number | undefined; size: number },
 ): Promise<Bounded<Version>> => {
   let query = versions(db).where('registryVersion.orgId', '=', of.orgId);
   if (of.name) query = query.where('registryVersion.name', '=', of.name);
   if (of.type) query = query.where('registryItem.type', '=', of.type);
   if (of.version && of.version !== 'latest') query = query.where('registryVersion.version', '=', of.version);
   if (of.named) query = query.where(mayBeNamed(of.named, sql`registry_version.org_id`, sql`registry_version.name`));
-  return boundedList<Version>(db, query.orderBy('registryVersion.ordinal', 'desc'), { ...wholeAnswer, atOnce: 100 });
+  if (page.after !== undefined) query = query.where('registryVersion.ordinal', '<', page.after);
+  const bounds = { ...boundsOf(page.size), atOnce: 100 };
+  return boundedList<Version>(db, query.orderBy('registryVersion.ordinal', 'desc'), bounds);
 };
 
 /** The organization that a public namespace or an id names; undefined: none. */

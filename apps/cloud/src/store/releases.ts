@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { type Bounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { type Bounded, boundsOf } from '../rules/answer-bounds.ts';
+import type { ReleasePlace } from '../rules/page-tokens.ts';
+import { atUs } from './binary-data.ts';
 import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import type { Database } from './database.ts';
@@ -41,21 +43,27 @@ export async function listReleases(
   }));
 }
 
-/** As `listReleases`, revoked ones too: the newest, as many as an answer holds. */
-export function newestReleases(db: Database, name: string): Promise<Bounded<ReleaseWithChannels>> {
+/** As `listReleases`, revoked ones too, page by page. `us`: when it was published. */
+export function newestReleases(
+  db: Database,
+  name: string,
+  { after, size }: { after: ReleasePlace | undefined; size: number },
+): Promise<Bounded<ReleaseWithChannels & { us: number }>> {
   const all = db
     .selectFrom('release')
     .selectAll()
+    .select(sql<number>`(extract(epoch from published_on) * 1000000)::bigint`.as('us'))
     .select(
       sql<string[]>`array(select channel from release_channel points
         where points.name = release.name and points.version = release.version order by channel)`.as('channels'),
     );
-  const query = (name ? all.where('name', '=', name) : all)
-    .orderBy('publishedOn', 'desc')
-    .orderBy('name')
-    .orderBy('version')
-    .orderBy('platform');
-  return boundedList<ReleaseWithChannels>(db, query, { ...wholeAnswer, atOnce: 1_000 });
+  const named = name ? all.where('name', '=', name) : all;
+  const rest = after
+    ? named.where(sql<boolean>`(published_on < ${atUs(after.us)} or published_on = ${atUs(after.us)}
+        and (name, version, platform) > (${after.name}, ${after.version}, ${after.platform}))`)
+    : named;
+  const query = rest.orderBy('publishedOn', 'desc').orderBy('name').orderBy('version').orderBy('platform');
+  return boundedList<ReleaseWithChannels & { us: number }>(db, query, { ...boundsOf(size), atOnce: 1_000 });
 }
 
 export const findRelease = (

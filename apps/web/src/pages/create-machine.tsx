@@ -6,6 +6,7 @@ import { useId, useState } from 'react';
 import { FormFoot, Sheet } from '../parts/dialogs.tsx';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
 import { FailureNote } from '../parts/messages.tsx';
+import { pagesKey } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
 import { isolated } from '../view/user-text.ts';
 
@@ -17,7 +18,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   const field = useId();
   const [name, setName] = useState('');
   const creation = useMutation(FleetService.method.createMachine, {
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['machines', organizationId] }),
+    onSuccess: () => queries.invalidateQueries({ queryKey: pagesKey(FleetService.method.listMachines) }),
   });
   const machine = creation.data?.machine;
   if (machine) {

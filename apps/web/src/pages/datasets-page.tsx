@@ -1,10 +1,11 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { type Dataset, DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { DatasetIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { grouped } from '../view/quantities.ts';
@@ -12,16 +13,19 @@ import { msOf } from '../view/times.ts';
 import { CreateDataset } from './create-dataset.tsx';
 
 const refreshMs = 5000;
+const pageSize = 200;
+
+const byName = (datasets: readonly Dataset[]): Dataset[] => datasets.toSorted((a, b) => a.name.localeCompare(b.name));
 
 export function DatasetsPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const list = useQuery(
+  const list = usePagedList(
     DatasetService.method.listDatasetsByOrganizationID,
-    { organizationId },
-    { refetchInterval: refreshMs },
+    (pageToken) => ({ organizationId, pageToken, pageSize }),
+    { refreshMs },
   );
-  const datasets = list.data?.datasets;
+  const datasets = list.pages && byName(list.pages.flatMap((page) => page.datasets));
   const [isCreating, setCreating] = useState(false);
   return (
     <div className="page">
@@ -37,7 +41,6 @@ export function DatasetsPage() {
         </button>
       </div>
       {list.error && <FailureNote error={list.error} />}
-      <TruncatedNote isTruncated={list.data?.truncated} what="datasets" />
       <div className="card">
         {datasets === undefined ? (
           !list.error && <Waiting />
@@ -86,6 +89,7 @@ export function DatasetsPage() {
           </table>
         )}
       </div>
+      <ShowMore list={list} what="datasets" />
       {isCreating && <CreateDataset onClose={() => setCreating(false)} />}
     </div>
   );

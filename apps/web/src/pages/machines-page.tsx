@@ -1,11 +1,9 @@
-import { create } from '@bufbuild/protobuf';
-import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
-import { FleetService, ListMachinesRequestSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { Badge } from '../parts/words.tsx';
 import { useSession } from '../session.tsx';
@@ -20,19 +18,13 @@ const pageSize = 1000;
 export function MachinesPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const transport = useTransport();
-  const list = useInfiniteQuery({
-    queryKey: ['machines', organizationId],
-    initialPageParam: '',
-    refetchInterval: refreshMs,
-    queryFn: ({ pageParam, signal }) => {
-      const request = create(ListMachinesRequestSchema, { organizationId, pageSize, pageToken: pageParam });
-      return callUnaryMethod(transport, FleetService.method.listMachines, request, { signal });
-    },
-    getNextPageParam: (page) => page.nextPageToken || undefined,
-  });
+  const list = usePagedList(
+    FleetService.method.listMachines,
+    (pageToken) => ({ organizationId, pageSize, pageToken }),
+    { refreshMs },
+  );
   const [isCreating, setCreating] = useState(false);
-  const machines = list.data?.pages.flatMap((page) => page.machines.map(machineView));
+  const machines = list.pages?.flatMap((page) => page.machines.map(machineView));
   const online = machines?.filter((machine) => machine.isOnline).length ?? 0;
   return (
     <div className="page">
@@ -42,7 +34,7 @@ export function MachinesPage() {
           <h1>Machines</h1>
           {machines && machines.length > 0 && (
             <p className="soft">
-              {list.hasNextPage && 'The first '}
+              {list.hasMore && 'The first '}
               {counted(machines.length, 'machine')}, {online} online
             </p>
           )}
@@ -67,18 +59,7 @@ export function MachinesPage() {
           <MachineTable machines={machines} />
         )}
       </div>
-      {list.hasNextPage && (
-        <div className="row">
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
-            {list.isFetchingNextPage ? 'Loading …' : 'Show more machines'}
-          </button>
-        </div>
-      )}
+      <ShowMore list={list} what="machines" />
       {isCreating && (
         <Suspense>
           <CreateMachine onClose={() => setCreating(false)} />

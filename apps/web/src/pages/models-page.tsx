@@ -7,7 +7,8 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Sheet } from '../parts/dialogs.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { modelsAmong, scoresAmong } from '../view/registry.ts';
@@ -20,14 +21,15 @@ import { RegistryTabs } from './registry-tabs.tsx';
 import { isolated } from '../view/user-text.ts';
 
 const refreshMs = 5000;
+const pageSize = 500;
 
 export function ModelsPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
-  const list = useQuery(
+  const list = usePagedList(
     PackageService.method.listPackages,
-    { organizationId, type: PackageType.ML_MODEL },
-    { refetchInterval: refreshMs },
+    (pageToken) => ({ organizationId, type: PackageType.ML_MODEL, pageToken, pageSize }),
+    { refreshMs },
   );
   const registry = useQuery(
     AppService.method.listRegistryItems,
@@ -41,7 +43,7 @@ export function ModelsPage() {
   );
   const [shown, setShown] = useState<ModelVersion>();
   const [edited, setEdited] = useState<RegistryItem>();
-  const models = list.data && modelsAmong(list.data.packages);
+  const models = list.pages && modelsAmong(list.pages.flatMap((page) => page.packages));
   const scores = scoresAmong(jobs.data?.jobs ?? []);
   const itemOf = (name: string): RegistryItem | undefined => registry.data?.items.find((item) => item.name === name);
   const close = (): void => {
@@ -60,7 +62,6 @@ export function ModelsPage() {
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
       {models === undefined && !list.error && <Waiting />}
-      <TruncatedNote isTruncated={list.data?.truncated} what="versions" />
       {models?.length === 0 && (
         <div className="card">
           <Empty icon={<ModelIcon />} title="No models yet">
@@ -121,6 +122,7 @@ export function ModelsPage() {
           </table>
         </section>
       ))}
+      <ShowMore list={list} what="versions" />
       {shown && (
         <Sheet title={`${shown.name} ${isolated(shown.version)}`} isOpen onClose={() => setShown(undefined)} isWide>
           <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />

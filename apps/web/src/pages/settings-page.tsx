@@ -3,7 +3,8 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { ModelIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Command } from '../parts/copying.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { bytes } from '../view/quantities.ts';
@@ -80,8 +81,8 @@ function Usage({ organizationId }: { organizationId: string }) {
 }
 
 function Releases() {
-  const list = useQuery(ReleaseService.method.listReleases, {});
-  const releases = list.data && releaseViews(list.data.releases);
+  const list = usePagedList(ReleaseService.method.listReleases, (pageToken) => ({ pageToken, pageSize: 200 }));
+  const releases = list.pages && releaseViews(list.pages.flatMap((page) => page.releases));
   return (
     <section className="card" aria-label="Releases">
       <div className="card-head">
@@ -90,7 +91,6 @@ function Releases() {
       </div>
       {list.error && <FailureNote error={list.error} />}
       {releases === undefined && !list.error && <Waiting />}
-      <TruncatedNote isTruncated={list.data?.truncated} what="releases" />
       {releases?.length === 0 && (
         <Empty icon={<ModelIcon />} title="No releases yet">
           <p>Build the machine server into one file; the next start publishes it:</p>
@@ -143,6 +143,7 @@ function Releases() {
           </tbody>
         </table>
       )}
+      <ShowMore list={list} what="releases" />
     </section>
   );
 }

@@ -1,9 +1,9 @@
-import { useQuery } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { BackIcon, DatasetIcon } from '../parts/icons.tsx';
 import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { usePagedList } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
 import { SubmitBuiltIn } from './submit-built-in.tsx';
 import { SubmitScript } from './submit-script.tsx';
@@ -23,10 +23,13 @@ export interface SubmitProps {
 export function SubmitPage() {
   const { organization } = useSession();
   const { dataset: wanted, script } = route.useSearch();
-  const list = useQuery(DatasetService.method.listDatasetsByOrganizationID, {
-    organizationId: organization.organizationId,
-  });
-  const datasets = list.data?.datasets;
+  const { organizationId } = organization;
+  const list = usePagedList(
+    DatasetService.method.listDatasetsByOrganizationID,
+    (pageToken) => ({ organizationId, pageToken }),
+    { isWhole: true },
+  );
+  const datasets = list.pages?.flatMap((page) => page.datasets);
   const [chosen, setChosen] = useState(wanted);
   const datasetId = datasets?.find(({ id }) => id === chosen)?.id ?? datasets?.[0]?.id ?? '';
   const props = { datasets: datasets ?? [], datasetId, onDataset: setChosen };

@@ -1,9 +1,9 @@
-import { useQuery } from '@connectrpc/connect-query';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { versionOf, withVersion } from '@platform/contract/version-pin';
 import type { ProgramName } from '@platform/contract/version-pin';
 import { useState } from 'react';
 import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { usePagedList } from '../parts/paged-list.tsx';
 import { otherChoice, versionChoices } from '../view/version-choices.ts';
 import { SelectField, TextField } from './submit-fields.tsx';
 
@@ -21,7 +21,7 @@ const programs = [
 
 /** The two versions of the configuration as menus; a choice changes the text beside them, and is saved with it. */
 export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
-  const list = useQuery(ReleaseService.method.listReleases, {}, { staleTime: 30_000 });
+  const list = usePagedList(ReleaseService.method.listReleases, (pageToken) => ({ pageToken }), { isWhole: true });
   const [writing, setWriting] = useState<ProgramName>();
   const config = JSON.parse(draft) as unknown;
   const choose = (program: ProgramName, wish: string): void => {
@@ -35,7 +35,12 @@ export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
           key={program}
           label={label}
           value={versionOf(config, program)}
-          options={versionChoices(list.data?.releases ?? [], name, platform, versionOf(config, program))}
+          options={versionChoices(
+            list.pages?.flatMap((page) => page.releases) ?? [],
+            name,
+            platform,
+            versionOf(config, program),
+          )}
           onChange={(wish) => choose(program, wish)}
         />
       ))}

@@ -47,12 +47,18 @@ class DatasetClient:
         return answer.id
 
     async def list_datasets_by_organization_id(self, organization_id: str) -> list[Dataset]:
-        """All datasets of an organization."""
-        request = pb.ListDatasetsByOrganizationIDRequest(organization_id=organization_id)
-        answer = await self._connection.unary(
-            lambda c: DatasetServiceStub(c).ListDatasetsByOrganizationID, request, repeat=True
-        )
-        return [_dataset(one) for one in answer.datasets]
+        """All datasets of an organization, however many pages that takes."""
+        datasets: list[Dataset] = []
+        page_token = ""
+        while True:
+            request = pb.ListDatasetsByOrganizationIDRequest(organization_id=organization_id, page_token=page_token)
+            answer = await self._connection.unary(
+                lambda c: DatasetServiceStub(c).ListDatasetsByOrganizationID, request, repeat=True
+            )
+            datasets += [_dataset(one) for one in answer.datasets]
+            page_token = answer.next_page_token
+            if page_token == "":
+                return datasets
 
     async def list_datasets_by_ids(self, ids: Sequence[str]) -> list[Dataset]:
         """The datasets of these IDs; unknown ones are left out."""

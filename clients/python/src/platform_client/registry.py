@@ -54,9 +54,17 @@ class _Packages:
         self._connection = connection
 
     async def _list(self, organization_id: str, name: str | None) -> list[PackageVersion]:
-        request = pb.ListPackagesRequest(organization_id=organization_id, name=name, type=self._type)
-        answer = await self._connection.unary(lambda c: PackageServiceStub(c).ListPackages, request, repeat=True)
-        return [_version(one)[0] for one in answer.packages]
+        versions: list[PackageVersion] = []
+        page_token = ""
+        while True:
+            request = pb.ListPackagesRequest(
+                organization_id=organization_id, name=name, type=self._type, page_token=page_token
+            )
+            answer = await self._connection.unary(lambda c: PackageServiceStub(c).ListPackages, request, repeat=True)
+            versions += [_version(one)[0] for one in answer.packages]
+            page_token = answer.next_page_token
+            if page_token == "":
+                return versions
 
     async def _get(self, organization_id: str, name: str, version: str) -> tuple[PackageVersion, str]:
         request = pb.GetPackageRequest(

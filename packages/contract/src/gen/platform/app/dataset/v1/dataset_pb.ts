@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/app/dataset/v1/dataset.proto.
  */
 export const file_platform_app_dataset_v1_dataset: GenFile = /*@__PURE__*/
-  fileDesc("CiVwbGF0Zm9ybS9hcHAvZGF0YXNldC92MS9kYXRhc2V0LnByb3RvEhdwbGF0Zm9ybS5hcHAuZGF0YXNldC52MSKiAQoHRGF0YXNldBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRIwCgx0aW1lX2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKBHR5cGUYBSABKA4yJC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0VHlwZSJ/ChRDcmVhdGVEYXRhc2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRI3CgR0eXBlGAMgASgOMiQucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldFR5cGVIAIgBAUIHCgVfdHlwZSIjChVDcmVhdGVEYXRhc2V0UmVzcG9uc2USCgoCaWQYASABKAkiIgoURGVsZXRlRGF0YXNldFJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlRGF0YXNldFJlc3BvbnNlIjAKFFJlbmFtZURhdGFzZXRSZXF1ZXN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiFwoVUmVuYW1lRGF0YXNldFJlc3BvbnNlIoABCiNMaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSNwoEdHlwZRgCIAEoDjIkLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRhdGFzZXRUeXBlSACIAQFCBwoFX3R5cGUibgokTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEjIKCGRhdGFzZXRzGAEgAygLMiAucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldBISCgl0cnVuY2F0ZWQY6AcgASgIIicKGExpc3REYXRhc2V0c0J5SURzUmVxdWVzdBILCgNpZHMYASADKAkiYwoZTGlzdERhdGFzZXRzQnlJRHNSZXNwb25zZRIyCghkYXRhc2V0cxgBIAMoCzIgLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRhdGFzZXQSEgoJdHJ1bmNhdGVkGOgHIAEoCCJSChRNZXJnZURhdGFzZXRzUmVxdWVzdBITCgtkYXRhc2V0X2lkcxgBIAMoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCSIrChVNZXJnZURhdGFzZXRzUmVzcG9uc2USEgoKZGF0YXNldF9pZBgBIAEoCSpLCgtEYXRhc2V0VHlwZRIcChhEQVRBU0VUX1RZUEVfQklOQVJZX0RBVEEQABIeChpEQVRBU0VUX1RZUEVfU0VRVUVOQ0VfREFUQRABMuoFCg5EYXRhc2V0U2VydmljZRJuCg1DcmVhdGVEYXRhc2V0Ei0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuQ3JlYXRlRGF0YXNldFJlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5DcmVhdGVEYXRhc2V0UmVzcG9uc2USbgoNRGVsZXRlRGF0YXNldBItLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRlbGV0ZURhdGFzZXRSZXF1ZXN0Gi4ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGVsZXRlRGF0YXNldFJlc3BvbnNlEm4KDVJlbmFtZURhdGFzZXQSLS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5SZW5hbWVEYXRhc2V0UmVxdWVzdBouLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLlJlbmFtZURhdGFzZXRSZXNwb25zZRKbAQocTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRBI8LnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkxpc3REYXRhc2V0c0J5T3JnYW5pemF0aW9uSURSZXF1ZXN0Gj0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEnoKEUxpc3REYXRhc2V0c0J5SURzEjEucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0GjIucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXNwb25zZRJuCg1NZXJnZURhdGFzZXRzEi0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTWVyZ2VEYXRhc2V0c1JlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5NZXJnZURhdGFzZXRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiVwbGF0Zm9ybS9hcHAvZGF0YXNldC92MS9kYXRhc2V0LnByb3RvEhdwbGF0Zm9ybS5hcHAuZGF0YXNldC52MSKiAQoHRGF0YXNldBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRIwCgx0aW1lX2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKBHR5cGUYBSABKA4yJC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0VHlwZSJ/ChRDcmVhdGVEYXRhc2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRI3CgR0eXBlGAMgASgOMiQucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldFR5cGVIAIgBAUIHCgVfdHlwZSIjChVDcmVhdGVEYXRhc2V0UmVzcG9uc2USCgoCaWQYASABKAkiIgoURGVsZXRlRGF0YXNldFJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlRGF0YXNldFJlc3BvbnNlIjAKFFJlbmFtZURhdGFzZXRSZXF1ZXN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiFwoVUmVuYW1lRGF0YXNldFJlc3BvbnNlIqkBCiNMaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSNwoEdHlwZRgCIAEoDjIkLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRhdGFzZXRUeXBlSACIAQESEwoKcGFnZV90b2tlbhjoByABKAkSEgoJcGFnZV9zaXplGOkHIAEoDUIHCgVfdHlwZSKIAQokTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEjIKCGRhdGFzZXRzGAEgAygLMiAucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldBISCgl0cnVuY2F0ZWQY6AcgASgIEhgKD25leHRfcGFnZV90b2tlbhjpByABKAkiUAoYTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0EgsKA2lkcxgBIAMoCRITCgpwYWdlX3Rva2VuGOgHIAEoCRISCglwYWdlX3NpemUY6QcgASgNIn0KGUxpc3REYXRhc2V0c0J5SURzUmVzcG9uc2USMgoIZGF0YXNldHMYASADKAsyIC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0EhIKCXRydW5jYXRlZBjoByABKAgSGAoPbmV4dF9wYWdlX3Rva2VuGOkHIAEoCSJSChRNZXJnZURhdGFzZXRzUmVxdWVzdBITCgtkYXRhc2V0X2lkcxgBIAMoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCSIrChVNZXJnZURhdGFzZXRzUmVzcG9uc2USEgoKZGF0YXNldF9pZBgBIAEoCSpLCgtEYXRhc2V0VHlwZRIcChhEQVRBU0VUX1RZUEVfQklOQVJZX0RBVEEQABIeChpEQVRBU0VUX1RZUEVfU0VRVUVOQ0VfREFUQRABMuoFCg5EYXRhc2V0U2VydmljZRJuCg1DcmVhdGVEYXRhc2V0Ei0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuQ3JlYXRlRGF0YXNldFJlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5DcmVhdGVEYXRhc2V0UmVzcG9uc2USbgoNRGVsZXRlRGF0YXNldBItLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRlbGV0ZURhdGFzZXRSZXF1ZXN0Gi4ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGVsZXRlRGF0YXNldFJlc3BvbnNlEm4KDVJlbmFtZURhdGFzZXQSLS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5SZW5hbWVEYXRhc2V0UmVxdWVzdBouLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLlJlbmFtZURhdGFzZXRSZXNwb25zZRKbAQocTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRBI8LnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkxpc3REYXRhc2V0c0J5T3JnYW5pemF0aW9uSURSZXF1ZXN0Gj0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEnoKEUxpc3REYXRhc2V0c0J5SURzEjEucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0GjIucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXNwb25zZRJuCg1NZXJnZURhdGFzZXRzEi0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTWVyZ2VEYXRhc2V0c1JlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5NZXJnZURhdGFzZXRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message platform.app.dataset.v1.Dataset
@@ -177,6 +177,21 @@ export type ListDatasetsByOrganizationIDRequest = Message<"platform.app.dataset.
    * @generated from field: optional platform.app.dataset.v1.DatasetType type = 2;
    */
   type?: DatasetType | undefined;
+
+  /**
+   * Ours: numbers from 1000 on.
+   * Of the page before; empty: from the newest.
+   *
+   * @generated from field: string page_token = 1000;
+   */
+  pageToken: string;
+
+  /**
+   * At most 1000; 0: as many as fit into 10,000 rows and 16 MiB.
+   *
+   * @generated from field: uint32 page_size = 1001;
+   */
+  pageSize: number;
 };
 
 /**
@@ -204,6 +219,13 @@ export type ListDatasetsByOrganizationIDResponse = Message<"platform.app.dataset
    * @generated from field: bool truncated = 1000;
    */
   truncated: boolean;
+
+  /**
+   * Empty: these are the last ones. Pages come newest first, each by name.
+   *
+   * @generated from field: string next_page_token = 1001;
+   */
+  nextPageToken: string;
 };
 
 /**
@@ -218,9 +240,26 @@ export const ListDatasetsByOrganizationIDResponseSchema: GenMessage<ListDatasets
  */
 export type ListDatasetsByIDsRequest = Message<"platform.app.dataset.v1.ListDatasetsByIDsRequest"> & {
   /**
+   * None: all that the caller may see, in pages.
+   *
    * @generated from field: repeated string ids = 1;
    */
   ids: string[];
+
+  /**
+   * Ours: numbers from 1000 on.
+   * Of the page before; empty: from the newest.
+   *
+   * @generated from field: string page_token = 1000;
+   */
+  pageToken: string;
+
+  /**
+   * At most 1000; 0: as many as fit into 10,000 rows and 16 MiB.
+   *
+   * @generated from field: uint32 page_size = 1001;
+   */
+  pageSize: number;
 };
 
 /**
@@ -246,6 +285,13 @@ export type ListDatasetsByIDsResponse = Message<"platform.app.dataset.v1.ListDat
    * @generated from field: bool truncated = 1000;
    */
   truncated: boolean;
+
+  /**
+   * Empty: these are the last ones.
+   *
+   * @generated from field: string next_page_token = 1001;
+   */
+  nextPageToken: string;
 };
 
 /**

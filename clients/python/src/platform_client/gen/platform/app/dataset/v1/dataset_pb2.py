@@ -25,15 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n9platform_client/gen/platform/app/dataset/v1/dataset.proto\x12\x17platform.app.dataset.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x01\n\x07\x44\x61taset\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\x12\x30\n\x0ctime_created\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x04type\x18\x05 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetType\"\x7f\n\x14\x43reateDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0forganization_id\x18\x02 \x01(\t\x12\x37\n\x04type\x18\x03 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetTypeH\x00\x88\x01\x01\x42\x07\n\x05_type\"#\n\x15\x43reateDatasetResponse\x12\n\n\x02id\x18\x01 \x01(\t\"\"\n\x14\x44\x65leteDatasetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x17\n\x15\x44\x65leteDatasetResponse\"0\n\x14RenameDatasetRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\x17\n\x15RenameDatasetResponse\"\x80\x01\n#ListDatasetsByOrganizationIDRequest\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\x12\x37\n\x04type\x18\x02 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetTypeH\x00\x88\x01\x01\x42\x07\n\x05_type\"n\n$ListDatasetsByOrganizationIDResponse\x12\x32\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32 .platform.app.dataset.v1.Dataset\x12\x12\n\ttruncated\x18\xe8\x07 \x01(\x08\"\'\n\x18ListDatasetsByIDsRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\"c\n\x19ListDatasetsByIDsResponse\x12\x32\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32 .platform.app.dataset.v1.Dataset\x12\x12\n\ttruncated\x18\xe8\x07 \x01(\x08\"R\n\x14MergeDatasetsRequest\x12\x13\n\x0b\x64\x61taset_ids\x18\x01 \x03(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\"+\n\x15MergeDatasetsResponse\x12\x12\n\ndataset_id\x18\x01 \x01(\t*K\n\x0b\x44\x61tasetType\x12\x1c\n\x18\x44\x41TASET_TYPE_BINARY_DATA\x10\x00\x12\x1e\n\x1a\x44\x41TASET_TYPE_SEQUENCE_DATA\x10\x01\x32\xea\x05\n\x0e\x44\x61tasetService\x12n\n\rCreateDataset\x12-.platform.app.dataset.v1.CreateDatasetRequest\x1a..platform.app.dataset.v1.CreateDatasetResponse\x12n\n\rDeleteDataset\x12-.platform.app.dataset.v1.DeleteDatasetRequest\x1a..platform.app.dataset.v1.DeleteDatasetResponse\x12n\n\rRenameDataset\x12-.platform.app.dataset.v1.RenameDatasetRequest\x1a..platform.app.dataset.v1.RenameDatasetResponse\x12\x9b\x01\n\x1cListDatasetsByOrganizationID\x12<.platform.app.dataset.v1.ListDatasetsByOrganizationIDRequest\x1a=.platform.app.dataset.v1.ListDatasetsByOrganizationIDResponse\x12z\n\x11ListDatasetsByIDs\x12\x31.platform.app.dataset.v1.ListDatasetsByIDsRequest\x1a\x32.platform.app.dataset.v1.ListDatasetsByIDsResponse\x12n\n\rMergeDatasets\x12-.platform.app.dataset.v1.MergeDatasetsRequest\x1a..platform.app.dataset.v1.MergeDatasetsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n9platform_client/gen/platform/app/dataset/v1/dataset.proto\x12\x17platform.app.dataset.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa2\x01\n\x07\x44\x61taset\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\x12\x30\n\x0ctime_created\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x04type\x18\x05 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetType\"\x7f\n\x14\x43reateDatasetRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x17\n\x0forganization_id\x18\x02 \x01(\t\x12\x37\n\x04type\x18\x03 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetTypeH\x00\x88\x01\x01\x42\x07\n\x05_type\"#\n\x15\x43reateDatasetResponse\x12\n\n\x02id\x18\x01 \x01(\t\"\"\n\x14\x44\x65leteDatasetRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x17\n\x15\x44\x65leteDatasetResponse\"0\n\x14RenameDatasetRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\"\x17\n\x15RenameDatasetResponse\"\xa9\x01\n#ListDatasetsByOrganizationIDRequest\x12\x17\n\x0forganization_id\x18\x01 \x01(\t\x12\x37\n\x04type\x18\x02 \x01(\x0e\x32$.platform.app.dataset.v1.DatasetTypeH\x00\x88\x01\x01\x12\x13\n\npage_token\x18\xe8\x07 \x01(\t\x12\x12\n\tpage_size\x18\xe9\x07 \x01(\rB\x07\n\x05_type\"\x88\x01\n$ListDatasetsByOrganizationIDResponse\x12\x32\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32 .platform.app.dataset.v1.Dataset\x12\x12\n\ttruncated\x18\xe8\x07 \x01(\x08\x12\x18\n\x0fnext_page_token\x18\xe9\x07 \x01(\t\"P\n\x18ListDatasetsByIDsRequest\x12\x0b\n\x03ids\x18\x01 \x03(\t\x12\x13\n\npage_token\x18\xe8\x07 \x01(\t\x12\x12\n\tpage_size\x18\xe9\x07 \x01(\r\"}\n\x19ListDatasetsByIDsResponse\x12\x32\n\x08\x64\x61tasets\x18\x01 \x03(\x0b\x32 .platform.app.dataset.v1.Dataset\x12\x12\n\ttruncated\x18\xe8\x07 \x01(\x08\x12\x18\n\x0fnext_page_token\x18\xe9\x07 \x01(\t\"R\n\x14MergeDatasetsRequest\x12\x13\n\x0b\x64\x61taset_ids\x18\x01 \x03(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x17\n\x0forganization_id\x18\x03 \x01(\t\"+\n\x15MergeDatasetsResponse\x12\x12\n\ndataset_id\x18\x01 \x01(\t*K\n\x0b\x44\x61tasetType\x12\x1c\n\x18\x44\x41TASET_TYPE_BINARY_DATA\x10\x00\x12\x1e\n\x1a\x44\x41TASET_TYPE_SEQUENCE_DATA\x10\x01\x32\xea\x05\n\x0e\x44\x61tasetService\x12n\n\rCreateDataset\x12-.platform.app.dataset.v1.CreateDatasetRequest\x1a..platform.app.dataset.v1.CreateDatasetResponse\x12n\n\rDeleteDataset\x12-.platform.app.dataset.v1.DeleteDatasetRequest\x1a..platform.app.dataset.v1.DeleteDatasetResponse\x12n\n\rRenameDataset\x12-.platform.app.dataset.v1.RenameDatasetRequest\x1a..platform.app.dataset.v1.RenameDatasetResponse\x12\x9b\x01\n\x1cListDatasetsByOrganizationID\x12<.platform.app.dataset.v1.ListDatasetsByOrganizationIDRequest\x1a=.platform.app.dataset.v1.ListDatasetsByOrganizationIDResponse\x12z\n\x11ListDatasetsByIDs\x12\x31.platform.app.dataset.v1.ListDatasetsByIDsRequest\x1a\x32.platform.app.dataset.v1.ListDatasetsByIDsResponse\x12n\n\rMergeDatasets\x12-.platform.app.dataset.v1.MergeDatasetsRequest\x1a..platform.app.dataset.v1.MergeDatasetsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'platform_client.gen.platform.app.dataset.v1.dataset_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DATASETTYPE']._serialized_start=1100
-  _globals['_DATASETTYPE']._serialized_end=1175
+  _globals['_DATASETTYPE']._serialized_start=1235
+  _globals['_DATASETTYPE']._serialized_end=1310
   _globals['_DATASET']._serialized_start=120
   _globals['_DATASET']._serialized_end=282
   _globals['_CREATEDATASETREQUEST']._serialized_start=284
@@ -49,17 +49,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RENAMEDATASETRESPONSE']._serialized_start=561
   _globals['_RENAMEDATASETRESPONSE']._serialized_end=584
   _globals['_LISTDATASETSBYORGANIZATIONIDREQUEST']._serialized_start=587
-  _globals['_LISTDATASETSBYORGANIZATIONIDREQUEST']._serialized_end=715
-  _globals['_LISTDATASETSBYORGANIZATIONIDRESPONSE']._serialized_start=717
-  _globals['_LISTDATASETSBYORGANIZATIONIDRESPONSE']._serialized_end=827
-  _globals['_LISTDATASETSBYIDSREQUEST']._serialized_start=829
-  _globals['_LISTDATASETSBYIDSREQUEST']._serialized_end=868
-  _globals['_LISTDATASETSBYIDSRESPONSE']._serialized_start=870
-  _globals['_LISTDATASETSBYIDSRESPONSE']._serialized_end=969
-  _globals['_MERGEDATASETSREQUEST']._serialized_start=971
-  _globals['_MERGEDATASETSREQUEST']._serialized_end=1053
-  _globals['_MERGEDATASETSRESPONSE']._serialized_start=1055
-  _globals['_MERGEDATASETSRESPONSE']._serialized_end=1098
-  _globals['_DATASETSERVICE']._serialized_start=1178
-  _globals['_DATASETSERVICE']._serialized_end=1924
+  _globals['_LISTDATASETSBYORGANIZATIONIDREQUEST']._serialized_end=756
+  _globals['_LISTDATASETSBYORGANIZATIONIDRESPONSE']._serialized_start=759
+  _globals['_LISTDATASETSBYORGANIZATIONIDRESPONSE']._serialized_end=895
+  _globals['_LISTDATASETSBYIDSREQUEST']._serialized_start=897
+  _globals['_LISTDATASETSBYIDSREQUEST']._serialized_end=977
+  _globals['_LISTDATASETSBYIDSRESPONSE']._serialized_start=979
+  _globals['_LISTDATASETSBYIDSRESPONSE']._serialized_end=1104
+  _globals['_MERGEDATASETSREQUEST']._serialized_start=1106
+  _globals['_MERGEDATASETSREQUEST']._serialized_end=1188
+  _globals['_MERGEDATASETSRESPONSE']._serialized_start=1190
+  _globals['_MERGEDATASETSRESPONSE']._serialized_end=1233
+  _globals['_DATASETSERVICE']._serialized_start=1313
+  _globals['_DATASETSERVICE']._serialized_end=2059
 # @@protoc_insertion_point(module_scope)

@@ -193,17 +193,27 @@ class ListDatasetsByOrganizationIDRequest(_message.Message):
 
     ORGANIZATION_ID_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
     organization_id: _builtins.str
     type: Global___DatasetType.ValueType
+    page_token: _builtins.str
+    """Ours: numbers from 1000 on.
+    Of the page before; empty: from the newest.
+    """
+    page_size: _builtins.int
+    """At most 1000; 0: as many as fit into 10,000 rows and 16 MiB."""
     def __init__(
         self,
         *,
         organization_id: _builtins.str = ...,
         type: Global___DatasetType.ValueType | None = ...,
+        page_token: _builtins.str = ...,
+        page_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_type", b"_type", "type", b"type"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_type", b"_type", "organization_id", b"organization_id", "type", b"type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_type", b"_type", "organization_id", b"organization_id", "page_size", b"page_size", "page_token", b"page_token", "type", b"type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__type: _TypeAlias = _typing.Literal["type"]  # noqa: Y015
     _WhichOneofArgType__type: _TypeAlias = _typing.Literal["_type", b"_type"]  # noqa: Y015
@@ -217,10 +227,13 @@ class ListDatasetsByOrganizationIDResponse(_message.Message):
 
     DATASETS_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     truncated: _builtins.bool
     """Ours: numbers from 1000 on.
     There are more datasets.
     """
+    next_page_token: _builtins.str
+    """Empty: these are the last ones. Pages come newest first, each by name."""
     @_builtins.property
     def datasets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Dataset]:
         """By name; at most the newest 10,000, and 16 MiB."""
@@ -230,10 +243,11 @@ class ListDatasetsByOrganizationIDResponse(_message.Message):
         *,
         datasets: _abc.Iterable[Global___Dataset] | None = ...,
         truncated: _builtins.bool = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "next_page_token", b"next_page_token", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -244,16 +258,28 @@ class ListDatasetsByIDsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     IDS_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    page_token: _builtins.str
+    """Ours: numbers from 1000 on.
+    Of the page before; empty: from the newest.
+    """
+    page_size: _builtins.int
+    """At most 1000; 0: as many as fit into 10,000 rows and 16 MiB."""
     @_builtins.property
-    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """None: all that the caller may see, in pages."""
+
     def __init__(
         self,
         *,
         ids: _abc.Iterable[_builtins.str] | None = ...,
+        page_token: _builtins.str = ...,
+        page_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -265,10 +291,13 @@ class ListDatasetsByIDsResponse(_message.Message):
 
     DATASETS_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     truncated: _builtins.bool
     """Ours: numbers from 1000 on.
     Without IDs: there are more datasets than the newest 10,000.
     """
+    next_page_token: _builtins.str
+    """Empty: these are the last ones."""
     @_builtins.property
     def datasets(self) -> _containers.RepeatedCompositeFieldContainer[Global___Dataset]: ...
     def __init__(
@@ -276,10 +305,11 @@ class ListDatasetsByIDsResponse(_message.Message):
         *,
         datasets: _abc.Iterable[Global___Dataset] | None = ...,
         truncated: _builtins.bool = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["datasets", b"datasets", "next_page_token", b"next_page_token", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

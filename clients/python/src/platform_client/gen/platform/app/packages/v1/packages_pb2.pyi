@@ -307,11 +307,17 @@ class ListPackagesRequest(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     TYPE_FIELD_NUMBER: _builtins.int
     INCLUDE_URL_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
     organization_id: _builtins.str
     name: _builtins.str
     version: _builtins.str
     type: Global___PackageType.ValueType
     include_url: _builtins.bool
+    page_token: _builtins.str
+    """Addition: of the page before; empty: from the newest."""
+    page_size: _builtins.int
+    """Addition: at most 1000; 0: as many as fit into 10,000 rows and 16 MiB."""
     def __init__(
         self,
         *,
@@ -320,10 +326,12 @@ class ListPackagesRequest(_message.Message):
         version: _builtins.str | None = ...,
         type: Global___PackageType.ValueType | None = ...,
         include_url: _builtins.bool | None = ...,
+        page_token: _builtins.str = ...,
+        page_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_include_url", b"_include_url", "_name", b"_name", "_type", b"_type", "_version", b"_version", "include_url", b"include_url", "name", b"name", "type", b"type", "version", b"version"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_include_url", b"_include_url", "_name", b"_name", "_type", b"_type", "_version", b"_version", "include_url", b"include_url", "name", b"name", "organization_id", b"organization_id", "type", b"type", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_include_url", b"_include_url", "_name", b"_name", "_type", b"_type", "_version", b"_version", "include_url", b"include_url", "name", b"name", "organization_id", b"organization_id", "page_size", b"page_size", "page_token", b"page_token", "type", b"type", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__include_url: _TypeAlias = _typing.Literal["include_url"]  # noqa: Y015
     _WhichOneofArgType__include_url: _TypeAlias = _typing.Literal["_include_url", b"_include_url"]  # noqa: Y015
@@ -350,8 +358,11 @@ class ListPackagesResponse(_message.Message):
 
     PACKAGES_FIELD_NUMBER: _builtins.int
     TRUNCATED_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     truncated: _builtins.bool
     """Addition: there are more; these are the newest 10,000, or as many as fit into 16 MiB."""
+    next_page_token: _builtins.str
+    """Addition: empty: these are the last ones."""
     @_builtins.property
     def packages(self) -> _containers.RepeatedCompositeFieldContainer[Global___Package]: ...
     def __init__(
@@ -359,10 +370,11 @@ class ListPackagesResponse(_message.Message):
         *,
         packages: _abc.Iterable[Global___Package] | None = ...,
         truncated: _builtins.bool = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["packages", b"packages", "truncated", b"truncated"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "packages", b"packages", "truncated", b"truncated"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

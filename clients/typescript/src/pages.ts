@@ -1,0 +1,12 @@
+/** Every row of a list, page by page. The empty token is the first page, and what the last page answers. */
+export async function allPages<T>(
+  page: (pageToken: string) => Promise<{ rows: readonly T[]; nextPageToken: string }>,
+): Promise<T[]> {
+  const all: T[] = [];
+  for (let pageToken = ''; ;) {
+    const { rows, nextPageToken } = await page(pageToken);
+    for (const row of rows) all.push(row);
+    if (nextPageToken === '') return all;
+    pageToken = nextPageToken;
+  }
+}
