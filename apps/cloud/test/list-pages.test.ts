@@ -12,11 +12,7 @@ import { type Credentials, testServer, type TestServer } from './server.ts';
 
 type Page = { names: string[]; nextPageToken: string; truncated: boolean };
 type List = (of: { pageToken: string; pageSize: number }) => Promise<Page>;
-type Kind = {
-  what: string;
-  insert(from: number, to: number): Promise<unknown>;
-  remove(name: string): Promise<unknown>;
-};
+type Kind = { insert(from: number, to: number): Promise<unknown>; remove(name: string): Promise<unknown> };
 
 const rows = wholeAnswer.rows + 5;
 /** Name of row n; a greater n is newer. Each three share a time. */
