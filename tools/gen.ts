@@ -16,16 +16,6 @@ const isCheck = process.argv.includes('--check');
 const classes = 'packages/contract/src/gen';
 
 const wanted = new Map<string, string>();
-for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}`, text);
-wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
-wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
-wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
-wanted.set('docs/generated/errors.md', errorDocs());
-wanted.set('docs/generated/agent.md', agentDocs(root));
-const protos = descriptors(root);
-for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${file}`, text);
-wanted.set('docs/generated/rpc.md', rpcDocs(protos));
-
 const read = (file: string): string | undefined => {
   try {
     return readFileSync(path.join(root, file), 'utf8');
@@ -34,6 +24,32 @@ const read = (file: string): string | undefined => {
     throw error;
   }
 };
+const write = (file: string, text: string): void => {
+  mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+  writeFileSync(path.join(root, file), text);
+};
+const count = { changed: 0 };
+const writeChanged = (): void => {
+  for (const [file, text] of wanted) {
+    if (read(file) === text) continue;
+    write(file, text);
+    count.changed++;
+    console.error(`wrote ${file}`);
+  }
+};
+for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}`, text);
+// What is made of the server's own code imports them.
+if (!isCheck) writeChanged();
+wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
+wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
+wanted.set('docs/generated/errors.md', errorDocs());
+wanted.set('docs/generated/agent.md', agentDocs(root));
+const protos = descriptors(root);
+for (const [file, text] of apiDocs(protos)) wanted.set(`docs/generated/api/${file}`, text);
+const { routedCalls } = await import('./gen/routed-calls.ts');
+wanted.set('docs/generated/rpc.md', rpcDocs(protos, routedCalls()));
+
 const stale = filesUnder(path.join(root, classes))
   .map((file) => `${classes}/${file}`)
   .filter((file) => !wanted.has(file));
@@ -48,10 +64,6 @@ if (isCheck) {
   }
 } else {
   for (const file of stale) rmSync(path.join(root, file));
-  for (const [file, text] of changed) {
-    mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
-    writeFileSync(path.join(root, file), text);
-    console.error(`wrote ${file}`);
-  }
-  console.error(`${wanted.size} generated files, ${changed.length} changed, ${stale.length} removed`);
+  writeChanged();
+  console.error(`${wanted.size} generated files, ${count.changed} changed, ${stale.length} removed`);
 }

@@ -2,6 +2,7 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService, ExternalAuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import type { Deps } from './routes.ts';
+import { unsupported } from './unsupported.ts';
 
 export const authRoutes =
   ({ authenticator }: Pick<Deps, 'authenticator'>) =>
@@ -28,8 +29,6 @@ export const authRoutes =
       },
     });
     router.service(ExternalAuthService, {
-      authenticateTo() {
-        throw new PlatformError('UNSUPPORTED', { what: 'tokens for calls to a machine' });
-      },
+      authenticateTo: unsupported('tokens for calls to a machine'),
     });
   };

@@ -15,6 +15,7 @@ import { heldAnswer } from './held-answer.ts';
 import { newLogRow } from './log-entries.ts';
 import { ownPart, ownPartId } from './part-access.ts';
 import type { Deps } from './routes.ts';
+import { unsupported } from './unsupported.ts';
 
 const wokenRestartMs = 120_000;
 
@@ -52,9 +53,7 @@ export const robotRoutes =
         presence.touch(part.id);
         return config.revision === knownRevision ? { notModified: true } : { config };
       },
-      certificate() {
-        throw new PlatformError('UNSUPPORTED', { what: 'certificates for machines' });
-      },
+      certificate: unsupported('certificates for machines'),
       async needsRestart({ id }, context) {
         const part = await ownPartId(db, callerOf(context), id);
         presence.touch(part);

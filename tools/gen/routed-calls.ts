@@ -1,0 +1,25 @@
+import type { ConnectRouter } from '@connectrpc/connect';
+import { type Deps, routes } from '../../apps/cloud/src/rpc/routes.ts';
+import { isUnsupported } from '../../apps/cloud/src/rpc/unsupported.ts';
+
+/** The calls that the server has a handler for, as `service/method`; nothing of them is run. */
+export function routedCalls(): Set<string> {
+  const nothing = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing }) as never;
+  const deps: Deps = {
+    ...{ db: nothing, isAnswering: nothing, blobs: nothing, notifications: nothing, changes: nothing, clock: nothing },
+    ...{ steady: nothing, log: nothing, stop: nothing, secrets: nothing, releaseKey: nothing, authenticator: nothing },
+    ...{ failedSignIns: nothing, presence: nothing, answers: nothing, configs: nothing, releases: nothing },
+    ...{ hosts: nothing, logs: nothing, budgets: nothing, usage: nothing, waiting: nothing, addresses: nothing },
+    version: '',
+  };
+  const routed = new Set<string>();
+  const add: Pick<ConnectRouter, 'service'> = {
+    service(service, handlers) {
+      for (const [name, handler] of Object.entries(handlers))
+        if (!isUnsupported(handler)) routed.add(`${service.typeName}/${name.charAt(0).toUpperCase()}${name.slice(1)}`);
+      return add as ConnectRouter;
+    },
+  };
+  routes(deps)(add as ConnectRouter);
+  return routed;
+}
