@@ -109,6 +109,7 @@ test('a key that is rotated or deleted ends its tokens at once; a new one works'
 
   await app.deleteKey({ id: created.id });
   assert.deepEqual(await failure(second.listOrganizations({})), 'Unauthenticated TOKEN_EXPIRED');
+  await assert.rejects(second.listOrganizations({}), /the key, machine or run that it was issued for is gone/);
   assert.deepEqual(await failure(app.deleteKey({ id: created.id })), 'NotFound KEY_NOT_FOUND');
   const listed = (await app.listKeys({ orgId: on.orgId })).apiKeys;
   assert.deepEqual(listed.map((key) => [key.apiKey?.name, key.apiKey?.key]).toSorted(), [

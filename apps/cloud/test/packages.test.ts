@@ -87,7 +87,7 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
   const packages = server.client(PackageService, 'owner');
   const rows: [name: string, parts: Part[], expected: string, who?: Who][] = [
     ['in two pieces', [info(server), contents(archive.subarray(0, 1)), contents(archive.subarray(1))], 'ok'],
-    ['the same version again', [info(server), contents(archive)], '6 MODEL_VERSION_TAKEN'],
+    ['the same version again', [info(server), contents(archive)], '6 SCRIPT_VERSION_TAKEN'],
     [
       'another type under that name',
       [info(server, { version: '2', type: PackageType.ML_MODEL }), contents(archive)],
@@ -145,7 +145,7 @@ test('packages: sent in pieces, listed, downloaded, deleted, and a version is ne
   await packages.deletePackage({ id: `${orgId}/script`, version: '1' });
   assert.equal(await outcome(packages.deletePackage({ id: `${orgId}/script`, version: '1' })), '5 PACKAGE_NOT_FOUND');
   assert.equal((await server.get(path, 'machine')).status, 404);
-  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
+  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 SCRIPT_VERSION_TAKEN');
 });
 
 const badScripts: [name: string, entries: Entry[]][] = [
@@ -174,7 +174,7 @@ test('twenty at once send one version: one is stored, and it is whole', async ()
   const bodies = await Promise.all(Array.from({ length: 20 }, (_, n) => archiveOf(scriptEntries(`print(${n})`))));
   const results = await Promise.all(bodies.map((body) => outcome(send(server, [info(server), contents(body)]))));
   assert.deepEqual(
-    [results.filter((one) => one === 'ok').length, results.filter((one) => one === '6 MODEL_VERSION_TAKEN').length],
+    [results.filter((one) => one === 'ok').length, results.filter((one) => one === '6 SCRIPT_VERSION_TAKEN').length],
     [1, 19],
   );
   const row = await server.db.selectFrom('registryVersion').select('packageSha256').executeTakeFirstOrThrow();
@@ -264,7 +264,7 @@ test('registry items: made by an upload or by themselves, changed and deleted by
   );
   await app.deleteRegistryItem({ itemId });
   assert.equal(await outcome(get()), '5 REGISTRY_ITEM_NOT_FOUND');
-  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 MODEL_VERSION_TAKEN');
+  assert.equal(await outcome(send(server, [info(server), contents(archive)])), '6 SCRIPT_VERSION_TAKEN');
 });
 
 test('a version in the configuration of a machine cannot be deleted, nor can its item', async () => {
@@ -307,7 +307,7 @@ test('a package by plain HTTP: sent, refused, downloaded in parts, checked witho
   const metadata = encodeURIComponent(JSON.stringify({ model_type: 'object_detection' }));
   const rows: [name: string, query: string, expected: string, who?: Who, body?: Buffer][] = [
     ['as it should be', `?type=ml_training&version=1&metadata=${metadata}`, '201 1'],
-    ['the version again', '?type=ml_training&version=1', '409 MODEL_VERSION_TAKEN'],
+    ['the version again', '?type=ml_training&version=1', '409 SCRIPT_VERSION_TAKEN'],
     ['no type', '?version=2', '400 INVALID_ARGUMENT'],
     ['metadata that are none', '?type=ml_training&metadata=7', '400 INVALID_ARGUMENT'],
     ['no archive', '?type=ml_training', '400 INVALID_ARGUMENT', 'owner', Buffer.from('x')],

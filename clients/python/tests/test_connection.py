@@ -172,7 +172,7 @@ async def test_after_a_call_without_an_answer_the_next_one_gets_another_connecti
     async with serve(datasets) as server, server.client(timeout=0.3, retry_time=0) as client:
         with pytest.raises(PlatformError) as caught:
             await client.dataset_client.list_datasets_by_ids([])
-        assert (caught.value.code, caught.value.retry) == ("DEADLINE_EXCEEDED", "later")
+        assert (caught.value.code, caught.value.retry) == ("CALL_TIMED_OUT", "later")
         hangs = False
         assert await client.dataset_client.list_datasets_by_ids([]) == []
         assert server.connections == 2

@@ -71,6 +71,8 @@ export function apiError(error: unknown, url: string, signal?: AbortSignal): unk
       error,
     );
   }
+  if (!info && connect.code === Code.DeadlineExceeded)
+    return localError('CALL_TIMED_OUT', `The server ${url} did not answer in time.`, { url }, error);
   const status = statusName(connect.code);
   const code = info?.reason ?? errorCodeOf(connect) ?? status.toUpperCase();
   const row = known(code);

@@ -24,7 +24,7 @@ export const errorsAToJ = {
     rpc: 'resource_exhausted',
     retry: 'never',
     message: 'The file[ of {sizeBytes} bytes] is larger than the limit of {limitBytes} bytes.',
-    remedy: 'Send a smaller file, or raise the limit of the server.',
+    remedy: 'Send a smaller file, or split it: this limit is fixed.',
   },
   BOUNDING_BOX_NOT_FOUND: {
     rpc: 'not_found',
@@ -42,8 +42,9 @@ export const errorsAToJ = {
   CALL_TIMED_OUT: {
     rpc: 'deadline_exceeded',
     retry: 'later',
-    message: 'The call took longer than the time that the caller gave it.',
-    remedy: 'Give the call more time, or ask for less at once.',
+    message: 'The call took longer than the time that the caller gave it[: {problem}].',
+    remedy:
+      'Try again with a longer timeout, or ask for less at once. The server may have done what was asked: look first.',
   },
   CAMERA_FAILED: {
     rpc: 'unavailable',
@@ -155,8 +156,9 @@ export const errorsAToJ = {
   DATASET_EMPTY: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'The dataset[ {datasetId}] holds no picture that can be trained on.',
-    remedy: 'Add labelled pictures to the dataset.',
+    message: 'The dataset[ {datasetId}] holds no image that can be trained on[: {problem}].',
+    remedy:
+      'Compare what was asked for with what the dataset has (platform dataset show): ask for labels that it has, or add images with the labels, for a detector with boxes.',
   },
   DATASET_NAME_TAKEN: {
     rpc: 'already_exists',
@@ -217,7 +219,8 @@ export const errorsAToJ = {
     rpc: 'unavailable',
     retry: 'later',
     message: 'The download[ of {url}] failed[: {problem}].',
-    remedy: 'Check that the address can be reached from the machine and leads to a program; it is tried again.',
+    remedy:
+      'Check that the URL can be reached from here and leads to that file. An agent tries again by itself; a command is to be repeated and goes on where it was.',
   },
   ENGINE_JOB_CANCELED: {
     rpc: 'aborted',
@@ -275,6 +278,13 @@ export const errorsAToJ = {
     message:
       'The bytes received[ for {path}] have another sha256 than announced[: {gotSha256} instead of {wantSha256}].',
     remedy: 'Send the file again; nothing was stored.',
+  },
+  IMAGES_UNREADABLE: {
+    rpc: 'failed_precondition',
+    retry: 'never',
+    message: 'None of the {count} images can be decoded: {problem}[; for example {examples}].',
+    remedy:
+      'Upload JPEG, PNG or WebP files that an image viewer opens. Convert other formats (HEIC, TIFF, BMP, GIF, RAW) first: a new extension does not do that.',
   },
   INCLUDE_BINARY_TOO_LARGE: {
     rpc: 'resource_exhausted',

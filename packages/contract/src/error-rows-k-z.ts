@@ -73,7 +73,8 @@ export const errorsKToZ = {
   MIGRATION_FAILED: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'platform-agent could not take over from the other agent: {problem}. The other agent runs again.',
+    message:
+      'The agent of this platform could not take over from the other one: {problem}. The other agent runs again.',
     remedy: 'Remove the cause and ask again: platform machine migrate NAME.',
   },
   MIGRATION_REFUSED: {
@@ -158,7 +159,8 @@ export const errorsKToZ = {
     rpc: 'resource_exhausted',
     retry: 'later',
     message: 'The training used {usedMib} MiB of memory; its limit is {limitMib} MiB[: {problem}].',
-    remedy: 'Train with smaller pictures (argument side), or raise the memory limit of the job.',
+    remedy:
+      'Raise the memory limit of the job, or let it use less: a built-in trainer with smaller images (argument side), a training script with smaller batches.',
   },
   PACKAGE_CORRUPT: {
     rpc: 'data_loss',
@@ -332,6 +334,13 @@ export const errorsKToZ = {
     message: 'There is no training script[ {registryItemId}][ in version {version}].',
     remedy: 'Check registry_item_id (namespace:name) and registry_item_version.',
   },
+  SCRIPT_VERSION_TAKEN: {
+    rpc: 'already_exists',
+    retry: 'never',
+    message: 'Version {version} of {kind} {name} was published before.',
+    remedy:
+      'Publish it under another version: what a version holds never changes, and a deleted one is not free again.',
+  },
   SIGNING_KEYS_MISSING: {
     rpc: 'failed_precondition',
     retry: 'never',
@@ -353,8 +362,9 @@ export const errorsKToZ = {
   TOKEN_EXPIRED: {
     rpc: 'unauthenticated',
     retry: 'now',
-    message: 'The token is no longer valid.',
-    remedy: 'Authenticate again; clients of ours do that by themselves.',
+    message: 'The token is no longer valid[: {problem}].',
+    remedy:
+      'Authenticate again: clients of ours do that once by themselves. A key that was deleted or rotated stays invalid; use another one then.',
   },
   TOO_FEW_BOXES: {
     rpc: 'failed_precondition',
@@ -365,8 +375,9 @@ export const errorsKToZ = {
   TOO_FEW_LABELS: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'This model type needs at least {limit} label(s) that occur[; there are {count}][: {counts}].',
-    remedy: 'Name more labels in tags and label pictures with them.',
+    message:
+      'This model type needs at least {limit} label(s) that occur[; there are {count}][: {counts}][. The dataset has: {found}].',
+    remedy: 'Name labels that the dataset has, spelt as there, or label images with the missing ones.',
   },
   TOO_FEW_PICTURES: {
     rpc: 'failed_precondition',
@@ -383,7 +394,8 @@ export const errorsKToZ = {
   TOO_MANY_UNLABELED: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: '{count} pictures carry none of the requested labels; with {total} labels in all at most {limit} may.',
+    message:
+      '{count} pictures carry none of the requested labels[, for example {examples}]; with {total} labels in all at most {limit} may[. The dataset also has: {found}].',
     remedy: 'Label them, name their labels in tags, or take them out of the dataset.',
   },
   TRAINER_FAILED: {
@@ -402,7 +414,8 @@ export const errorsKToZ = {
     rpc: 'deadline_exceeded',
     retry: 'never',
     message: 'The training took longer than its limit[ of {limitSeconds} s].',
-    remedy: 'Train on fewer pictures or for fewer epochs, or raise the time limit of the job.',
+    remedy:
+      'Raise the time limit of the job, or let it do less: a built-in trainer with fewer epochs (argument epochs) or the recipe probe, a training script by its own arguments.',
   },
   TRUSTED_ROOT_MISSING: {
     rpc: 'failed_precondition',

@@ -54,7 +54,12 @@ export function labelled(lines: readonly DatasetLine[], wanted: readonly string[
 /** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the pictures can't teach the labels. */
 export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
   const training = examples.filter(({ line }) => line.split !== 'test');
-  if (training.length === 0) throw new PlatformError('DATASET_EMPTY');
+  if (training.length === 0) {
+    const all = examples.length;
+    throw new PlatformError('DATASET_EMPTY', {
+      problem: all === 0 ? 'it is empty' : `its ${all} images are all for the test`,
+    });
+  }
   if (labels.length < 2) throw new PlatformError('TOO_FEW_LABELS', { limit: 2, count: labels.length });
   for (const [index, label] of labels.entries()) {
     const count = training.filter(({ classes }) => classes.includes(index)).length;

@@ -1,6 +1,6 @@
 /** From dataset.jsonl to decoded, labelled, split pictures. */
 import path from 'node:path';
-import { placeOf, readLines } from '@platform/trainer-engine/intake';
+import { placeOf, readLines, requireReadable } from '@platform/trainer-engine/intake';
 import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Skipped } from '@platform/trainer-engine/intake';
@@ -57,6 +57,7 @@ export async function prepare(
       const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
       events.tell({ is: 'warning', code, message: `Skipped ${line.file_name || line.image_path}: it ${reason}.` });
     }
+    requireReadable(taken.samples.length, taken.skipped);
     requireEnough(found.labels, taken.samples);
     const split = splitOf(taken.samples, recipe, job.seed);
     const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };

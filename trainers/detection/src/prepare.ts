@@ -1,6 +1,6 @@
 /** From dataset.jsonl to decoded, labelled, split pictures. */
 import path from 'node:path';
-import { readLines, takePictures, tellSkipped } from '@platform/trainer-engine/intake';
+import { readLines, requireReadable, takePictures, tellSkipped } from '@platform/trainer-engine/intake';
 import type { Skipped } from '@platform/trainer-engine/intake';
 import { decode, PixelFile } from '@platform/trainer-engine/pictures';
 import type { Training } from '@platform/trainer-engine/training';
@@ -47,6 +47,7 @@ export async function prepare(
       { width: threads, signal, onDone: (share) => progress.decoded(share) },
     );
     tellSkipped(skipped, warn);
+    requireReadable(samples.length, skipped);
     requireEnough(found.labels, samples);
     const hasValidation = ofSplit(samples, 'validation').length > 0;
     const all = hasValidation ? samples : withValidation(samples, job.seed);

@@ -91,3 +91,22 @@ export function tellSkipped(skipped: readonly Skipped[], tell: (code: string, me
     tell(code, `Skipped ${line.file_name || line.image_path}: it ${reason}.`);
   }
 }
+
+const mostExamples = 3;
+
+/** Throws IMAGES_UNREADABLE where there were pictures and none could be decoded: saying that there are none would mislead. */
+export function requireReadable(taken: number, skipped: readonly Skipped[]): void {
+  if (taken > 0 || skipped.length === 0) return;
+  const unreadable = skipped.filter(({ reason }) => reason.startsWith('cannot be decoded'));
+  if (unreadable.length === 0) return;
+  const reasons = Map.groupBy(unreadable, ({ reason }) => reason.replace('cannot be decoded: ', ''));
+  const most = [...reasons].toSorted(([, a], [, b]) => b.length - a.length).slice(0, mostExamples);
+  throw new PlatformError('IMAGES_UNREADABLE', {
+    count: unreadable.length,
+    problem: most.map(([reason, { length }]) => `${length} × ${reason}`).join(', '),
+    examples: unreadable
+      .slice(0, mostExamples)
+      .map(({ line }) => [line.file_name || line.image_path, line.binary_data_id ?? ''].filter(Boolean).join(' '))
+      .join(', '),
+  });
+}

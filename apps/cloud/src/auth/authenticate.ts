@@ -71,7 +71,10 @@ export function authenticator(
       const claims = await tokens.read(authorization.slice('Bearer '.length));
       if (claims.credentials === 'attempt') return attemptOf(claims);
       const identity = await identityOf(claims.credentials, claims.subject);
-      if (!identity?.proofs.has(claims.proof)) throw new PlatformError('TOKEN_EXPIRED');
+      if (!identity)
+        throw new PlatformError('TOKEN_EXPIRED', { problem: 'the key, machine or run that it was issued for is gone' });
+      if (!identity.proofs.has(claims.proof))
+        throw new PlatformError('TOKEN_EXPIRED', { problem: 'the key that it was issued for was rotated or replaced' });
       return identity.caller;
     },
     async session(cookies) {

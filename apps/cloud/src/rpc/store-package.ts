@@ -34,7 +34,7 @@ export type SentPackage = {
 /**
  * Stores an archive and publishes it. The version exists only when all of it has arrived and can be unpacked.
  *
- * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
+ * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
  */
 export async function storePackage(
   { db, blobs, clock, usage }: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>,
@@ -62,7 +62,7 @@ export async function storePackage(
   if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
   const { files, metadata, platform } = sent;
   await db.transaction().execute(async (trx) => {
-    await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now });
+    await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now }, kind);
     await noteBlob(trx, orgId, packed);
     await publish(trx, { orgId, name, type: kind, version, packed, files, metadata, platform, now });
     await audit(trx, { orgId, caller, action: 'create package', subject: `${orgId}/${name} ${version}` });

@@ -140,7 +140,7 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
       changedOn: at(now),
     };
     const row = await insertJob(trx, values, by);
-    const notes = advice(kind, frozen.counts).map((message, index) => ({
+    const notes = advice(kind, frozen.counts, frozen.found).map((message, index) => ({
       sequence: index + 1,
       time: now,
       level: 'warn',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { PlatformError } from '@platform/contract/errors';
 import { type JobKind, parseDatasetLine, type Split } from '@platform/contract/job';
 import { seededRandom } from '@platform/kit/testing';
 import { advice, chosenSplit, type Labelled, labelsOf, tally, type Verdict } from './dataset-rules.ts';
@@ -294,3 +295,68 @@ const ids: [text: string, ok: boolean][] = [
 ];
 for (const [text, ok] of ids)
   test(`binary data id "${text}"`, () => assert.equal(parseBinaryDataId(text) !== undefined, ok));
+
+const said = (kind: JobKind, pictures: readonly Labelled[], labels: readonly string[]): string => {
+  const verdict = verdictOf(kind, pictures, labels);
+  return verdict.ok ? 'ok' : new PlatformError(verdict.code, verdict.data).what;
+};
+const named = (pictures: readonly Labelled[]): Labelled[] => pictures.map((one, at) => ({ ...one, id: `o/l/${at}` }));
+const explained: [name: string, kind: JobKind, pictures: Labelled[], labels: string[], expected: RegExp][] = [
+  ['no picture', single, [], ['a', 'b'], /: it is empty\.$/],
+  [
+    'no label at all',
+    single,
+    named(some(30, [])),
+    ['a', 'b'],
+    /none of its 30 images has a label; for example o\/l\/0, o\/l\/1, o\/l\/2\.$/,
+  ],
+  [
+    'misspelt labels',
+    single,
+    [...some(12, ['cup']), ...some(20, ['tea pot'])],
+    ['cupp', 'teapot'],
+    /none of its 32 images carries "cupp", "teapot"; it has: tea pot 20, cup 12 \(did you mean "cup", "tea pot"\?\)\.$/,
+  ],
+  [
+    'one of two is misspelt',
+    single,
+    [...some(12, ['cup']), ...some(12, ['mug'])],
+    ['cup', 'mgu'],
+    /at least 2 label\(s\) that occur; there are 1: cup 12, mgu 0\. The dataset has: mug 12 \(did you mean "mug"\?\)\.$/,
+  ],
+  [
+    'labels but no boxes',
+    detection,
+    some(30, ['a']),
+    ['a'],
+    /none of its 30 images has a box, though 30 have labels, which a detector does not learn from\.$/,
+  ],
+  [
+    'boxes of other labels',
+    detection,
+    boxed(30, ['b']),
+    ['a'],
+    /none of its 30 images has a box with "a"; it has: b 30\.$/,
+  ],
+  [
+    'too many without a label',
+    single,
+    [...some(10, ['a']), ...some(10, ['b']), ...named(some(9, ['c']))],
+    ['a', 'b'],
+    /9 pictures .*for example o\/l\/0, .* The dataset also has: c 9\.$/,
+  ],
+];
+for (const [name, kind, pictures, labels, expected] of explained)
+  test(`an error says what there is: ${name}`, () => assert.match(said(kind, pictures, labels), expected));
+
+test('advice asks for the label that was probably meant', () => {
+  const counted = tally(single, ['a', 'b', 'screwdirver']);
+  for (const one of [...some(12, ['a']), ...some(12, ['b']), ...some(3, ['screwdriver'])]) counted.add(one);
+  const verdict = counted.verdict();
+  assert.ok(verdict.ok);
+  assert.ok(
+    advice(single, verdict.counts, counted.found()).includes(
+      'No picture carries the label "screwdirver": the model will not know it. Did you mean "screwdriver"?',
+    ),
+  );
+});

@@ -27,6 +27,7 @@ export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<read
     trx,
     dataset,
     trx.selectFrom('binaryData').select([
+      sql<string>`binary_data.org_id || '/' || binary_data.location_id || '/' || binary_data.id`.as('id'),
       'binaryData.sha256',
       'binaryData.tags',
       sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),

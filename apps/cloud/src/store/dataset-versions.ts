@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../blobs/store.ts';
-import { type Example, type LabelCounts, rules, tally } from '../rules/dataset-rules.ts';
+import { type Example, type FoundLabels, type LabelCounts, rules, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { at, type Database } from './database.ts';
@@ -16,7 +16,12 @@ import { noteBlob } from './owned-blobs.ts';
 const splitSeed = 1;
 
 /** What a job trains on, as bytes in the blob store; no row names them yet. */
-export type Frozen = { manifest: StoredBlob; counts: LabelCounts; splits: Readonly<Record<Split, number>> };
+export type Frozen = {
+  manifest: StoredBlob;
+  counts: LabelCounts;
+  found: FoundLabels;
+  splits: Readonly<Record<Split, number>>;
+};
 
 /**
  * Writes the manifest: the pictures of this moment with their labels and their split. The dataset is read twice in one
@@ -51,7 +56,7 @@ export async function freeze(
       const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
       for (const split of splits) perSplit[split]++;
       const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
-      return { manifest, counts: verdict.counts, splits: perSplit };
+      return { manifest, counts: verdict.counts, found: counted.found(), splits: perSplit };
     });
 }
 

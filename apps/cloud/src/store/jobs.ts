@@ -3,6 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
 import { isUuid } from '../rules/manifest.ts';
 import type { Caller } from '../rules/permissions.ts';
+import { versionTaken } from '../rules/version-taken.ts';
 import { audit } from './audit.ts';
 import { at, type Database } from './database.ts';
 import type { Tables } from './schema.ts';
@@ -184,10 +185,15 @@ export const deleteEnded = (db: Database, key: JobKey, by: By, caller: Caller): 
     await audit(trx, { orgId: key.orgId, caller, action: 'delete training', subject: key.id, details });
   });
 
-/** The claim on a version of a model: kept for ever, whatever becomes of the job. @throws PlatformError MODEL_VERSION_TAKEN */
+/**
+ * The claim on a version of a model or another package: kept for ever, whatever becomes of the job.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
+ */
 export async function claimVersion(
   trx: Trx,
   claim: { orgId: string; modelName: string; modelVersion: string; claimedBy: string | null; now: number },
+  type = 'ml_model',
 ): Promise<void> {
   const { now, ...values } = claim;
   const done = await trx
@@ -197,7 +203,7 @@ export async function claimVersion(
     .executeTakeFirst();
   if (done.numInsertedOrUpdatedRows === 1n) return;
   // Who had it first is there: the insert waited for that transaction.
-  await refuseTakenVersion(trx, claim);
+  await refuseTakenVersion(trx, claim, type);
   throw new Error('a claim was refused and is not there');
 }
 
@@ -205,11 +211,12 @@ export async function claimVersion(
  * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
  * client whose answer got lost finds the job that it submitted.
  *
- * @throws PlatformError MODEL_VERSION_TAKEN
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
  */
 export async function refuseTakenVersion(
   db: Database | Trx,
   { orgId, modelName, modelVersion }: { orgId: string; modelName: string; modelVersion: string },
+  type = 'ml_model',
 ): Promise<void> {
   const taken = await db
     .selectFrom('modelVersionClaim')
@@ -218,7 +225,5 @@ export async function refuseTakenVersion(
     .where('modelName', '=', modelName)
     .where('modelVersion', '=', modelVersion)
     .executeTakeFirst();
-  if (!taken) return;
-  const jobId = taken.claimedBy === null ? {} : { jobId: taken.claimedBy };
-  throw new PlatformError('MODEL_VERSION_TAKEN', { modelName, modelVersion, ...jobId });
+  if (taken) throw versionTaken({ type, name: modelName, version: modelVersion, jobId: taken.claimedBy });
 }

@@ -1,6 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { type Bounded, boundsOf } from '../rules/answer-bounds.ts';
+import { versionTaken } from '../rules/version-taken.ts';
 import { boundedList } from './bounded-list.ts';
 import { recordChange } from './changes.ts';
 import { at, type Database } from './database.ts';
@@ -42,7 +43,7 @@ export type NewVersion = {
 /**
  * Writes the version, and its item if this is the first one.
  *
- * @throws PlatformError NAME_TAKEN when the name belongs to an item of another type, MODEL_VERSION_TAKEN when the version exists.
+ * @throws PlatformError NAME_TAKEN when the name belongs to an item of another type, MODEL_VERSION_TAKEN or SCRIPT_VERSION_TAKEN when the version exists.
  */
 export async function publish(trx: Trx, of: NewVersion): Promise<void> {
   const metadata = JSON.stringify(of.metadata);
@@ -86,7 +87,7 @@ export async function publish(trx: Trx, of: NewVersion): Promise<void> {
     .onConflict((conflict) => conflict.columns(['orgId', 'name', 'version']).doNothing())
     .executeTakeFirst();
   if (written.numInsertedOrUpdatedRows !== 1n) {
-    throw new PlatformError('MODEL_VERSION_TAKEN', { modelName: of.name, modelVersion: of.version });
+    throw versionTaken(of);
   }
   await recordChange(trx, 'package', of.orgId);
 }

@@ -17,6 +17,7 @@ export interface Failure {
 
 const unknownRemedies: Partial<Record<Code, string>> = {
   [Code.Unavailable]: 'Check that the server runs and that this page can reach it; it is tried again by itself.',
+  [Code.DeadlineExceeded]: 'The server took too long: try again in a moment.',
   [Code.Unauthenticated]: 'Sign in again with a new link.',
   [Code.PermissionDenied]: 'Ask an owner of the organization for the right.',
   [Code.Unimplemented]: 'The server is older than this page: reload the page, or update the server.',

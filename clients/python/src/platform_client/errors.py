@@ -95,8 +95,7 @@ def platform_error(error: Exception, url: str) -> PlatformError:
         return _of_status(error)
     if isinstance(error, (asyncio.TimeoutError, TimeoutError)):
         what = f"The server {url} did not answer in time."
-        remedy = "Try again, with a longer timeout where much has to be done."
-        return PlatformError("DEADLINE_EXCEEDED", what, remedy, {"url": url}, "later", Status.DEADLINE_EXCEEDED)
+        return local_error("CALL_TIMED_OUT", what, {"url": url})
     retry: Retry = "later"
     if isinstance(error, ProtocolError):
         problem = f"it does not speak gRPC ({error})"
@@ -124,6 +123,8 @@ def _of_status(error: GRPCError) -> PlatformError:
         ),
         None,
     )
+    if info is None and error.status is Status.DEADLINE_EXCEEDED:
+        return local_error("CALL_TIMED_OUT", message or "The server did not answer in time.", {})
     if info is None:
         retry: Retry = "later" if error.status in _PASSING else "never"
         return PlatformError(error.status.name, message, "", {}, retry, error.status)
