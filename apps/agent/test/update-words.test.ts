@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Program } from '../src/update/layout.ts';
+import { damagedReason } from '../src/update/trial-file.ts';
 import { Rig } from './rig.ts';
 import { World } from './world.ts';
 
@@ -148,3 +149,41 @@ test('an agent that was not installed says so, and not that it is installed', as
   await w.clock.advance(60_000);
   await agent.done;
 });
+
+/** Bits of the file flip, in place: size and times stay, and it never gets ready. */
+function damage(rig: Rig, id: string): void {
+  const file = rig.machine.files.get(`versions/${id}/platform-server`)!;
+  const bad = new TextDecoder().decode(file.bytes).replace('platform_server', 'platform_servez');
+  file.bytes = new TextEncoder().encode(bad);
+}
+
+test('a version on trial whose file the disk has damaged is fetched again, and not quarantined', () =>
+  runs(async (rig) => {
+    const { id, use } = rig.publish('server', '1.1.0');
+    use();
+    const isTried = () => statusOf(rig, 'server').trial !== undefined;
+    assert.ok(await rig.until(isTried, hour, 1_000));
+    damage(rig, id);
+    rig.survivors = { of: 'all' };
+    rig.cutPower();
+    assert.ok(await rig.until(() => rig.transcript.some((line) => line.includes('is fetched again')), hour));
+    assert.ok(await rig.until(() => rig.isWell() && statusOf(rig, 'server').runningVersion === '1.1.0', 2 * hour));
+    assert.deepEqual([rig.inUse('server'), stateOf(rig, 'server')], [id, 'HEALTHY']);
+    assert.deepEqual(statusOf(rig, 'server').quarantined, []);
+    assert.equal(rig.machine.files.get('state/platform-server.damaged'), undefined);
+  }));
+
+test('a disk that damages a version each time has it fetched three times, then it is quarantined', () =>
+  runs(async (rig) => {
+    const { id, use } = rig.publish('server', '1.1.0');
+    rig.setFate((step) => {
+      if (step.do === 'exec' && step.path.includes(id)) damage(rig, id);
+      return 'ok';
+    });
+    use();
+    assert.ok(await rig.until(() => statusOf(rig, 'server').quarantined.length > 0, 24 * hour));
+    await passes(rig, hour);
+    const { quarantined, runningVersion } = statusOf(rig, 'server');
+    assert.deepEqual([quarantined.map(({ reason }) => reason), runningVersion], [[damagedReason], '1.0.0']);
+    assert.equal(rig.transcript.filter((line) => line.includes('agent.version downloaded')).length, 3);
+  }));

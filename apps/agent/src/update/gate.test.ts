@@ -11,7 +11,7 @@ import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { bootIdFile } from '../os/linux/boot-id.ts';
 import { startsFile } from '../os/linux/starts-file.ts';
 import { gate, gateText, isDoubtfulStart } from './gate.ts';
-import { cutsReason } from './trial-file.ts';
+import { cutsReason, damagedReason } from './trial-file.ts';
 
 const a = `1.0.0-${'a'.repeat(12)}`;
 const b = `1.1.0-${'b'.repeat(12)}`;
@@ -26,6 +26,7 @@ interface Before {
   back?: string;
   trial?: string;
   bad?: string;
+  damaged?: string;
   previous?: string;
   /** The trial cannot be written. */
   isUnwritable?: boolean;
@@ -40,6 +41,7 @@ interface After {
   link: string | undefined;
   trial?: string;
   bad?: string;
+  damaged?: string;
 }
 const to = (id: string) => `../versions/${id}/platform-agent`;
 
@@ -171,7 +173,39 @@ const rows: [name: string, before: Before, after: After][] = [
   [
     'it is damaged on trial',
     { versions: [a, b], link: b, trial: `${a} ${b} 2 0 7 local b2 0\n`, starts: 8, sums: { [b]: 'something else' } },
-    { link: a },
+    { link: a, damaged: `${b}\n` },
+  ],
+  [
+    'no more starts, and the disk has damaged it: no word against the version',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n`, sums: { [b]: 'something else' } },
+    { link: a, damaged: `${b}\n` },
+  ],
+  [
+    'no more starts, damaged for the second time; another was before',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n`, sums: { [b]: 'x' }, damaged: `${c}\n${b}\n` },
+    { link: a, damaged: `${b}\n${b}\n` },
+  ],
+  [
+    'no more starts, damaged for the third time',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n`, sums: { [b]: 'x' }, damaged: `${b}\n${b}\n` },
+    { link: a, damaged: `${b}\n${b}\n${b}\n`, bad: `${b} 4 NOW ${damagedReason}\n` },
+  ],
+  [
+    'it ends again and again on trial, damaged for the third time',
+    {
+      versions: [a, b],
+      link: b,
+      trial: `${a} ${b} 2 4 7 local b2 0\n`,
+      starts: 8,
+      sums: { [b]: 'x' },
+      damaged: `${b}\n${b}\n`,
+    },
+    { link: a, damaged: `${b}\n${b}\n${b}\n`, bad: `${b} 4 NOW ${damagedReason}\n` },
+  ],
+  [
+    'no more starts, and it is whole',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud\n`, sums: { [b]: b }, damaged: `${b}\n` },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n` },
   ],
   ['it ends again and again, and is whole', { versions: [a, b], link: b, starts: 3, sums: { [b]: b } }, { link: b }],
   [
@@ -200,7 +234,7 @@ async function world(before: Before) {
     await symlink(before.link.startsWith('/') ? before.link : to(before.link), folder.file('bin/platform-agent'));
   }
   if (before.back !== undefined) await symlink(to(before.back), folder.file('bin/platform-agent.back'));
-  for (const what of ['trial', 'bad', 'previous'] as const) {
+  for (const what of ['trial', 'bad', 'damaged', 'previous'] as const) {
     if (before[what] !== undefined) await writeFile(folder.file(`state/platform-agent.${what}`), before[what]);
   }
   for (const [id, content] of Object.entries(before.sums ?? {})) {
@@ -252,11 +286,17 @@ for (const [name, before, after] of rows) {
       trees.push(tree);
       const link = tree['bin/platform-agent'];
       assert.deepEqual(
-        { link, trial: tree['state/platform-agent.trial'], bad: tree['state/platform-agent.bad'] },
+        {
+          link,
+          trial: tree['state/platform-agent.trial'],
+          bad: tree['state/platform-agent.bad'],
+          damaged: tree['state/platform-agent.damaged'],
+        },
         {
           link: after.link === undefined ? undefined : `-> ${to(after.link)}`,
           trial: after.trial,
           bad: after.bad ?? before.bad,
+          damaged: after.damaged ?? before.damaged,
         },
         act.name,
       );

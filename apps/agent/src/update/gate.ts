@@ -9,12 +9,23 @@ import {
   hasProgram,
   isDamaged,
   linkedId,
+  noteDamage,
   point,
   readTrial,
   textOf,
   writeTrial,
 } from './switch.ts';
-import { cutsReason, isId, mostCuts, mostStarts, spentBy, trialReason, withStart } from './trial-file.ts';
+import {
+  cutsReason,
+  damagedReason,
+  isId,
+  mostCuts,
+  mostRefetches,
+  mostStarts,
+  spentBy,
+  trialReason,
+  withStart,
+} from './trial-file.ts';
 
 export type GateOutcome =
   /** Nothing is on trial. */
@@ -48,6 +59,13 @@ export async function gate(
     const found = await fallback(files, program, trial?.from, damaged);
     if (found === undefined && damaged === undefined) return 'normal'; // there is nothing to start
     if (found !== undefined) {
+      if (trial && damaged === trial.to && !(await noteDamage(files, program, damaged)))
+        await addBad(files, program, {
+          id: damaged,
+          clearance: trial.clearance,
+          since: nowSeconds,
+          reason: damagedReason,
+        });
       await point(files, program, found);
       linked = found;
       isRepaired = true;
@@ -70,8 +88,17 @@ export async function gate(
       return 'reverted';
     }
   }
-  const bad = { id: linked, clearance: trial.clearance, since: nowSeconds, reason };
-  await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
+  // What the disk has damaged says nothing about the version: without a word against it, it is fetched again.
+  const isBroken = await isDamaged(files, program, linked);
+  if (!isBroken || !(await noteDamage(files, program, linked))) {
+    const bad = {
+      id: linked,
+      clearance: trial.clearance,
+      since: nowSeconds,
+      reason: isBroken ? damagedReason : reason,
+    };
+    await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
+  }
   await goBack(files, program, trial.from);
   await endTrial(files, program);
   return 'reverted';
@@ -132,6 +159,17 @@ is_damaged() {
   got=$(sha256sum < "versions/$1/${p}") || return 0
   [ "\${got%% *}" != "$want" ]
 }
+note_damage() {
+  times=$(grep -c "^$1$" state/${p}.damaged 2>/dev/null) || times=0
+  count=0
+  { while [ $count -le "$times" ]; do echo "$1"; count=$((count + 1)); done; } | save state/${p}.damaged
+  [ "$times" -lt ${mostRefetches} ]
+}
+condemn() {
+  { grep -v "^$1 " state/${p}.bad 2>/dev/null
+    echo "$1 \${clearance:-0} $(date +%s) $2"
+  } | save state/${p}.bad
+}
 end_trial() { rm -f state/${p}.trial && flush state; rm -f bin/${p}.back; }
 clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
 
@@ -160,6 +198,9 @@ if [ -n "$damaged" ] || ! has "$linked"; then
     if has "$id" && [ "$id" != "$damaged" ]; then linked=$id; break; fi
   done
   if [ -n "$linked" ]; then
+    if [ -n "$from" ] && [ -n "$damaged" ] && [ "$damaged" = "$to" ]; then
+      note_damage "$damaged" || condemn "$damaged" '${damagedReason}'
+    fi
     echo "<3>the version in use is gone or damaged: $linked is used"
     point "$linked"
   else
@@ -188,9 +229,15 @@ if [ -z "$reason" ]; then
   fi
   exit 0
 fi
-{ grep -v "^$linked " state/${p}.bad 2>/dev/null
-  echo "$linked \${clearance:-0} $(date +%s) $reason"
-} | save state/${p}.bad
+if is_damaged "$linked"; then
+  reason='${damagedReason}'
+  if note_damage "$linked"; then
+    go_back "$from" && end_trial
+    echo "<3>version $linked is damaged on the disk and is fetched again; back to $from"
+    exit 0
+  fi
+fi
+condemn "$linked" "$reason"
 go_back "$from" && end_trial
 echo "<3>version $linked: $reason; back to $from"
 exit 0

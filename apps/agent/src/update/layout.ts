@@ -11,6 +11,7 @@ import type { ProgramName } from '../control/operator.ts';
  *   state/<file>.previous        id of the version that proved itself before the one in use
  *   state/<file>.trial           while the version in use has not proved itself
  *   state/<file>.bad             versions that failed here, one a line
+ *   state/<file>.damaged         id of the version whose file the disk damaged on trial, a line for each time
  *   cache/part/                  unfinished downloads
  *   lib/gate                     runs before each start of the agent
  */
@@ -23,7 +24,7 @@ export const fileNameOf = (program: Program): string => `${nameOf(program)}${suf
 export const programPath = (program: Program, id: string): string => `versions/${id}/${fileNameOf(program)}`;
 export const linkPath = (program: Program): string => `bin/${fileNameOf(program)}`;
 export const linkTarget = (program: Program, id: string): string => `../${programPath(program, id)}`;
-export const statePath = (program: Program, what: 'previous' | 'trial' | 'bad'): string =>
+export const statePath = (program: Program, what: 'previous' | 'trial' | 'bad' | 'damaged'): string =>
   `state/${nameOf(program)}.${what}`;
 
 export const gatePath = 'lib/gate';

@@ -9,10 +9,12 @@ import { nameOf, partFolder, programPath, statePath, type Program } from './layo
 import {
   addBad,
   endTrial,
+  forgetDamage,
   forgiveBad,
   goBack,
   layBack,
   linkedId,
+  noteDamage,
   point,
   readBad,
   readTrial,
@@ -20,7 +22,7 @@ import {
   writePrevious,
   writeTrial,
 } from './switch.ts';
-import { interrupted, isId, type Bad, type Trial } from './trial-file.ts';
+import { damagedReason, interrupted, isId, type Bad, type Trial } from './trial-file.ts';
 
 /** What is kept of where a version came from. */
 export interface About {
@@ -136,13 +138,8 @@ export function programStore(
     await files.syncFolder('versions').catch(() => {});
   };
 
-  /** Hashes a file unless it is the one whose hash was right; a damaged version is removed. */
-  const isSound = async (id: string, mustHash = false): Promise<boolean> => {
-    const entry = await files.stat(fileOf(id));
-    if (entry?.kind !== 'file') return false;
-    if (sound.get(id) === entry.mark) return true;
-    const about = await readAbout(id);
-    if (!mustHash && about?.mark === entry.mark) return true;
+  /** What the disk has of a version; `replaced`: by the machine server itself, as it may. */
+  const compare = async (id: string): Promise<{ is: 'sound' | 'replaced' | 'damaged'; got: string; want: string }> => {
     const noted = (await textOf(files, `versions/${id}/sha256`)).trim();
     const inspector = new Inspector();
     for await (const chunk of chunksOf(files, fileOf(id))) inspector.update(chunk);
@@ -150,16 +147,37 @@ export function programStore(
     // Without the note, the id still tells; a whole program is not given up for a lost note.
     const want = /^[0-9a-f]{64}$/.test(noted) ? noted : id.endsWith(`-${got.slice(0, 12)}`) ? got : noted;
     const isNewer = note?.name === nameOf(program) && note.version !== (await readAbout(id))?.version;
-    if (got !== want && program === 'server' && isNewer) {
-      // Specification, Versioning 4. Its note is the last that a file has, so this one was written to its end.
-      log.warn('the machine server has replaced its own file', { id, version: note.version, sha256: got });
-    } else if (got !== want) {
+    // Specification, Versioning 4. Its note is the last that a file has, so this one was written to its end.
+    const isReplaced = got !== want && program === 'server' && isNewer;
+    return { is: got === want ? 'sound' : isReplaced ? 'replaced' : 'damaged', got, want };
+  };
+
+  /** Hashes a file unless it is the one whose hash was right; a damaged version is removed. */
+  const isSound = async (id: string, mustHash = false): Promise<boolean> => {
+    const entry = await files.stat(fileOf(id));
+    if (entry?.kind !== 'file') return false;
+    if (sound.get(id) === entry.mark) return true;
+    const about = await readAbout(id);
+    if (!mustHash && about?.mark === entry.mark) return true;
+    const { is, got, want } = await compare(id);
+    if (is === 'replaced') log.warn('the machine server has replaced its own file', { id, sha256: got });
+    if (is === 'damaged') {
       log.error('an installed version is damaged and is removed', { id, wantSha256: want, gotSha256: got });
       await remove(id);
       return false;
     }
     sound.set(id, entry.mark);
     return true;
+  };
+
+  /** The version on trial has failed. Is it to blame, or the disk? Its file is fetched again then, some times. */
+  const blame = async ({ to, clearance }: Trial, reason: string, isDamaged: boolean): Promise<void> => {
+    if (isDamaged && (await noteDamage(files, program, to))) {
+      sound.delete(to);
+      log.error('the version on trial is damaged on the disk and is fetched again', { id: to });
+      return;
+    }
+    await addBad(files, program, { id: to, clearance, since: seconds(), reason: isDamaged ? damagedReason : reason });
   };
 
   const linked = async (): Promise<string | null> => {
@@ -253,9 +271,11 @@ export function programStore(
         starts = { id: first, count: starts.id === first ? starts.count + 1 : 0 };
         if (first !== undefined && isId(first) && isDoubtfulStart(starts.count)) {
           sound.delete(first);
-          await isSound(first, true);
+          const open = await trial();
+          if (!(await isSound(first, true)) && open?.to === first) await blame(open, damagedReason, true);
         }
         const outcome = await gate(files, program, { nowSeconds: seconds(), boot, isDoubtful: false });
+        if (outcome === 'reverted' && first !== undefined) sound.delete(first); // the gate may have found it damaged
         let id = await linked();
         if (id === null) {
           // It was damaged and is removed: what else there is.
@@ -278,6 +298,7 @@ export function programStore(
         await writePrevious(files, program, open.from);
         // An installation is another process: what it has put on trial meanwhile stays so.
         if ((await readTrial(files, program))?.to === open.to) await endTrial(files, program);
+        await forgetDamage(files, program);
       }),
 
     revert: (reason) =>
@@ -285,7 +306,8 @@ export function programStore(
         const open = await trial();
         if (!open) return;
         // First remembered, then switched: a cut in between repeats it.
-        await addBad(files, program, { id: open.to, clearance: open.clearance, since: seconds(), reason });
+        const found = await compare(open.to).catch(() => ({ is: 'damaged' }));
+        await blame(open, reason, found.is === 'damaged');
         await goBack(files, program, open.from);
         await endTrial(files, program);
       }),

@@ -2,7 +2,16 @@ import { createHash } from 'node:crypto';
 import { chunksOf, readFile, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { idOfTarget, linkPath, linkTarget, programPath, statePath, type Program } from './layout.ts';
-import { badLine, readBadLines, readTrialLine, trialLine, withBad, type Bad, type Trial } from './trial-file.ts';
+import {
+  badLine,
+  mostRefetches,
+  readBadLines,
+  readTrialLine,
+  trialLine,
+  withBad,
+  type Bad,
+  type Trial,
+} from './trial-file.ts';
 
 // The few steps that change which version is in use. Each leaves a whole version in use, whatever is lost after it.
 
@@ -34,6 +43,22 @@ export async function isDamaged(files: FileSystem, program: Program, id: string)
   }
   return hash.digest('hex') !== want;
 }
+
+/**
+ * Counts that the file of a version on trial was damaged on the disk, which says nothing about the version.
+ *
+ * @returns whether it may be fetched again: a disk that damages it each time must not have it fetched for ever.
+ */
+export async function noteDamage(files: FileSystem, program: Program, id: string): Promise<boolean> {
+  const path = statePath(program, 'damaged');
+  const times = (await textOf(files, path)).split('\n').filter((line) => line === id).length;
+  const lines = `${id}\n`.repeat(times + 1);
+  await replaceFile(files, path, encoder.encode(lines), { mode: 0o644 }).catch(() => {});
+  return times < mostRefetches;
+}
+
+export const forgetDamage = (files: FileSystem, program: Program): Promise<void> =>
+  files.unlink(statePath(program, 'damaged'));
 
 export async function point(files: FileSystem, program: Program, id: string): Promise<void> {
   const temporary = `${linkPath(program)}.tmp`;

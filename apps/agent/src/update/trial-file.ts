@@ -25,6 +25,9 @@ export const mostStarts = 3;
 export const mostCuts = 5;
 export const trialReason = `it did not prove itself in ${mostStarts} starts`;
 export const cutsReason = `it was cut short ${mostCuts + 1} times, by a power cut or a restart, before it had proved itself`;
+/** So often a file that the disk damaged on trial is fetched again. */
+export const mostRefetches = 2;
+export const damagedReason = `its file was damaged on the disk ${mostRefetches + 1} times`;
 /** In place of a start of the machine: it was asked to stop, and did. */
 export const interrupted = 'interrupted';
 
