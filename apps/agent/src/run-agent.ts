@@ -10,6 +10,7 @@ import { openApplied } from './loops/applied.ts';
 import { holdFirstStart } from './loops/first-start.ts';
 import { openUpdates, type Leave } from './loops/updates.ts';
 import type { Device, Disk } from './os/ports.ts';
+import type { RequestTrace } from './os/request-trace.ts';
 import { memoryLimits, newborn, tellStatus, watchdog, type Vitals } from './loops/watchdog.ts';
 import { nobody, type Supervisor } from './os/supervisor.ts';
 import { Pulse, watchedDevice } from './pulse.ts';
@@ -29,6 +30,8 @@ export interface AgentParts {
   transport: Transport;
   /** Set to what the cloud says that the time is, with each of its answers; left out: it is not heard. */
   heardTime?: Cell<HeardTime | undefined>;
+  /** Of the requests that `device` and `transport` make; left out: they are not logged. */
+  trace?: RequestTrace;
   /** What is known of the agent before this one; left out: nothing. */
   afterlife?: Afterlife;
   /** ms since 1970, in the past for certain; left out: nobody needs it. */
@@ -106,6 +109,8 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     newId: parts.newId,
   });
   const { log, spool } = sync;
+  // A request that sends log lines must not make more of them.
+  parts.trace?.listen((path) => (path.endsWith('/Log') ? sync.local : log));
   const self: Self = {
     partId: credentials.partId,
     agentVersion: parts.version,

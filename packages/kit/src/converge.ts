@@ -13,6 +13,8 @@ export interface Reconciler<Want, Have, Step extends { do: string }> {
   plan(want: Want, have: Have): readonly Step[];
   /** One step; safe to repeat after a crash. */
   apply(step: Step, signal: AbortSignal): Promise<void>;
+  /** What `observe` found, for the debug log: small, and without secrets. */
+  describe?(have: Have): Record<string, unknown>;
   /** Told after each look: the failure that stopped it, or undefined. For the report; never decides anything. */
   settled?(failure: unknown): void;
 }
@@ -33,9 +35,11 @@ export async function converge<Want, Have, Step extends { do: string }>(
   let stuckAt = '';
   while (!signal.aborted) {
     const goal = want.get();
+    const began = clock.now();
     let idleMs = 0;
     try {
-      const steps = reconciler.plan(goal, await reconciler.observe(signal));
+      const have = await reconciler.observe(signal);
+      const steps = reconciler.plan(goal, have);
       plan = JSON.stringify(steps);
       if (plan !== stuckAt) failures = 0; // there was progress since the last failure
       if (steps.length > 0 && last?.plan === plan && last.goal === goal) {
@@ -51,6 +55,13 @@ export async function converge<Want, Have, Step extends { do: string }>(
         idleMs = reconciler.recheckMs;
         reconciler.settled?.(undefined);
       }
+      log.debug('pass', {
+        by: reconciler.name,
+        observed: reconciler.describe?.(have),
+        did: steps.map((step) => step.do),
+        ms: Math.round(clock.now() - began),
+        idleMs,
+      });
     } catch (error) {
       if (signal.aborted) return;
       last = undefined;

@@ -52,6 +52,8 @@ export async function run<S extends { at: string }, E extends object, F extends 
     const next = machine.step(state, event, clock.now());
     if (next.state.at !== state.at) {
       log.info('state', { from: state.at, to: next.state.at, because: event, effects: next.effects });
+    } else {
+      log.debug('pass', { observed: event, at: state.at, did: next.effects.map((effect) => effect.do) });
     }
     state = next.state;
     publish(state);

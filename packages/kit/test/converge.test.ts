@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Cell, converge, type Reconciler } from '@platform/kit';
+import { Cell, converge, type Level, type Reconciler } from '@platform/kit';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 
 interface Step {
@@ -8,9 +8,13 @@ interface Step {
   n: number;
 }
 /** A world that is a number; `apply` may be made to fail, to do nothing or to change the goal. */
-function start(wanted: number, apply: (step: Step, world: { n: number }, want: Cell<number>) => void) {
+function start(
+  wanted: number,
+  apply: (step: Step, world: { n: number }, want: Cell<number>) => void,
+  level: Level = 'info',
+) {
   const [clock, want, world, stop] = [new FakeClock(), new Cell(wanted), { n: 0, looks: 0 }, new AbortController()];
-  const { log, text } = captureLog(clock);
+  const { log, text } = captureLog(clock, level);
   const settled: string[] = [];
   const reconciler: Reconciler<number, number, Step> = {
     name: 'number',
@@ -19,6 +23,7 @@ function start(wanted: number, apply: (step: Step, world: { n: number }, want: C
     plan: (goal, have) =>
       have < goal ? [{ do: 'add', n: 1 }, ...(goal - have > 1 ? [{ do: 'add' as const, n: 1 }] : [])] : [],
     apply: async (step) => apply(step, world, want),
+    describe: (have) => ({ have }),
     settled: (failure) => settled.push(failure instanceof Error ? failure.message : 'well'),
   };
   const done = converge(reconciler, want, { clock, log }, stop.signal);
@@ -88,6 +93,21 @@ test('a goal that changes during a step drops the rest of the old plan', async (
   });
   await clock.settle();
   assert.deepEqual([steps, world.n], [['5'], 1]);
+  stop.abort();
+  await done;
+});
+
+test('at level debug each pass says what it observed, what it did and how long it rests', async () => {
+  const { clock, stop, text, done } = start(1, add, 'debug');
+  await clock.settle();
+  assert.equal(
+    text(),
+    [
+      'info test add {"by":"number","do":"add","n":1}',
+      'debug test pass {"by":"number","observed":{"have":0},"did":["add"],"ms":0,"idleMs":0}',
+      'debug test pass {"by":"number","observed":{"have":1},"did":[],"ms":0,"idleMs":60000}',
+    ].join('\n'),
+  );
   stop.abort();
   await done;
 });

@@ -52,7 +52,8 @@ test('publishes before effects; effects one by one, over steps too; answers are 
   assert.equal(
     text(),
     'info test state {"from":"off","to":"on","because":{"is":"press"},"effects":[{"do":"light"},{"do":"dark"}]}\n' +
-      'info test state {"from":"on","to":"off","because":{"is":"due"},"effects":[{"do":"dark"}]}',
+      'info test state {"from":"on","to":"off","because":{"is":"due"},"effects":[{"do":"dark"}]}\n' +
+      'debug test pass {"observed":{"is":"lit","ok":true},"at":"off","did":[]}',
   );
   stop.abort();
   await done;

@@ -3,6 +3,7 @@ import { linuxSystem } from '../install/system.ts';
 import { linuxDisk } from '../os/linux/disk.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { webBy } from '../os/linux/web.ts';
+import { RequestTrace } from '../os/request-trace.ts';
 import { openProvenTime } from '../trust/proven-time.ts';
 import { tolerantFetch } from '../trust/tolerant-fetch.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
@@ -19,7 +20,10 @@ export async function fetchOne(_given: object, io: Io): Promise<number> {
         ? (await import('../os/windows/device.ts')).windowsDevice({ root, clock: systemClock })
         : { files: linuxFileSystem(root), disk: linuxDisk(root) };
     const proven = await openProvenTime(of.disk, systemClock);
-    const web = webBy(tolerantFetch({ clock: systemClock, system: linuxSystem, proven }));
+    const trace = new RequestTrace();
+    trace.listen(() => log);
+    const send = tolerantFetch({ clock: systemClock, system: linuxSystem, proven });
+    const web = webBy(send, { trace, clock: systemClock });
     const device = { files: of.files, disk: of.disk, web };
     const parts = { device, appAddress, system: linuxSystem, late, clock: systemClock, log };
     return deviceFetch(task, parts, tell, stop.signal);

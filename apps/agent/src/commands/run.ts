@@ -14,6 +14,7 @@ import { thisMachine } from '../os/this-machine.ts';
 import { unusableRemedy, unusableText, useProxiesOf } from '../os/proxies.ts';
 import type { Device } from '../os/ports.ts';
 import { readKeptExit } from '../keep/exit-file.ts';
+import { RequestTrace } from '../os/request-trace.ts';
 import { runAgent } from '../run-agent.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
@@ -50,10 +51,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const clock = systemClock;
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
+  const trace = new RequestTrace();
   const { device, supervisor, stopped, ownMemory, memoryLimitBytes } = await thisMachine({
     root,
     env: process.env,
     orphaned: () => process.exit(exitCodes.broken), // as after a crash: the machine server stays, the next agent adopts it
+    trace,
     clock,
     log,
   });
@@ -92,7 +95,14 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           fetch: (task, tell, signal) =>
             deviceFetch(
               task,
-              { device: { ...device, web: webBy(send) }, appAddress, system: linuxSystem, late, clock, log },
+              {
+                device: { ...device, web: webBy(send, { trace, clock }) },
+                appAddress,
+                system: linuxSystem,
+                late,
+                clock,
+                log,
+              },
               tell,
               signal,
             ),
@@ -104,7 +114,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           root,
           appAddress,
           late,
-          log,
+          log: trace.over(log),
         });
   void forgetStart({ clock, log }, stop);
   await runAgent(
@@ -112,10 +122,12 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       device,
       transport: connectTransport(credentials.appAddress, {
         clock,
+        trace,
         onDate: (ms) => heardTime.set({ wall: refuted.get() ?? ms, isClockRefuted: refuted.get() !== undefined }),
         validityOf: (url) => peerValidity(url, clock),
         fetch: send,
       }),
+      trace,
       heardTime,
       timeFloor: proven.floor,
       credentials,

@@ -106,6 +106,7 @@ function converse(socket: Socket, controlled: Controlled, log: Log): void {
       const request = readRequest(heard);
       if (!request) return;
       socket.off('data', hear).off('end', giveUp);
+      log.debug('request', { route: `${request.method} ${request.path}`, by: 'a command on this machine' });
       answered(request, controlled).then((body) => reply(replyText(undefined, body)), refuse);
     } catch (error) {
       refuse(error);

@@ -36,6 +36,8 @@ export async function openApplied(parts: AppliedParts): Promise<(signal: AbortSi
     const applied = appliedRevision(wanted.get(), slices, before.applied);
     if (applied !== before.applied || JSON.stringify(slices) !== JSON.stringify(before.slices))
       actual.update((a) => ({ ...a, slices, applied }));
+    const observed = Object.fromEntries(sliceNames.map((name) => [name, slices[name]?.at]));
+    log.debug('pass', { by: 'applied', observed: { revision: wanted.get().revision, ...observed }, applied });
     return { slices, applied };
   };
   let stored = revisionsOf(look());

@@ -269,6 +269,17 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       return isSettled ? settledRecheckMs : pendingRecheckMs;
     },
     observe,
+    describe: ({ versions, linked, running, trial, leftovers, isHeldBack, mayRestart: isFree }) => ({
+      versions: versions.map(({ id }) => id),
+      linked,
+      running,
+      desired: seen.desired,
+      revision: seen.revision,
+      trial: trial?.to,
+      leftovers: leftovers.length,
+      isHeldBack,
+      mayRestart: isFree,
+    }),
     plan,
     apply,
     settled(error) {

@@ -44,7 +44,7 @@ const closing = (watch: FileWatch): FileWatch & Disposable => ({ ...watch, [Symb
 
 /** Asks a ready server again and again whether it may be restarted, and looks at its file. */
 export async function watchStatus(
-  { device, clock, wanted }: { device: Device; clock: Clock; wanted: Cell<Wanted> },
+  { device, clock, wanted, log }: { device: Device; clock: Clock; wanted: Cell<Wanted>; log: Log },
   record: ServerRecord,
   url: string,
   publish: (change: Partial<ServerStatus>) => void,
@@ -53,6 +53,7 @@ export async function watchStatus(
   let config: ServerConfig | undefined;
   let behind = { revision: 0, looks: 0 };
   while (!signal.aborted) {
+    const began = clock.now();
     const status = await device.probe.restartStatus(url, signal);
     config = await configOf(device.probe, url, status, config, signal);
     const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
@@ -64,6 +65,17 @@ export async function watchStatus(
       isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
     });
     const { revision } = wanted.get();
+    log.debug('pass', {
+      by: 'server-status',
+      observed: {
+        isAnswered: status !== undefined,
+        isRestartAllowed: status?.restartAllowed,
+        revision: config.revision,
+        isChanging: config.isChanging,
+        isReplaced,
+      },
+      ms: Math.round(clock.now() - began),
+    });
     const isBehind = isStillChanging(config, revision);
     if (!isBehind || behind.revision !== revision) behind = { revision, looks: 0 };
     const isHurried = isBehind && behind.looks++ < mostBehindLooks;

@@ -36,6 +36,12 @@ export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promis
       const key = `${trial.to} ${seen.since}`;
       if (!isDone || done?.key !== key) done = isDone ? { key, since: clock.now() } : undefined;
       const verdict = judge({ ...seen, now: clock.now(), doneSince: done?.since ?? null }, parts.limits());
+      const open = seen.duties.filter((duty) => !duty.isDone).map((duty) => duty.what);
+      log.debug('pass', {
+        by: `${program}-trial`,
+        observed: { id: trial.to, starts: trial.starts, open },
+        did: [verdict.at],
+      });
       if (verdict.at === 'waiting') until = verdict.until;
       else {
         try {

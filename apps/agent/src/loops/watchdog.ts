@@ -61,6 +61,7 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
     } else if (!isHanging) {
       log.error('a part of the agent hangs', { parts: late });
     }
+    log.debug('pass', { by: 'watchdog', observed: { late }, did: late.length === 0 ? ['WATCHDOG=1'] : [] });
     isHanging = late.length > 0;
     const bytes = parts.ownMemory() ?? 0;
     largeSince = bytes > parts.memoryLimitBytes ? Math.min(largeSince, clock.now()) : Infinity;

@@ -26,7 +26,7 @@ export interface Exit {
   signal: string | null;
   /** The kernel killed it because memory ran out; left out: not known. */
   isOutOfMemory?: boolean;
-  /** Processes that it started and that outlived it; they were ended. Left out: none were seen. */
+  /** Processes that it started and that went on when it ended with 0; they were ended. Left out: none. */
   leftBehind?: readonly Stranger[];
 }
 

@@ -7,6 +7,7 @@ import { linuxDevice } from './linux/device.ts';
 import { ownMemory } from './linux/memory.ts';
 import { linuxSupervisor } from './linux/supervisor.ts';
 import type { Device } from './ports.ts';
+import type { RequestTrace } from './request-trace.ts';
 import type { Supervisor } from './supervisor.ts';
 import { windowsDevice } from './windows/device.ts';
 
@@ -29,17 +30,19 @@ export async function thisMachine(of: {
   root: string;
   env: Record<string, string | undefined>;
   orphaned: () => void;
+  /** Of what the agent asks of others; left out: it is not logged. */
+  trace?: RequestTrace;
   clock: Clock;
   log: Log;
 }): Promise<ThisMachine> {
-  const { root, env, orphaned, clock, log } = of;
+  const { root, env, orphaned, trace, clock, log } = of;
   const keeper = keeperOf(env, orphaned);
   const supervisor = keeper ?? (await linuxSupervisor(env, log));
   const units = { unit: serverUnit, agentUnit, stopMs: serverStopSeconds * 1000 };
   const device =
     process.platform === 'win32'
       ? windowsDevice({ root, clock })
-      : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock });
+      : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock, trace });
   if (keeper) device.host.isKept = true;
   const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
   return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes };

@@ -1,7 +1,8 @@
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { PlatformError } from '@platform/contract/errors';
-import type { Clock } from '@platform/kit';
+import { errorText, type Clock } from '@platform/kit';
+import type { RequestTrace } from '../os/request-trace.ts';
 import { isCertificateProblem, linkProblem, type Validity } from './link.ts';
 
 /** No answer to a machine is anywhere near; what is larger is not read to its end. */
@@ -14,6 +15,7 @@ export interface LinkParts {
   /** Dates of the certificate that is shown at this URL; for the words of an error. */
   validityOf?: (url: string) => Promise<Validity | undefined>;
   fetch?: typeof fetch;
+  trace?: RequestTrace;
 }
 
 /** The way to the management server. Its errors are ConnectErrors; what is wrong with the way is a PlatformError in `cause`. */
@@ -25,8 +27,12 @@ export function connectTransport(appAddress: string, parts: LinkParts): Transpor
  * A fetch for calls that trusts nobody: it follows no redirect (the token is for one address only), reads at most
  * `answerLimitBytes`, takes only what a management server says, and tells what is wrong in words of the error table.
  */
-export function guardedFetch({ clock, onDate, validityOf, fetch: send = fetch }: LinkParts): typeof fetch {
-  return async (input, init) => {
+export function guardedFetch({ clock, onDate, validityOf, fetch: send = fetch, trace }: LinkParts): typeof fetch {
+  const guarded = async (
+    input: Parameters<typeof fetch>[0],
+    init: RequestInit | undefined,
+    seen: { status?: number; receivedBytes: number },
+  ): Promise<Response> => {
     const url = input instanceof Request ? input.url : String(input);
     const address = new URL(url).origin;
     const failed = (problem: PlatformError, headers?: Headers): ConnectError =>
@@ -42,12 +48,14 @@ export function guardedFetch({ clock, onDate, validityOf, fetch: send = fetch }:
       throw failed(linkProblem(error, { url, now: clock.wall(), validity }));
     }
     const { status, headers } = answer;
+    seen.status = status;
     try {
       if (status >= 300 && status < 400) {
         const location = (headers.get('location') ?? 'another place').slice(0, 200);
         throw failed(new PlatformError('CLOUD_REDIRECTS', { address, location }));
       }
       const bytes = await limited(answer, () => failed(tooLarge(address)));
+      seen.receivedBytes = bytes.byteLength;
       const problem = notFromServer(address, status, headers, bytes);
       if (problem) throw failed(problem, headers);
       const heard = Date.parse(headers.get('date') ?? '');
@@ -57,6 +65,21 @@ export function guardedFetch({ clock, onDate, validityOf, fetch: send = fetch }:
       await answer.body?.cancel().catch(() => {});
       if (error instanceof ConnectError || isGivenUp()) throw error;
       throw failed(new PlatformError('CLOUD_ANSWER_CUT', { address }, error));
+    }
+  };
+  return async (input, init) => {
+    const began = clock.now();
+    const seen: { status?: number; receivedBytes: number; problem?: string } = { receivedBytes: 0 };
+    try {
+      return await guarded(input, init, seen);
+    } catch (error) {
+      seen.problem = errorText(error).slice(0, 200);
+      throw error;
+    } finally {
+      const url = input instanceof Request ? input.url : String(input);
+      const sentBytes = ArrayBuffer.isView(init?.body) ? init.body.byteLength : 0;
+      const method = init?.method ?? 'GET';
+      trace?.report({ status: undefined, ...seen, method, url, sentBytes, ms: clock.now() - began });
     }
   };
 }

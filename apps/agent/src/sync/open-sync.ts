@@ -5,6 +5,7 @@ import { Cell, createLog, type Clock, type Level, type Log, type LogLine, type S
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state.ts';
 import { connectCloud, type Cloud } from './cloud.ts';
+import { DebugBudget } from './debug-budget.ts';
 import { Inlet } from './inlet.ts';
 import { Intake, type OwnLayers } from './intake.ts';
 import { beginRun, type Afterlife } from './last-run.ts';
@@ -83,7 +84,13 @@ const drainMs = 3_000;
 export async function openSync(parts: SyncParts): Promise<Sync> {
   const { device, wanted, actual, restarts, isReached, troubles, layers, sink, random } = parts;
   const level = new Cell<Level>('info');
-  const local = createLog({ name: 'agent.local', clock: parts.clock, level, sink });
+  const budget = new DebugBudget();
+  const within =
+    (write: Sink): Sink =>
+    (line) => {
+      for (const one of budget.take(line, parts.clock.now())) write(one);
+    };
+  const local = createLog({ name: 'agent.local', clock: parts.clock, level, sink: within(sink) });
   const time = new DeviceTime({ disk: device.disk, clock: parts.clock, troubles, log: local, run: parts.newId() });
   await time.load();
   const clock: Clock = {
@@ -98,7 +105,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     sink(mask.line(line));
     void inlet.enter(line);
   };
-  const log = createLog({ name: 'agent', clock, level, sink: enter });
+  const log = createLog({ name: 'agent', clock, level, sink: within(enter) });
   const ownSecrets = [parts.credentials.payload].filter((secret) => secret.length >= shortestSecret);
   /** Those of the configuration before, too: programs may still be telling of it. */
   const secrets = { now: [] as readonly string[], before: [] as readonly string[] };
@@ -127,7 +134,10 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     const request = () => requestOf(self, actual.get(), clock.now());
     return [
       { name: 'settings', work: eachChange(wanted, follow, signal) },
-      { name: 'poll', work: poll({ cloud, intake, request, isReached, news, clock, log: local, random }, signal) },
+      {
+        name: 'poll',
+        work: poll({ cloud, intake, request, isReached, news, clock, log: local, passes: log, random }, signal),
+      },
       {
         name: 'restart',
         work: pollRestart(
@@ -166,7 +176,10 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       { name: 'send', work: sendLines(spool, { cloud, host, time, isReached, clock, local, random }, signal) },
       {
         name: 'report',
-        work: report({ cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, random }, signal),
+        work: report(
+          { cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, passes: log, random },
+          signal,
+        ),
       },
       { name: 'time', work: time.run(signal) },
       { name: 'heard', work: eachChange(parts.heardTime, hearTime, signal) },

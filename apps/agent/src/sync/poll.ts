@@ -27,6 +27,12 @@ export interface RestartNews {
   count: number;
 }
 
+const restartWords: Readonly<Record<RestartWish, string>> = {
+  [RestartWish.UNSPECIFIED]: 'not told',
+  [RestartWish.NONE]: 'none',
+  [RestartWish.WAITING]: 'waiting',
+};
+
 /** Asks for the configuration for ever; the cloud holds the answer back until there is news. */
 export async function poll(
   {
@@ -37,6 +43,7 @@ export async function poll(
     news,
     clock,
     log,
+    passes,
     random,
   }: {
     cloud: Cloud;
@@ -46,6 +53,8 @@ export async function poll(
     news: Cell<RestartNews | undefined>;
     clock: Clock;
     log: Log;
+    /** What each turn does, for the debug log. */
+    passes: Log;
     random: () => number;
   },
   signal: AbortSignal,
@@ -56,6 +65,7 @@ export async function poll(
     const began = clock.now();
     const wasReached = isReached.get();
     let pause: number;
+    let heard: { isNews: boolean; restart?: string | undefined } = { isNews: false };
     try {
       const { fingerprint } = intake;
       const answer = await cloud.deviceAgentConfig(
@@ -64,6 +74,7 @@ export async function poll(
         signal,
       );
       const isNews = await intake.accept(answer, fingerprint);
+      heard = { isNews, restart: restartWords[answer.restart] };
       failures = 0;
       const heldMs = clock.now() - began;
       hear(news, answer.restart, answer.notModified && isEarly({ waitMs, heldMs }));
@@ -87,6 +98,14 @@ export async function poll(
       failures++;
       pause = pauseAfterFailure({ failures, wasReached, askedMs: askedPauseMs(error, clock), random });
     }
+    const [ms, pauseMs] = [Math.round(clock.now() - began), Math.round(Math.max(0, pause))];
+    const { isNews, restart } = heard;
+    passes.debug('pass', {
+      by: 'poll',
+      observed: { isAnswered: failures === 0, failures, isNews, restart },
+      ms,
+      pauseMs,
+    });
     if (pause > 0) await clock.sleep(pause, signal);
   }
 }

@@ -24,6 +24,7 @@ export async function report(
     isReached,
     clock,
     log,
+    passes,
     random,
   }: {
     cloud: Cloud;
@@ -35,6 +36,8 @@ export async function report(
     isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
+    /** What each turn does, for the debug log. */
+    passes: Log;
     random: () => number;
   },
   signal: AbortSignal,
@@ -55,6 +58,16 @@ export async function report(
     const request = { ...requestOf(self, a, now), knownFingerprint, report: reportOf(self, w, a, now, since, t) };
     firstSeen.at = told;
     const answer = await cloud.deviceAgentConfig(request, 0, until);
+    passes.debug('pass', {
+      by: 'report',
+      observed: {
+        server: a.server.at,
+        applied: a.applied,
+        conditions: request.report.conditions?.map(({ code }) => code),
+      },
+      did: ['report'],
+      ms: Math.round(clock.now() - now),
+    });
     [sent.wanted, sent.actual, sent.troubles] = [w, a, t];
     await intake.accept(answer, knownFingerprint);
   };

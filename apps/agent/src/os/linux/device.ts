@@ -8,7 +8,8 @@ import { linuxLines } from './lines.ts';
 import { linuxProbe } from './probe.ts';
 import { linuxProcesses } from './processes.ts';
 import { systemdProcesses } from './systemd.ts';
-import { linuxWeb } from './web.ts';
+import type { RequestTrace } from '../request-trace.ts';
+import { linuxWeb, webBy } from './web.ts';
 
 /** A machine with a POSIX file system; processes are known again through /proc where there is one. */
 export function linuxDevice(of: {
@@ -17,8 +18,9 @@ export function linuxDevice(of: {
   /** How the machine server is started where systemd runs this agent; see systemdProcesses. */
   units?: { unit: string; agentUnit: string; stopMs: number };
   clock: Clock;
+  trace?: RequestTrace | undefined;
 }): Device {
-  const { root, mark, units, clock } = of;
+  const { root, mark, units, clock, trace } = of;
   const host = linuxHost();
   const plain = linuxProcesses(root, mark, clock);
   const isUnit = host.isSupervisedBySystemd && process.getuid?.() === 0;
@@ -27,8 +29,8 @@ export function linuxDevice(of: {
     files: linuxFileSystem(root),
     disk: linuxDisk(root),
     lines: linuxLines(root, () => inMemory('log', root)),
-    web: linuxWeb,
-    probe: linuxProbe(clock),
+    web: trace ? webBy(fetch, { trace, clock }) : linuxWeb,
+    probe: linuxProbe(clock, trace),
     host,
   };
 }

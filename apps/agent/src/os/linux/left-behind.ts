@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isAlive, processStartTime } from '@platform/kit/node';
-import type { ProcessId, Stranger } from '../ports.ts';
+import type { Exit, ProcessId, Stranger } from '../ports.ts';
 import { commandOf, namespaceOf, pids } from './process-table.ts';
 
 /** An environment variable that is set for every process started here, and that what they start inherits. */
@@ -47,6 +47,10 @@ export async function endLeftBehind(mark: Mark, of: ProcessId): Promise<readonly
   }
   return left.map(({ pid, command }) => ({ pid, command }));
 }
+
+/** Of interest where a process ended well: one that was ended takes what it started along. */
+export const leftBy = ({ code }: Exit, leftBehind: readonly Stranger[]): Pick<Exit, 'leftBehind'> =>
+  code === 0 && leftBehind.length > 0 ? { leftBehind } : {};
 
 /** Processes of this control group, and of those below it, that the kernel has killed for memory; undefined: not known. */
 export async function memoryKills(): Promise<number | undefined> {

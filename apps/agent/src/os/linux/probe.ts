@@ -2,29 +2,46 @@ import { request as plain } from 'node:http';
 import { request as secure } from 'node:https';
 import { parseRestartStatus } from '@platform/contract/machine';
 import { parseResourceReport } from '@platform/contract/resource-report';
-import { within, type Clock } from '@platform/kit';
+import { errorText, within, type Clock } from '@platform/kit';
 import type { Probe } from '../ports.ts';
+import type { RequestTrace } from '../request-trace.ts';
 
 const answerMs = 10_000;
 const answerLimitBytes = 64 * 1024;
 const reportLimitBytes = 2 ** 20;
 
-export const linuxProbe = (clock: Clock): Probe => ({
-  restartStatus: (url, signal) =>
-    within(answerMs, { what: 'restart_status', clock, signal }, (inner) =>
-      get(`${url}/restart_status`, answerLimitBytes, inner),
-    ).then(
-      (body) => parseRestartStatus(body),
-      () => undefined,
-    ),
-  resourceReport: (url, signal) =>
-    within(answerMs, { what: 'resource_status', clock, signal }, (inner) =>
-      get(`${url}/resource_status`, reportLimitBytes, inner),
-    ).then(
-      (body) => parseResourceReport(body),
-      () => undefined,
-    ),
-});
+export function linuxProbe(clock: Clock, trace?: RequestTrace): Probe {
+  const ask = async <T>(
+    url: string,
+    limitBytes: number,
+    parse: (body: string) => T,
+    signal: AbortSignal,
+  ): Promise<T | undefined> => {
+    const began = clock.now();
+    const told = (status: number | undefined, receivedBytes: number, problem?: string): void =>
+      trace?.report({
+        method: 'GET',
+        url,
+        status,
+        sentBytes: 0,
+        receivedBytes,
+        ms: clock.now() - began,
+        ...(problem !== undefined && { problem }),
+      });
+    try {
+      const body = await within(answerMs, { what: url, clock, signal }, (inner) => get(url, limitBytes, inner));
+      told(200, Buffer.byteLength(body));
+      return parse(body);
+    } catch (error) {
+      if (!signal.aborted) told(undefined, 0, errorText(error));
+      return undefined;
+    }
+  };
+  return {
+    restartStatus: (url, signal) => ask(`${url}/restart_status`, answerLimitBytes, parseRestartStatus, signal),
+    resourceReport: (url, signal) => ask(`${url}/resource_status`, reportLimitBytes, parseResourceReport, signal),
+  };
+}
 
 /** A machine server shows a certificate of its own making: it is on this machine, so it is not checked. */
 function get(url: string, limitBytes: number, signal: AbortSignal): Promise<string> {

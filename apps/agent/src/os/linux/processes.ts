@@ -4,7 +4,7 @@ import type { Clock } from '@platform/kit';
 import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
-import { endLeftBehind, isMarked, memoryKills, type Mark } from './left-behind.ts';
+import { endLeftBehind, leftBy, isMarked, memoryKills, type Mark } from './left-behind.ts';
 import { untilEnded } from './process-end.ts';
 import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
 import { programFiles } from './program-files.ts';
@@ -44,7 +44,7 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock): Processe
       let isKilled = false;
       const exited = group.exited.then(async (exit): Promise<Exit> => {
         const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
-        return { ...exit, isOutOfMemory, leftBehind: await endLeftBehind(mark, id) };
+        return { ...exit, ...(isOutOfMemory && { isOutOfMemory }), ...leftBy(exit, await endLeftBehind(mark, id)) };
       });
       return running(id, exited, () => void (isKilled = true));
     },
@@ -52,7 +52,8 @@ export function linuxProcesses(root: string, mark: Mark, clock: Clock): Processe
       if (!isAlive(id)) return undefined;
       const gone = async (): Promise<Exit> => {
         await untilEnded(id, clock);
-        return { code: null, signal: null, leftBehind: await endLeftBehind(mark, id) };
+        await endLeftBehind(mark, id);
+        return { code: null, signal: null };
       };
       return running({ pid: id.pid, startTime: id.startTime }, gone());
     },

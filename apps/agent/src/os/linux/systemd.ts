@@ -6,7 +6,7 @@ import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
-import { endLeftBehind, type Mark } from './left-behind.ts';
+import { endLeftBehind, leftBy, type Mark } from './left-behind.ts';
 import { groupEventsOf, untilEnded } from './process-end.ts';
 import { signalNames } from './signals.ts';
 
@@ -99,7 +99,7 @@ export function systemdProcesses(of: {
         // Before the unit is cleared, which ends them: a program that goes into the background is named as that.
         const leftBehind = await endLeftBehind(mark, id).catch(() => []);
         await clear().catch(() => undefined);
-        return { ...state.exit, leftBehind };
+        return { ...state.exit, ...leftBy(state.exit, leftBehind) };
       }
       await clock.sleep(reapLookMs);
     }

@@ -1,10 +1,60 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { errorText, type Clock } from '@platform/kit';
 import type { Web, WebAnswer } from '../ports.ts';
+import type { RequestTrace } from '../request-trace.ts';
 
 /** http, https and files of this machine. `send`: left out, the runtime's own fetch. */
-export const webBy = (send: typeof fetch = fetch): Web => ({
+export const webBy = (send: typeof fetch = fetch, tracing?: { trace: RequestTrace; clock: Clock }): Web => {
+  const web = plainWeb(send);
+  return tracing ? { ask: (...request) => tracedAsk(web, tracing, ...request) } : web;
+};
+
+async function tracedAsk(
+  web: Web,
+  { trace, clock }: { trace: RequestTrace; clock: Clock },
+  ...request: Parameters<Web['ask']>
+): Promise<WebAnswer> {
+  const [method, url] = request;
+  const began = clock.now();
+  const report = (status: number | undefined, receivedBytes: number, problem?: string): void =>
+    trace.report({
+      method,
+      url,
+      status,
+      sentBytes: 0,
+      receivedBytes,
+      ms: clock.now() - began,
+      ...(problem !== undefined && { problem }),
+    });
+  try {
+    const answer = await web.ask(...request);
+    if (method === 'HEAD') report(answer.status, 0);
+    return method === 'HEAD' ? answer : { ...answer, body: counted(answer, report) };
+  } catch (error) {
+    report(undefined, 0, errorText(error).slice(0, 200));
+    throw error;
+  }
+}
+
+/** Reports when the body was read, or left. */
+async function* counted(
+  { status, body }: WebAnswer,
+  report: (status: number, receivedBytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  try {
+    for await (const piece of body) {
+      bytes += piece.byteLength;
+      yield piece;
+    }
+  } finally {
+    report(status, bytes);
+  }
+}
+
+const plainWeb = (send: typeof fetch): Web => ({
   async ask(method, url, headers, signal) {
     if (url.startsWith('file:')) return askFile(method, url, signal);
     const answer = await send(url, { method, headers, signal, redirect: 'manual' });

@@ -111,7 +111,7 @@ export class SimProcesses {
         const left = [...this.#all.values()].filter((o) => o !== p && o.group === p.group && !o.exit);
         const leftBehind = left.map((o) => ({ pid: o.id.pid, command: 'child' }));
         const exit = p.exit ?? { code: null, signal: null };
-        resolve(seen(leftBehind.length > 0 ? { ...exit, leftBehind } : exit));
+        resolve(seen(exit.code === 0 && leftBehind.length > 0 ? { ...exit, leftBehind } : exit));
       };
       if (p.exit) tell();
       else p.ended.signal.addEventListener('abort', tell, { once: true });
