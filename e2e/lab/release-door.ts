@@ -58,6 +58,7 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
       .replace('@PLATFORM_TRUSTED_ROOT@', `4 ${sha256(root)}`)
       .replace('@PLATFORM_CHANNELS@', 'stable 1.2.3\ndev 1.2.2')
       .replace('@PLATFORM_AGENTS@', '')
+      .replace('@PLATFORM_AUTHORITY@', '')
       .replace('@PLATFORM_ACTION@', 'install');
   const server = createServer((request, response) => {
     // A proxy is asked for whole addresses.

@@ -10,6 +10,7 @@ export function routedCalls(): Set<string> {
     ...{ steady: nothing, log: nothing, stop: nothing, secrets: nothing, releaseKey: nothing, authenticator: nothing },
     ...{ failedSignIns: nothing, presence: nothing, answers: nothing, configs: nothing, releases: nothing },
     ...{ hosts: nothing, logs: nothing, budgets: nothing, usage: nothing, waiting: nothing, addresses: nothing },
+    authority: nothing,
     version: '',
   };
   const routed = new Set<string>();

@@ -36,6 +36,8 @@ export interface AgentParts {
   afterlife?: Afterlife;
   /** ms since 1970, in the past for certain; left out: nobody needs it. */
   timeFloor?: () => number;
+  /** See machineEnvironment.certificateAuthority. */
+  authorityFile?: string;
   credentials: MachineCredentials;
   /** What was found wrong before; left out: nothing. */
   troubles?: Troubles;
@@ -228,6 +230,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         credentialsFile,
         credentialsMark,
         ...(parts.timeFloor && { timeFloor: parts.timeFloor }),
+        ...(parts.authorityFile !== undefined && { authorityFile: parts.authorityFile }),
         root,
         beginStart: updates.beginStart,
         endedAsAsked: () => updates.interrupted('server'),

@@ -10,6 +10,8 @@
 server_url='@PLATFORM_URL@'
 release_key='@PLATFORM_RELEASE_KEY@'
 default_action='@PLATFORM_ACTION@'
+# certificate of the authority that vouches for the server, if systems do not know it
+authority='@PLATFORM_AUTHORITY@'
 # "<version> <sha256>" of the newest root document of the release keys
 trusted_root_document='@PLATFORM_TRUSTED_ROOT@'
 # "<channel> <version>", a line each
@@ -152,11 +154,14 @@ check_credentials() {
 # fetch URL FILE: goes on with what an earlier attempt left. 0: there, else the exit code of curl.
 fetch() {
   case $1 in https://*) protocols='=https' ;; *) protocols='=http,https' ;; esac
+  # What is not from this server is vouched for by the authorities of the system.
+  trusted=''
+  case $1 in "$server"/*) trusted=$authority_file ;; esac
   attempt=1 pause=2
   while :; do
     fetch_code=0
     status=$(curl -fsSL --proto "$protocols" --proto-redir "$protocols" --connect-timeout 20 --speed-limit 1024 --speed-time 60 \
-      --max-filesize 1073741824 -C - -w '%{http_code}' -o "$2" "$1" < /dev/null) || fetch_code=$?
+      --max-filesize 1073741824 -C - -w '%{http_code}' ${trusted:+--cacert "$trusted"} -o "$2" "$1" < /dev/null) || fetch_code=$?
     case $fetch_code:$status in
       0:*) return 0 ;;
       # Nothing is missing. The checksum decides whether it is the file.
@@ -356,6 +361,11 @@ hold_work() {
     exec 9> "$work/lock"
     flock -n 9 || refuse 'another install runs on this machine.'
   fi
+  authority_file=''
+  if [ -n "$authority" ]; then
+    authority_file=$work/authority.pem
+    printf '%s\n' "$authority" > "$authority_file" || failed "$work can't be written."
+  fi
 }
 
 install_agent() {
@@ -371,6 +381,7 @@ install_agent() {
 
   set -- install --url "$server" --config "$config" --root "$root"
   [ -z "$trusted_root" ] || set -- "$@" --trusted-root "$trusted_root"
+  [ -z "$authority_file" ] || set -- "$@" --authority "$authority_file"
   [ -z "$binary" ] || set -- "$@" --offline
   [ -z "$is_unsigned" ] || set -- "$@" --unsigned
   [ -z "$force" ] || set -- "$@" --force --replace

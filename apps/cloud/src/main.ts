@@ -61,12 +61,23 @@ function onAbort(signal: AbortSignal, f: () => void): void {
 }
 
 /** Without keys and links: what is printed ends in log files. */
-const readyLine = ({ url, localUrl, insideUrl, port, firstRun, credentialsFile, dataFolder, database }: Server) => ({
+const readyLine = ({
+  url,
+  installScriptCommand,
+  localUrl,
+  insideUrl,
+  port,
+  firstRun,
+  credentialsFile,
+  dataFolder,
+  database,
+}: Server) => ({
   ready: true,
   url,
   local_url: localUrl,
   inside_url: insideUrl,
   port,
+  install_script_command: installScriptCommand,
   org_id: firstRun.orgId,
   credentials_file: credentialsFile,
   data_dir: dataFolder,

@@ -26,6 +26,11 @@ const table = {
   },
   tlsCert: { type: 'string', description: 'File with the TLS certificate (PEM). TLS is spoken on the same port then.' },
   tlsKey: { type: 'string', description: 'File with the key of the TLS certificate (PEM).' },
+  tlsAuthority: {
+    type: 'string',
+    description:
+      'File with the certificate of your own authority (PEM), if machines do not know it: the install line and credentials files pass it on. Not needed where --tls-cert ends with it.',
+  },
   allowPlaintext: {
     type: 'boolean',
     default: false,

@@ -30,7 +30,8 @@ import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
 import { type Addresses, addresses } from './rpc/base-url.ts';
 import { type Deps, routes } from './rpc/routes.ts';
-import { publicUrls, readTls } from './tls/files.ts';
+import { publicUrls, readAuthority, readTls } from './tls/files.ts';
+import { installScriptCommand } from './rules/installer.ts';
 import { followChanges } from './store/changes.ts';
 import { type Connection, type DatabaseLimits, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';
@@ -64,6 +65,8 @@ export type Server = {
   /** For machines of this host. */
   insideUrl: string;
   port: number;
+  /** Prints the install script, on any machine. */
+  installScriptCommand: string;
   firstRun: FirstRun;
   signInUrl: string;
   /** The only place where the keys of the first start and the sign-in link stand; mode 0600. */
@@ -106,6 +109,7 @@ export async function startServer(
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
   const tls = await readTls(options);
+  const authority = await readAuthority(options, tls);
   const isProxy = trustedProxies(options.trustedProxy);
   const publicUrlOf = publicUrls(options, tls);
   const dataFolder = path.resolve(options.dataDir);
@@ -207,6 +211,7 @@ export async function startServer(
     usage: organizationUsage({ db, clock, stop: stop.signal }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     addresses: known,
+    authority: () => authority,
     version,
   };
   const { done: released, ...held } = heldChecks(clock, stop.signal);
@@ -274,6 +279,7 @@ export async function startServer(
     localUrl: ports.localUrl,
     insideUrl: ports.insideUrl,
     port: ports.port,
+    installScriptCommand: installScriptCommand(ports.url, authority.is === 'own' ? authority.sha256 : undefined),
     firstRun: secrets.first,
     signInUrl,
     credentialsFile,

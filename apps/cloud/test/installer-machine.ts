@@ -19,7 +19,8 @@ export const machineHost = 'platform.example';
 /** Does what "platform-agent install" does first, and says so. */
 export const agentProgram = (version: string): string => `#!/bin/sh
 # ${version}
-curl -fsS -H "key_id: $PLATFORM_API_KEY_ID" -H "key: $PLATFORM_API_KEY" -o "$5.part" \\
+for each; do [ "$before" != --authority ] || authority="--cacert $each"; before=$each; done
+curl -fsS $authority -H "key_id: $PLATFORM_API_KEY_ID" -H "key: $PLATFORM_API_KEY" -o "$5.part" \\
   "$PLATFORM_URL/api/json1/config?client=true&id=$PLATFORM_PART_ID" || exit 1
 mkdir -p "$7/bin" && mv "$5.part" "$5" || exit 1
 [ "$0" = "$7/bin/platform-agent" ] || cp "$0" "$7/bin/platform-agent" || exit 1
@@ -89,8 +90,8 @@ export async function publishAgent(on: TestServer, version: string): Promise<str
   const releases = await on.client(ReleaseService);
   await writeFile(folder.file('agent'), bytes);
   const token = await on.token(on.owner);
-  const blob = `${on.url}/blobs/${hash.toString('hex')}`;
-  await call('curl', ['-fsSk', '-T', folder.file('agent'), '-H', `authorization: Bearer ${token}`, blob]);
+  const blob = `${on.server.localUrl}/blobs/${hash.toString('hex')}`;
+  await call('curl', ['-fsS', '-T', folder.file('agent'), '-H', `authorization: Bearer ${token}`, blob]);
   const words = { name: 'platform-agent', version, platform: 'linux/amd64' };
   const { onlineKey } = await releases.getMetadata({});
   const root = firstRoot(keys, 1, JSON.parse(onlineKey) as PublicKey, Date.now());

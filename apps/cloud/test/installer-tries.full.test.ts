@@ -203,6 +203,7 @@ for (const [name, from, until, says] of clocks) {
       trustedRoot: undefined,
       channels: { stable: '1.2.3' },
       agents: [],
+      authority: '',
       action: 'install',
     } as const;
     writeFileSync(machine.file('/opt/install.sh'), renderInstaller(readFileSync(template, 'utf8'), values));

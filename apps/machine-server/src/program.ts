@@ -68,7 +68,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   log.info('starting', { version, pid: process.pid, app: credentials.appAddress, data: dataFolder });
 
   const { partId } = credentials;
-  const link = createCloudLink(credentials, serverFetch(process.env));
+  const link = createCloudLink(credentials, serverFetch(process.env, credentials));
   const engine = createModelEngine(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });

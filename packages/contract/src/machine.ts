@@ -13,6 +13,8 @@ export const machineEnvironment = {
   debug: 'PLATFORM_SERVER_DEBUG',
   /** ms since 1970, in the past for certain: what a certificate's end is compared with while the clock may be wrong. */
   timeFloor: 'PLATFORM_TIME_FLOOR',
+  /** File with the authority that vouches for the management server beside those of the system, PEM. Unset: there is none. */
+  certificateAuthority: 'PLATFORM_CERTIFICATE_AUTHORITY',
 } as const;
 
 /** Name of the program, of its release and of its file. */
@@ -87,6 +89,8 @@ export interface MachineCredentials {
   readonly entity: string;
   readonly type: 'robot-secret' | 'api-key';
   readonly payload: string;
+  /** The authority that vouches for the management server beside those of the system, PEM. */
+  readonly authority?: string;
 }
 
 /** `value`, or what is wrong with the input and what to do about it. */
@@ -184,8 +188,8 @@ export function parseVersionLine(output: string): ProgramVersion | undefined {
 }
 
 /**
- * Reads the credentials file of a machine: `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}}}`.
- * Comments are allowed.
+ * Reads the credentials file of a machine:
+ * `{"cloud": {"app_address", "id", "secret" | "api_key": {"id", "key"}, "certificate_authority"?: PEM}}`. Comments are allowed.
  */
 export function parseCredentials(text: string): Parsed<MachineCredentials> {
   const remedy = 'copy the credentials of this machine from the management app (or `platform machine credentials`)';
@@ -200,12 +204,17 @@ export function parseCredentials(text: string): Parsed<MachineCredentials> {
   }
   const partId = cloud['id'];
   if (!isText(partId)) return bad('"cloud.id" must be the ID of the machine part');
+  const authority = cloud['certificate_authority'];
+  if (authority !== undefined && !(isText(authority) && authority.includes('-----BEGIN CERTIFICATE-----'))) {
+    return bad('"cloud.certificate_authority" must be a certificate in PEM form');
+  }
+  const server = { appAddress, partId, ...(authority !== undefined && { authority }) };
   const key = record(cloud['api_key']);
   if (key && isText(key['id']) && isText(key['key'])) {
-    return { ok: true, value: { appAddress, partId, entity: key['id'], type: 'api-key', payload: key['key'] } };
+    return { ok: true, value: { ...server, entity: key['id'], type: 'api-key', payload: key['key'] } };
   }
   if (isText(cloud['secret'])) {
-    return { ok: true, value: { appAddress, partId, entity: partId, type: 'robot-secret', payload: cloud['secret'] } };
+    return { ok: true, value: { ...server, entity: partId, type: 'robot-secret', payload: cloud['secret'] } };
   }
   return bad('it needs "cloud.secret" or both "cloud.api_key.id" and "cloud.api_key.key"');
 }

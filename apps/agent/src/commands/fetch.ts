@@ -5,7 +5,7 @@ import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { webBy } from '../os/linux/web.ts';
 import { RequestTrace } from '../os/request-trace.ts';
 import { openProvenTime } from '../trust/proven-time.ts';
-import { tolerantFetch } from '../trust/tolerant-fetch.ts';
+import { tolerantFetch, trustedBy } from '../trust/tolerant-fetch.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { runFetchChild } from '../update/fetch-child.ts';
 import type { Io } from './command.ts';
@@ -14,7 +14,7 @@ import type { Io } from './command.ts';
 export async function fetchOne(_given: object, io: Io): Promise<number> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort(new Error('the agent does not need the file any more')));
-  return runFetchChild(process.stdin, io.out, async ({ root, appAddress, task }, { log, tell, late }) => {
+  return runFetchChild(process.stdin, io.out, async ({ root, appAddress, authority, task }, { log, tell, late }) => {
     const of =
       process.platform === 'win32'
         ? (await import('../os/windows/device.ts')).windowsDevice({ root, clock: systemClock })
@@ -22,7 +22,8 @@ export async function fetchOne(_given: object, io: Io): Promise<number> {
     const proven = await openProvenTime(of.disk, systemClock);
     const trace = new RequestTrace();
     trace.listen(() => log);
-    const send = tolerantFetch({ clock: systemClock, system: linuxSystem, proven });
+    const trusted = trustedBy({ appAddress, ...(authority !== undefined && { authority }) });
+    const send = tolerantFetch({ clock: systemClock, system: linuxSystem, proven, trusted });
     const web = webBy(send, { trace, clock: systemClock });
     const device = { files: of.files, disk: of.disk, web };
     const parts = { device, appAddress, system: linuxSystem, late, clock: systemClock, log };

@@ -11,6 +11,12 @@ export const installOptions = {
   apiKey: { type: 'secret', env: 'PLATFORM_API_KEY', description: 'The key; better given in the environment.' },
   binary: { type: 'string', env: '', description: 'Program to install in place of this one.' },
   trustedRoot: { type: 'string', env: '', description: 'First root of the release keys, a file.' },
+  authority: {
+    type: 'string',
+    env: '',
+    description:
+      'Certificate of the authority that vouches for the management server, a PEM file; left out: those of the system.',
+  },
   unitFolder: {
     type: 'string',
     env: '',

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
-import { stderrSink, Usage } from '@platform/kit/node';
+import { stderrSink, trustingFetch, Usage } from '@platform/kit/node';
 import { applySteps, StepFailed } from '../install/apply.ts';
 import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
 import type { Facts } from '../install/facts.ts';
@@ -11,6 +11,7 @@ import { awaitAgent } from '../install/wait.ts';
 import { wishOf } from '../install/wish.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { useProxiesOf } from '../os/proxies.ts';
+import { trustedBy } from '../trust/tolerant-fetch.ts';
 import { agentUnit } from '../unit.ts';
 import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';
@@ -27,6 +28,7 @@ interface Given {
   unitFolder: string | undefined;
   linkFolder: string;
   trustedRoot: string | undefined;
+  authority: string | undefined;
   noStart: boolean;
   dryRun: boolean;
   force: boolean;
@@ -50,7 +52,9 @@ interface Outcome {
 
 export async function install(given: Given, io: Io): Promise<number> {
   if (process.platform === 'win32') {
-    return (await import('./windows-install.ts')).installHere(given, askedFor(given, undefined), io);
+    const asked = askedFor(given, undefined);
+    const send = await sendTo(asked?.url, given.authority);
+    return (await import('./windows-install.ts')).installHere(given, asked, io, send);
   }
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
@@ -80,7 +84,7 @@ export async function install(given: Given, io: Io): Promise<number> {
   }
 
   useProxiesOf(process.env);
-  if (asked) wish.credentials = await fetchCredentials(asked, clock);
+  if (asked) wish.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given.authority));
   const steps = stepsOf(facts, wish);
   if (given.dryRun) {
     outcome.steps = steps.map(stepText);
@@ -89,13 +93,21 @@ export async function install(given: Given, io: Io): Promise<number> {
   }
   const used = foundCredentials(wish.credentials?.text ?? (await readFile(credentialsFile, 'utf8')));
   const appAddress = used.at === 'usable' ? used.appAddress : '';
+  const named = used.at === 'usable' ? trustedBy(used) : undefined;
   const isStaged = steps.some((step) => step.do === 'stage');
   let target = '';
   if (isStaged && !given.unsigned && !given.offline) {
     const { candidate, platform } = facts;
     const { verifyRelease } = await import('../install/verify.ts');
     target = await verifyRelease(
-      { appAddress, root, candidate, platform, trustedRoot: given.trustedRoot },
+      {
+        appAddress,
+        root,
+        candidate,
+        platform,
+        trustedRoot: given.trustedRoot,
+        send: named ? trustingFetch(named) : await sendTo(appAddress, given.authority),
+      },
       { system: linuxSystem, clock, log },
     );
     tell(`The signature of version ${candidate.version} is right.`);
@@ -192,6 +204,12 @@ const words = (version: string, address: string, isReached: boolean, isOnline: b
       : [`It has not reached ${address} yet, and goes on trying. See: platform-agent doctor`]),
     'Status: platform-agent status    Log: platform-agent logs -f',
   ].join('\n');
+
+/** The fetch for a management server: it also trusts the authority in this file. */
+async function sendTo(url: string | undefined, authorityFile: string | undefined): Promise<typeof fetch> {
+  if (url === undefined || authorityFile === undefined || !URL.canParse(url)) return fetch;
+  return trustingFetch({ origin: new URL(url).origin, pem: await readFile(authorityFile, 'utf8') });
+}
 
 /** The credentials that shall be fetched; undefined: those that are there are used. @throws Usage */
 function askedFor(given: Given, knownAddress: string | undefined) {

@@ -16,12 +16,13 @@ import type { Device } from '../os/ports.ts';
 import { readKeptExit } from '../keep/exit-file.ts';
 import { RequestTrace } from '../os/request-trace.ts';
 import { runAgent } from '../run-agent.ts';
+import { keepAuthority } from '../sync/authority-file.ts';
 import { awaitCredentials } from '../sync/credentials.ts';
 import { connectTransport } from '../sync/http.ts';
 import type { PreviousRun } from '../sync/last-run.ts';
 import type { HeardTime } from '../sync/time.ts';
 import { openProvenTime } from '../trust/proven-time.ts';
-import { tolerantFetch } from '../trust/tolerant-fetch.ts';
+import { tolerantFetch, trustedBy } from '../trust/tolerant-fetch.ts';
 import { deviceFetch } from '../update/device-fetch.ts';
 import { lateTold } from '../trust/late.ts';
 import { childFetcher } from '../update/fetch-child.ts';
@@ -82,11 +83,13 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
     setTrouble(troubles, { code, severity, message, remedy: unusableRemedy, sinceWall: clock.wall() });
     log.warn('a proxy cannot be used', { proxies: unusable });
   }
-  const { appAddress } = credentials;
+  const { appAddress, authority } = credentials;
+  const authorityFile = await keepAuthority(root, authority, log);
+  const trusted = trustedBy(credentials);
   const heardTime = new Cell<HeardTime | undefined>(undefined);
   const refuted = new Cell<number | undefined>(undefined);
   const proven = await openProvenTime(device.disk, clock);
-  const send = tolerantFetch({ clock, system: linuxSystem, proven, refuted: (time) => refuted.set(time) });
+  const send = tolerantFetch({ clock, system: linuxSystem, proven, trusted, refuted: (time) => refuted.set(time) });
   const late = lateTold(troubles, clock);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
@@ -113,13 +116,14 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           env: childEnvironment(process.env),
           root,
           appAddress,
+          authority,
           late,
           log: trace.over(log),
         });
   void forgetStart({ clock, log }, stop);
   await runAgent(
     {
-      device,
+      device: { ...device, web: webBy(send, { trace, clock }) },
       transport: connectTransport(credentials.appAddress, {
         clock,
         trace,
@@ -132,6 +136,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       timeFloor: proven.floor,
       credentials,
       credentialsFile: found.file,
+      ...(authorityFile !== undefined && { authorityFile }),
       troubles,
       afterlife: { bootId: device.host.bootId, previousRun: () => previousRun(device) },
       root,

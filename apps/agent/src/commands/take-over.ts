@@ -75,6 +75,7 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
             unitFolder: undefined,
             linkFolder: installOptions.linkFolder.default,
             trustedRoot: undefined,
+            authority: undefined,
             json: false,
             leavesOthers: true,
           },

@@ -24,6 +24,7 @@ export async function installHere(
   given: Given,
   asked: { url: string; partId: string; apiKey: ApiKey } | undefined,
   io: Io,
+  send: typeof fetch,
 ): Promise<number> {
   const { clock } = io;
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
@@ -34,7 +35,7 @@ export async function installHere(
     steps.push(text);
     if (!given.json) io.out(`  ${text}`);
   };
-  const credentials = asked ? (await fetchCredentials(asked, clock)).text : undefined;
+  const credentials = asked ? (await fetchCredentials(asked, clock, send)).text : undefined;
   const found = foundCredentials(credentials ?? (await readFile(credentialsFile, 'utf8').catch(() => undefined)));
   if (found.at !== 'usable') {
     throw new Ended(exitCodes.refused, {

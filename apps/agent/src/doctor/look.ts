@@ -17,7 +17,7 @@ import { peerValidity } from '../os/linux/peer-certificate.ts';
 import { isRefused } from '../sync/cloud.ts';
 import { connectTransport } from '../sync/http.ts';
 import { linkProblemIn } from '../sync/link.ts';
-import { tolerantFetch } from '../trust/tolerant-fetch.ts';
+import { tolerantFetch, trustedBy } from '../trust/tolerant-fetch.ts';
 import { agentUnit, unitEnvironmentFile } from '../unit.ts';
 import { gateText } from '../update/gate.ts';
 import { Inspector } from '../update/inspect.ts';
@@ -132,7 +132,7 @@ async function cloudFindings(
   const validityOf = (url: string) => peerValidity(url, clock);
   // As the agent does, and nothing is kept.
   const proven = { floor: () => sourceWall, prove: () => {} };
-  const send = tolerantFetch({ clock, system, proven });
+  const send = tolerantFetch({ clock, system, proven, trusted: trustedBy(parsed.value) });
   const auth = createClient(AuthService, connectTransport(address, { clock, onDate, validityOf, fetch: send }));
   const problem = await within(answerMs, { what: 'the answer', clock }, (signal) =>
     auth.authenticate({ entity, credentials: { type, payload } }, { signal }),

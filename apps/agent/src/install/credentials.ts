@@ -18,6 +18,7 @@ export interface ApiKey {
 export async function fetchCredentials(
   { url, partId, apiKey }: { url: string; partId: string; apiKey: ApiKey },
   clock: Clock,
+  send: typeof fetch = fetch,
 ): Promise<{ text: string; partId: string; appAddress: string }> {
   const address = new URL(`${url.replace(/\/+$/, '')}/api/json1/config`);
   address.searchParams.set('client', 'true');
@@ -29,7 +30,7 @@ export async function fetchCredentials(
   try {
     ({ status, text } = await within(answerMs, { what: 'the answer', clock }, async (signal) => {
       const headers = { key_id: apiKey.id, key: apiKey.key.reveal() };
-      const answer = await fetch(address, { headers, redirect: 'manual', signal });
+      const answer = await send(address, { headers, redirect: 'manual', signal });
       return { status: answer.status, text: await limited(answer) };
     }));
   } catch (error) {
@@ -63,5 +64,6 @@ export function foundCredentials(text: string | undefined): FoundCredentials {
   if (text === undefined) return { at: 'none' };
   const parsed = parseCredentials(text);
   if (!parsed.ok) return { at: 'unusable', problem: parsed.problem };
-  return { at: 'usable', text, partId: parsed.value.partId, appAddress: parsed.value.appAddress };
+  const { partId, appAddress, authority } = parsed.value;
+  return { at: 'usable', text, partId, appAddress, ...(authority !== undefined && { authority }) };
 }

@@ -54,4 +54,4 @@ export type FoundFile = { is: 'file'; text: string; mode: number } | { is: 'link
 export type FoundCredentials =
   | { at: 'none' }
   | { at: 'unusable'; problem: string }
-  | { at: 'usable'; text: string; partId: string; appAddress: string };
+  | { at: 'usable'; text: string; partId: string; appAddress: string; authority?: string };

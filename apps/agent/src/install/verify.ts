@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock, Log } from '@platform/kit';
 import { linuxDisk } from '../os/linux/disk.ts';
-import { linuxWeb } from '../os/linux/web.ts';
+import { webBy } from '../os/linux/web.ts';
 import type { Disk } from '../os/ports.ts';
 import { pinRoot, releaseTrust } from '../trust/trust.ts';
 import { timeOf } from '../update/device-fetch.ts';
@@ -15,7 +15,14 @@ const longestMs = 60_000;
  * kept below the root only when it is signed. @throws PlatformError RELEASE_UNTRUSTED, METADATA_UNREACHABLE …
  */
 export async function verifyRelease(
-  of: { appAddress: string; root: string; candidate: Candidate; platform: string; trustedRoot: string | undefined },
+  of: {
+    appAddress: string;
+    root: string;
+    candidate: Candidate;
+    platform: string;
+    trustedRoot: string | undefined;
+    send: typeof fetch;
+  },
   { system, clock, log }: { system: System; clock: Clock; log: Log },
 ): Promise<string> {
   const { appAddress, candidate, platform } = of;
@@ -24,7 +31,7 @@ export async function verifyRelease(
   const { disk, keep } = pendingDisk(linuxDisk(of.root));
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
   const now = await timeOf(disk, system, clock);
-  const trust = releaseTrust({ disk, web: linuxWeb, appAddress, time: () => now, late: () => {}, clock, log }); // it is logged
+  const trust = releaseTrust({ disk, web: webBy(of.send), appAddress, time: () => now, late: () => {}, clock, log }); // it is logged
   const late = new AbortController();
   const done = new AbortController();
   void clock.sleep(longestMs, done.signal).then(() => late.abort(new Error('the signatures took too long')));

@@ -36,6 +36,7 @@ export interface ServerProcessParts {
   credentialsMark: string;
   /** ms since 1970, in the past for certain; left out: the machine server knows it by itself. */
   timeFloor?: () => number;
+  authorityFile?: string;
   /** Absolute; the value of the mark. */
   root: string;
   /** Counts the start of a version on trial; the version to start now. */
@@ -171,6 +172,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
           ...serverEnv,
           [machineEnvironment.agentHandlesNeedsRestart]: 'true',
           ...(parts.timeFloor && { [machineEnvironment.timeFloor]: String(Math.floor(parts.timeFloor())) }),
+          ...(parts.authorityFile !== undefined && { [machineEnvironment.certificateAuthority]: parts.authorityFile }),
           ...(debug && { [machineEnvironment.debug]: 'true' }),
         },
         stdoutFile,

@@ -1,5 +1,6 @@
 import type { Clock } from '@platform/kit';
-import { clockTolerantFetch } from '@platform/kit/node';
+import { clockTolerantFetch, type TrustedAuthority } from '@platform/kit/node';
+import type { MachineCredentials } from '@platform/contract/machine';
 import type { System } from '../install/system.ts';
 import { isClockSynchronized, type ProvenTime } from './proven-time.ts';
 
@@ -12,11 +13,13 @@ export const tolerantFetch = (of: {
   clock: Clock;
   system: System;
   proven: ProvenTime;
+  trusted: TrustedAuthority | undefined;
   refuted?: (time: number | undefined) => void;
 }): typeof fetch =>
   clockTolerantFetch({
     clock: of.clock,
     env: process.env,
+    trusted: of.trusted,
     floor: of.proven.floor,
     isSynchronized: () => isClockSynchronized(of.system),
     proven: (time, isClockRefuted) => {
@@ -24,3 +27,10 @@ export const tolerantFetch = (of: {
       of.refuted?.(isClockRefuted ? time : undefined);
     },
   });
+
+/** The authority that the credentials name, for the server that they name. */
+export const trustedBy = ({
+  appAddress,
+  authority,
+}: Pick<MachineCredentials, 'appAddress' | 'authority'>): TrustedAuthority | undefined =>
+  authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority };

@@ -19,6 +19,8 @@ type Told =
 export interface FetchOrder {
   root: string;
   appAddress: string;
+  /** Vouches for the management server beside the authorities of the system, PEM. */
+  authority?: string;
   task: FetchTask;
 }
 
@@ -32,11 +34,12 @@ export function childFetcher(of: {
   env: Record<string, string | undefined>;
   root: string;
   appAddress: string;
+  authority?: string | undefined;
   /** See DeviceFetchParts. */
   late: (document: Late | undefined) => void;
   log: Log;
 }): Fetcher {
-  const { command, args, env, root, appAddress, late, log } = of;
+  const { command, args, env, root, appAddress, authority, late, log } = of;
   return {
     async fetch(task, tell, signal) {
       signal.throwIfAborted();
@@ -48,7 +51,7 @@ export function childFetcher(of: {
       let end: Extract<Told, { is: 'fetched' | 'failed' }> | undefined;
       try {
         const lastWords = collected(child.stderr);
-        await hand(child.stdin, { root, appAddress, task });
+        await hand(child.stdin, { root, appAddress, ...(authority !== undefined && { authority }), task });
         for await (const told of toldBy(child.stdout)) {
           if (told.is === 'progress') tell(told.progress);
           else if (told.is === 'late') late(told.document);

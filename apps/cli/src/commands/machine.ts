@@ -36,17 +36,20 @@ export function machineCommands(program: Command, run: Run): void {
         });
         const credentials = JSON.parse(created.credentialsJson) as Record<string, unknown>;
         const ids = { machine_id: created.machine?.id, part_id: created.machine?.partId };
+        const command = created.installScriptCommand;
         const made = `Created machine ${printable(name)} with ID ${created.machine?.id}, part ${created.machine?.partId}.`;
         if (options.output !== undefined) {
           await writeSecretFile(options.output, `${JSON.stringify(credentials, null, 2)}\n`);
-          output.json({ ...ids, output: options.output });
-          return output.text(`${made} Its credentials are in ${printable(options.output)}.`);
+          output.json({ ...ids, output: options.output, install_script_command: command });
+          output.text(`${made} Its credentials are in ${printable(options.output)}.`);
+          return output.text(installText(command));
         }
         output.secret();
-        output.json({ ...ids, credentials });
+        output.json({ ...ids, credentials, install_script_command: command });
         output.text(made);
-        output.text('Put this on the machine as /etc/platform.json (mode 600) and start platform-agent there:\n');
+        output.text('Put this on the machine as /etc/platform.json (mode 600):\n');
         output.text(JSON.stringify(credentials, null, 2));
+        output.text(installText(command));
       }),
     );
 
@@ -180,6 +183,9 @@ export function machineCommands(program: Command, run: Run): void {
     );
   machineEditCommands(machine, run);
 }
+
+const installText = (command: string): string =>
+  `\nThen install the agent there (Linux with systemd):\n\n  ${command} | sudo sh`;
 
 const pinHelp = `
 Files that no release key signed (addresses) need an owner; saving one is the consent and is recorded.

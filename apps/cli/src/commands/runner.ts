@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { systemClock } from '@platform/kit/node';
 import type { Command } from 'commander';
 import { ago, isoTime, noteTruncated, printable } from '../output.ts';
+import type { Connection } from '../connection.ts';
 import type { Run } from '../run.ts';
 
 const runnerJson = (one: Runner): Record<string, unknown> => ({
@@ -82,7 +84,8 @@ export function runnerCommands(program: Command, run: Run): void {
             },
           ],
         });
-        const command = joinCommand({ url: open.url, id, key });
+        const authority = await ownAuthority(open);
+        const command = joinCommand({ url: open.url, id, key, authority });
         output.secret();
         output.json({ api_key_id: id, api_key: key, url: open.url, command });
         output.text('On the computer that shall train, in a checkout of this repository (Linux):\n');
@@ -99,5 +102,22 @@ export function runnerCommands(program: Command, run: Run): void {
 }
 
 /** The key in the environment, so that it stands in no list of processes. */
-export const joinCommand = ({ url, id, key }: { url: string; id: string; key: string }): string =>
-  `PLATFORM_RUNNER_TOKEN=${id}:${key} npm run runner -- --url ${url}`;
+export function joinCommand(of: { url: string; id: string; key: string; authority: string | undefined }): string {
+  const { url, id, key, authority } = of;
+  const join = `PLATFORM_RUNNER_TOKEN=${id}:${key} npm run runner -- --url ${url}`;
+  if (authority === undefined) return join;
+  // Fetched unverified, and used only if it is the named one.
+  const fetched = `curl -fsSk -o authority.pem ${url}/authority.pem && echo "${authority}  authority.pem" | sha256sum -c -`;
+  return `${fetched} && NODE_EXTRA_CA_CERTS=$PWD/authority.pem ${join}`;
+}
+
+/** SHA-256 of the authority that other hosts need for this server; undefined: those of their system are enough. */
+async function ownAuthority({ client, url }: Connection): Promise<string | undefined> {
+  if (!url.startsWith('https:')) return undefined;
+  const answer = await fetch(`${client.url}/authority.pem`);
+  return answer.ok
+    ? createHash('sha256')
+        .update(await answer.bytes())
+        .digest('hex')
+    : undefined;
+}

@@ -20,6 +20,11 @@ export const table = {
   },
   tlsCert: { type: 'string', description: 'Certificate (PEM file) for TLS on the same port.' },
   tlsKey: { type: 'string', description: 'Its private key (PEM file).' },
+  tlsAuthority: {
+    type: 'string',
+    description:
+      'Certificate of your own authority (PEM file), where --tls-cert does not end with it; the install line and credentials files pass it on.',
+  },
   publicUrl: {
     type: 'string',
     description:

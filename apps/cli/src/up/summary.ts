@@ -9,6 +9,8 @@ export interface Cloud {
   /** On loopback, for machines of this host. */
   readonly inside_url: string;
   readonly port: number;
+  /** Prints the install script, on any machine. */
+  readonly install_script_command: string;
   readonly org_id: string;
   readonly api_key_id: string;
   readonly api_key: string | null;
@@ -57,6 +59,9 @@ export function summary(of: Cloud & { dataDir: string; story?: StoryReport }): s
           `    export PLATFORM_URL=${of.url} PLATFORM_API_KEY_ID=${of.api_key_id} PLATFORM_API_KEY=${of.api_key}`,
         ]),
     `    # organization ${of.org_id}`,
+    '',
+    '  To install the agent on a machine that has its credentials file (the page of the machine has it):',
+    `    ${of.install_script_command} | sudo sh`,
     '',
     'Ctrl-C stops everything; npm start continues where it was.',
     '',

@@ -187,6 +187,7 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
   const given = {
     '--tls-cert': options.tlsCert,
     '--tls-key': options.tlsKey,
+    '--tls-authority': options.tlsAuthority,
     '--public-url': options.publicUrl,
     '--trusted-proxy': options.trustedProxy,
   };

@@ -5,14 +5,29 @@ import { baseUrlFor } from '../rpc/base-url.ts';
 import { rolesOf } from '@platform/releases/documents';
 import type { Deps } from '../rpc/routes.ts';
 import { type InstallerValues, renderInstaller } from '../rules/installer.ts';
+import { authorityPem } from '../tls/authority.ts';
 import { newestDocument } from '../store/release-metadata.ts';
 import { findChannel, listReleases } from '../store/releases.ts';
 import { type Route, sendText } from './exchange.ts';
 
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
 
+/** GET /authority.pem: what the install line verifies by its hash. */
+export const authorityRoutes = ({ authority }: Pick<Deps, 'authority'>): Route[] => [
+  {
+    methods: ['GET', 'HEAD'],
+    path: /^\/authority\.pem$/,
+    async answer({ response }) {
+      const pem = authorityPem(authority());
+      if (pem === undefined)
+        return sendText(response, 404, 'The certificate of this server needs no authority of its own.\n');
+      sendText(response, 200, pem, { 'content-type': 'application/x-pem-file', 'cache-control': 'no-store' });
+    },
+  },
+];
+
 /** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
-export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses'>): Route[] =>
+export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses' | 'authority'>): Route[] =>
   (['install', 'uninstall'] as const).map((action) => ({
     methods: ['GET', 'HEAD'],
     path: new RegExp(`^/${action}\\.sh$`),
@@ -37,6 +52,7 @@ export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses'>): Route[] =>
           platform: platform.replace('/', '-'),
           sha256: sha256.toString('hex'),
         })),
+        authority: authorityPem(deps.authority()) ?? '',
         action,
       };
       sendText(response, 200, renderInstaller(await readFile(file, 'utf8'), values), {

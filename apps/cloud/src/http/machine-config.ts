@@ -3,11 +3,12 @@ import { baseUrlFor } from '../rpc/base-url.ts';
 import { ownedPart } from '../rpc/part-access.ts';
 import type { Deps } from '../rpc/routes.ts';
 import { credentialsFile } from '../rules/addresses.ts';
+import { authorityPem } from '../tls/authority.ts';
 import { readPartSecrets } from '../store/machines.ts';
 import { type Route, send } from './exchange.ts';
 
 /** GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer. */
-export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'addresses'>): Route[] => [
+export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'addresses' | 'authority'>): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/api\/json1\/config$/,
@@ -15,7 +16,11 @@ export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'address
       const part = await ownedPart(deps.db, await caller(), url.searchParams.get('id') ?? '');
       const [newest] = await readPartSecrets(deps.db, part.id, deps.secrets.sealingKey);
       if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId: part.id });
-      const text = credentialsFile(baseUrlFor(deps, request), part.id, newest.secret);
+      const text = credentialsFile(
+        baseUrlFor(deps, request),
+        { id: part.id, secret: newest.secret },
+        authorityPem(deps.authority()),
+      );
       send(
         response,
         200,

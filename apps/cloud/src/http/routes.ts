@@ -3,7 +3,7 @@ import { blobRoutes } from './blobs.ts';
 import { dataDownloads } from './captured-data.ts';
 import type { Route } from './exchange.ts';
 import { healthRoutes } from './health.ts';
-import { installRoutes } from './install.ts';
+import { authorityRoutes, installRoutes } from './install.ts';
 import { machineConfigRoutes } from './machine-config.ts';
 import { packageDownloads, packageUploads } from './packages.ts';
 import { releaseFileRoutes } from './releases.ts';
@@ -16,6 +16,7 @@ export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: 
   ...healthRoutes(deps),
   ...signInRoutes(deps),
   ...machineConfigRoutes(deps),
+  ...authorityRoutes(deps),
   ...installRoutes(deps),
   ...releaseFileRoutes(deps),
   ...tufRoutes(deps),

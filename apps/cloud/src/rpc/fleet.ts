@@ -7,6 +7,7 @@ import { credentialsFile } from '../rules/addresses.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
+import { installScriptCommand } from '../rules/installer.ts';
 import { hasOtherAgent, machineFacts } from '../rules/machine-facts.ts';
 import { machineToken, pageOf, readMachineToken } from '../rules/page-tokens.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';
@@ -22,6 +23,7 @@ import {
 } from '../store/machines.ts';
 import { machinePage } from '../store/machine-lists.ts';
 import { firstLocation } from '../store/organizations.ts';
+import { authorityPem } from '../tls/authority.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
@@ -37,10 +39,18 @@ export const fleetRoutes =
   (router: ConnectRouter): void => {
     const { db, changes, secrets, releases, usage } = deps;
 
-    const credentialsOf = async (partId: string, baseUrl: string): Promise<string> => {
+    const credentialsOf = async (
+      partId: string,
+      baseUrl: string,
+    ): Promise<{ credentialsJson: string; installScriptCommand: string }> => {
+      const authority = deps.authority();
       const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
       if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
-      return credentialsFile(baseUrl, partId, newest.secret);
+      const { secret } = newest;
+      return {
+        credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
+        installScriptCommand: installScriptCommand(baseUrl, authority.is === 'own' ? authority.sha256 : undefined),
+      };
     };
 
     router.service(FleetService, {
@@ -66,7 +76,7 @@ export const fleetRoutes =
         if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
         return {
           machine: await machineMessage(deps, part),
-          credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)),
+          ...(await credentialsOf(part.id, baseUrlOf(deps, context))),
         };
       },
       async listMachines({ organizationId, pageSize, pageToken }, context) {
@@ -105,7 +115,7 @@ export const fleetRoutes =
       },
       async getCredentials({ partId }, context) {
         const part = await ownedPart(db, callerOf(context), partId);
-        return { credentialsJson: await credentialsOf(part.id, baseUrlOf(deps, context)) };
+        return credentialsOf(part.id, baseUrlOf(deps, context));
       },
       async getConfig({ partId, revision }, context) {
         const part = await operatedPart(db, callerOf(context), partId);

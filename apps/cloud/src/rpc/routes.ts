@@ -17,6 +17,7 @@ import type { ReportedHosts } from '../reported-hosts.ts';
 import type { Seats } from '../seats.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
+import type { Authority } from '../tls/authority.ts';
 import type { Notifications } from '../store/notifications.ts';
 import { agentRoutes } from './agent.ts';
 import { appRoutes } from './app.ts';
@@ -58,6 +59,8 @@ export type Deps = {
   /** Held checks of agents and of machine servers, by part. */
   waiting: { agents: Seats; servers: Seats };
   addresses: Addresses;
+  /** Of the certificate in use. */
+  authority: () => Authority;
   version: string;
 };
 

@@ -5,9 +5,21 @@ export function withPort(base: string): string {
   return `${url.protocol}//${url.hostname}:${port}`;
 }
 
-/** The file that a machine gets: where its server is and who it is. */
-export const credentialsFile = (appAddress: string, partId: string, secret: string): string =>
-  `${JSON.stringify({ cloud: { app_address: withPort(appAddress), id: partId, secret } }, null, 2)}\n`;
+/**
+ * The file that a machine gets: where its server is and who it is.
+ *
+ * @param authority - vouches for the server beside those of the system, PEM.
+ */
+export function credentialsFile(appAddress: string, part: { id: string; secret: string }, authority?: string): string {
+  const vouched = authority !== undefined && appAddress.startsWith('https:');
+  const cloud = {
+    app_address: withPort(appAddress),
+    id: part.id,
+    secret: part.secret,
+    ...(vouched && { certificate_authority: authority }),
+  };
+  return `${JSON.stringify({ cloud }, null, 2)}\n`;
+}
 
 /** `main.<location>.local`-like name of a part, for clients that show or dial one. */
 export const partAddress = (partName: string, locationId: string, domain: string): string =>

@@ -15,6 +15,7 @@ const values = {
   trustedRoot: { version: 3, sha256: 'a'.repeat(64) },
   channels: { stable: '1.2.3', dev: '1.3.0-dev.4+b5' },
   agents: [{ version: '1.2.3', platform: 'linux-amd64', sha256: 'b'.repeat(64) }],
+  authority: '',
   action: 'install',
 } as const;
 

@@ -11,8 +11,19 @@ export interface InstallerValues {
   channels: Readonly<Record<string, string>>;
   /** The agents of these versions, for machines that cannot check a signature. */
   agents: readonly { version: string; platform: string; sha256: string }[];
+  /** PEM of the authority that vouches for this server beside those of the system; empty: none. */
+  authority: string;
   action: 'install' | 'uninstall';
 }
+
+/**
+ * A shell command that prints the install script. Where the machine does not know the authority of the server, the command names
+ * its hash: the certificate is fetched unverified, and used only if it is the named one. Braces, because `$((` begins arithmetic.
+ */
+export const installScriptCommand = (url: string, authoritySha256: string | undefined): string =>
+  authoritySha256 === undefined || !url.startsWith('https:')
+    ? `curl -fsSL ${url}/install.sh`
+    : `{ c=$(mktemp) && curl -fsSk -o $c ${url}/authority.pem && echo "${authoritySha256}  $c" | sha256sum -c - >&2 && curl -fsS --cacert $c ${url}/install.sh; }`;
 
 /** Each value stands between single quotes in the script: nothing may end them. */
 const allowed: Readonly<Record<string, RegExp>> = {
@@ -20,6 +31,7 @@ const allowed: Readonly<Record<string, RegExp>> = {
   RELEASE_KEY: /^[A-Za-z0-9+/= \n-]*$/,
   TRUSTED_ROOT: /^([0-9]+ [0-9a-f]{64})?$/,
   CHANNELS: /^[A-Za-z0-9.+ \n-]*$/,
+  AUTHORITY: /^[A-Za-z0-9+/= \n-]*$/,
   AGENTS: /^([A-Za-z0-9.+-]+ [a-z0-9-]+ [0-9a-f]{64}\n?)*$/,
   ACTION: /^[a-z]+$/,
 };
@@ -37,6 +49,7 @@ export function renderInstaller(template: string, values: InstallerValues): stri
     AGENTS: (values.url.startsWith('https://') ? values.agents : [])
       .map(({ version, platform, sha256 }) => `${version} ${platform} ${sha256}`)
       .join('\n'),
+    AUTHORITY: values.url.startsWith('https://') ? values.authority.trim() : '',
     ACTION: values.action,
   };
   return template.replace(/@PLATFORM_([A-Z_]+)@/g, (_, name: string) => {

@@ -4,6 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import type { CloudOptions } from '../options.ts';
 import { type Certificate, readCertificate } from './certificate.ts';
+import { type Authority, authorityOf, ownAuthority } from './authority.ts';
 import { parsePublicUrl, urlOfCertificate } from '../rules/public-url.ts';
 
 export type TlsPair = { cert: string; key: string; certificate: Certificate };
@@ -37,6 +38,15 @@ export async function readTls({
     );
   }
   return { cert, key, certificate };
+}
+
+/** The authority that machines need for this server beside those of the system. @throws PlatformError INVALID_ARGUMENT */
+export async function readAuthority(
+  { tlsAuthority }: Pick<CloudOptions, 'tlsAuthority'>,
+  tls: TlsPair | undefined,
+): Promise<Authority> {
+  if (tlsAuthority !== undefined) return read('--tls-authority', tlsAuthority, ownAuthority);
+  return tls ? authorityOf(tls.cert) : { is: 'public' };
 }
 
 async function read<T>(field: string, file: string, parse: (text: string) => T): Promise<T> {

@@ -29,7 +29,10 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
         isOpen
         onClose={onClose}
       >
-        <CredentialsHint credentials={creation.data?.credentialsJson ?? ''} />
+        <CredentialsHint
+          credentials={creation.data?.credentialsJson ?? ''}
+          scriptCommand={creation.data?.installScriptCommand ?? ''}
+        />
         <div className="dialog-foot">
           <Link
             to="/machines/$machineId"

@@ -141,7 +141,9 @@ function Credentials({ partId, name, onClose }: { partId: string; name: string; 
     <Sheet title={`Credentials of ${isolated(name)}`} isOpen onClose={onClose}>
       {query.error && <FailureNote error={query.error} />}
       {query.isPending && <Waiting />}
-      {query.data && <CredentialsHint credentials={query.data.credentialsJson} />}
+      {query.data && (
+        <CredentialsHint credentials={query.data.credentialsJson} scriptCommand={query.data.installScriptCommand} />
+      )}
     </Sheet>
   );
 }

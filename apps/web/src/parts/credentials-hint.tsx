@@ -1,7 +1,7 @@
 import { CodeBlock, Command } from './copying.tsx';
 
 /** The credentials file of a machine and what to do with it. */
-export const CredentialsHint = ({ credentials }: { credentials: string }) => (
+export const CredentialsHint = ({ credentials, scriptCommand }: { credentials: string; scriptCommand: string }) => (
   <div className="stack">
     <ol className="steps">
       <li className="stack-tight">
@@ -13,7 +13,7 @@ export const CredentialsHint = ({ credentials }: { credentials: string }) => (
       </li>
       <li className="stack-tight">
         <p>Install the agent there (Linux with systemd):</p>
-        <Command text={`curl -fsSL ${window.location.origin}/install.sh | sudo sh`} />
+        <Command text={`${scriptCommand} | sudo sh`} />
         <details>
           <summary className="small">Without systemd, from a checkout</summary>
           <Command text="node tools/setup.mjs apps/agent/src/main.ts --config machine.json --root .machine" />

@@ -1,6 +1,8 @@
 export { systemClock } from './clock.ts';
 export { isSystemClockSynchronized } from './clock-source.ts';
-export { clockTolerantFetch, isCertificateCode, type ClockEvidence } from './tls/clock-tolerant-fetch.ts';
+export { isCertificateCode } from './tls/certificate-error.ts';
+export { clockTolerantFetch, type ClockEvidence } from './tls/clock-tolerant-fetch.ts';
+export { trustingFetch, type TrustedAuthority } from './tls/trusting-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {

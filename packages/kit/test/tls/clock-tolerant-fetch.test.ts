@@ -89,6 +89,29 @@ for (const [name, program] of [
   ['node', process.execPath],
   ['bun', bun],
 ] as const) {
+  test(`${name}: an authority that only one server has is trusted for that server, with any clock`, async () => {
+    const own = issue({ name: 'Own root', from: at(-9000), to: at(30_000), authority: true });
+    const from = at(-10);
+    await using server = await site({ from, to: at(10), by: own }, () => now);
+    await using late = await site({ from: at(1000), to: at(1090), by: own }, () => at(1010));
+    await using known = await site({ from, to: at(10) }, () => now);
+    const call = (url: string) => ({ url, body: 'hello' });
+    const outcomeFor = async (url: string, origin: string, pem = own.cert): Promise<string | number | undefined> => {
+      const calls = [call(url), call(url)];
+      const [first, second] = await probe(program, { floor: at(-20), trusted: { origin, pem }, calls });
+      assert.equal(second?.status ?? second?.error, first?.status ?? first?.error);
+      return first?.status ?? first?.error;
+    };
+    assert.equal(await outcomeFor(server.url, server.url), 200);
+    assert.equal(await outcomeFor(late.url, late.url), 200, 'and the clock is wrong');
+    assert.equal(await outcomeFor(known.url, known.url), 200, 'the server has moved to a public authority');
+    const stranger = issue({ name: 'Own root', from: at(-9000), to: at(30_000), authority: true });
+    assert.match(String(await outcomeFor(server.url, server.url, stranger.cert)), /UNABLE_TO_|CERT_|SELF_SIGNED/);
+    // Node has no trust for single servers.
+    if (program === bun) assert.match(String(await outcomeFor(server.url, known.url)), /UNABLE_TO_|SELF_SIGNED/);
+    assert.equal(late.asked.length, 2);
+  });
+
   test(`${name}: a clock that is behind or ahead, and a server that is right`, async () => {
     // Its certificate was issued long after the clock of this machine, or had ended long before.
     for (const [from, to] of [

@@ -8,6 +8,7 @@ export interface ProbeOrder {
   /** Added to the clock of the system; what the runtime sees is the system's own. */
   ahead?: number;
   isSynchronized?: boolean;
+  trusted?: { origin: string; pem: string };
   calls: { url: string; body?: string; redirect?: 'manual' | 'error'; abortMs?: number }[];
 }
 
@@ -25,6 +26,7 @@ const call = clockTolerantFetch({
   clock: { now: () => performance.now(), wall: () => Date.now() + (order.ahead ?? 0) },
   env: process.env,
   floor: () => order.floor,
+  trusted: order.trusted,
   isSynchronized: () => Promise.resolve(order.isSynchronized === true),
   proven: (proven) => void Object.assign(heard, { proven }),
 });

@@ -1,5 +1,7 @@
 import type { Clock } from '../../clock.ts';
+import { isCertificateError } from './certificate-error.ts';
 import type { VerifiedChain } from './chain.ts';
+import { authoritiesFor, type TrustedAuthority, trustingFetch } from './trusting-fetch.ts';
 
 /** What is known of the time, and who hears more of it. */
 export interface ClockEvidence {
@@ -18,6 +20,8 @@ export interface ClockEvidence {
 
 export interface TolerantFetchParts extends ClockEvidence {
   env: Readonly<Record<string, string | undefined>>;
+  /** Beside the runtime's own. */
+  trusted?: TrustedAuthority | undefined;
   /** The runtime's own. */
   fetch?: typeof fetch;
 }
@@ -31,7 +35,8 @@ const mostOrigins = 16;
  * at the time max(floor, latest notBefore) on a connection of our own, before anything is sent.
  */
 export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
-  const { clock, env, fetch: send = fetch, proven } = of;
+  const { clock, env, fetch: plain = fetch, trusted, proven } = of;
+  const send = trusted ? trustingFetch(trusted, plain) : plain;
   /** Origins of which the dates did not hold by the system's clock, with the time in which they would. */
   const outside = new Map<string, { from: number; until: number }>();
   const synchronized = { is: false, at: -Infinity };
@@ -50,6 +55,7 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
     const answer = await fetchVerified(request, {
       floor,
       env,
+      authorities: authoritiesFor(trusted, new URL(request.url).origin),
       judge: (chain) => {
         judge(chain);
         found.chain = chain;
@@ -93,16 +99,3 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
 }
 
 const dateOf = (answer: Response): number => Date.parse(answer.headers.get('date') ?? '');
-
-/** The codes of OpenSSL and BoringSSL, and of our own verification, for what may be wrong with certificates. */
-const certificateCode =
-  /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|UNHANDLED_CRITICAL|UNSUPPORTED_CONSTRAINT|PERMITTED_VIOLATION|EXCLUDED_VIOLATION|EE_KEY_|CA_KEY_|CA_MD_)/;
-
-export const isCertificateCode = (code: string): boolean => certificateCode.test(code);
-
-function isCertificateError(error: unknown): boolean {
-  for (let e = error, depth = 0; e instanceof Error && depth < 5; e = e.cause, depth++) {
-    if ('code' in e && typeof e.code === 'string' && isCertificateCode(e.code)) return true;
-  }
-  return false;
-}

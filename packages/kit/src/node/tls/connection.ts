@@ -11,6 +11,8 @@ export interface ConnectionParts {
   /** ms since 1970, in the past for certain. */
   floor: number;
   env: Readonly<Record<string, string | undefined>>;
+  /** Trusted beside those of the runtime, PEM. */
+  authorities: readonly string[];
 }
 
 /**
@@ -18,7 +20,7 @@ export interface ConnectionParts {
  * the clock of this machine. @throws CertificateRefused; Error when there is no connection
  */
 export async function connectVerified(
-  { url, floor, env }: ConnectionParts,
+  { url, floor, env, authorities: more }: ConnectionParts,
   signal: AbortSignal,
 ): Promise<{ socket: TLSSocket; chain: VerifiedChain }> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -28,7 +30,7 @@ export async function connectVerified(
   const plain = proxy ? await connectByProxy(proxy, { host, port }, signal) : await connected(host, port, signal);
   const socket = await handshake(plain, host, signal);
   try {
-    const authorities = getCACertificates('default').flatMap(readable);
+    const authorities = [...more, ...getCACertificates('default')].flatMap(readable);
     return { socket, chain: verifyChain({ sent: chainOf(socket), authorities, host, floor }) };
   } catch (error) {
     socket.destroy();

@@ -9,11 +9,11 @@ import type { VerifiedChain } from './chain.ts';
  */
 export async function fetchVerified(
   sent: Request,
-  { floor, env, judge }: Omit<ConnectionParts, 'url'> & { judge: (chain: VerifiedChain) => void },
+  { floor, env, authorities, judge }: Omit<ConnectionParts, 'url'> & { judge: (chain: VerifiedChain) => void },
 ): Promise<Response> {
   const url = new URL(sent.url);
   const { signal } = sent;
-  const { socket, chain } = await connectVerified({ url, floor, env }, signal);
+  const { socket, chain } = await connectVerified({ url, floor, env, authorities }, signal);
   try {
     judge(chain);
     const body = sent.body ? new Uint8Array(await sent.arrayBuffer()) : undefined;

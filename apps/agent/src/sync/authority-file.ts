@@ -1,0 +1,35 @@
+import { mkdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+
+/**
+ * The authority of the credentials as a file, for a machine server of any kind. Undefined: there is none.
+ *
+ * @param root - of the agent.
+ */
+export async function keepAuthority(
+  root: string,
+  authority: string | undefined,
+  log: Log,
+): Promise<string | undefined> {
+  const file = path.join(root, 'etc', 'authority.pem');
+  try {
+    return await keep(file, authority);
+  } catch (error) {
+    // A full disk keeps no machine from starting. The agent itself has the authority from its credentials.
+    log.warn('the authority of the management server cannot be written for the machine server', { file, error });
+    return undefined;
+  }
+}
+
+async function keep(file: string, authority: string | undefined): Promise<string | undefined> {
+  if (authority === undefined) {
+    await rm(file, { force: true });
+    return undefined;
+  }
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === authority) return file;
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
+  await atomicWrite(file, authority, { mode: 0o644 });
+  return file;
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { tempFolder } from '@platform/kit/testing';
+import { machineAt, machineHost, makeCertificate, publishAgent } from './installer-machine.ts';
+import { testServer } from './server.ts';
+
+test('install.sh on a system that does not know the authority: the line of the server installs, another line does not', async () => {
+  await using folder = await tempFolder();
+  await makeCertificate(folder, 'server', '20200101000000Z', '21200101000000Z');
+  const authority = folder.file('server.authority');
+  const tls = ['--tls-cert', folder.file('server.cert'), '--tls-key', folder.file('server.key')];
+  await using on = await testServer([...tls, '--tls-authority', authority]);
+  await publishAgent(on, '1.2.3');
+  await using machine = await machineAt(on.server.port, '');
+  const { partId } = await on.machine('m');
+  const { installScriptCommand } = await (await on.client(FleetService)).getCredentials({ partId });
+  const words = `PLATFORM_API_KEY_ID=${on.owner.entity} PLATFORM_API_KEY=${on.owner.payload} PLATFORM_PART_ID=${partId}`;
+  const plain = await machine.run(
+    `/bin/sh -c "${words}; $(curl -fsSL https://${machineHost}:${on.server.port}/install.sh)"`,
+  );
+  assert.match(plain.stderr, /curl: \(60\)/);
+  for (const [name, line] of [
+    ['with keys', `/bin/sh -c "${words}; $(${installScriptCommand})"`],
+    ['piped', `${installScriptCommand} | env ${words} sh`],
+    ['piped into busybox', `${installScriptCommand} | env ${words} busybox sh`],
+  ] as const) {
+    await machine.clear();
+    const done = await machine.run(line);
+    assert.deepEqual([done.code, /^installed 1\.2\.3$/m.test(done.stdout)], [0, true], `${name}: ${done.stderr}`);
+    const { cloud } = JSON.parse(readFileSync(machine.file('/etc/platform.json'), 'utf8')) as {
+      cloud: Record<string, string>;
+    };
+    assert.equal(cloud['certificate_authority'], readFileSync(authority, 'utf8'));
+  }
+  await machine.clear();
+  const changed = installScriptCommand.replace(/[0-9a-f]{64}/, '0'.repeat(64));
+  const refused = await machine.run(`/bin/sh -c "${words}; $(${changed})"`);
+  assert.match(refused.stderr, /did NOT match/);
+  assert.doesNotMatch(refused.stdout, /installed/);
+});
