@@ -24,6 +24,7 @@ import type { HeardTime } from './sync/time.ts';
 import { checksum } from './sync/checksum.ts';
 import type { Troubles } from './sync/troubles.ts';
 import type { Fetcher, Patches, Trust } from './update/ports.ts';
+import { unitRenewal, type UnitPlace } from './update/unit-renewal.ts';
 
 export interface AgentParts {
   device: Device;
@@ -50,6 +51,8 @@ export interface AgentParts {
   selfId?: string | undefined;
   /** Who vouches for releases; left out: whatever the management server names is used. */
   trust?: Trust;
+  /** The unit that systemd starts this agent by; left out: there is none that is ours to change. */
+  unitPlace?: UnitPlace | undefined;
   patches?: Patches;
   /** Fetches releases; left out: this process does it itself. */
   fetcher?: Fetcher;
@@ -147,6 +150,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   };
   const vitals = parts.vitals ?? new Cell(newborn);
   const { trust, patches, fetcher, selfId = null } = parts;
+  const unit = parts.unitPlace && unitRenewal(device.files, parts.unitPlace, troubles, log.child('unit'));
   const updates = await openUpdates({
     device,
     selfId,
@@ -163,6 +167,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     previousRun: afterlife.previousRun,
     crashed: sync.crashed,
     mask: sync.mask,
+    unit,
     leave,
     clock,
     log,

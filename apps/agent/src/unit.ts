@@ -71,6 +71,25 @@ SystemCallArchitectures=native
 WantedBy=multi-user.target
 `;
 
+const startSettings = /^(Type|NotifyAccess|ExecStartPre|ExecStart|Restart|RestartSec|WatchdogSec)=/;
+
+/**
+ * A unit with all settings of `text` that starts this program once, to print its version, when it may write below the root.
+ * Undefined: it has no section for that.
+ */
+export function checkedUnit(text: string, root: string): string | undefined {
+  const [head] = text.split(/^\[Install\]$/m);
+  if (!head || !/^\[Service\]$/m.test(head)) return undefined;
+  const lines = head.split('\n').filter((line) => !startSettings.test(line));
+  const program = word(`${root}/bin/platform-agent`);
+  const start = [
+    'Type=oneshot',
+    `ExecStart=/bin/sh -c 'test -w "$$1"' sh ${word(`${root}/state`)}`,
+    `ExecStart=${program} version`,
+  ];
+  return lines.join('\n').replace(/^\[Service\]$/m, ['[Service]', ...start].join('\n'));
+}
+
 /** One word of a command line, as systemd reads it. */
 const word = (text: string): string => {
   const plain = specifiers(text).replaceAll('$', '$$$$');

@@ -11,6 +11,7 @@ import { runAgent } from '../src/run-agent.ts';
 import { noPreviousRun } from '../src/sync/last-run.ts';
 import { gate } from '../src/update/gate.ts';
 import type { Program } from '../src/update/layout.ts';
+import { hashOfUnit } from '../src/update/unit-renewal.ts';
 import { agentBytes, serverBytes } from './programs.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 
@@ -23,6 +24,10 @@ const bodies: Record<Behaviour, string> = {
   hang: 'sleep 100000000\n',
   mute: `${readyLine}\nsleep 20\nexit 4\n`, // ready, and then it breaks down
 };
+
+export const unitPath = 'units/platform-agent.service';
+/** A unit as this version wants it. */
+const unitOf = (id: string): string => `[Unit] of ${id.slice(0, -13)} end`;
 
 const restartMs = 5_000;
 const startLimitMs = 90_000;
@@ -39,12 +44,16 @@ export class Rig {
   readonly transcript: string[] = [];
   /** Starts of agents, by version. */
   readonly starts: string[] = [];
+  /** What systemd had for each of them. */
+  readonly units: [version: string, unit: string][] = [];
   /** What never may happen; the first one counts. */
   broken: string | undefined;
   /** Versions that may run without being on trial. */
   readonly proven = new Set<string>();
   /** For the next power cut. */
   survivors: Survivors = { of: 'nothing' };
+  /** Why systemd takes no new unit. */
+  unitRefusal: string | undefined;
   /** Of the agent that runs. */
   operator: Operator | undefined;
   #powerLost: () => void = () => {};
@@ -63,7 +72,7 @@ export class Rig {
       maintenance: { allowed: true, reading: '' },
     };
     this.cloud.restartCheckMs = 60_000;
-    for (const folder of ['bin', 'state', 'versions', 'cache', 'spool', 'log', 'server']) {
+    for (const folder of ['bin', 'state', 'versions', 'cache', 'spool', 'log', 'server', 'units']) {
       this.machine.files.put(`${folder}/.keep`, new Uint8Array());
       this.machine.files.remove(`${folder}/.keep`);
     }
@@ -93,6 +102,14 @@ export class Rig {
     this.machine.files.put(`versions/${id}/sha256`, Buffer.from(`${sha256Of(bytes).toString('hex')}\n`));
     this.machine.files.putLink(`../versions/${id}/${name}`, `bin/${name}`);
     this.proven.add(id);
+    if (program !== 'agent') return;
+    this.machine.files.put(unitPath, Buffer.from(unitOf(id)), 0o644);
+    this.machine.files.put('state/unit.written', Buffer.from(`${hashOfUnit(unitOf(id))}\n`), 0o644);
+  }
+
+  /** What systemd would start the agent by. */
+  unit(): string {
+    return new TextDecoder().decode(this.machine.files.get(unitPath)?.bytes);
   }
 
   /** Asked before each step; a power cut is known to the whole machine. Numbers start at 1. */
@@ -149,6 +166,8 @@ export class Rig {
       report.server?.trial === undefined &&
       this.isWhole('agent') &&
       this.isWhole('server') &&
+      (this.unitRefusal !== undefined || this.unit() === unitOf(this.inUse('agent'))) &&
+      this.machine.files.get('state/unit.before') === undefined &&
       this.machine.processes.running.length === 1
     );
   }
@@ -223,6 +242,7 @@ export class Rig {
         nowSeconds: wall,
         boot: session.device.host.bootId,
         isDoubtful: false,
+        unit: { files: session.device.files, path: unitPath },
       });
       if (outcome !== 'normal') this.#tell(`gate ${outcome}`);
     } catch (error) {
@@ -234,7 +254,10 @@ export class Rig {
       return;
     }
     const version = id.slice(0, -13);
+    // Cut or failed wherever: it is the unit of a version that is here.
+    if (!/^\[Unit\] of \S+ end$/.test(this.unit())) this.broken ??= `the unit says "${this.unit()}"`;
     this.starts.push(version);
+    this.units.push([version, this.unit()]);
     try {
       await this.machine.step({ do: 'exec', path: 'bin/platform-agent' }, async () => {});
     } catch {
@@ -271,6 +294,15 @@ export class Rig {
           version,
           selfId: id,
           afterlife: { bootId: session.device.host.bootId, previousRun: async () => before },
+          unitPlace: {
+            files: session.device.files,
+            path: unitPath,
+            gatePath: unitPath,
+            own: unitOf(id),
+            textOf: async (other) => unitOf(other),
+            refusal: async () => this.unitRefusal,
+            reload: async () => {},
+          },
           sink: (line) => this.#tell(textOf(line)),
           control: async (view) => void (this.operator = view.operator),
           random: () => 0.5,

@@ -29,6 +29,7 @@ import { childFetcher } from '../update/fetch-child.ts';
 import { setTrouble } from '../sync/troubles.ts';
 import type { Fetcher } from '../update/ports.ts';
 import { selfIdOf } from '../update/self.ts';
+import { systemUnit } from '../update/system-unit.ts';
 import { version } from '../version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -120,6 +121,8 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           late,
           log: trace.over(log),
         });
+  const isUnit = selfId !== undefined && device.host.isSupervisedBySystemd && process.getuid?.() === 0;
+  const unitPlace = isUnit ? await systemUnit({ root, credentialsFile }, linuxSystem) : undefined;
   void forgetStart({ clock, log }, stop);
   await runAgent(
     {
@@ -143,6 +146,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
       layers,
       version,
       selfId,
+      unitPlace,
       fetcher,
       clock,
       sink,

@@ -182,6 +182,14 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./take-over.ts')).takeOver,
   }),
   command({
+    name: 'unit',
+    summary: 'Print the systemd unit that this version wants',
+    about: 'The agent before asks this of a new version, before it switches to it.',
+    table: placeOptions,
+    isHidden: true,
+    load: async () => (await import('./unit.ts')).printUnit,
+  }),
+  command({
     name: 'fetch',
     summary: 'Fetch a release; an agent calls this for itself',
     about: 'Takes the task as JSON on stdin, answers with JSON lines on stdout.',

@@ -10,6 +10,7 @@ import { agentUnit } from '../unit.ts';
 import { Inspector } from '../update/inspect.ts';
 import { partFolder } from '../update/layout.ts';
 import { programStore } from '../update/store.ts';
+import { rememberUnit } from '../update/unit-renewal.ts';
 import { placeLink, readChanges, recordBefore, type Changes } from './changes.ts';
 import type { Candidate } from './facts.ts';
 import { stepText, type Step } from './plan.ts';
@@ -94,7 +95,9 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
     case 'write':
       await mkdir(path.dirname(step.file), { recursive: true, mode: 0o755 });
       if (step.keepsOld) await keepOld(step.file);
-      return atomicWrite(step.file, step.text, { mode: step.mode });
+      await atomicWrite(step.file, step.text, { mode: step.mode });
+      if (step.file === parts.unitFile) await rememberUnit(files, step.text);
+      return;
     case 'link':
       return placeLink(step.file, step.target);
     case 'forgive':

@@ -1,4 +1,4 @@
-import { Cell, converge, type Clock, type Log } from '@platform/kit';
+import { Cell, changedOr, converge, type Clock, type Log } from '@platform/kit';
 import { programNames, type Operator } from '../control/operator.ts';
 import { replaceFile } from '../os/file-disk.ts';
 import type { Device } from '../os/ports.ts';
@@ -18,11 +18,13 @@ import { sourcesOn } from '../update/sources.ts';
 import { programStore } from '../update/store.ts';
 import { textOf } from '../update/switch.ts';
 import { isSameContent, wasOnlyUnreached, type Bad } from '../update/trial-file.ts';
+import type { UnitRenewal } from '../update/unit-renewal.ts';
 import { programVersion, type ProgramVersion } from './program-version.ts';
 import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
 import type { Vitals } from './watchdog.ts';
 
 const hourMs = 3_600_000;
+const unitRetryMs = 600_000;
 const spreadMs = 20_000;
 /** An agent that starts where there is a way to the management server has reached it by then. */
 const usualReachMs = 60_000;
@@ -47,6 +49,8 @@ export interface UpdatesParts {
   trust: Trust | undefined;
   /** Undefined: files are always fetched whole. */
   patches: Patches | undefined;
+  /** Follows the version of the agent; undefined: nobody starts it by a unit of ours. */
+  unit: UnitRenewal | undefined;
   /** In place of fetching in this process. */
   fetcher: Fetcher | undefined;
   /** How the agent before this one ended. */
@@ -88,13 +92,16 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const sources = sourcesOn(disk, web, clock);
   const reach = { lastAt: -Infinity, isFirst: true };
   const startedWall = clock.wall();
+  /** Counts the trials of the agent that have ended. */
+  const proofs = new Cell(0);
   const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
   /** Whoever started this agent starts it again when it ends. */
   const isRestarted = host.isSupervisedBySystemd || host.isKept === true;
 
   const make = (program: Program) => {
     const programLog = log.child(program === 'server' ? 'version' : 'self');
-    const store = programStore(files, program, { clock, log: programLog, boot: host.bootId });
+    const unit = program === 'agent' ? parts.unit : undefined;
+    const store = programStore(files, program, { clock, log: programLog, boot: host.bootId, unit });
     const goal = new Cell<Goal>(noGoal);
     const { trust, patches } = parts;
     const fetchParts = { files, web, store, trust, patches, boot: host.bootId, clock, log: programLog };
@@ -208,6 +215,13 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           (error: unknown) => log.warn('the gate was not renewed', { error }),
         );
       };
+      /** What systemd starts the agent by is as new as the agent. One on trial brought its unit along. */
+      const followUnit = async (): Promise<void> => {
+        while (!signal.aborted && selfId !== null) {
+          const isDone = await agent.store.renewUnit().catch(() => false);
+          await changedOr(proofs, isDone ? Infinity : unitRetryMs, clock, signal);
+        }
+      };
       /** What the server does decides what may be done with it. */
       const followServer = async (): Promise<void> => {
         let last = '';
@@ -225,6 +239,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           await of.version.refresh();
           again(of.program);
           await renewGate();
+          if (of.program === 'agent') proofs.update((n) => n + 1);
           if (of.program === 'agent' && how === 'failed' && isRestarted) parts.leave('reverted');
         };
       const common = { actual, clock };
@@ -271,7 +286,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           ),
         },
         { name: 'reach', work: followReach() },
-        { name: 'gate', work: renewGate() },
+        { name: 'gate', work: renewGate().then(followUnit) },
         { name: 'server state', work: followServer() },
       ];
       return work;

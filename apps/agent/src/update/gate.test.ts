@@ -36,12 +36,17 @@ interface Before {
   starts?: number;
   /** Of each version: what its program should have been. */
   sums?: Record<string, string>;
+  /** Of systemd, on the disk. */
+  unit?: string;
+  unitBefore?: string;
 }
 interface After {
   link: string | undefined;
   trial?: string;
   bad?: string;
   damaged?: string;
+  unit?: string;
+  unitBefore?: string;
 }
 const to = (id: string) => `../versions/${id}/platform-agent`;
 
@@ -220,6 +225,38 @@ const rows: [name: string, before: Before, after: After][] = [
   ],
   ['nobody knows what it should be', { versions: [a, b], link: b, starts: 3 }, { link: b }],
   ['its sum is rubbish', { versions: [a, b], link: b, starts: 3, sums: { [b]: '' } }, { link: b }],
+  [
+    'it failed: its unit goes with it',
+    { versions: [a, b], link: b, trial: `${a} ${b} 3 4 7 cloud b2 0\n`, unit: 'new', unitBefore: 'old' },
+    { link: a, bad: `${b} 4 NOW it did not prove itself in 3 starts\n`, unit: 'old' },
+  ],
+  [
+    'it is still tried: its unit stays',
+    { versions: [a, b], link: b, trial: `${a} ${b} 1 0 7 cloud b2 0\n`, unit: 'new', unitBefore: 'old' },
+    { link: b, trial: `${a} ${b} 2 0 7 cloud b2 0\n`, unit: 'new', unitBefore: 'old' },
+  ],
+  [
+    'the power went before the switch: the unit of the version in use',
+    { versions: [a, b], link: a, trial: `${a} ${b} 0 0 7 cloud b1 0\n`, unit: 'new', unitBefore: 'old' },
+    { link: a, unit: 'old' },
+  ],
+  [
+    'the unit before was lost',
+    { versions: [a, b], link: a, trial: `${a} ${b} 0 0 7 cloud b1 0\n`, unit: 'new', unitBefore: '' },
+    { link: a, unit: 'new' },
+  ],
+  [
+    'its starts cannot be counted: its unit goes with it',
+    {
+      versions: [a, b],
+      link: b,
+      trial: `${a} ${b} 0 0 7 cloud b1 0\n`,
+      isUnwritable: true,
+      unit: 'new',
+      unitBefore: 'old',
+    },
+    { link: a, trial: `${a} ${b} 0 0 7 cloud b1 0\n`, unit: 'old' },
+  ],
   ['a link to somewhere else', { versions: [a], link: '/usr/bin/true' }, { link: a }],
 ];
 
@@ -243,6 +280,12 @@ async function world(before: Before) {
   }
   if (before.starts !== undefined) await writeFile(folder.file('starts'), `${before.starts}\n`);
   await writeFile(folder.file('boot_id'), before.boot === '' ? '' : `${before.boot ?? 'b2'}\n`);
+  if (before.unit !== undefined) {
+    await mkdir(folder.file('units'));
+    await writeFile(folder.file('units/agent.service'), before.unit);
+    await writeFile(folder.file('state/unit.place'), 'units/agent.service\n');
+  }
+  if (before.unitBefore !== undefined) await writeFile(folder.file('state/unit.before'), before.unitBefore);
   if (before.isUnwritable) await mkdir(folder.file('state/platform-agent.trial.tmp'));
   return folder;
 }
@@ -273,7 +316,9 @@ const shell = async (root: string) => {
 const twin = async (root: string) => {
   const boot = (await readFile(path.join(root, 'boot_id'), 'utf8')).trim();
   const starts = Number(await readFile(path.join(root, 'starts'), 'utf8').catch(() => '0'));
-  return gate(linuxFileSystem(root), 'agent', { nowSeconds: 1_767_225_600, boot, isDoubtful: isDoubtfulStart(starts) });
+  const files = linuxFileSystem(root);
+  const unit = { files, path: 'units/agent.service' };
+  return gate(files, 'agent', { nowSeconds: 1_767_225_600, boot, isDoubtful: isDoubtfulStart(starts), unit });
 };
 
 for (const [name, before, after] of rows) {
@@ -291,12 +336,16 @@ for (const [name, before, after] of rows) {
           trial: tree['state/platform-agent.trial'],
           bad: tree['state/platform-agent.bad'],
           damaged: tree['state/platform-agent.damaged'],
+          unit: tree['units/agent.service'],
+          unitBefore: tree['state/unit.before'],
         },
         {
           link: after.link === undefined ? undefined : `-> ${to(after.link)}`,
           trial: after.trial,
           bad: after.bad ?? before.bad,
           damaged: after.damaged ?? before.damaged,
+          unit: after.unit,
+          unitBefore: after.unitBefore,
         },
         act.name,
       );

@@ -26,6 +26,7 @@ import {
   trialReason,
   withStart,
 } from './trial-file.ts';
+import { takeUnitBack, unitBefore, unitPlaceFile, type UnitPlace } from './unit-renewal.ts';
 
 export type GateOutcome =
   /** Nothing is on trial. */
@@ -36,6 +37,14 @@ export type GateOutcome =
   | 'reverted'
   /** What bin/ led to is not there, or damaged; another whole version is in use. */
   | 'repaired';
+
+export interface GateMoment {
+  nowSeconds: number;
+  boot: string;
+  isDoubtful: boolean;
+  /** Taken back with the version; left out: there is none. */
+  unit?: Pick<UnitPlace, 'files' | 'path'>;
+}
 
 /**
  * Runs before each start of a program. Counts the starts of a version on trial on disk before the version runs, and puts
@@ -48,7 +57,7 @@ export type GateOutcome =
 export async function gate(
   files: FileSystem,
   program: Program,
-  { nowSeconds, boot, isDoubtful }: { nowSeconds: number; boot: string; isDoubtful: boolean },
+  { nowSeconds, boot, isDoubtful, unit }: GateMoment,
 ): Promise<GateOutcome> {
   const trial = await readTrial(files, program);
   let linked = await linkedId(files, program);
@@ -71,7 +80,12 @@ export async function gate(
       isRepaired = true;
     }
   }
+  /** A unit that could not be taken back is, later: the version that is back does it. */
+  const unitBack = async (): Promise<void> => {
+    if (unit) await takeUnitBack(files, unit).catch(() => false);
+  };
   const none = async (): Promise<GateOutcome> => {
+    await unitBack();
     if ((await files.stat(statePath(program, 'trial'))) !== undefined) await endTrial(files, program).catch(() => {});
     return isRepaired ? 'repaired' : 'normal';
   };
@@ -84,6 +98,7 @@ export async function gate(
       await writeTrial(files, program, next);
       return 'trial';
     } catch {
+      await unitBack();
       await goBack(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
       return 'reverted';
     }
@@ -99,6 +114,7 @@ export async function gate(
     };
     await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
   }
+  await unitBack();
   await goBack(files, program, trial.from);
   await endTrial(files, program);
   return 'reverted';
@@ -144,7 +160,16 @@ point() {
   rm -f bin/${p}.tmp
   ln -s "../versions/$1/${p}" bin/${p}.tmp && mv -f bin/${p}.tmp bin/${p} && flush bin
 }
+unit_back() {
+  [ -f ${unitBefore} ] && [ -f ${unitPlaceFile} ] && IFS= read -r unit < ${unitPlaceFile} || return 0
+  [ -s ${unitBefore} ] && [ -f "$unit" ] && ! cmp -s ${unitBefore} "$unit" 2>/dev/null && {
+    cat ${unitBefore} > "$unit.tmp" && flush "$unit.tmp" && mv -f "$unit.tmp" "$unit" && flush "\${unit%/*}" || return 0
+    case "$unit" in /*) systemctl daemon-reload && echo "<5>the unit of the version before is back" ;; esac
+  }
+  rm -f ${unitBefore} && flush state
+}
 go_back() {
+  unit_back
   if [ "$(readlink bin/${p}.back 2>/dev/null)" = "../versions/$1/${p}" ]; then
     mv -f bin/${p}.back bin/${p} && flush bin
   else
@@ -171,7 +196,7 @@ condemn() {
   } | save state/${p}.bad
 }
 end_trial() { rm -f state/${p}.trial && flush state; rm -f bin/${p}.back; }
-clean() { [ -e state/${p}.trial ] && end_trial; exit 0; }
+clean() { unit_back; [ -e state/${p}.trial ] && end_trial; exit 0; }
 
 from= to= starts= clearance= since= needs= last= cuts= boot=
 [ -f state/${p}.trial ] && read -r from to starts clearance since needs last cuts rest < state/${p}.trial

@@ -23,6 +23,7 @@ import {
   writeTrial,
 } from './switch.ts';
 import { damagedReason, interrupted, isId, type Bad, type Trial } from './trial-file.ts';
+import type { UnitRenewal } from './unit-renewal.ts';
 
 /** What is kept of where a version came from. */
 export interface About {
@@ -74,6 +75,8 @@ export interface ProgramStore {
   beginStart(): Promise<{ id: string | null; outcome: GateOutcome }>;
   /** The version in use was asked to stop before it could prove itself: this start does not count against it. */
   interrupt(): Promise<void>;
+  /** Unless a version is on trial, the unit becomes that of the version that runs. False: it could not. */
+  renewUnit(): Promise<boolean>;
   /** The version in use has proved itself. */
   confirm(): Promise<void>;
   /** The version in use has failed: the one before it is in use again. Nothing happens without a trial. */
@@ -92,11 +95,19 @@ export interface ProgramStore {
 
 const encoder = new TextEncoder();
 
-/** @param boot - another text after each start of the machine; who starts the program has to know it. */
+/**
+ * @param boot - another text after each start of the machine; who starts the program has to know it.
+ * @param unit - follows the version; left out: there is none.
+ */
 export function programStore(
   files: FileSystem,
   program: Program,
-  { clock, log, boot = '' }: { clock: Clock; log: Log; boot?: string | undefined },
+  {
+    clock,
+    log,
+    boot = '',
+    unit,
+  }: { clock: Clock; log: Log; boot?: string | undefined; unit?: UnitRenewal | undefined },
 ): ProgramStore {
   const sound = new Map<string, string>(); // id → mark of the file whose hash was right
   const fileOf = (id: string) => programPath(program, id);
@@ -258,9 +269,13 @@ export function programStore(
             cuts: 0,
           });
           await layBack(files, program, from);
+          await unit?.lay(to);
         }
         await point(files, program, to);
-        if (from === to) await endTrial(files, program);
+        if (from === to) {
+          await unit?.takeBack();
+          await endTrial(files, program);
+        } else await unit?.reload();
       }),
 
     idOf: ({ version, sha256 }) => idOf(version, sha256),
@@ -285,6 +300,14 @@ export function programStore(
         return { id, outcome };
       }),
 
+    renewUnit: () =>
+      inTurn(async () => {
+        if (!unit) return true;
+        if (!(await trial())) return unit.renew();
+        await unit.reload();
+        return true;
+      }),
+
     interrupt: () =>
       inTurn(async () => {
         const open = await trial();
@@ -297,7 +320,10 @@ export function programStore(
         if (!open) return;
         await writePrevious(files, program, open.from);
         // An installation is another process: what it has put on trial meanwhile stays so.
-        if ((await readTrial(files, program))?.to === open.to) await endTrial(files, program);
+        if ((await readTrial(files, program))?.to === open.to) {
+          await unit?.keep();
+          await endTrial(files, program);
+        }
         await forgetDamage(files, program);
       }),
 
@@ -309,6 +335,7 @@ export function programStore(
         const found = await compare(open.to).catch(() => ({ is: 'damaged' }));
         await blame(open, reason, found.is === 'damaged');
         await goBack(files, program, open.from);
+        await unit?.takeBack();
         await endTrial(files, program);
       }),
 

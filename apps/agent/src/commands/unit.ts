@@ -1,0 +1,11 @@
+import path from 'node:path';
+import { unitText } from '../unit.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+
+/** The agent before asks the next one for its unit. */
+export async function printUnit(given: { root: string; config: string }, io: Io): Promise<number> {
+  const places = { root: path.resolve(given.root), credentialsFile: path.resolve(given.config) };
+  io.out(unitText(places).trimEnd());
+  return exitCodes.done;
+}
