@@ -170,6 +170,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     unit,
     leave,
     clock,
+    timedClock: sync.clock,
     log,
     random,
   });
@@ -184,10 +185,11 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     isReached,
     spool,
     troubles,
+    sinceOf: sync.sinceOf,
     operator: updates.operator,
     handOver: () => leave('handover'),
   };
-  const control = parts.control?.(view, { disk: device.disk, clock, log: log.child('control') }, late);
+  const control = parts.control?.(view, { disk: device.disk, clock: sync.clock, log: log.child('control') }, late);
   const stdoutBegin = async () => (await readRecord(device.disk))?.from;
   const outputs = { stdoutFile, stderrFile, stdoutBegin };
   const lateLoops = [
@@ -226,7 +228,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     superviseServer(
       {
         device,
-        clock,
+        clock: sync.clock,
         log: log.child('server'),
         wanted,
         actual,

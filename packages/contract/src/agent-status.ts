@@ -126,7 +126,7 @@ export interface ProgramExit {
   reason: string;
   /** Last lines that it wrote, oldest first; bounded, secrets masked. */
   lines: string[];
-  since: string;
+  since: string | null;
 }
 
 export interface StatusCondition {

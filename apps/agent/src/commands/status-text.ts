@@ -8,7 +8,8 @@ export function statusText(status: AgentStatus, columns?: number): string {
   const width = columns ?? standardWidth;
   const { agent, cloud, config, server, programs, logs } = status;
   const now = Date.parse(status.at);
-  const since = (time: string | null): string => (time === null ? '' : spanText((now - Date.parse(time)) / 1000));
+  const since = (time: string | null): string =>
+    time === null ? '' : spanText(Math.max(0, now - Date.parse(time)) / 1000);
   const joined = (...parts: (string | false)[]): string => parts.filter(Boolean).join(', ');
   const process = (pid: number | null): string => (pid === null ? '' : `process ${pid}`);
 
@@ -148,7 +149,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
   function exitRows(name: string, exit: ProgramExit): [string, string][] {
     const { version, reason, lines } = exit;
     return [
-      [name, `${version === '' ? '' : `${version}, `}${since(exit.since)} ago: ${reason}`],
+      [name, `${joined(version, exit.since !== null && `${since(exit.since)} ago`) || 'unknown version'}: ${reason}`],
       ...lines.map((line): [string, string] => ['  |', line]),
     ];
   }

@@ -81,6 +81,7 @@ function statusKeeper(view: AgentView, clock: Clock) {
           firstSeen.set(key, since);
           return since;
         },
+        sinceOf: view.sinceOf,
         moment: { now: clock.now(), wall: clock.wall() },
         pid: process.pid,
       });

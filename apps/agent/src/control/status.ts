@@ -20,6 +20,7 @@ import {
 } from '../state.ts';
 import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
+import { firstWall } from '../sync/wall-history.ts';
 import type { Trial } from '../update/trial-file.ts';
 
 /** Since when the cloud answers, or does not. Both clocks in ms. */
@@ -48,6 +49,8 @@ export interface StatusParts {
   troubles: readonly Condition[];
   /** When a condition was first seen (ms since 1970). */
   conditionSince: (key: string) => number;
+  /** A time that was noted, as it is told now; undefined: nobody knows. */
+  sinceOf: (noted: number) => number | undefined;
   moment: Moment;
   pid: number;
 }
@@ -61,6 +64,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
   const { self, wanted, actual, reach, moment } = parts;
   const { server } = actual;
   const wallOf = (monotonic: number): string => timeText(moment.wall - (moment.now - monotonic));
+  const sinceText = (noted: number): string | null => sinceTextOf(parts.sinceOf(noted));
   const told = [...conditions(wanted, actual), ...parts.troubles].map(
     ({ code, severity, message, remedy, path, sinceWall }): StatusCondition => ({
       code,
@@ -68,7 +72,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       severity,
       message,
       remedy,
-      since: timeText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
+      since: sinceText(sinceWall ?? parts.conditionSince(`${code} ${message}`)),
     }),
   );
   return {
@@ -88,8 +92,8 @@ export function statusOf(parts: StatusParts): AgentStatus {
     cloud: {
       address: parts.appAddress,
       is_reached: reach.isReached,
-      since: timeText(reach.sinceWall),
-      last_contact: reach.lastContactWall === undefined ? null : timeText(reach.lastContactWall),
+      since: sinceText(reach.sinceWall) ?? wallOf(self.startedAt),
+      last_contact: reach.lastContactWall === undefined ? null : sinceText(reach.lastContactWall),
     },
     config: {
       revision: actual.applied,
@@ -98,7 +102,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       corrections: wanted.corrections.map(({ path, problem, used }) => ({ path, problem, used })),
       slices: sliceNames.flatMap((name) => {
         const status = actual.slices[name];
-        return status ? [sliceReport(name, status)] : [];
+        return status ? [sliceReport(name, status, sinceText)] : [];
       }),
     },
     server: {
@@ -121,25 +125,31 @@ export function statusOf(parts: StatusParts): AgentStatus {
 const sliceReport = (
   slice: SliceName,
   { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+  sinceText: (noted: number) => string | null,
 ): SliceReport => ({
   slice,
   state: at,
   revision: revisionOf({ at, revision }),
-  since: timeText(sinceWall),
+  since: sinceText(sinceWall),
   code,
   reason,
   ineffective_paths: [...ineffective],
 });
 
-function agentProgram({ self, wanted, actual }: StatusParts): ProgramReport {
-  return programReport(shownOwn(self.agentVersion, actual.agentInstall), actual.agentInstall, wanted.agent);
+function agentProgram({ self, wanted, actual, sinceOf }: StatusParts): ProgramReport {
+  return programReport(shownOwn(self.agentVersion, actual.agentInstall), actual.agentInstall, wanted.agent, sinceOf);
 }
 
-function serverProgram({ wanted, actual }: StatusParts): ProgramReport {
-  return programReport(shown(actual.server.running, actual.install.urls), actual.install, wanted.server);
+function serverProgram({ wanted, actual, sinceOf }: StatusParts): ProgramReport {
+  return programReport(shown(actual.server.running, actual.install.urls), actual.install, wanted.server, sinceOf);
 }
 
-function programReport(running: string, install: InstallStatus, wanted: Release | undefined): ProgramReport {
+function programReport(
+  running: string,
+  install: InstallStatus,
+  wanted: Release | undefined,
+  sinceOf: StatusParts['sinceOf'],
+): ProgramReport {
   const { trial, lastUpdate: last, urls } = install;
   return {
     running,
@@ -148,9 +158,9 @@ function programReport(running: string, install: InstallStatus, wanted: Release 
     wish: wanted?.wish ?? '',
     pin: install.pin,
     previous: shown(install.previous, urls),
-    trial: trial ? trialReport(trial, urls) : null,
-    quarantined: install.quarantined.map((bad) => badReport(bad, urls)),
-    ...(install.lastExit && { last_exit: exitReport(install.lastExit, urls) }),
+    trial: trial ? trialReport(trial, urls, sinceOf) : null,
+    quarantined: install.quarantined.map((bad) => badReport(bad, urls, sinceOf)),
+    ...(install.lastExit && { last_exit: exitReport(install.lastExit, urls, sinceOf) }),
     last_update: last
       ? {
           version: last.version,
@@ -158,7 +168,7 @@ function programReport(running: string, install: InstallStatus, wanted: Release 
           state: last.at,
           code: last.code,
           reason: last.reason,
-          since: timeText(last.sinceWall),
+          since: sinceTextOf(sinceOf(last.sinceWall)),
           downloaded_bytes: last.downloadedBytes,
           size_bytes: last.sizeBytes,
           by_delta: last.isByDelta,
@@ -170,31 +180,39 @@ function programReport(running: string, install: InstallStatus, wanted: Release 
   };
 }
 
-const secondsText = (seconds: number): string | null => (seconds > 0 ? timeText(seconds * 1000) : null);
+const sinceTextOf = (wall: number | undefined): string | null => (wall === undefined ? null : timeText(wall));
+/** As it stands in a file. */
+const asNoted = (noted: number): number | undefined => (noted < firstWall ? undefined : noted);
 
 export const trialReport = (
   { from, to, starts, since }: Trial,
   urls: BuildUrls,
+  sinceOf: StatusParts['sinceOf'] = asNoted,
 ): NonNullable<ProgramReport['trial']> => ({
   version: shownVersion(to, urls),
   previous: shownVersion(from, urls),
   starts,
-  since: secondsText(since),
+  since: sinceTextOf(sinceOf(since * 1000)),
 });
 
 export const badReport = (
   { id, reason, since, exit }: QuarantinedVersion,
   urls: BuildUrls,
+  sinceOf: StatusParts['sinceOf'] = asNoted,
 ): ProgramReport['quarantined'][number] => ({
   version: shownVersion(id, urls),
   reason,
-  since: secondsText(since),
-  ...(exit && { exit: exitReport(exit, urls) }),
+  since: sinceTextOf(sinceOf(since * 1000)),
+  ...(exit && { exit: exitReport(exit, urls, sinceOf) }),
 });
 
-export const exitReport = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls): ProgramExit => ({
+export const exitReport = (
+  { id, reason, lines, sinceWall }: ExitReport,
+  urls: BuildUrls,
+  sinceOf: StatusParts['sinceOf'] = asNoted,
+): ProgramExit => ({
   version: shownVersion(id, urls),
   reason,
   lines: [...lines],
-  since: timeText(sinceWall),
+  since: sinceTextOf(sinceOf(sinceWall)),
 });

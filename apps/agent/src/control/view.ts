@@ -15,6 +15,8 @@ export interface AgentView {
   isReached: Cell<boolean>;
   spool: Spool;
   troubles: Troubles;
+  /** A time that was noted, as it is told now; undefined: nobody knows. */
+  sinceOf: (noted: number) => number | undefined;
   operator: Operator | undefined;
   /** Ends this agent so that the version that bin/ leads to is started; the machine server goes on meanwhile. */
   handOver: () => void;

@@ -61,7 +61,10 @@ export interface UpdatesParts {
   mask: (text: string) => string;
   /** Ends this agent so that bin/ is started next; the server goes on meanwhile. */
   leave: (why: Leave) => void;
+  /** Of the system, as the gate and systemd have it: what they note is compared with it. */
   clock: Clock;
+  /** With a time as good as it is known. */
+  timedClock: Clock;
   log: Log;
   random: () => number;
 }
@@ -126,7 +129,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       },
       canRestart: program === 'server' || isRestarted,
       wasReached,
-      clock,
+      clock: parts.timedClock,
       log: programLog,
       random: parts.random,
     });

@@ -18,6 +18,7 @@ import { requestOf, type Self } from './request.ts';
 import { Spool, standardSpoolLimits } from './spool.ts';
 import { DeviceTime, type HeardTime } from './time.ts';
 import { setTrouble, type Troubles } from './troubles.ts';
+import { WallHistory } from './wall-history.ts';
 
 export interface SyncParts {
   device: Device;
@@ -51,6 +52,8 @@ export interface Sync {
   time: DeviceTime;
   /** With a time as good as it is known. */
   clock: Clock;
+  /** A time that was noted by it, as it is told now; undefined: nobody knows. */
+  sinceOf: (noted: number) => number | undefined;
   /** Begins as soon as possible: what it waits for ends with the signal. */
   asking(self: Self, signal: AbortSignal): readonly NamedLoop[];
   /** Ends later than everything that has something to tell. */
@@ -98,6 +101,8 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     wall: () => time.wall(),
     sleep: (ms, signal) => parts.clock.sleep(ms, signal),
   };
+  const history = new WallHistory(clock);
+  const sinceOf = (noted: number): number | undefined => history.since(noted);
   const spool = await Spool.open(device.disk, standardSpoolLimits, parts.newId);
   const mask = new Mask();
   const inlet = new Inlet({ spool, mask, time, clock });
@@ -177,7 +182,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       {
         name: 'report',
         work: report(
-          { cloud, intake, self, wanted, actual, troubles, isReached, clock, log: local, passes: log, random },
+          { cloud, intake, self, wanted, actual, troubles, sinceOf, isReached, clock, log: local, passes: log, random },
           signal,
         ),
       },
@@ -188,6 +193,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   const hearTime = (): void => {
     const heard = parts.heardTime.get();
     if (heard) time.heard(heard);
+    history.observe();
   };
   const drained = async (): Promise<void> => {
     const end = clock.now() + drainMs;
@@ -211,6 +217,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
     cloud,
     time,
     clock,
+    sinceOf,
     asking,
     telling,
     drained,

@@ -21,6 +21,7 @@ export async function report(
     wanted,
     actual,
     troubles,
+    sinceOf,
     isReached,
     clock,
     log,
@@ -33,6 +34,8 @@ export async function report(
     wanted: Cell<Wanted>;
     actual: Cell<Actual>;
     troubles: Troubles;
+    /** A time that was noted, as it is told now; undefined: nobody knows. */
+    sinceOf: (noted: number) => number | undefined;
     isReached: Cell<boolean>;
     clock: Clock;
     log: Log;
@@ -55,7 +58,11 @@ export async function report(
       return seen;
     };
     const { fingerprint: knownFingerprint } = intake;
-    const request = { ...requestOf(self, a, now), knownFingerprint, report: reportOf(self, w, a, now, since, t) };
+    const request = {
+      ...requestOf(self, a, now),
+      knownFingerprint,
+      report: reportOf(self, w, a, now, since, t, sinceOf),
+    };
     firstSeen.at = told;
     const answer = await cloud.deviceAgentConfig(request, 0, until);
     passes.debug('pass', {

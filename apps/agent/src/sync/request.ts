@@ -92,18 +92,20 @@ const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
   failed: UpdateState.FAILED,
   superseded: UpdateState.SUPERSEDED,
 };
-const ofSeconds = (seconds: number) => (seconds > 0 ? { since: timestampFromMs(seconds * 1000) } : {});
+type SinceOf = (noted: number) => number | undefined;
+const sinceField = (wall: number | undefined) => (wall === undefined ? {} : { since: timestampFromMs(wall) });
 
 /** Of quarantined versions, with their last lines: a report is sent at each change. */
 const mostExits = 3;
-const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls) => ({
+const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, sinceOf: SinceOf) => ({
   version: shownVersion(id, urls),
   reason,
   lines: [...lines],
-  since: timestampFromMs(sinceWall),
+  ...sinceField(sinceOf(sinceWall)),
 });
 
-function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined) {
+function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined, sinceOf: SinceOf) {
+  const ofSeconds = (seconds: number) => sinceField(sinceOf(seconds * 1000));
   const { installed, previous, trial, quarantined, lastExit, lastUpdate, why, urls } = install;
   const shown = (id: string | null): string => (id === null ? '' : shownVersion(id, urls));
   return {
@@ -123,9 +125,9 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
       version: shown(id),
       reason,
       ...ofSeconds(since),
-      ...(exit && i < mostExits && { exit: exitOf(exit, urls) }),
+      ...(exit && i < mostExits && { exit: exitOf(exit, urls, sinceOf) }),
     })),
-    ...(lastExit && { lastExit: exitOf(lastExit, urls) }),
+    ...(lastExit && { lastExit: exitOf(lastExit, urls, sinceOf) }),
     ...(lastUpdate && {
       lastUpdate: {
         version: lastUpdate.version,
@@ -133,7 +135,7 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
         state: updateStates[lastUpdate.at],
         code: lastUpdate.code,
         reason: lastUpdate.reason,
-        since: timestampFromMs(lastUpdate.sinceWall),
+        ...sinceField(sinceOf(lastUpdate.sinceWall)),
         downloadedBytes: BigInt(lastUpdate.downloadedBytes),
         sizeBytes: BigInt(lastUpdate.sizeBytes),
         byDelta: lastUpdate.isByDelta,
@@ -145,11 +147,15 @@ function programOf(runningVersion: string, install: InstallStatus, wanted: Relea
   };
 }
 
-const sliceOf = (name: SliceName, { at, revision, sinceWall, code, reason, ineffective }: SliceStatus) => ({
+const sliceOf = (
+  name: SliceName,
+  { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+  sinceOf: SinceOf,
+) => ({
   slice: slices[name],
   state: sliceStates[at],
   appliedRevision: BigInt(revisionOf({ at, revision })),
-  since: timestampFromMs(sinceWall),
+  ...sinceField(sinceOf(sinceWall)),
   code,
   reason,
   ineffectivePaths: [...ineffective],
@@ -168,17 +174,23 @@ export function reportOf(
   now: number,
   conditionsSince: (message: string) => number,
   troubles: readonly Condition[] = [],
+  sinceOf: SinceOf = (noted) => noted,
 ): ReportParts {
   const { server, install, agentInstall } = actual;
   return {
     appliedRevision: BigInt(actual.applied),
     agent: {
-      ...programOf(shownOwn(agentVersion, agentInstall), agentInstall, wanted.agent),
+      ...programOf(shownOwn(agentVersion, agentInstall), agentInstall, wanted.agent, sinceOf),
       uptime: durationFromMs(Math.round(now - startedAt)),
       restartNeeded: isAgentRestartNeeded(actual),
     },
     server: {
-      ...programOf(server.running === null ? '' : shownVersion(server.running, install.urls), install, wanted.server),
+      ...programOf(
+        server.running === null ? '' : shownVersion(server.running, install.urls),
+        install,
+        wanted.server,
+        sinceOf,
+      ),
       ...(server.since !== null && { uptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))) }),
       restartNeeded: isRestartNeeded(actual),
     },
@@ -194,7 +206,7 @@ export function reportOf(
         severity: severities[severity],
         message,
         remedy,
-        since: timestampFromMs(sinceWall ?? conditionsSince(`${code} ${message}`)),
+        ...sinceField(sinceOf(sinceWall ?? conditionsSince(`${code} ${message}`))),
       }),
     ),
     os: host.distro,
@@ -203,7 +215,7 @@ export function reportOf(
     supervisedBySystemd: host.isSupervisedBySystemd,
     slices: sliceNames.flatMap((name) => {
       const status = actual.slices[name];
-      return status ? [sliceOf(name, status)] : [];
+      return status ? [sliceOf(name, status, sinceOf)] : [];
     }),
     actsOn: actedOn(host.platform),
     ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
