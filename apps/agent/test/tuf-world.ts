@@ -37,7 +37,7 @@ export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
   const { log, text } = captureLog(clock);
   const time: ReleaseTime = { now: start + hour, isTrusted: true, certain: 0 };
   const troubles = new Cell<readonly Condition[]>([]);
-  const late = lateTold(troubles, clock);
+  const late = lateTold(troubles);
   const machine = (appAddress = server.url) =>
     releaseTrust({ disk, web, appAddress, time: () => time, late, clock, log });
   const check = async (target: Target, change: { platform?: string; sha256?: string; target?: string } = {}) => {

@@ -81,7 +81,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (unusable.length > 0) {
     const message = `${unusable.map(unusableText).join(' ')} Calls go without a proxy.`;
     const [code, severity] = ['PROXY_UNSUPPORTED', 'warning'] as const;
-    setTrouble(troubles, { code, severity, message, remedy: unusableRemedy, sinceWall: clock.wall() });
+    setTrouble(troubles, { code, severity, message, remedy: unusableRemedy });
     log.warn('a proxy cannot be used', { proxies: unusable });
   }
   const { appAddress, authority } = credentials;
@@ -91,7 +91,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const refuted = new Cell<number | undefined>(undefined);
   const proven = await openProvenTime(device.disk, clock);
   const send = tolerantFetch({ clock, system: linuxSystem, proven, trusted, refuted: (time) => refuted.set(time) });
-  const late = lateTold(troubles, clock);
+  const late = lateTold(troubles);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
     selfId === undefined
