@@ -220,7 +220,8 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
       };
       /** What systemd starts the agent by is as new as the agent. One on trial brought its unit along. */
       const followUnit = async (): Promise<void> => {
-        while (!signal.aborted && selfId !== null) {
+        if (selfId === null) return;
+        while (!signal.aborted) {
           const isDone = await agent.store.renewUnit().catch(() => false);
           await changedOr(proofs, isDone ? Infinity : unitRetryMs, clock, signal);
         }
