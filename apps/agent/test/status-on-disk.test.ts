@@ -27,7 +27,7 @@ test('without an agent its folder tells what is installed, on trial and given up
   await write('platform.json', JSON.stringify(part));
   const exit = { program: 'agent', id: bad, reason: 'exit 70', lines: ['boom'], sinceWall: 0 };
   await writeFile(folder.file('state/exits.json'), encodeChecked([exit]));
-  const before = { reason: 'signal SIGSEGV', lines: ['it hurts', 'a secret'], words: [], atWall: 1_000 };
+  const before = { reason: 'signal SIGSEGV', lines: ['it hurts', 'a secret'], words: [], atWall: 1_767_225_601_000 };
 
   const status = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'), async () => before);
   const { installed, running, previous, trial: shown, quarantined } = status.programs.agent;
@@ -40,7 +40,7 @@ test('without an agent its folder tells what is installed, on trial and given up
   const { last_exit: last } = status.programs.agent;
   assert.deepEqual(
     [last?.reason, last?.lines, last?.since],
-    ['signal SIGSEGV', ['it hurts', '***'], '1970-01-01T00:00:01.000Z'],
+    ['signal SIGSEGV', ['it hurts', '***'], '2026-01-01T00:00:01.000Z'],
   );
   assert.deepEqual([status.agent.part_id, status.cloud.address], ['part-1', 'https://c.example']);
   assert.equal(JSON.stringify(status).includes('a secret'), false);
