@@ -20,6 +20,7 @@ export async function readLayers({ debug, wait, fastStart, defaults }: AgentOpti
   return {
     commandLine: { advanced_settings: set },
     manufacturer: isObject(manufacturer) ? manufacturer : undefined,
+    manufacturerFile: defaults,
     isFastStart: fastStart,
     ...(problem !== undefined && { problem }),
   };

@@ -40,6 +40,8 @@ export interface Settings {
 /** A bad field of the configuration and what was used in its place. */
 export interface Correction {
   path: string;
+  /** Where it was written, for people; empty: in the configuration that the management server has. */
+  file: string;
   problem: string;
   used: string;
 }

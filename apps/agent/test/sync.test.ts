@@ -243,6 +243,21 @@ test('a cache without a last good one, offline: the defaults hold, and it is sai
   await end(w, agent);
 });
 
+test('a bad value of the defaults file is reported with that file, and not as one of the configuration', async () => {
+  const w = new World();
+  const manufacturerFile = '/etc/platform-defaults.json';
+  const agent = w.start({
+    manufacturer: { advanced_settings: { platform_server_start_timeout_minutes: 'soon' } },
+    manufacturerFile,
+  });
+  await w.clock.advance(10_000);
+  const [{ code, path, message, remedy } = {} as never] = w.cloud.report.get()?.conditions ?? [];
+  assert.deepEqual([code, path], ['CONFIG_CORRECTED', '']);
+  assert.match(message, /^agent\.advanced_settings\.\w+ in \/etc\/platform-defaults\.json: .* Used: 10\.$/);
+  assert.equal(remedy, 'Correct this field in /etc/platform-defaults.json, and restart the agent.');
+  await end(w, agent);
+});
+
 test('a defaults file that cannot be used is reported', async () => {
   const w = new World();
   const agent = w.start({ problem: '/etc/platform-defaults.json is not valid JSON' });

@@ -256,7 +256,10 @@ test('disk_full_precheck: refused before anything is changed, said, and done whe
       [rig.isWell(), statusOf(rig, 'agent')?.runningVersion, stateOf(rig, 'agent'), conditionsOf(rig)],
       [true, '1.0.0', 'FAILED', ['DISK_FULL']],
     );
-    assert.match(statusOf(rig, 'agent')?.why ?? '', /1\.1\.0 \(stable\) is wanted: There is no space left/);
+    assert.match(
+      statusOf(rig, 'agent')?.why ?? '',
+      /1\.1\.0 \(stable\) is wanted: There is no space left on the disk of cache\/part\/agent-[0-9a-f]{16}\.part: platform-agent 1\.1\.0 needs 53 MB, \d+ MB are free\./,
+    );
     rig.machine.files.capacityBytes = Infinity;
     await rig.until(() => rig.isWell() && statusOf(rig, 'agent')?.runningVersion === '1.1.0', hour);
     assert.deepEqual([statusOf(rig, 'agent')?.runningVersion, conditionsOf(rig)], ['1.1.0', []]);

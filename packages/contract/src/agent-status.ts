@@ -36,7 +36,13 @@ export interface AgentStatus {
     /** `cloud`: heard in this run; `cache`: of an earlier one; `none`: the defaults hold. */
     source: 'cloud' | 'cache' | 'none';
     /** Bad fields, and what was used in their place. */
-    corrections: { path: string; problem: string; used: string }[];
+    corrections: {
+      path: string;
+      problem: string;
+      used: string;
+      /** Where it was written; empty: in the configuration that the management server has; absent: the agent that runs is older. */
+      file?: string;
+    }[];
     /** What acts on the configuration, and how far each is; absent: the agent that runs is older, or none runs. */
     slices?: SliceReport[];
   };

@@ -205,7 +205,7 @@ export const errorsAToJ = {
   DISK_FULL: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'There is no space left on the disk[ of {path}].',
+    message: 'There is no space left on the disk[ of {path}][: {what} needs {needed}, {free} are free].',
     remedy: 'Free some space on that disk. Nothing that was stored before is lost.',
   },
   DOWNLOAD_CORRUPT: {

@@ -99,7 +99,7 @@ export function statusOf(parts: StatusParts): AgentStatus {
       revision: actual.applied,
       received_revision: wanted.revision,
       source: wanted.isFresh ? 'cloud' : wanted.revision > 0 ? 'cache' : 'none',
-      corrections: wanted.corrections.map(({ path, problem, used }) => ({ path, problem, used })),
+      corrections: wanted.corrections.map(({ path, file, problem, used }) => ({ path, file, problem, used })),
       slices: sliceNames.flatMap((name) => {
         const status = actual.slices[name];
         return status ? [sliceReport(name, status, sinceText)] : [];

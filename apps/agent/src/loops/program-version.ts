@@ -220,7 +220,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       held = heldAfter(held, keyOf(release), clock.now(), parts.random, wait * 1000);
       const idleMs = Math.round(held.until - clock.now());
       log.warn(isFinal ? 'refused' : 'not downloaded', { version, error, ...(!isFinal && { idleMs }) });
-      if (!isRepeated || before.reason !== failure.text) {
+      if (!isRepeated || !isSameFailure({ code: before.code, text: before.reason }, failure)) {
         const sinceWall = isRepeated ? before.sinceWall : clock.wall();
         await attempts.set(program, { ...attempt, at: 'failed', code: failure.code, reason: failure.text, sinceWall });
       }
@@ -303,12 +303,16 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   };
 }
 
+/** How much room is left changes all the time; that there is too little does not. */
+const isSameFailure = (a: { code: string; text: string }, b: { code: string; text: string }): boolean =>
+  a.text === b.text || (a.code === 'DISK_FULL' && b.code === 'DISK_FULL');
+
 function failureOf(error: unknown, before: Failure | undefined, wall: number): Failure {
   const [code, text, remedy] =
     error instanceof PlatformError
       ? [error.code, error.what, error.remedy]
       : ['', errorText(error), 'Nothing: it is tried again.'];
-  return { code, text, remedy, sinceWall: before?.text === text ? before.sinceWall : wall };
+  return { code, text, remedy, sinceWall: before && isSameFailure(before, { code, text }) ? before.sinceWall : wall };
 }
 
 async function untilOther<T>(cell: Cell<T>, isSame: (value: T) => boolean, signal: AbortSignal): Promise<void> {

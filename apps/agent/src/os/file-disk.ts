@@ -6,8 +6,11 @@ const parentOf = (path: string): string => (path.includes('/') ? path.slice(0, p
 const chunkBytes = 2 ** 20;
 
 /** A full disk is told as such; everything else goes on unchanged. */
-export const fullDisk = (error: unknown, path: string): unknown =>
-  ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error))) ? new PlatformError('DISK_FULL', { path }, error) : error;
+/** @param path - of the file that had no room. @param what - what it is, for people. */
+export const fullDisk = (error: unknown, path: string, what?: string): unknown =>
+  ['ENOSPC', 'EDQUOT'].includes(String(codeOf(error)))
+    ? new PlatformError('DISK_FULL', { path: what === undefined ? path : `${path} (${what})` }, error)
+    : error;
 
 /** Makes a folder and those above it, durable. */
 export async function makeFolder(files: FileSystem, path: string): Promise<void> {
@@ -86,7 +89,7 @@ export function fileDisk(files: FileSystem): Disk {
     try {
       await work();
     } catch (error) {
-      throw fullDisk(error, parentOf(path));
+      throw fullDisk(error, path);
     }
   };
   return {

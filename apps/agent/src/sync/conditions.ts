@@ -19,12 +19,16 @@ const crashesBeforeTold = 3;
 /** What an operator should know. Derived, stored nowhere. */
 export function conditions(wanted: Wanted, actual: Actual): readonly Condition[] {
   const { server, install, agentInstall } = actual;
-  const list: Condition[] = wanted.corrections.map(({ path, problem, used }) => ({
+  const list: Condition[] = wanted.corrections.map(({ path, file, problem, used }) => ({
     code: 'CONFIG_CORRECTED',
     severity: 'warning',
-    message: `${path}: ${problem} Used: ${used}.`,
-    remedy: 'Correct this field in the configuration of the machine.',
-    path,
+    message: `${path}${file === '' ? '' : ` in ${file}`}: ${problem} Used: ${used}.`,
+    remedy:
+      file === ''
+        ? 'Correct this field in the configuration of the machine.'
+        : `Correct this field in ${file}, and restart the agent.`,
+    // A place in the configuration of the management server; its editor marks it.
+    ...(file === '' && { path }),
   }));
   list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
   list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));

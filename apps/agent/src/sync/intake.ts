@@ -1,6 +1,6 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
-import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { resolveAgentConfig, type Layer } from '@platform/contract/agent-config';
 import { ineffectiveFields } from '@platform/contract/config-effect';
 import { isObject } from '@platform/contract/config-field';
 import { readAgent } from '@platform/contract/config-reading';
@@ -24,6 +24,8 @@ export const cacheFile = 'state/config.json';
 export interface OwnLayers {
   commandLine: unknown;
   manufacturer: unknown;
+  /** The file that the manufacturer's layer was read from. */
+  manufacturerFile?: string;
   isFastStart: boolean;
   /** Why the manufacturer's layer is missing, though it should not be. */
   problem?: string;
@@ -42,7 +44,12 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
   return {
     revision: Number(answer.revision),
     settings: settingsOf(config, layers),
-    corrections: corrections.map(({ path, problem, used }) => ({ path, problem, used })),
+    corrections: corrections.map(({ layer, path, problem, used }) => ({
+      path,
+      file: fileOf(layer, layers),
+      problem,
+      used,
+    })),
     ineffective: ineffectiveFields(
       { agent: cloudLayer(answer), maintenance_window: answer.maintenanceWindow },
       layers.platform === undefined ? {} : { platform: layers.platform },
@@ -54,6 +61,11 @@ export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, i
     isFresh,
   };
 }
+
+const fileOf = (layer: Layer, { manufacturerFile }: OwnLayers): string => {
+  if (layer === 'cloud') return '';
+  return layer === 'command line' ? 'the command line of the agent' : (manufacturerFile ?? 'the defaults file');
+};
 
 function writtenVersions({ agent }: DeviceAgentConfigResponse): Wanted['versions'] {
   const versions = agent && readAgent(agent).agent['version_control'];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
-import { customVersion } from '../plans/version-names.ts';
+import { customVersion, shownUrl } from '../plans/version-names.ts';
 import { Inspector, refusalOf } from './inspect.ts';
 import { nameOf, partFolder, programPath } from './layout.ts';
 import type { FetchTask, Fetched, Patches, Progress, Trust } from './ports.ts';
@@ -38,7 +38,8 @@ export async function fetchRelease(
   const names = { whole: `${program}-${key}.part`, patch: `${program}-${key}.patch`, made: `${program}-${key}.made` };
   await forgetOthers(task, key, parts);
   const byPatch = await patched(task, { sha256, sizeBytes }, names, parts, tell, signal);
-  const got = byPatch ?? (await receive({ url, sha256, sizeBytes, part: names.whole }, parts, tell, signal));
+  const got =
+    byPatch ?? (await receive({ url, sha256, sizeBytes, part: names.whole, what: whatOf(task) }, parts, tell, signal));
   const { found, path, stamp } = got;
   // An address says nothing of a version; the build itself may.
   const named = version === customVersion && found.note ? `${customVersion}+${found.note.version}` : version;
@@ -51,6 +52,9 @@ export async function fetchRelease(
   }
   return { ...answer, id: await store.stage(path, about) };
 }
+
+const whatOf = ({ program, version, url }: FetchTask): string =>
+  `${nameOf(program)} ${version === customVersion ? shownUrl(url) : version}`;
 
 /** What the file has to be, by those who may say so. */
 async function expected(
@@ -80,6 +84,7 @@ async function patched(
 ): Promise<Received | undefined> {
   const { files, patches, store, trust, log } = parts;
   if (!patches || sha256 === '' || task.deltas.length === 0) return undefined;
+  const what = whatOf(task);
   const here = new Map((await store.list()).map(({ id, about }) => [about?.sha256, id]));
   for (const delta of task.deltas.toSorted((a, b) => a.sizeBytes - b.sizeBytes)) {
     const base = here.get(delta.fromSha256);
@@ -90,13 +95,13 @@ async function patched(
           ? await trust.patch({ fromSha256: delta.fromSha256, toSha256: sha256, sha256: delta.sha256 }, signal)
           : delta;
       const patch = await receive(
-        { url: delta.url, sha256: signed.sha256, sizeBytes: signed.sizeBytes, part: names.patch },
+        { url: delta.url, sha256: signed.sha256, sizeBytes: signed.sizeBytes, part: names.patch, what },
         parts,
         tell,
         signal,
       );
-      await checkSpace(files, sizeBytes);
       const path = `${partFolder}/${names.made}`;
+      await checkSpace(files, sizeBytes, { path, what });
       const inspector = new Inspector();
       const file = await files.openWrite(path, { mode: 0o600 });
       try {

@@ -26,7 +26,14 @@ function world() {
     parts,
     /** Until it is over; time passes meanwhile. */
     async get(want: Partial<Wanting>, told: Progress[] = []) {
-      const whole = { url: 'https://r/x', sha256: '', sizeBytes: 0, part: 'x.part', ...want };
+      const whole = {
+        url: 'https://r/x',
+        sha256: '',
+        sizeBytes: 0,
+        part: 'x.part',
+        what: 'platform-server 1.2.0',
+        ...want,
+      };
       const work = receive(whole, parts, (progress) => told.push(progress), none);
       const state = { isOver: false };
       void work.catch(() => {}).finally(() => (state.isOver = true));

@@ -24,6 +24,8 @@ export interface Wanting {
   sizeBytes: number;
   /** Name of the unfinished file. */
   part: string;
+  /** What it is, for people. */
+  what: string;
 }
 
 export interface Received {
@@ -114,10 +116,17 @@ function retryAfter(headers: ReadonlyMap<string, string>, wall: number): number 
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : undefined;
 }
 
-export async function checkSpace(files: FileSystem, sizeBytes: number): Promise<void> {
+/** @param of - the file that is written, and the program that it is for. */
+export async function checkSpace(
+  files: FileSystem,
+  sizeBytes: number,
+  of: { path: string; what: string },
+): Promise<void> {
   const neededBytes = 2 * sizeBytes + spareBytes;
   const freeBytes = await files.freeBytes();
-  if (freeBytes < neededBytes) throw new PlatformError('DISK_FULL', { path: partFolder, neededBytes, freeBytes });
+  if (freeBytes >= neededBytes) return;
+  const [needed, free] = [`${Math.ceil(neededBytes / 1e6)} MB`, `${Math.floor(freeBytes / 1e6)} MB`];
+  throw new PlatformError('DISK_FULL', { ...of, needed, free, neededBytes, freeBytes });
 }
 
 /**
@@ -143,7 +152,7 @@ export async function receive(
     throw new PlatformError('DOWNLOAD_CORRUPT', { url, wantSha256: want.sha256, gotSha256: got.found.sha256 });
   } catch (error) {
     if (signal.aborted || error instanceof PlatformError) throw error;
-    const known = fullDisk(error, partFolder);
+    const known = fullDisk(error, `${partFolder}/${want.part}`, want.what);
     if (known !== error) throw known;
     const problem = error instanceof TimeoutError ? `silent for ${silenceMs / 1000} s` : errorText(error);
     throw new PlatformError('DOWNLOAD_FAILED', { url, problem }, error);
@@ -161,7 +170,8 @@ async function receiveOnce(
   const { url } = want;
   const path = `${partFolder}/${want.part}`;
   const stampFile = `${path}.stamp`;
-  await checkSpace(files, want.sizeBytes);
+  const room = { path, what: want.what };
+  await checkSpace(files, want.sizeBytes, room);
   const stop = new AbortController();
   const both = AbortSignal.any([signal, stop.signal]);
   try {
@@ -198,7 +208,7 @@ async function receiveOnce(
     const tooLarge = () =>
       new PlatformError('DOWNLOAD_FAILED', { url, problem: `it is larger than ${limit} bytes, its limit` });
     if (had + length > limit) throw tooLarge();
-    await checkSpace(files, length);
+    await checkSpace(files, length, room);
     const stamp = stampFrom(answer);
     if (goesOn) log.info('continuing an interrupted download', { url, fromBytes: had });
     else await files.unlink(stampFile);
@@ -225,7 +235,7 @@ async function receiveOnce(
         if (bytes - synced >= syncBytes) {
           await file.sync();
           synced = bytes;
-          await checkSpace(files, 0); // whoever else writes; and a source that does not say how much will come
+          await checkSpace(files, 0, room); // whoever else writes; and a source that does not say how much will come
         }
         const now = clock.now();
         if (now - told >= progressMs) tell({ bytes, ofBytes });
