@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { type Client } from '@connectrpc/connect';
-import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { dataServiceFor, dataset, time, upload } from './captured-uploads.ts';
@@ -180,4 +180,94 @@ test('readings: exported in order, the latest, within an interval; of others not
   assert.equal(await outcome(data.getLatestTabularData({ ...asked, partId: 'x' })), '5 PART_NOT_FOUND');
   assert.equal(await outcome(data.getLatestTabularData({ ...asked, resourceName: '' })), '3 INVALID_ARGUMENT');
   assert.equal(await outcome(server.client(DataService, 'runner').getLatestTabularData(asked)), '7 PERMISSION_DENIED');
+});
+
+test('readings by filter: page by page, counted, of others nothing; deleted for good, which is recorded', async () => {
+  await using server = await trainingServer();
+  const { partId, orgId } = server.own;
+  const sync = server.client(DataSyncService, 'machine');
+  const nowSeconds = Math.floor(Date.now() / 1000);
+  const days = (n: number) => ({ seconds: BigInt(nowSeconds - n * 86_400), nanos: 0 });
+  const send = (componentName: string, tags: string[], ages: readonly number[]) =>
+    sync.dataCaptureUpload({
+      metadata: {
+        partId,
+        componentType: 'rdk:component:sensor',
+        componentName,
+        methodName: 'Readings',
+        type: DataType.TABULAR_SENSOR,
+        tags,
+      },
+      sensorContents: ages.map((age) => ({
+        metadata: { timeRequested: days(age), timeReceived: days(age) },
+        data: { case: 'struct' as const, value: { age } },
+      })),
+    });
+  const ages = Array.from({ length: 70 }, (_, n) => n + 1);
+  await send('probe', ['cellar'], ages);
+  await send('other', [], [5]);
+  const data = server.client(DataService, 'owner');
+  const filter = { partId, componentName: 'probe' };
+  const seen: unknown[] = [];
+  for (let last = ''; ;) {
+    const page = await data.tabularDataByFilter({ dataRequest: { filter, last, limit: 30n } });
+    if (page.data.length === 0) {
+      assert.equal(page.last, last, 'it goes on being empty');
+      break;
+    }
+    assert.equal(page.metadata.length, 1);
+    assert.deepEqual(
+      [
+        page.metadata[0]?.partId,
+        page.metadata[0]?.componentName,
+        page.metadata[0]?.tags,
+        page.metadata[0]?.organizationId,
+      ],
+      [partId, 'probe', ['cellar'], orgId],
+    );
+    seen.push(...page.data.map((one) => (one.data as { age: number }).age));
+    last = page.last;
+  }
+  assert.deepEqual(seen, ages, 'newest first');
+  const count = async (asked: object, who: Who = 'owner'): Promise<number> =>
+    Number(
+      (await server.client(DataService, who).tabularDataByFilter({ dataRequest: { filter: asked }, countOnly: true }))
+        .count,
+    );
+  const rows: [asked: object, many: number][] = [
+    [{}, 71],
+    [{ componentType: 'sensor' }, 71],
+    [{ componentType: 'camera' }, 0],
+    [{ tagsFilter: { type: TagsFilterType.UNTAGGED } }, 1],
+    [{ tagsFilter: { tags: ['cellar'] } }, 70],
+    [{ interval: { start: days(10), end: days(8) } }, 2],
+    [{ method: 'Other' }, 0],
+    [{ mimeType: ['image/png'] }, 0],
+    [{ datasetId: partId }, 0],
+  ];
+  for (const [asked, many] of rows) assert.equal(await count(asked), many, Object.keys(asked).join());
+  assert.equal(await count({}, 'stranger'), 0);
+  assert.equal(await outcome(count({ organizationIds: [orgId] }, 'stranger')), '5 ORGANIZATION_NOT_FOUND');
+
+  const remove = async (more: object, who: Who = 'owner'): Promise<bigint> =>
+    (await server.client(DataService, who).deleteTabularData({ organizationId: orgId, ...more })).deletedCount;
+  assert.equal(await outcome(remove({}, 'stranger')), '5 ORGANIZATION_NOT_FOUND');
+  assert.equal(await outcome(remove({ organizationId: '' })), '3 INVALID_ARGUMENT');
+  assert.equal(await remove({ deleteOlderThanDays: 60, filter: { componentName: 'probe' } }), 11n);
+  assert.equal(await remove({ deleteOlderThanDays: 4_000_000 }), 0n);
+  assert.deepEqual([await count(filter), await count({})], [59, 60]);
+  assert.equal(await remove({ filter: { tagsFilter: { type: TagsFilterType.TAGGED } } }), 59n);
+  assert.equal(await remove({}), 1n);
+  assert.equal(await count({}), 0);
+  const recorded = await server.db
+    .selectFrom('audit')
+    .select(['subject', 'details'])
+    .where('action', '=', 'delete readings')
+    .orderBy('id')
+    .execute();
+  assert.deepEqual(
+    recorded.map(({ subject }) => subject),
+    ['11 readings', '0 readings', '59 readings', '1 readings'],
+  );
+  assert.match(JSON.stringify(recorded[0]?.details), /"olderThanDays":60/);
 });

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from grpclib import Status
 from viam.app.viam_client import ViamClient
 from viam.gen.app.v1.robot_grpc import RobotServiceStub
 from viam.gen.app.v1.robot_pb2 import LogRequest
-from viam.proto.app.data import BinaryID, Filter
+from viam.proto.app.data import BinaryID, DeleteTabularFilter, Filter
 from viam.proto.common import LogEntry
 from viam.rpc.dial import Credentials, DialOptions
 
@@ -21,6 +21,7 @@ from place import UNKNOWN
 from public_sdk import dial, fails
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from place import Place, Run
@@ -206,5 +207,41 @@ def test_tailed_logs_arrive(sdk: ViamClient, part_id: str, run: Run) -> None:
             n += 1
             await asyncio.wait([first], timeout=0.2)
         assert first.result()[0].message.startswith("live ")
+
+    run(story())
+
+
+def test_readings_by_filter_and_their_deletion(place: Place, sdk: ViamClient, part_id: str, run: Run) -> None:
+    async def story() -> None:
+        data = sdk.data_client
+        times = [(datetime(2026, 1, 1, 0, n, tzinfo=UTC),) * 2 for n in range(7)]
+        readings: list[Mapping[str, Any]] = [{"readings": {"celsius": n}} for n in range(7)]
+        await data.tabular_data_capture_upload(
+            tabular_data=readings,
+            part_id=part_id,
+            component_type="rdk:component:sensor",
+            component_name="probe",
+            method_name="Readings",
+            data_request_times=times,
+            tags=["cellar"],
+        )
+        chosen = Filter(component_name="probe")
+        seen = []
+        last = None
+        while True:
+            page, count, last = await data.tabular_data_by_filter(chosen, limit=3, last=last)
+            assert count == len(page) <= 3
+            if not page:
+                break
+            assert {one.metadata.component_name for one in page} == {"probe"}
+            seen += [one.data["readings"]["celsius"] for one in page]
+        assert seen == [6, 5, 4, 3, 2, 1, 0]
+        _, count, _ = await data.tabular_data_by_filter(chosen, count_only=True)
+        assert count == 7
+        nothing = DeleteTabularFilter(component_name="other")
+        assert await data.delete_tabular_data(place.org_id, 0, nothing) == 0
+        assert await data.delete_tabular_data(place.org_id, 0, DeleteTabularFilter(component_name="probe")) == 7
+        _, count, _ = await data.tabular_data_by_filter(chosen, count_only=True)
+        assert count == 0
 
     run(story())

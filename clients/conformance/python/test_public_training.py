@@ -24,6 +24,7 @@ from viam.gen.app.packages.v1.packages_pb2 import (
 )
 from viam.proto.app import Visibility
 from viam.proto.app.mltraining import (
+    GetContainerRequest,
     GetTrainingJobLogsRequest,
     ListContainersRequest,
     ListSupportedContainersRequest,
@@ -317,14 +318,26 @@ def test_several_labels_and_detection(
     run(story())
 
 
+def test_containers_of_an_organization(place: Place, sdk: ViamClient, run: Run) -> None:
+    async def story() -> None:
+        calls = sdk.ml_training_client._ml_training_client
+        listed = await calls.ListContainers(ListContainersRequest(organization_id=place.org_id), metadata=sdk._metadata)
+        supported = await calls.ListSupportedContainers(ListSupportedContainersRequest(), metadata=sdk._metadata)
+        assert sorted(one.id for one in listed.containers) == sorted(supported.container_map)
+        for one in listed.containers:
+            found = await calls.GetContainer(GetContainerRequest(id=one.id), metadata=sdk._metadata)
+            assert found.container == one
+        missing = calls.GetContainer(GetContainerRequest(id="no:such"), metadata=sdk._metadata)
+        await fails(missing, Status.NOT_FOUND, "CONTAINER_NOT_FOUND")
+
+    run(story())
+
+
 def test_calls_that_the_server_does_not_have_say_so(place: Place, sdk: ViamClient, run: Run) -> None:
     async def story() -> None:
         for call in (
             sdk.data_client.list_data_pipelines(place.org_id),
             sdk.data_client.tabular_data_by_sql(place.org_id, "select 1"),
-            sdk.ml_training_client._ml_training_client.ListContainers(
-                ListContainersRequest(organization_id=place.org_id), metadata=sdk._metadata
-            ),
         ):
             with pytest.raises(GRPCError) as caught:
                 await asyncio.wait_for(call, 20)

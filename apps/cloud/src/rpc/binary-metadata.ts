@@ -6,26 +6,35 @@ import { binaryDataId } from '../rules/manifest.ts';
 import type { FullDatum } from '../store/binary-data.ts';
 import { timeOfUs } from './protobuf-times.ts';
 
+type Captured = Pick<
+  FullDatum,
+  'orgId' | 'locationId' | 'machineName' | 'partName' | 'componentType' | 'componentName' | 'methodName'
+> &
+  Pick<FullDatum, 'machineId' | 'partId' | 'methodParameters' | 'mimeType'> & { tags: readonly string[] };
+
+/** Where something was captured, and how. */
+export const captureMetadata = (captured: Captured) => ({
+  organizationId: captured.orgId,
+  locationId: captured.locationId,
+  robotName: captured.machineName,
+  robotId: captured.machineId ?? '',
+  partName: captured.partName,
+  partId: captured.partId ?? '',
+  componentType: captured.componentType,
+  componentName: captured.componentName,
+  methodName: captured.methodName,
+  methodParameters: parameters(captured.methodParameters),
+  tags: [...captured.tags],
+  mimeType: captured.mimeType,
+});
+
 /** What clients see of a datum, without its bytes. */
 export function binaryMetadata(datum: FullDatum, baseUrl: string): MessageInitShape<typeof BinaryMetadataSchema> {
   const id = binaryDataId(datum);
   return {
     id: datum.id,
     binaryDataId: id,
-    captureMetadata: {
-      organizationId: datum.orgId,
-      locationId: datum.locationId,
-      robotName: datum.machineName,
-      robotId: datum.machineId ?? '',
-      partName: datum.partName,
-      partId: datum.partId ?? '',
-      componentType: datum.componentType,
-      componentName: datum.componentName,
-      methodName: datum.methodName,
-      methodParameters: parameters(datum.methodParameters),
-      tags: datum.tags as string[],
-      mimeType: datum.mimeType,
-    },
+    captureMetadata: captureMetadata(datum),
     timeRequested: timeOfUs(datum.timeRequestedUs),
     timeReceived: timeOfUs(datum.timeReceivedUs),
     fileName: datum.fileName,

@@ -5,6 +5,7 @@ import {
   MLTrainingService,
   type TrainingJobMetadata,
   TrainingJobMetadataSchema,
+  Visibility,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { callerOf } from '../auth/caller.ts';
 import type { FollowedLogs } from '../followed-logs.ts';
@@ -115,10 +116,23 @@ export const mlTrainingRoutes =
         return page ?? {};
       },
 
+      async listContainers({ organizationId }, context) {
+        const orgId = check.filled('organization_id', organizationId);
+        requireOwner(callerOf(context), orgId);
+        const { rows, isCut } = await runnersSince(db, [orgId], clock.wall() - offerLifeMs);
+        return { containers: [...containersOf(rows).values()].map(ownedContainer), truncated: isCut };
+      },
+      async getContainer({ id }, context) {
+        const orgIds = ownedOrganizations(callerOf(context));
+        const { rows } = await runnersSince(db, orgIds, clock.wall() - offerLifeMs);
+        const known = containersOf(rows);
+        const found = known.get(id);
+        if (!found)
+          throw new PlatformError('CONTAINER_NOT_FOUND', { container: id, known: [...known.keys()].join(', ') });
+        return { container: ownedContainer(found) };
+      },
       async listSupportedContainers(_, context) {
-        const caller = callerOf(context);
-        const orgIds = memberships(caller).flatMap(({ orgId }) => (isOwner(caller, orgId) ? [orgId] : []));
-        if (orgIds.length === 0) throw new PlatformError('NOT_OWNER');
+        const orgIds = ownedOrganizations(callerOf(context));
         const { rows, isCut } = await runnersSince(db, orgIds, clock.wall() - offerLifeMs);
         const map = [...containersOf(rows)].map(([key, container]) => [key, containerMessage(container)]);
         const containerMap = Object.fromEntries(map) as Record<string, ReturnType<typeof containerMessage>>;
@@ -126,6 +140,20 @@ export const mlTrainingRoutes =
       },
     });
   };
+
+/** @throws PlatformError NOT_OWNER */
+function ownedOrganizations(caller: Caller): string[] {
+  const orgIds = memberships(caller).flatMap(({ orgId }) => (isOwner(caller, orgId) ? [orgId] : []));
+  if (orgIds.length === 0) throw new PlatformError('NOT_OWNER');
+  return orgIds;
+}
+
+/** Those who have a runner offer it to its organization alone. */
+const ownedContainer = (container: Parameters<typeof containerMessage>[0]) => ({
+  ...containerMessage(container),
+  id: container.key,
+  visibility: Visibility.PRIVATE,
+});
 
 /** @throws PlatformError TRAINING_JOB_NOT_FOUND, NOT_OWNER */
 function owned(row: JobRow | undefined, id: string, caller: Caller): JobRow {

@@ -1,16 +1,6 @@
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
-import {
-  foreigners,
-  machineOperators,
-  machines,
-  members,
-  owners,
-  people,
-  right,
-  type Right,
-  unsupported,
-} from './rights.ts';
+import { foreigners, machineOperators, machines, members, owners, people, right, type Right } from './rights.ts';
 import type { World } from './world.ts';
 
 const data = (method: string): string => `platform.app.data.v1.DataService/${method}`;
@@ -112,7 +102,15 @@ const ofPictures: readonly Right[] = [
     { shows: members, ok: ['foreign owner'], denied: ['foreign machine', 'installation owner'] },
     readings,
   ),
-  ...unsupported(data('TabularDataByFilter'), data('DeleteTabularData')),
+  right(
+    data('TabularDataByFilter'),
+    { shows: members, ok: ['foreign owner'], denied: ['foreign machine', 'installation owner', 'script'] },
+    ({ machine }) => ({ dataRequest: { filter: { partId: machine.partId } } }),
+  ),
+  right(data('DeleteTabularData'), { ok: members }, ({ orgId }) => ({
+    organizationId: orgId,
+    deleteOlderThanDays: 4_000_000,
+  })),
 ];
 
 const ofDatasets: readonly Right[] = [

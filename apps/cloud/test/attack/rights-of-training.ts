@@ -44,6 +44,10 @@ const ofJobs: readonly Right[] = [
     { ok: [...owners, 'foreign owner'], denied: ['foreign machine', 'installation owner'] },
     () => ({}),
   ),
+  right(training('ListContainers'), { ok: owners }, ({ orgId }) => ({ organizationId: orgId })),
+  right(training('GetContainer'), { ok: owners, denied: ['foreign machine', 'installation owner'] }, () => ({
+    id: 'python',
+  })),
 ];
 
 const runners: readonly Known[] = [...owners, 'runner'];

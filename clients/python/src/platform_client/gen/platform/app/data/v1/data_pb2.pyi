@@ -867,21 +867,71 @@ class DeleteTabularDataRequest(_message.Message):
 
     ORGANIZATION_ID_FIELD_NUMBER: _builtins.int
     DELETE_OLDER_THAN_DAYS_FIELD_NUMBER: _builtins.int
+    FILTER_FIELD_NUMBER: _builtins.int
     organization_id: _builtins.str
     delete_older_than_days: _builtins.int
+    """Readings that were captured more days ago; 0: all that there are."""
+    @_builtins.property
+    def filter(self) -> Global___DeleteTabularFilter:
+        """Only those that match."""
+
     def __init__(
         self,
         *,
         organization_id: _builtins.str = ...,
         delete_older_than_days: _builtins.int = ...,
+        filter: Global___DeleteTabularFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_filter", b"_filter", "filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delete_older_than_days", b"delete_older_than_days", "organization_id", b"organization_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_filter", b"_filter", "delete_older_than_days", b"delete_older_than_days", "filter", b"filter", "organization_id", b"organization_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__filter: _TypeAlias = _typing.Literal["filter"]  # noqa: Y015
+    _WhichOneofArgType__filter: _TypeAlias = _typing.Literal["_filter", b"_filter"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__filter) -> _WhichOneofReturnType__filter | None: ...
+
+Global___DeleteTabularDataRequest: _TypeAlias = DeleteTabularDataRequest  # noqa: Y015
+
+@_typing.final
+class DeleteTabularFilter(_message.Message):
+    """All conditions that are given hold at once."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOCATION_IDS_FIELD_NUMBER: _builtins.int
+    ROBOT_ID_FIELD_NUMBER: _builtins.int
+    PART_ID_FIELD_NUMBER: _builtins.int
+    COMPONENT_TYPE_FIELD_NUMBER: _builtins.int
+    COMPONENT_NAME_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    TAGS_FILTER_FIELD_NUMBER: _builtins.int
+    robot_id: _builtins.str
+    part_id: _builtins.str
+    component_type: _builtins.str
+    component_name: _builtins.str
+    method: _builtins.str
+    @_builtins.property
+    def location_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def tags_filter(self) -> Global___TagsFilter: ...
+    def __init__(
+        self,
+        *,
+        location_ids: _abc.Iterable[_builtins.str] | None = ...,
+        robot_id: _builtins.str = ...,
+        part_id: _builtins.str = ...,
+        component_type: _builtins.str = ...,
+        component_name: _builtins.str = ...,
+        method: _builtins.str = ...,
+        tags_filter: Global___TagsFilter | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tags_filter", b"tags_filter"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["component_name", b"component_name", "component_type", b"component_type", "location_ids", b"location_ids", "method", b"method", "part_id", b"part_id", "robot_id", b"robot_id", "tags_filter", b"tags_filter"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___DeleteTabularDataRequest: _TypeAlias = DeleteTabularDataRequest  # noqa: Y015
+Global___DeleteTabularFilter: _TypeAlias = DeleteTabularFilter  # noqa: Y015
 
 @_typing.final
 class DeleteTabularDataResponse(_message.Message):

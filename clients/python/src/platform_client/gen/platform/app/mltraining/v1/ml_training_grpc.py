@@ -51,6 +51,14 @@ class MLTrainingServiceBase(abc.ABC):
     async def ListSupportedContainers(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersRequest, platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersResponse]') -> None:
         pass
 
+    @abc.abstractmethod
+    async def ListContainers(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersRequest, platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def GetContainer(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerRequest, platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerResponse]') -> None:
+        pass
+
     def __mapping__(self) -> typing.Dict[str, grpclib.const.Handler]:
         return {
             '/platform.app.mltraining.v1.MLTrainingService/SubmitTrainingJob': grpclib.const.Handler(
@@ -100,6 +108,18 @@ class MLTrainingServiceBase(abc.ABC):
                 grpclib.const.Cardinality.UNARY_UNARY,
                 platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersRequest,
                 platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersResponse,
+            ),
+            '/platform.app.mltraining.v1.MLTrainingService/ListContainers': grpclib.const.Handler(
+                self.ListContainers,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersRequest,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersResponse,
+            ),
+            '/platform.app.mltraining.v1.MLTrainingService/GetContainer': grpclib.const.Handler(
+                self.GetContainer,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerRequest,
+                platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerResponse,
             ),
         }
 
@@ -154,4 +174,16 @@ class MLTrainingServiceStub:
             '/platform.app.mltraining.v1.MLTrainingService/ListSupportedContainers',
             platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersRequest,
             platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListSupportedContainersResponse,
+        )
+        self.ListContainers = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.mltraining.v1.MLTrainingService/ListContainers',
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersRequest,
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.ListContainersResponse,
+        )
+        self.GetContainer = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.mltraining.v1.MLTrainingService/GetContainer',
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerRequest,
+            platform_client.gen.platform.app.mltraining.v1.ml_training_pb2.GetContainerResponse,
         )

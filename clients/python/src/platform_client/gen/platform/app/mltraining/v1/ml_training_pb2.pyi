@@ -97,6 +97,23 @@ TRAINING_STATUS_CANCELED: TrainingStatus.ValueType  # 5
 TRAINING_STATUS_CANCELING: TrainingStatus.ValueType  # 6
 Global___TrainingStatus: _TypeAlias = TrainingStatus  # noqa: Y015
 
+class _Visibility:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _VisibilityEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Visibility.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    VISIBILITY_UNSPECIFIED: _Visibility.ValueType  # 0
+    VISIBILITY_PRIVATE: _Visibility.ValueType  # 1
+    VISIBILITY_PUBLIC: _Visibility.ValueType  # 2
+
+class Visibility(_Visibility, metaclass=_VisibilityEnumTypeWrapper): ...
+
+VISIBILITY_UNSPECIFIED: Visibility.ValueType  # 0
+VISIBILITY_PRIVATE: Visibility.ValueType  # 1
+VISIBILITY_PUBLIC: Visibility.ValueType  # 2
+Global___Visibility: _TypeAlias = Visibility  # noqa: Y015
+
 @_typing.final
 class SubmitTrainingJobRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
@@ -848,6 +865,89 @@ class ListSupportedContainersResponse(_message.Message):
 Global___ListSupportedContainersResponse: _TypeAlias = ListSupportedContainersResponse  # noqa: Y015
 
 @_typing.final
+class ListContainersRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ORGANIZATION_ID_FIELD_NUMBER: _builtins.int
+    organization_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        organization_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["organization_id", b"organization_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListContainersRequest: _TypeAlias = ListContainersRequest  # noqa: Y015
+
+@_typing.final
+class ListContainersResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINERS_FIELD_NUMBER: _builtins.int
+    TRUNCATED_FIELD_NUMBER: _builtins.int
+    truncated: _builtins.bool
+    """Addition: there are more runners; these are of those seen last."""
+    @_builtins.property
+    def containers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Container]: ...
+    def __init__(
+        self,
+        *,
+        containers: _abc.Iterable[Global___Container] | None = ...,
+        truncated: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["containers", b"containers", "truncated", b"truncated"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListContainersResponse: _TypeAlias = ListContainersResponse  # noqa: Y015
+
+@_typing.final
+class GetContainerRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """As SubmitCustomTrainingJob names it."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContainerRequest: _TypeAlias = GetContainerRequest  # noqa: Y015
+
+@_typing.final
+class GetContainerResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTAINER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def container(self) -> Global___Container: ...
+    def __init__(
+        self,
+        *,
+        container: Global___Container | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["container", b"container"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container", b"container"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetContainerResponse: _TypeAlias = GetContainerResponse  # noqa: Y015
+
+@_typing.final
 class Container(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -856,12 +956,20 @@ class Container(_message.Message):
     FRAMEWORK_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     EOL_FIELD_NUMBER: _builtins.int
+    ORGANIZATION_ID_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    VISIBILITY_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     """What SubmitCustomTrainingJob names as container_version."""
     uri: _builtins.str
     """Where it comes from, for example host:/usr/bin/python3."""
     framework: _builtins.str
     description: _builtins.str
+    organization_id: _builtins.str
+    """Empty: this server has no list of containers apart from what runners offer."""
+    id: _builtins.str
+    """The same as the key."""
+    visibility: Global___Visibility.ValueType
     @_builtins.property
     def eol(self) -> _timestamp_pb2.Timestamp:
         """End of upstream's support."""
@@ -874,10 +982,13 @@ class Container(_message.Message):
         framework: _builtins.str = ...,
         description: _builtins.str = ...,
         eol: _timestamp_pb2.Timestamp | None = ...,
+        organization_id: _builtins.str = ...,
+        id: _builtins.str = ...,
+        visibility: Global___Visibility.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["eol", b"eol"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "eol", b"eol", "framework", b"framework", "key", b"key", "uri", b"uri"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["description", b"description", "eol", b"eol", "framework", b"framework", "id", b"id", "key", b"key", "organization_id", b"organization_id", "uri", b"uri", "visibility", b"visibility"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
