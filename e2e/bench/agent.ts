@@ -226,7 +226,7 @@ async function main(): Promise<void> {
   const versions = (file: string): string => ms(middle(Array.from({ length: starts }, () => version(file))));
   row('--version', versions(agent.file), '–', versions(onNode.file));
 
-  await using site = await startSite();
+  await using site = await startSite({ isPlain: true });
   await site.publish(server, 'stable');
   await site.publish(agent, 'stable');
   await using ours = await stand(site, 'compiled');

@@ -8,7 +8,7 @@ import type { NewMachine, Site } from './site.ts';
 
 export const oneLine = (site: Site, partId: string): string => {
   const variables = Object.entries(site.installEnv(partId)).map(([name, value]) => `${name}=${value}`);
-  return `/bin/sh -c "${variables.join(' ')}; $(curl -fsSL ${site.url}/install.sh)"`;
+  return `/bin/sh -c "${variables.join(' ')}; $(${site.scriptCommand})"`;
 };
 
 export const isOnline = ({ onlineState, report }: Machine): boolean =>
@@ -25,7 +25,7 @@ export async function installed(site: Site, on: LabMachine, as: string | NewMach
   const made = typeof as === 'string' ? await site.createMachine(as) : as;
   // Its network may still be coming up, and a shell that is given nothing by curl does nothing, and well.
   await eventually(`${on.name} reaches the server`, 300, async () =>
-    (await on.exec(`curl -fsS -o /dev/null ${site.url}/livez`)).code === 0 ? true : undefined,
+    (await on.exec(`curl -fsSk -o /dev/null ${site.url}/livez`)).code === 0 ? true : undefined,
   );
   await on.must(oneLine(site, made.partId), 600);
   await site.until(made.partId, 'online, and its server runs', 300, isOnline);

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 
-/** Name by which the machine reaches the server on this host, at port 80 (and 443, when TLS is spoken). */
+/** Name by which the machine reaches the server on this host, by TLS at port 443; port 80 leads to the same. */
 export const serverName = 'app.platform.test';
 
 export interface Said {
@@ -81,8 +81,13 @@ const mustIn = async (name: string, command: string, said: Said): Promise<string
 
 const newName = (kind: string): string => `${kind}-${randomBytes(4).toString('hex')}`;
 
-/** A fresh container whose `app.platform.test:80` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and build-image.sh. */
-export const container = (serverPort: number): Promise<LabMachine> => startContainer(serverPort, undefined);
+/**
+ * A fresh container whose `app.platform.test:443` is this host's 127.0.0.1:serverPort. Needs root, setup.sh and build-image.sh.
+ *
+ * @param plainPort - where its port 80 leads.
+ */
+export const container = (serverPort: number, plainPort = serverPort): Promise<LabMachine> =>
+  startContainer({ 80: plainPort, 443: serverPort }, undefined);
 
 /** The same, with a disk of its own below /opt/platform whose power can be cut. Needs FUSE and loop devices. */
 export async function cuttableContainer(serverPort: number): Promise<CuttableContainer> {
@@ -90,7 +95,7 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
   const disk = (...args: string[]) =>
     must('bash', [path.join(lab, 'volatile-disk.sh'), args[0] ?? '', folder.path, ...args.slice(1)]);
   await disk('on');
-  const machine = await startContainer(serverPort, `${folder.file('mnt')}:/opt/platform`);
+  const machine = await startContainer({ 80: serverPort, 443: serverPort }, `${folder.file('mnt')}:/opt/platform`);
   const cut = async (keepSeed?: string): Promise<string> => {
     const lost = await disk('cut', ...(keepSeed === undefined ? [] : [keepSeed]));
     await machine.kill();
@@ -126,13 +131,16 @@ export async function cuttableContainer(serverPort: number): Promise<CuttableCon
   };
 }
 
-async function startContainer(serverPort: number, bind: string | undefined): Promise<LabMachine> {
+/** Port of app.platform.test → port of this host. */
+type Doors = Readonly<Record<80 | 443, number>>;
+
+async function startContainer(doors: Doors, bind: string | undefined): Promise<LabMachine> {
   const name = newName('ct');
   const script = path.join(lab, 'ct.sh');
   const env = { ...process.env, ...(bind !== undefined && { LAB_BIND: bind }) };
   const ct = (...args: string[]) => must('bash', [script, args[0] ?? '', name, ...args.slice(1)], env);
   await ct('up');
-  let door = await openDoor(name, serverPort);
+  let door = await openDoors(name, doors);
   const exec = async (command: string, timeoutSeconds = 120): Promise<Said> =>
     run('timeout', ['-k5', String(timeoutSeconds), 'bash', script, 'exec', name, command]);
   return {
@@ -146,7 +154,7 @@ async function startContainer(serverPort: number, bind: string | undefined): Pro
     },
     up: async () => {
       await ct('up');
-      door = await openDoor(name, serverPort);
+      door = await openDoors(name, doors);
     },
     link: async (isIn) => void (await ct('cable', isIn ? 'on' : 'off')),
     async [Symbol.asyncDispose]() {
@@ -156,24 +164,22 @@ async function startContainer(serverPort: number, bind: string | undefined): Pro
   };
 }
 
-/** The container's network leads nowhere; two relays and a socket file between them lead to our server. */
-async function openDoor(name: string, serverPort: number): Promise<AsyncDisposable> {
+/** The container's network leads nowhere; two relays for each port and a socket file between them lead to our server. */
+async function openDoors(name: string, doors: Doors): Promise<AsyncDisposable> {
   const folder = await tempFolder();
-  const socket = folder.file('door');
-  const relays: ProcessGroup[] = [
-    await spawnGroup({
-      command: 'socat',
-      args: [`UNIX-LISTEN:${socket},fork`, `TCP:127.0.0.1:${serverPort}`],
-      logFile: folder.file('inner.log'),
-    }),
-    await spawnGroup({
-      command: 'ip',
-      args: `netns exec ct-${name}-lan socat TCP-LISTEN:80,fork,reuseaddr,bind=192.168.60.1 UNIX-CONNECT:${socket}`.split(
-        ' ',
-      ),
-      logFile: folder.file('outer.log'),
-    }),
-  ];
+  const relays: ProcessGroup[] = [];
+  for (const [port, serverPort] of Object.entries(doors)) {
+    const socket = folder.file(`door-${port}`);
+    const outer = `netns exec ct-${name}-lan socat TCP-LISTEN:${port},fork,reuseaddr,bind=192.168.60.1 UNIX-CONNECT:${socket}`;
+    relays.push(
+      await spawnGroup({
+        command: 'socat',
+        args: [`UNIX-LISTEN:${socket},fork`, `TCP:127.0.0.1:${serverPort}`],
+        logFile: folder.file(`inner-${port}.log`),
+      }),
+      await spawnGroup({ command: 'ip', args: outer.split(' '), logFile: folder.file(`outer-${port}.log`) }),
+    );
+  }
   return {
     async [Symbol.asyncDispose]() {
       await Promise.all(relays.map((relay) => relay.stop({ termMs: 2_000 })));
@@ -182,12 +188,12 @@ async function openDoor(name: string, serverPort: number): Promise<AsyncDisposab
   };
 }
 
-/** A fresh virtual machine, booted from the snapshot, its `app.platform.test:80` as for the container. */
+/** A fresh virtual machine, booted from the snapshot, its `app.platform.test` as for the container. */
 export async function virtualMachine(serverPort: number): Promise<VirtualMachine> {
   const name = newName('vm');
   const script = path.join(lab, 'vm.py');
   const vm = (...args: string[]) => must('python3', [script, args[0] ?? '', name, ...args.slice(1)]);
-  const port = ['--port', `80:${serverPort}`];
+  const port = ['--port', `80:${serverPort}`, '--port', `443:${serverPort}`];
   await vm('fresh', ...port);
   const exec = (command: string, timeoutSeconds = 300): Promise<Said> =>
     run('python3', [script, 'exec', name, '-t', String(timeoutSeconds), command]);

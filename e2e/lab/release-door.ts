@@ -1,10 +1,13 @@
 // A management server reduced to what the installer asks for, that fails as a test wants it to.
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { installScriptCommand } from '@platform/contract/install-command';
 import { checkout } from '../src/up-process.ts';
+import { labCertificate } from './authority.ts';
 import { serverName } from './machine.ts';
 
 export const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
@@ -16,7 +19,11 @@ const agent = `#!/bin/sh
 `;
 
 export interface ReleaseDoor extends AsyncDisposable {
+  /** Of TLS. */
   readonly port: number;
+  readonly plainPort: number;
+  /** Prints the install script, as the server's line does. */
+  readonly scriptCommand: string;
   /** install.sh as this server would serve it. */
   script(values?: { key?: string; url?: string }): string;
   readonly agent: string;
@@ -50,22 +57,23 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
     '/releases/platform-agent/1.2.2/linux-amd64/platform-agent': 'not another',
     '/elsewhere/agent': program,
   };
+  const { cert, key: tlsKey, authority, sha256: authoritySha256 } = labCertificate();
   const template = readFileSync(path.join(checkout, 'apps', 'cloud', 'install', 'install.sh'), 'utf8');
   const script = (values: { key?: string; url?: string } = {}): string =>
     template
-      .replace('@PLATFORM_URL@', values.url ?? `http://${serverName}`)
+      .replace('@PLATFORM_URL@', values.url ?? `https://${serverName}`)
       .replace('@PLATFORM_RELEASE_KEY@', values.key ?? key)
       .replace('@PLATFORM_TRUSTED_ROOT@', `4 ${sha256(root)}`)
       .replace('@PLATFORM_CHANNELS@', 'stable 1.2.3\ndev 1.2.2')
       .replace('@PLATFORM_AGENTS@', '')
-      .replace('@PLATFORM_AUTHORITY@', '')
+      .replace('@PLATFORM_AUTHORITY@', authority.trim())
       .replace('@PLATFORM_ACTION@', 'install');
-  const server = createServer((request, response) => {
+  const answer: RequestListener = (request, response) => {
     // A proxy is asked for whole addresses.
     const { pathname } = new URL(request.url ?? '/', `http://${serverName}`);
     door.asked.push(`${request.method} ${pathname} ${request.headers.range ?? ''}`.trim());
     if (door.trouble(request, response)) return;
-    const body = pathname === '/install.sh' ? script() : files[pathname];
+    const body = pathname === '/install.sh' ? script() : pathname === '/authority.pem' ? authority : files[pathname];
     if (body === undefined) return void response.writeHead(404).end();
     const bytes = Buffer.from(body);
     const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? Number.NaN);
@@ -73,10 +81,18 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
     const part = Number.isNaN(from) ? bytes : bytes.subarray(from);
     const range = Number.isNaN(from) ? {} : { 'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}` };
     response.writeHead(Number.isNaN(from) ? 200 : 206, { 'content-length': part.length, ...range }).end(part);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  };
+  const servers = [createSecureServer({ cert, key: tlsKey }, answer), createServer(answer)];
+  const [port = 0, plainPort = 0] = await Promise.all(
+    servers.map(async (server) => {
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      return (server.address() as AddressInfo).port;
+    }),
+  );
   const door: ReleaseDoor = {
-    port: (server.address() as AddressInfo).port,
+    port,
+    plainPort,
+    scriptCommand: installScriptCommand(`https://${serverName}`, authoritySha256),
     script,
     agent: program,
     list,
@@ -84,8 +100,10 @@ export async function releaseDoor(): Promise<ReleaseDoor> {
     asked: [],
     trouble: () => false,
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      for (const server of servers) {
+        server.closeAllConnections();
+        await new Promise((resolve) => server.close(resolve));
+      }
     },
   };
   return door;

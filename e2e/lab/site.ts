@@ -1,12 +1,14 @@
 // The management server on this host as its owner uses it, for machines of the lab.
+import { writeFile } from 'node:fs/promises';
 import { createClient, type Client, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { FleetService, type Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { tempFolder } from '@platform/kit/testing';
+import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
 import { runCli } from '../src/up-process.ts';
+import { labCertificate } from './authority.ts';
 import type { Build } from './builds.ts';
 import { eventually, serverName } from './machine.ts';
 
@@ -21,6 +23,8 @@ export interface Site extends AsyncDisposable {
   readonly port: number;
   /** Address in the lab's machines. */
   readonly url: string;
+  /** Prints the install script on a machine that knows nothing of the lab's authority. */
+  readonly scriptCommand: string;
   readonly fleet: Client<typeof FleetService>;
   /** Signs and publishes, and points the channels at it. */
   publish(build: Build, ...channels: ('stable' | 'dev')[]): Promise<void>;
@@ -38,10 +42,11 @@ export interface Site extends AsyncDisposable {
   installEnv(partId: string): Record<string, string>;
 }
 
-export async function startSite(): Promise<Site> {
-  const cloud = await startCloud();
+/** @param isPlain - without TLS and on loopback, for measurements on this host. */
+export async function startSite({ isPlain = false }: { isPlain?: boolean } = {}): Promise<Site> {
   const keys = await tempFolder();
-  const { url, org_id, api_key_id, api_key } = cloud.ready;
+  const cloud = await startCloud(...(isPlain ? [] : await tlsFlags(keys)));
+  const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = cloud.ready;
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
   const app = createClient(AppService, transport);
@@ -59,8 +64,9 @@ export async function startSite(): Promise<Site> {
   await cli('release', 'keys', 'init', keys.file('keys'));
   return {
     cloud,
-    port: Number(new URL(url).port),
-    url: `http://${serverName}`,
+    port,
+    url: `${isPlain ? 'http' : 'https'}://${serverName}`,
+    scriptCommand,
     fleet,
     machine,
     cli,
@@ -111,6 +117,15 @@ export async function startSite(): Promise<Site> {
       await keys[Symbol.asyncDispose]();
     },
   };
+}
+
+async function tlsFlags(folder: TempFolder): Promise<string[]> {
+  const { cert, key } = labCertificate();
+  await writeFile(folder.file('cert.pem'), cert);
+  await writeFile(folder.file('key.pem'), key, { mode: 0o600 });
+  const files = ['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')];
+  // Machines reach the port by another number.
+  return [...files, '--public-url', `https://${serverName}`];
 }
 
 async function signedIn(url: string, entity: string, payload: string): Promise<Transport> {

@@ -10,6 +10,10 @@ const program = path.join(checkout, 'apps', 'cloud', 'src', 'main.ts');
 /** What the server tells on stdout and in its file of credentials once it answers. */
 export interface CloudReady {
   readonly url: string;
+  /** On loopback, without TLS. */
+  readonly local_url: string;
+  readonly port: number;
+  readonly install_script_command: string;
   readonly org_id: string;
   readonly api_key_id: string;
   readonly api_key: string;
@@ -30,7 +34,7 @@ export interface CloudProcess extends AsyncDisposable {
 }
 
 /** The management server alone, as a process with a data folder of its own; disposing stops it and removes the folder. */
-export async function startCloud(): Promise<CloudProcess> {
+export async function startCloud(...flags: string[]): Promise<CloudProcess> {
   const folder = await dataFolder();
   const web = path.join(checkout, 'apps', 'web', 'dist');
   const group = await spawnGroup({
@@ -45,6 +49,7 @@ export async function startCloud(): Promise<CloudProcess> {
       '--web-dir',
       web,
       '--json',
+      ...flags,
     ],
     env: cleanEnv(),
     cwd: checkout,

@@ -54,7 +54,10 @@ test('one line installs, a second time changes nothing, uninstall leaves nothing
     });
 
     await t.test('uninstall', async () => {
-      const { seconds } = await timed(() => machine.must(`curl -fsSL ${site.url}/uninstall.sh | sh`, 300));
+      const removal = `${site.scriptCommand.replaceAll('/install.sh', '/uninstall.sh')} | sh`;
+      const { seconds } = await timed(async () => {
+        assert.match(await machine.must(removal, 300), /told the management server/);
+      });
       assert.equal(await mainPid(machine, 'platform-agent'), 0);
       assert.equal((await machine.exec('pgrep -f /opt/[p]latform')).stdout, '');
       assert.deepEqual(diff(before, await everything(machine)), []);

@@ -9,12 +9,13 @@ import { releaseDoor, sha256 } from '../lab/release-door.ts';
 
 const ids = 'PLATFORM_API_KEY_ID=kid PLATFORM_API_KEY=secret PLATFORM_PART_ID=part';
 const ranWith = (more = ''): string =>
-  `install --url http://app.platform.test --config /etc/platform.json --root /opt/platform${more}`;
-const rootFlag = ' --trusted-root /opt/platform/cache/install/root.json';
+  `install --url https://app.platform.test --config /etc/platform.json --root /opt/platform${more}`;
+const authorityFlag = ' --authority /opt/platform/cache/install/authority.pem';
+const rootFlag = ` --trusted-root /opt/platform/cache/install/root.json${authorityFlag}`;
 
 test('install.sh', { timeout: 600_000 }, async (t) => {
   await using door = await releaseDoor();
-  await using machine = await container(door.port);
+  await using machine = await container(door.port, door.plainPort);
   await using folder = await tempFolder();
   const put = async (name: string, content: string | Uint8Array): Promise<void> => {
     await writeFile(folder.file(name), content);
@@ -49,10 +50,10 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   };
 
   await t.test('the one-liner of the specification', async () => {
-    const ran = await goesWell(`/bin/sh -c "${ids}; $(curl -fsSL http://app.platform.test/install.sh)"`);
+    const ran = await goesWell(`/bin/sh -c "${ids}; $(${door.scriptCommand})"`);
     assert.equal(
       ran,
-      `arguments: ${ranWith(rootFlag)}\npart: part kid secret\nurl: http://app.platform.test\nproxy: \nstdin: 0\n`,
+      `arguments: ${ranWith(rootFlag)}\npart: part kid secret\nurl: https://app.platform.test\nproxy: \nstdin: 0\n`,
     );
     // What it needed for itself is gone.
     assert.equal((await machine.exec('ls -A /opt/platform/cache')).stdout, '');
@@ -61,7 +62,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   await t.test('piped into each shell, with flags', async () => {
     for (const shell of ['sh', 'busybox sh', 'bash'])
       assert.match(
-        await goesWell(`curl -fsSL http://app.platform.test/install.sh | env ${ids} ${shell} -s -- --no-start`),
+        await goesWell(`${door.scriptCommand} | env ${ids} ${shell} -s -- --no-start`),
         new RegExp(`^arguments: ${ranWith(rootFlag)} --no-start$`, 'm'),
       );
   });
@@ -148,7 +149,10 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
     const files = '--binary /srv/agent --sums /srv/SHA256SUMS --sig /srv/SHA256SUMS.sig';
     await machine.must('echo "{}" > /etc/platform.json');
     await machine.link(false);
-    assert.match(await goesWell(`sh /srv/install.sh ${files}`), new RegExp(`^arguments: ${ranWith()} --offline$`, 'm'));
+    assert.match(
+      await goesWell(`sh /srv/install.sh ${files}`),
+      new RegExp(`^arguments: ${ranWith(authorityFlag)} --offline$`, 'm'),
+    );
     await ends(`sh /srv/install.sh ${files.replace('/agent', '/other')}`, 3, /is not a platform-agent for linux-amd64/);
     await ends(`sh /srv/install.sh --binary /srv/agent`, 1, /--binary needs --sums/);
     await machine.must('rm /etc/platform.json');
@@ -157,7 +161,7 @@ test('install.sh', { timeout: 600_000 }, async (t) => {
   });
 
   await t.test('an agent from elsewhere needs a word of consent', async () => {
-    const url = '--url http://app.platform.test/elsewhere/agent';
+    const url = '--url https://app.platform.test/elsewhere/agent';
     await ends(`${ids} sh /srv/install.sh ${url}`, 1, /is not signed by the server/);
     await ends(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256('x')}`, 3, /should have/);
     assert.match(await goesWell(`${ids} sh /srv/install.sh ${url} --sha256 ${sha256(door.agent)}`), / --unsigned$/m);

@@ -31,7 +31,7 @@ import { seats, seatsOfMachine } from './seats.ts';
 import { type Addresses, addresses } from './rpc/base-url.ts';
 import { type Deps, routes } from './rpc/routes.ts';
 import { publicUrls, readAuthority, readTls } from './tls/files.ts';
-import { installScriptCommand } from './rules/installer.ts';
+import { installScriptCommand } from '@platform/contract/install-command';
 import { followChanges } from './store/changes.ts';
 import { type Connection, type DatabaseLimits, openDatabase } from './store/database.ts';
 import { holdDatabase } from './store/exclusive.ts';

@@ -8,6 +8,7 @@ import { connectCloud } from '../sync/cloud.ts';
 import { connectTransport } from '../sync/http.ts';
 import { unitEnvironmentFile } from '../unit.ts';
 import { proxiesIn } from './proxies.ts';
+import { fetchFor } from '../trust/tolerant-fetch.ts';
 
 const longestMs = 5_000;
 
@@ -29,7 +30,12 @@ export async function sayGoodbye(
   for (const [name, value] of Object.entries(proxies)) process.env[name] ??= value;
   useProxiesOf(process.env);
   const { appAddress, partId } = credentials.value;
-  const cloud = connectCloud(connectTransport(appAddress, { clock }), credentials.value, clock, new Cell(false));
+  const cloud = connectCloud(
+    connectTransport(appAddress, { clock, fetch: fetchFor(credentials.value) }),
+    credentials.value,
+    clock,
+    new Cell(false),
+  );
   const { platform, distro, tags } = linuxHost();
   const request = { id: partId, hostInfo: { platform, distro, tags: [...tags] }, uninstalled: true };
   try {

@@ -7,7 +7,7 @@ import { readChanges, restore } from './changes.ts';
 import type { System } from './system.ts';
 
 /** Everything that agent and server make below the root. */
-export const ours: readonly string[] = ['bin', 'cache', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
+export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
 
 export interface Removal {
   root: string;

@@ -6,13 +6,19 @@ import { linuxHost } from '../os/linux/host.ts';
 import { connectCloud } from '../sync/cloud.ts';
 import { connectTransport } from '../sync/http.ts';
 import { version } from '../version.ts';
+import { fetchFor } from '../trust/tolerant-fetch.ts';
 
 /** Tells the management server, which then offers this program no more. */
 export async function reportFailure(credentialsText: string, problem: string, clock: Clock): Promise<void> {
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) throw new Error(parsed.problem);
   const { appAddress, partId } = parsed.value;
-  const cloud = connectCloud(connectTransport(appAddress, { clock }), parsed.value, clock, new Cell(false));
+  const cloud = connectCloud(
+    connectTransport(appAddress, { clock, fetch: fetchFor(parsed.value) }),
+    parsed.value,
+    clock,
+    new Cell(false),
+  );
   const { code, what, remedy } = new PlatformError('MIGRATION_FAILED', { problem });
   const { platform, distro, tags } = linuxHost();
   await cloud.deviceAgentConfig(

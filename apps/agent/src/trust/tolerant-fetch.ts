@@ -1,5 +1,5 @@
 import type { Clock } from '@platform/kit';
-import { clockTolerantFetch, type TrustedAuthority } from '@platform/kit/node';
+import { clockTolerantFetch, type TrustedAuthority, trustingFetch } from '@platform/kit/node';
 import type { MachineCredentials } from '@platform/contract/machine';
 import type { System } from '../install/system.ts';
 import { isClockSynchronized, type ProvenTime } from './proven-time.ts';
@@ -34,3 +34,9 @@ export const trustedBy = ({
   authority,
 }: Pick<MachineCredentials, 'appAddress' | 'authority'>): TrustedAuthority | undefined =>
   authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority };
+
+/** A fetch for the server that the credentials name, for commands that call it once. */
+export function fetchFor(credentials: Pick<MachineCredentials, 'appAddress' | 'authority'>): typeof fetch {
+  const trusted = trustedBy(credentials);
+  return trusted ? trustingFetch(trusted) : fetch;
+}

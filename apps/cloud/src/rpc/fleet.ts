@@ -7,7 +7,7 @@ import { credentialsFile } from '../rules/addresses.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../rules/permissions.ts';
 import { audit } from '../store/audit.ts';
 import { readBounded, wholeAnswer } from '../rules/answer-bounds.ts';
-import { installScriptCommand } from '../rules/installer.ts';
+import { installScriptCommand } from '@platform/contract/install-command';
 import { hasOtherAgent, machineFacts } from '../rules/machine-facts.ts';
 import { machineToken, pageOf, readMachineToken } from '../rules/page-tokens.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../store/configs.ts';

@@ -16,15 +16,6 @@ export interface InstallerValues {
   action: 'install' | 'uninstall';
 }
 
-/**
- * A shell command that prints the install script. Where the machine does not know the authority of the server, the command names
- * its hash: the certificate is fetched unverified, and used only if it is the named one. Braces, because `$((` begins arithmetic.
- */
-export const installScriptCommand = (url: string, authoritySha256: string | undefined): string =>
-  authoritySha256 === undefined || !url.startsWith('https:')
-    ? `curl -fsSL ${url}/install.sh`
-    : `{ c=$(mktemp) && curl -fsSk -o $c ${url}/authority.pem && echo "${authoritySha256}  $c" | sha256sum -c - >&2 && curl -fsS --cacert $c ${url}/install.sh; }`;
-
 /** Each value stands between single quotes in the script: nothing may end them. */
 const allowed: Readonly<Record<string, RegExp>> = {
   URL: /^https?:\/\/[A-Za-z0-9.:[\]-]+(\/[A-Za-z0-9._~/-]*)?$/,
