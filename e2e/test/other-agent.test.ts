@@ -59,6 +59,9 @@ test('story: the agent of another product stays, moves to ours when asked, and i
     [true, other, '0.131.0', []],
   );
   assert.deepEqual([barn.started, await barn.linked()], [[otherFile], otherFile]);
+  const { stdout: text } = await runCli(env, 'machine', 'show', 'barn');
+  assert.match(text, /0\.28\.1 runs, another product's agent/);
+  assert.match(text, /0\.131\.0 runs/);
 
   // A program of ours that cannot take over puts it back, says why, and is offered no more.
   const failing = await json('machine', 'create', 'shed');

@@ -224,7 +224,7 @@ export function machineText(machine: Machine, nowMs: number): string {
     report?.server,
     joined(
       // That it runs stands there already, with its version.
-      report?.serverState === ServerState.RUNNING
+      report?.serverState === ServerState.RUNNING || machine.hasOtherAgent
         ? ''
         : enumWord(ServerStateSchema, report?.serverState) || 'not reported',
       (report?.restarts ?? 0) > 0 && `${report?.restarts} restarts`,

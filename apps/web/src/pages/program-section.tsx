@@ -13,6 +13,8 @@ interface ProgramSectionProps {
   children?: ReactNode;
 }
 
+const uptimeUnknown = ({ isRunning }: ProgramView): string => (isRunning ? 'not reported' : 'not running');
+
 /** One program of a machine: what runs, what is wanted, and why the two differ. */
 export function ProgramSection({ title, program, word, children }: ProgramSectionProps) {
   const now = useNow();
@@ -40,7 +42,7 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
         </div>
         <div>
           <dt>Uptime</dt>
-          <dd>{program.startedAt === undefined ? 'not running' : span(now - program.startedAt)}</dd>
+          <dd>{program.startedAt === undefined ? uptimeUnknown(program) : span(now - program.startedAt)}</dd>
         </div>
         {program.previous !== '' && (
           <div>

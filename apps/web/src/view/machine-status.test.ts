@@ -3,7 +3,14 @@ import { test } from 'node:test';
 import { create } from '@bufbuild/protobuf';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
-import { MachineSchema, OnlineState, ServerState, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import {
+  ConfigSlice,
+  MachineSchema,
+  OnlineState,
+  ServerState,
+  Severity,
+  SliceState,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { isStartedAnew, machineView, revisionText, standingOf } from './machine-status.ts';
 
 const view = (fields: MessageInitShape<typeof MachineSchema>) =>
@@ -114,4 +121,24 @@ test('a restart is seen by a later start, not by one that was only measured anew
     [1000, 5000, true],
   ];
   for (const [before, now, isAnew] of table) assert.equal(isStartedAnew(before, now), isAnew);
+});
+
+test("of another product's agent nothing is called in effect, and nothing of it stopped", () => {
+  const notReported = { state: SliceState.NOT_REPORTED, appliedRevision: 3n, reason: 'not told' };
+  const machine = view({
+    onlineState: OnlineState.ONLINE,
+    hasOtherAgent: true,
+    wantedRevision: 4n,
+    reportedOn: timestampFromMs(5000),
+    migrationRequestedOn: timestampFromMs(7000),
+    report: {
+      agent: { runningVersion: '0.28.1', installedVersion: '0.28.1' },
+      slices: [ConfigSlice.SETTINGS, ConfigSlice.SERVER].map((slice) => ({ ...notReported, slice })),
+    },
+  });
+  assert.deepEqual(machine.applied, { at: 'received', wanted: 4n, received: 3n });
+  assert.equal(revisionText(machine.applied), '? → 4');
+  assert.deepEqual(machine.slices, [], 'they all say the same');
+  assert.deepEqual([machine.agent.running, machine.agent.isRunning, machine.server.isRunning], ['0.28.1', true, false]);
+  assert.equal(machine.migrationRequested, 7000);
 });

@@ -11,8 +11,9 @@ export interface ProgramView {
   wanted: string;
   /** What can be gone back to without a download; empty: nothing. */
   previous: string;
-  /** Undefined while it does not run. */
+  /** Undefined while it does not run, and of another product's agent, which does not tell. */
   startedAt: number | undefined;
+  isRunning: boolean;
   isRestartNeeded: boolean;
   isUpdateWaiting: boolean;
   /** Why this version runs and no other; empty: there is nothing to say. */
@@ -123,6 +124,7 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
     wanted: wanted || 'not reported',
     previous: program?.previousVersion ?? '',
     startedAt: uptime === undefined || reportedOn === undefined || running === '' ? undefined : reportedOn - uptime,
+    isRunning: running !== '',
     isRestartNeeded: program?.restartNeeded ?? false,
     isUpdateWaiting:
       wanted !== '' && installed !== '' && wanted !== installed && !quarantined.some((one) => one.version === wanted),
