@@ -1,8 +1,9 @@
 // What systemd starts the agent by is as new as the agent: on a machine with systemd, by updates that work and one that does not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
-import { installed, isOnline, runningVersion, statusOf, telling, untilRuns } from '../lab/installed.ts';
+import { installed, isOnline, isOnlineSince, runningVersion, statusOf, telling, untilRuns } from '../lab/installed.ts';
 import { container, eventually } from '../lab/machine.ts';
 import { keep } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
@@ -96,8 +97,10 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
 
     await t.test('after a restart of the machine it is online', async () => {
       await machine.kill();
+      const moment = systemClock.wall();
       await machine.up();
-      await site.until(partId, 'online', 300, isOnline);
+      await site.until(partId, 'online', 300, isOnlineSince(moment));
+      assert.match(await onDisk(), /^RestartSec=7$/m);
     });
   });
 });

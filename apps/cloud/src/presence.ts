@@ -25,6 +25,7 @@ export function presence(of: {
   /** It waits for an answer right now. */
   isWaiting: (partId: string) => boolean;
 }): Presence & { done: Promise<void> } {
+  /** By the monotonic clock: setting the other one makes nobody offline. */
   const seen = new Map<string, number>();
   const fresh = new Map<string, number>();
   const flush = async (): Promise<void> => {
@@ -36,9 +37,8 @@ export function presence(of: {
       of.log.warn('last contacts could not be stored', { error: errorText(error) });
       for (const [id, at] of batch) if (!fresh.has(id)) fresh.set(id, at);
     }
-    const now = of.clock.wall();
-    // In the future: before the clock was set back.
-    for (const [id, at] of seen) if (Math.abs(now - at) > forgetMs) seen.delete(id);
+    const now = of.clock.now();
+    for (const [id, at] of seen) if (now - at > forgetMs) seen.delete(id);
   };
   const run = async (): Promise<void> => {
     while (!of.stop.aborted) {
@@ -48,11 +48,14 @@ export function presence(of: {
   };
   const self: Presence = {
     touch(partId) {
-      const now = of.clock.wall();
-      seen.set(partId, now);
-      fresh.set(partId, now);
+      seen.set(partId, of.clock.now());
+      fresh.set(partId, of.clock.wall());
     },
-    lastSeen: (partId, stored) => (of.isWaiting(partId) ? of.clock.wall() : (seen.get(partId) ?? stored ?? undefined)),
+    lastSeen(partId, stored) {
+      if (of.isWaiting(partId)) return of.clock.wall();
+      const at = seen.get(partId);
+      return at === undefined ? (stored ?? undefined) : Math.round(of.clock.wall() - (of.clock.now() - at));
+    },
     online: (partId, stored) => onlineState(self.lastSeen(partId, stored), of.clock.wall(), self.checkMs()),
     checkMs: () => checkInterval(seen.size),
     flush,

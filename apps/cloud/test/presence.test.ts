@@ -35,12 +35,32 @@ test('a clock that was ahead for a while leaves no machine online for as long', 
   await w.flush();
   assert.equal(await w.online(), 'online');
   w.clock.jumpWall(-hour);
-  assert.equal(await w.online(), 'offline', 'nobody knows');
+  assert.equal(await w.online(), 'online', 'it was seen a moment ago, whatever the clock says');
+  await w.clock.advance(60_000);
+  assert.equal(await w.online(), 'offline');
   await w.flush();
   w.touch(w.partId);
   await w.flush();
   assert.deepEqual([await w.stored(), await w.online()], [w.clock.wall(), 'online']);
-  w.clock.jumpWall(-hour);
+  for (const jump of [-hour, 2 * hour, -hour]) {
+    w.clock.jumpWall(jump);
+    assert.equal(await w.online(), 'online');
+    assert.equal(w.lastSeen(w.partId, null), w.clock.wall());
+  }
+  await w.clock.advance(60_000);
+  assert.equal(await w.online(), 'offline');
+});
+
+test('after a start of the server, a last contact in the future says nothing of now', async () => {
+  await using on = await testServer();
+  await using w = await world(on);
+  assert.equal(await w.online(), 'awaiting setup');
+  w.clock.jumpWall(3_600_000);
+  w.touch(w.partId);
+  await w.flush();
+  w.clock.jumpWall(-3_600_000);
+  await w.clock.advance(11 * 60_000); // it is no longer kept in memory
+  await w.flush();
   assert.equal(await w.online(), 'offline');
 });
 

@@ -144,3 +144,17 @@ test('it knows exactly what it reports to know', () => {
       );
   }
 });
+
+test('how long a state lasts does not change because somebody sets the clock', async () => {
+  const on = reporting({ components: [sensor], packages: [item] });
+  on.clock.jumpWall(Date.UTC(2051, 0, 1) - on.clock.wall());
+  const age = () => on.clock.wall() - (on.reporter.read().report.resources[0]?.sinceWall ?? Number.NaN);
+  assert.equal(age(), 0);
+  await on.clock.advance(60_000);
+  const { etag } = on.reporter.read();
+  await on.clock.advance(60_000);
+  assert.equal(on.reporter.read().etag, etag);
+  on.clock.jumpWall(Date.UTC(2027, 0, 1) - on.clock.wall());
+  assert.equal(age(), 120_000);
+  assert.notEqual(on.reporter.read().etag, etag, 'the agent hears of it');
+});

@@ -16,3 +16,4 @@ export { assertNever, errorText, isAbort } from './errors.ts';
 export { createLog, levels, masked, Secret, type Level, type Log, type LogLine, type Sink } from './log.ts';
 export { estimateTime, withHeardTime, type TimeEvidence, type TrustedTime } from './trusted-time.ts';
 export { longestLifeMs, sourceWall } from './source-time.ts';
+export { firstWall, WallHistory } from './wall-history.ts';

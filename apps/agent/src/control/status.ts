@@ -1,3 +1,4 @@
+import { firstWall } from '@platform/kit';
 import type {
   AgentStatus,
   ProgramExit,
@@ -20,7 +21,6 @@ import {
 } from '../state.ts';
 import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
 import type { Self } from '../sync/request.ts';
-import { firstWall } from '../sync/wall-history.ts';
 import type { Trial } from '../update/trial-file.ts';
 
 /** Since when the cloud answers, or does not. Both clocks in ms. */

@@ -1,7 +1,7 @@
 import type { Transport } from '@connectrpc/connect';
 import { shortestSecret } from '@platform/contract/config-secrets';
 import type { MachineCredentials } from '@platform/contract/machine';
-import { Cell, createLog, type Clock, type Level, type Log, type LogLine, type Sink } from '@platform/kit';
+import { Cell, createLog, WallHistory, type Clock, type Level, type Log, type LogLine, type Sink } from '@platform/kit';
 import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state.ts';
 import { connectCloud, type Cloud } from './cloud.ts';
@@ -18,7 +18,6 @@ import { requestOf, type Self } from './request.ts';
 import { Spool, standardSpoolLimits } from './spool.ts';
 import { DeviceTime, type HeardTime } from './time.ts';
 import { setTrouble, type Troubles } from './troubles.ts';
-import { WallHistory } from './wall-history.ts';
 
 export interface SyncParts {
   device: Device;

@@ -3,7 +3,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { resourceReportJson } from '@platform/contract/resource-report';
 import type { ResourceError, ResourceReport, ResourceState } from '@platform/contract/resource-report';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
-import { errorText } from '@platform/kit';
+import { errorText, WallHistory } from '@platform/kit';
 import type { Cell, Clock } from '@platform/kit';
 import type { Attempts } from '../attempts.ts';
 import type { ConfigProblem, MachineConfig } from '../machine-config.ts';
@@ -30,9 +30,11 @@ export class ResourceReporter {
   readonly #deps: Deps;
   /** When each state was first seen, by place, state and code: sentences may hold values that change. */
   #since = new Map<string, number>();
+  readonly #history: WallHistory;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#history = new WallHistory(deps.clock);
   }
 
   /** `etag` changes whenever the report does. */
@@ -41,9 +43,9 @@ export class ResourceReporter {
     const since = new Map<string, number>();
     const resources = this.#states().map((found): ResourceState => {
       const key = `${found.path} ${found.state} ${found.error?.code ?? ''}`;
-      const sinceWall = this.#since.get(key) ?? clock.wall();
-      since.set(key, sinceWall);
-      return { ...found, sinceWall };
+      const noted = this.#since.get(key) ?? Math.round(clock.wall());
+      since.set(key, noted);
+      return { ...found, sinceWall: this.#history.since(noted) ?? noted };
     });
     this.#since = since;
     const report = { revision: wanted.get().revision, resources, knowledge: platformServerKnowledge };

@@ -1,4 +1,4 @@
-import type { Clock } from '@platform/kit';
+import type { Clock } from './clock.ts';
 
 /** Less is drift, or a time server that sets the clock softly. */
 const stepMs = 2_000;

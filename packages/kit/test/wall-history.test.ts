@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sourceWall } from '@platform/kit';
-import { FakeClock } from '@platform/kit/testing';
-import { WallHistory } from './wall-history.ts';
+import { sourceWall } from '../src/index.ts';
+import { FakeClock } from '../src/testing/index.ts';
+import { WallHistory } from '../src/wall-history.ts';
 
 const hour = 3_600_000;
 const year = 365 * 24 * hour;
