@@ -6,6 +6,7 @@ import type { AgentView } from './control/view.ts';
 import { superviseServer } from './loops/server-process.ts';
 import { environmentMark, readRecord } from './loops/server-record.ts';
 import { stderrFile, stdoutFile } from './loops/server-watch.ts';
+import { linesFile } from './os/relay-places.ts';
 import { openApplied } from './loops/applied.ts';
 import { holdFirstStart } from './loops/first-start.ts';
 import { openUpdates, type Leave } from './loops/updates.ts';
@@ -191,7 +192,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   };
   const control = parts.control?.(view, { disk: device.disk, clock: sync.clock, log: log.child('control') }, late);
   const stdoutBegin = async () => (await readRecord(device.disk))?.from;
-  const outputs = { stdoutFile, stderrFile, stdoutBegin };
+  const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
   const lateLoops = [
     ...(control ? [loop('control', control)] : []),
     ...sync.telling(self, outputs, late).map(({ name, work }) => loop(name, work)),

@@ -3,6 +3,8 @@ import { standardLimits } from './machines/server-process.ts';
 /** Names of the systemd units: the agent's own, and the one that it makes for the machine server. */
 export const agentUnit = 'platform-agent.service';
 export const serverUnit = 'platform-server.service';
+/** Reads what the machine server writes. */
+export const relayUnit = 'platform-server-output.service';
 
 /** The agent ends the server within this time, whatever the server does. */
 export const serverStopSeconds = Math.ceil((standardLimits.term + standardLimits.quit + standardLimits.kill) / 1000);

@@ -9,6 +9,7 @@ import { captureLog, tempFolder } from '@platform/kit/testing';
 import { linuxDisk } from '../src/os/linux/disk.ts';
 import { linuxLines } from '../src/os/linux/lines.ts';
 import type { Device } from '../src/os/ports.ts';
+import { Floods } from '../src/sync/floods.ts';
 import { Inlet } from '../src/sync/inlet.ts';
 import { storeLines } from '../src/sync/logs.ts';
 import { Mask } from '../src/sync/mask.ts';
@@ -32,7 +33,8 @@ test('120 MB of output: what is not stored is counted, and neither file outgrows
   const storing = storeLines(spool, { troubles, clock, local }, stop.signal);
   const output = { source: 'out', file, logger: 'out', level: 'warn' as const };
   const wall = () => time.wall();
-  const following = followOutput(output, { device, spool, inlet, wall, clock, local }, stop.signal);
+  const floods = new Floods({ troubles, clock });
+  const following = followOutput(output, { device, spool, inlet, floods, wall, clock, local }, stop.signal);
 
   const cpu = process.cpuUsage();
   const began = clock.now();

@@ -131,6 +131,22 @@ test('a flood of 300,000 lines: the budget arrives, the rest is counted, the dis
   await end(w, agent);
 });
 
+test('a flood is shown as a condition, which goes by itself', async () => {
+  const w = new World();
+  w.publish('1.0.0', good('1.0.0'));
+  const agent = w.start();
+  await w.clock.advance(5_000);
+  w.machine.files.append(stderrFile, bytes(Array.from({ length: 20_000 }, (_, k) => `flood line ${k}\n`).join('')));
+  await w.clock.advance(10_000);
+  const flood = w.cloud.report.get()?.conditions.find(({ code }) => code === 'SERVER_FLOODS');
+  assert.match(flood?.message ?? '', /500 lines or 128 kB a second/);
+  await w.clock.advance(4 * minute);
+  assert.ok(conditionsOf(w).includes('SERVER_FLOODS'));
+  await w.clock.advance(2 * minute);
+  assert.equal(conditionsOf(w).includes('SERVER_FLOODS'), false);
+  await end(w, agent);
+});
+
 test('a line of a megabyte is cut and marked', async () => {
   const w = new World();
   w.publish('1.0.0', good('1.0.0'));

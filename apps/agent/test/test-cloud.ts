@@ -26,6 +26,8 @@ export interface StoredLine {
   fields: Record<string, unknown>;
   /** ms since 1970. */
   timeMs: number;
+  caller?: JsonObject;
+  stack?: string;
 }
 
 /** A cloud in the small, with the rules that an agent meets: tokens, fingerprints, held answers, lines taken once. */
@@ -153,12 +155,14 @@ export class TestCloud {
         if (logs.some((l) => this.failsAtLine(l.message))) throw new ConnectError('INTERNAL: x', Code.Internal);
         const fresh = logs.filter(({ bootId, sequence }) => !this.#taken.has(`${bootId}/${sequence}`));
         for (const { bootId, sequence } of fresh) this.#taken.add(`${bootId}/${sequence}`);
-        const stored = fresh.map(({ level, loggerName, message, fields, time }) => ({
+        const stored = fresh.map(({ level, loggerName, message, fields, time, caller, stack }) => ({
           level,
           logger: loggerName,
           message,
           fields: Object.assign({}, ...fields) as Record<string, unknown>,
           timeMs: time ? timestampMs(time) : 0,
+          ...(caller && { caller }),
+          ...(stack !== '' && { stack }),
         }));
         this.lines.update((lines) => [...lines, ...stored]);
         if (this.lostAnswers > 0) {

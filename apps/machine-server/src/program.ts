@@ -1,4 +1,11 @@
-import { machineExit, publicReadyLine, readyLine, serverName, versionLine } from '@platform/contract/machine';
+import {
+  machineEnvironment,
+  machineExit,
+  publicReadyLine,
+  readyLine,
+  serverName,
+  versionLine,
+} from '@platform/contract/machine';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { createLog, errorText, within } from '@platform/kit';
 import type { LogLine } from '@platform/kit';
@@ -16,6 +23,7 @@ import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createCloudLink } from './cloud/link.ts';
+import { flushToAgent, handOverLogs } from './cloud/log-handover.ts';
 import { serverFetch } from './cloud/server-fetch.ts';
 import { flushLogs, LogQueue, uploadLogs } from './cloud/log-upload.ts';
 import { readCommandLine, readCredentials, Refusal } from './command-line.ts';
@@ -69,6 +77,7 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
 
   const { partId } = credentials;
   const link = createCloudLink(credentials, serverFetch(process.env, credentials));
+  const socketFile = process.env[machineEnvironment.logSocket] || undefined;
   const engine = createModelEngine(build.wasm);
   const programFile = build.programFile === undefined ? undefined : await watchProgramFile(build.programFile);
   const machine = await openMachine({ link, partId, dataFolder, pollMs, engine, queue, programFile, clock, log });
@@ -87,7 +96,14 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
   };
   const failed = new AbortController(); // one loop that fails ends them all
   const signal = AbortSignal.any([signalled, failed.signal]);
-  const loops = [machine.run(signal), uploadLogs(logging, signal)];
+  const handover = socketFile === undefined ? undefined : { ...logging, socketFile, told: { dropped: 0 } };
+  const way = { isAgent: handover !== undefined };
+  const sendLogs = async (): Promise<void> => {
+    if (handover && (await handOverLogs(handover, signal))) return;
+    way.isAgent = false;
+    await uploadLogs(logging, signal);
+  };
+  const loops = [machine.run(signal), sendLogs()];
   try {
     await Promise.all(loops);
   } catch (error) {
@@ -99,7 +115,9 @@ async function serve({ config, dataFolder, pollMs, debug }: CommandLine, build: 
     await http.close();
     log.info('stopped');
     const limit = { what: 'sending the last log lines', clock };
-    await within(flushMs, limit, (until) => flushLogs(logging, until)).catch(() => {}); // they are on stdout, too
+    await within(flushMs, limit, (until) =>
+      handover && way.isAgent ? flushToAgent(handover, until) : flushLogs(logging, until),
+    ).catch(() => {}); // they are on stdout, too
   }
 }
 

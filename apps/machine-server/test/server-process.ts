@@ -23,6 +23,8 @@ interface ServerOptions {
   readonly folder: string;
   /** From source unless given. */
   readonly command?: readonly string[];
+  /** Beside the environment of the test. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The command line of a server for the machine of `cloud`; its credentials file is written into `folder`. */
@@ -41,7 +43,11 @@ export async function serverCommand({
 export async function startServer(of: ServerOptions): Promise<ServerProcess> {
   const { folder } = of;
   const [program = '', ...args] = await serverCommand(of);
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...process.env, ...of.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   const stdout: string[] = [];
   const stderr: string[] = [];

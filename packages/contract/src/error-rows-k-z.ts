@@ -341,6 +341,14 @@ export const errorsKToZ = {
     remedy:
       'Publish it under another version: what a version holds never changes, and a deleted one is not free again.',
   },
+  SERVER_FLOODS: {
+    rpc: 'resource_exhausted',
+    retry: 'later',
+    message:
+      'The machine server writes more than is kept[: {linesPerSecond} lines or {kilobytesPerSecond} kB a second]. Lines were dropped; the log says how many.',
+    remedy:
+      'Make the machine server write less, for example with a higher log level. The condition goes five minutes after the last dropped line.',
+  },
   SIGNING_KEYS_MISSING: {
     rpc: 'failed_precondition',
     retry: 'never',

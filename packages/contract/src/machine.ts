@@ -15,6 +15,8 @@ export const machineEnvironment = {
   timeFloor: 'PLATFORM_TIME_FLOOR',
   /** File with the authority that vouches for the management server beside those of the system, PEM. Unset: there is none. */
   certificateAuthority: 'PLATFORM_CERTIFICATE_AUTHORITY',
+  /** Path of the socket at which the agent takes log lines (log-socket.ts); absent: send them with RobotService.Log. */
+  logSocket: 'PLATFORM_AGENT_LOG_SOCKET',
 } as const;
 
 /** Name of the program, of its release and of its file. */

@@ -12,6 +12,9 @@ export interface LogLine {
   logger: string;
   message: string;
   fields: Record<string, unknown>;
+  /** Of programs that say where a line comes from. */
+  caller?: Record<string, unknown>;
+  stack?: string;
 }
 export type Sink = (line: LogLine) => void;
 
@@ -80,10 +83,11 @@ const inText: readonly [RegExp, string][] = [
 ];
 
 /** `fields` as plain JSON values; what is secret by class, by name or by its place in a URL is masked. */
-export function masked(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(name, value, 0)]));
+export function masked(fields: Record<string, unknown>, mostDepth = 6): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(name, value, mostDepth)]));
 }
 
+/** @param depth - how much deeper it may go: objects can hold themselves. */
 function plain(name: string, value: unknown, depth: number): unknown {
   if (value instanceof Secret) return mask;
   if (secretName.test(name) && value && (typeof value === 'string' || typeof value === 'object')) return mask;
@@ -96,9 +100,9 @@ function plain(name: string, value: unknown, depth: number): unknown {
       if (value === null) return null;
       if (value instanceof Error) return plain('', errorText(value), depth);
       if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
-      if (depth >= 6) return '…';
-      if (Array.isArray(value)) return value.map((item) => plain('', item, depth + 1));
-      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(key, item, depth + 1)]));
+      if (depth <= 0) return '…';
+      if (Array.isArray(value)) return value.map((item) => plain('', item, depth - 1));
+      return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(key, item, depth - 1)]));
     case 'function':
     case 'symbol':
       return undefined;

@@ -1,4 +1,5 @@
 import { open, stat } from 'node:fs/promises';
+import { isMark } from '../os/output-marks.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
 const tailBytes = 1 << 20;
@@ -20,8 +21,9 @@ export async function lastLinesOf(
   await using handle = await open(file, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(found.size - begin), 0, found.size - begin, begin);
   const end = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1; // an unfinished line waits for its end
-  const lines = buffer.toString('utf8', 0, end).split('\n').slice(0, -1);
-  if (begin > 0) lines.shift();
+  const all = buffer.toString('utf8', 0, end).split('\n').slice(0, -1);
+  if (begin > 0) all.shift();
+  const lines = all.filter((line) => !isMark(line));
   return {
     lines: count === 0 ? [] : lines.slice(-count),
     position: { file: `${found.dev}/${found.ino}`, offset: begin + end },

@@ -31,7 +31,7 @@ export async function logs(given: Given, io: Io): Promise<number> {
   if (!given.follow) return exitCodes.done;
   const stop = AbortSignal.any([onSignals(), io.gone]);
   const reader = linuxLines(root);
-  let from = position;
+  let from = { ...(await reader.end(file)), offset: position.offset };
   while (!stop.aborted) {
     const more = await reader.read(file, from);
     from = more.position;

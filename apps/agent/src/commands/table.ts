@@ -198,6 +198,14 @@ export const commands: readonly Command[] = [
     load: async () => (await import('./fetch.ts')).fetchOne,
   }),
   command({
+    name: 'relay',
+    summary: 'Read what the machine server writes; an agent calls this for itself',
+    about: 'Reads pipes and socket of the machine server into bounded files until it ends.',
+    table: { root: placeOptions.root },
+    isHidden: true,
+    load: async () => (await import('./relay.ts')).relay,
+  }),
+  command({
     name: 'version',
     summary: 'The version of this program as JSON',
     about: 'Prints {"version", "binary_name"} in one line.',

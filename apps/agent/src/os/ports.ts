@@ -1,6 +1,7 @@
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { RestartStatus } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
+import type { DroppedOutput } from './output-marks.ts';
 
 /** Paths that these ports take are relative to the agent's root folder, with `/`. */
 
@@ -156,11 +157,20 @@ export interface Lines {
    * is called again. Never fails: then nothing better is known than to try.
    */
   makeRoom(file: string): Promise<'disk' | 'memory'>;
-  /** Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. */
-  read(file: string, from: Position | undefined): Promise<{ lines: string[]; position: Position }>;
+  /**
+   * Whole lines after `from` (all when undefined), at most about 64 KiB at once; invalid UTF-8 is replaced. `dropped`: lines that the
+   * relay did not keep, among these.
+   */
+  read(
+    file: string,
+    from: Position | undefined,
+  ): Promise<{ lines: string[]; position: Position; dropped?: readonly DroppedOutput[] }>;
   /** For a reader that waits for more. It may be made before the file is. */
   follow(file: string, clock: Clock): FileWatch;
-  /** Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. */
+  /**
+   * Keeps the file below the limit: cuts it off when everything up to `read` was seen and it is larger. Of a file of the relay, the older
+   * files before `read` go.
+   */
   trim(file: string, read: Position, limitBytes: number): Promise<Position>;
   /**
    * Empties a file that outgrew its reader: only when more than the limit lies after `from`. Its last part is kept as

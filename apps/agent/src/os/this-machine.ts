@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { Clock, Log } from '@platform/kit';
 import { rootMark } from '../loops/server-process.ts';
 import { memoryLimits } from '../loops/watchdog.ts';
-import { agentUnit, serverStopSeconds, serverUnit } from '../unit.ts';
+import { agentUnit, relayUnit, runtimeEnvironment, serverStopSeconds, serverUnit } from '../unit.ts';
 import { keeperOf } from './kept.ts';
 import { linuxDevice } from './linux/device.ts';
 import { ownMemory } from './linux/memory.ts';
@@ -38,12 +39,26 @@ export async function thisMachine(of: {
   const { root, env, orphaned, trace, clock, log } = of;
   const keeper = keeperOf(env, orphaned);
   const supervisor = keeper ?? (await linuxSupervisor(env, log));
-  const units = { unit: serverUnit, agentUnit, stopMs: serverStopSeconds * 1000 };
+  const units = { unit: serverUnit, agentUnit, relayUnit, stopMs: serverStopSeconds * 1000 };
   const device =
     process.platform === 'win32'
       ? windowsDevice({ root, clock })
-      : linuxDevice({ root, mark: { name: rootMark, value: root }, units, clock, trace });
+      : linuxDevice({
+          root,
+          mark: { name: rootMark, value: root },
+          units,
+          relay: { command: [...thisProgram(), 'relay', '--root', root], env: runtimeEnvironment },
+          clock,
+          trace,
+          log,
+        });
   if (keeper) device.host.isKept = true;
   const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
   return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes };
+}
+
+/** How this program is started again: as one file, or from source by its runtime. */
+function thisProgram(): string[] {
+  const [, script = ''] = process.argv;
+  return script.endsWith('.ts') && existsSync(script) ? [process.execPath, script] : [process.execPath];
 }

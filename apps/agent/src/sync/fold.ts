@@ -25,7 +25,7 @@ export class Fold {
   /** What is to be written now that this line has come. */
   take(line: LogLine, now: number): LogLine[] {
     const written = this.due(now);
-    const key = `${line.level} ${line.logger} ${line.message} ${JSON.stringify(line.fields)}`;
+    const key = `${line.level} ${line.logger} ${line.message} ${JSON.stringify([line.fields, line.caller, line.stack])}`;
     if (key.length > longestText) return [...written, line];
     const known = this.#texts.get(key);
     if (!known) {

@@ -1,4 +1,4 @@
-import { boundedFields, cutText } from '@platform/contract/log-limits';
+import { boundedCaller, boundedFields, cutText } from '@platform/contract/log-limits';
 import { Cell, type Clock, type LogLine } from '@platform/kit';
 import { Fold } from './fold.ts';
 import type { Mask } from './mask.ts';
@@ -57,7 +57,13 @@ export class Inlet {
 
 /** Within the limits, in members that travel as they are. */
 function cut(line: LogLine): LogLine {
-  const { message, fields } = line;
+  const { message, fields, caller, stack } = line;
   const [first] = boundedFields([fields]);
-  return { ...line, message: cutText(message), fields: first };
+  return {
+    ...line,
+    message: cutText(message),
+    fields: first ?? fields,
+    ...(caller && { caller: boundedCaller(caller) }),
+    ...(stack !== undefined && { stack: cutText(stack) }),
+  };
 }

@@ -1,4 +1,4 @@
-import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
@@ -163,6 +163,8 @@ function entryOf(r: SpoolRecord, host: string, bootId: string): MessageInitShape
     loggerName: r.logger,
     message: r.message,
     fields: Object.entries(r.fields).map(([key, value]) => ({ [key]: (value ?? null) as string })),
+    ...(r.caller && { caller: r.caller as JsonObject }),
+    ...(r.stack !== undefined && { stack: r.stack }),
     sequence: BigInt(r.sequence),
     bootId,
   };

@@ -42,18 +42,7 @@ export class Losses {
 
   /** A line for each reason; the losses are told then, unless they are put back. */
   take(): LogLine[] {
-    const lines = [...this.#by].map(([because, { lines: n, from, to }]) => ({
-      time: to,
-      level: 'warn' as const,
-      logger: 'agent.logs',
-      message,
-      fields: {
-        [droppedLinesField]: n,
-        from: new Date(from).toISOString(),
-        to: new Date(to).toISOString(),
-        because,
-      },
-    }));
+    const lines = [...this.#by].map(([because, loss]) => droppedLine(because, loss));
     this.#by.clear();
     return lines;
   }
@@ -71,6 +60,20 @@ export class Losses {
     });
   }
 }
+
+/** The line that stands for others that are gone. */
+export const droppedLine = (because: LossReason, { lines, from, to }: Loss): LogLine => ({
+  time: to,
+  level: 'warn',
+  logger: 'agent.logs',
+  message,
+  fields: {
+    [droppedLinesField]: lines,
+    from: new Date(from).toISOString(),
+    to: new Date(to).toISOString(),
+    because,
+  },
+});
 
 function markerOf(line: LogLine): Loss | undefined {
   const lines = line.message === message ? line.fields[droppedLinesField] : undefined;

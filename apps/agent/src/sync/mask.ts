@@ -1,6 +1,8 @@
 import { masked, type LogLine } from '@platform/kit';
 
 const hole = '***';
+/** Lines are plain JSON of bounded size by now. */
+const deepest = 1_000;
 /** `password=…`, `"psk": "…"`: what a program prints of its own settings. */
 const named =
   /(["']?\b[\w-]*(?:secret|passw(?:or)?d|psk|api[_-]?key|private[_-]?key|token)["']?)(=|\s*:\s*(?=["']))(["']?)([^\s"',;&}]+)\3/gi;
@@ -20,9 +22,14 @@ export class Mask {
   }
 
   line(line: LogLine): LogLine {
-    const message = this.text(line.message);
-    const fields = masked(line.fields);
-    return { ...line, message, fields: this.#words.length > 0 ? (this.#deep(fields) as LogLine['fields']) : fields };
+    const { caller, stack } = line;
+    return {
+      ...line,
+      message: this.text(line.message),
+      fields: this.#fields(line.fields),
+      ...(caller && { caller: this.#fields(caller) }),
+      ...(stack !== undefined && { stack: this.text(stack) }),
+    };
   }
 
   text(text: string): string {
@@ -33,6 +40,11 @@ export class Mask {
       hidden = String(m).replaceAll(named, `$1$2$3${hole}$3`);
     }
     return hidden;
+  }
+
+  #fields(fields: Record<string, unknown>): Record<string, unknown> {
+    const shown = masked(fields, deepest);
+    return this.#words.length > 0 ? (this.#deep(shown) as Record<string, unknown>) : shown;
   }
 
   #deep(value: unknown): unknown {

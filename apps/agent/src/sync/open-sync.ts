@@ -6,6 +6,8 @@ import type { Device, Position } from '../os/ports.ts';
 import { versionOf, type Actual, type Wanted } from '../state.ts';
 import { connectCloud, type Cloud } from './cloud.ts';
 import { DebugBudget } from './debug-budget.ts';
+import { Floods } from './floods.ts';
+import { parseHandedOver } from './handed-over.ts';
 import { Inlet } from './inlet.ts';
 import { Intake, type OwnLayers } from './intake.ts';
 import { beginRun, type Afterlife } from './last-run.ts';
@@ -76,6 +78,8 @@ export interface NamedLoop {
 export interface Outputs {
   stdoutFile: string;
   stderrFile: string;
+  /** Lines that it hands over at the socket of the agent. */
+  linesFile: string;
   /** Where the stdout of the one that runs begins. */
   stdoutBegin: () => Promise<Position | undefined>;
 }
@@ -152,10 +156,11 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       { name: 'connection', work: tellConnection(isReached, { troubles, clock, log }, signal) },
     ];
   };
-  const telling: Sync['telling'] = (self, { stdoutFile, stderrFile, stdoutBegin }, signal) => {
+  const telling: Sync['telling'] = (self, { stdoutFile, stderrFile, linesFile, stdoutBegin }, signal) => {
     const isCustom = new Cell(isCustomBuild(actual.get()));
     const wall = () => time.wall();
-    const follower = { device, spool, inlet, wall, clock, local };
+    const floods = new Floods({ troubles, clock });
+    const follower = { device, spool, inlet, floods, wall, clock, local };
     const stderr: Output = {
       source: 'stderr',
       file: stderrFile,
@@ -170,6 +175,13 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       isSent: isCustom,
       begin: stdoutBegin,
     };
+    const lines: Output = {
+      source: 'lines',
+      file: linesFile,
+      logger: 'platform-server',
+      level: 'info',
+      parse: parseHandedOver,
+    };
     const host = self.host.hostname;
     return [
       { name: 'store', work: storeLines(spool, { troubles, clock, local }, signal) },
@@ -177,6 +189,8 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
       { name: 'custom', work: eachChange(actual, () => isCustom.set(isCustomBuild(actual.get())), signal) },
       { name: 'stderr', work: followOutput(stderr, follower, signal) },
       { name: 'stdout', work: followOutput(stdout, follower, signal) },
+      { name: 'lines', work: followOutput(lines, follower, signal) },
+      { name: 'floods', work: floods.run(signal) },
       { name: 'send', work: sendLines(spool, { cloud, host, time, isReached, clock, local, random }, signal) },
       {
         name: 'report',

@@ -1,7 +1,11 @@
 import { logLimits } from '@platform/contract/log-limits';
-import { changedOr, errorText, type Cell, type Clock, type Level, type Log } from '@platform/kit';
+import { changedOr, errorText, type Cell, type Clock, type Level, type Log, type LogLine } from '@platform/kit';
+import { isRelayed } from '../os/output-marks.ts';
 import type { Device, FileWatch, Position } from '../os/ports.ts';
+import { Budget } from '../relay/budget.ts';
+import type { Floods } from './floods.ts';
 import type { Inlet } from './inlet.ts';
+import { droppedLine } from './losses.ts';
 import type { Spool } from './spool.ts';
 
 /** A file that a program of others writes line by line. */
@@ -11,6 +15,8 @@ export interface Output {
   file: string;
   logger: string;
   level: Level;
+  /** Absent: the line is the message. Undefined: it is none of ours. */
+  parse?: (text: string) => LogLine | undefined;
   /** Absent: always. False: its lines stay on this machine. */
   isSent?: Cell<boolean>;
   /** Where the lines begin that are to be sent, when `isSent` becomes true; undefined: at the beginning of the file. */
@@ -31,6 +37,8 @@ export interface FollowParts {
   device: Device;
   spool: Spool;
   inlet: Inlet;
+  /** Hears of lines that were too much. */
+  floods: Floods;
   wall: () => number;
   clock: Clock;
   local: Log;
@@ -42,8 +50,9 @@ export interface FollowParts {
  * more than the budget lines are dropped and counted, and a file that outgrows its reader is emptied.
  */
 export async function followOutput(output: Output, parts: FollowParts, signal: AbortSignal): Promise<void> {
-  const { device, spool, inlet, wall, clock, local } = parts;
-  const { source, file, logger, level, isSent } = output;
+  const { device, spool, inlet, floods, wall, clock, local } = parts;
+  const { source, file, logger, level, isSent, parse } = output;
+  const lineOf = (message: string): LogLine => ({ time: wall(), level, logger, message, fields: {} });
   const budget = new Budget(clock.now());
   let position = isSent?.get() === true ? later(await output.begin?.(), spool.cursor(source)) : spool.cursor(source);
   let toldError = '';
@@ -63,29 +72,39 @@ export async function followOutput(output: Output, parts: FollowParts, signal: A
       if (excess) {
         position = excess.position;
         spool.lose('too many at once', excess.lines, began, wall());
+        floods.seen();
         await soon(spool.move({ source, ...position }), storedWithinMs, clock);
       }
       const more = await device.lines.read(file, position);
       const lines = more.lines.filter((line) => line !== '');
-      const kept = lines.slice(0, budget.take(lines, clock.now()));
+      // What the relay wrote is within the budget, however long it waited for an agent.
+      const kept = isRelayed(more.position) ? lines : lines.slice(0, budget.take(lines, clock.now()));
       const cursor = { source, ...more.position };
-      const stored = kept.map((message, i) =>
-        inlet.enter({ time: wall(), level, logger, message, fields: {} }, i === kept.length - 1 ? cursor : undefined),
-      );
+      const marks = more.dropped ?? [];
+      if (marks.some(({ because }) => because === 'too many at once')) floods.seen();
+      const entries = [
+        ...marks.map(({ because, ...loss }) => droppedLine(because, loss)),
+        ...kept.flatMap((text) => (parse ? (parse(text) ?? []) : lineOf(text))),
+      ];
+      const stored = entries.map((line, i) => inlet.enter(line, i === entries.length - 1 ? cursor : undefined));
       if (kept.length < lines.length) {
         spool.lose('too many at once', lines.length - kept.length, began, wall());
-        if (kept.length === 0) stored.push(spool.move(cursor));
+        floods.seen();
       }
+      if (entries.length === 0 && lines.length > 0) stored.push(spool.move(cursor));
       unstored.push(Promise.all(stored));
       // While the disk takes nothing, the lines wait in memory and the file is watched on.
       while (unstored.length > mostUnstored) await soon(unstored.shift(), storedWithinMs, clock);
-      if (more.lines.length > 0) {
+      if (more.lines.length > 0 || marks.length > 0) {
         const read = more.position.offset - (position?.file === more.position.file ? position.offset : 0);
         position = more.position;
         if (read >= fullReadBytes) await clock.sleep(spacingMs, signal);
       } else {
         const isStored = await soon(Promise.all(unstored.splice(0)), storedWithinMs, clock);
         position = isStored ? await device.lines.trim(file, more.position, outputLimitBytes) : more.position;
+        // Or a later start would believe that it has read what is written from now on.
+        if (position.offset < more.position.offset)
+          await soon(spool.move({ source, ...position }), storedWithinMs, clock);
         await watch.changed(signal);
       }
       toldError = '';
@@ -121,35 +140,4 @@ async function soon(work: Promise<unknown> | undefined, ms: number, clock: Clock
   ]);
   timer.abort();
   return isDone;
-}
-
-const { burstLines: linesAtOnce, burstBytes: bytesAtOnce } = logLimits;
-const linesPerMs = logLimits.linesPerSecond / 1000;
-const bytesPerMs = logLimits.bytesPerSecond / 1000;
-
-/** How much one program may say: 500 lines or 128 kB a second on the long run, more for a moment. */
-export class Budget {
-  #lines: number = linesAtOnce;
-  #bytes: number = bytesAtOnce;
-  #at: number;
-
-  constructor(now: number) {
-    this.#at = now;
-  }
-
-  /** How many of these lines, from the first, are within the budget. */
-  take(lines: readonly string[], now: number): number {
-    const ms = now - this.#at;
-    this.#at = now;
-    this.#lines = Math.min(linesAtOnce, this.#lines + ms * linesPerMs);
-    this.#bytes = Math.min(bytesAtOnce, this.#bytes + ms * bytesPerMs);
-    let count = 0;
-    for (const line of lines) {
-      if (this.#lines < 1 || this.#bytes < line.length) break;
-      this.#lines--;
-      this.#bytes -= line.length;
-      count++;
-    }
-    return count;
-  }
 }

@@ -32,6 +32,8 @@ export function encodeRecord(r: SpoolRecord): Uint8Array {
     n: r.logger,
     m: r.message,
     ...(Object.keys(r.fields).length > 0 && { f: r.fields }),
+    ...(r.caller && { w: r.caller }),
+    ...(r.stack !== undefined && { k: r.stack }),
     ...(r.cursor && { c: r.cursor }),
     ...(r.unsure && { u: r.unsure }),
   });
@@ -66,7 +68,7 @@ function recordOf(json: string): SpoolRecord | undefined {
     return undefined;
   }
   if (!isObject(v)) return undefined;
-  const { s, t, l, n, m, f, c, u } = v;
+  const { s, t, l, n, m, f, w, k, c, u } = v;
   if (!Number.isSafeInteger(s) || typeof t !== 'number' || typeof n !== 'string' || typeof m !== 'string') {
     return undefined;
   }
@@ -79,6 +81,8 @@ function recordOf(json: string): SpoolRecord | undefined {
     logger: n,
     message: m,
     fields: isObject(f) ? f : {},
+    ...(isObject(w) && { caller: w }),
+    ...(typeof k === 'string' && { stack: k }),
     ...(cursor && { cursor }),
     ...(unsure && { unsure: { run: String(u['run']), at: Number(u['at']) } }),
   };

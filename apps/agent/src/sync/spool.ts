@@ -442,9 +442,11 @@ export class Spool {
 }
 
 /** About as many bytes as it takes on the disk and on the wire. */
-const sizeOf = ({ message, fields }: LogLine): number =>
+const sizeOf = ({ message, fields, caller, stack }: LogLine): number =>
   message.length +
   120 +
+  (stack?.length ?? 0) +
+  (caller ? JSON.stringify(caller).length : 0) +
   Object.values(fields).reduce<number>((sum, v) => sum + (typeof v === 'string' ? v.length : 16), 0);
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -24,6 +24,8 @@ export class LogQueue {
   readonly #lines: NumberedLine[] = [];
   /** Changes with every line. */
   readonly filled = new Cell(0);
+  /** Changes when lines were forgotten: the highest number of those. */
+  readonly emptied = new Cell(0);
   #dropped = 0;
 
   constructor(limit: number = logLimits.unsentLines) {
@@ -53,10 +55,17 @@ export class LogQueue {
     return this.#lines.slice(0, count);
   }
 
+  /** The first lines behind a number. */
+  after(sequence: number, count: number): readonly NumberedLine[] {
+    const from = sequence - (this.#lines[0]?.sequence ?? 0) + 1; // numbers have no gap
+    return this.#lines.slice(Math.max(0, from), Math.max(0, from) + count);
+  }
+
   /** Forgets every line up to `sequence`: they have arrived. */
   done(sequence: number): void {
     const kept = this.#lines.findIndex((line) => line.sequence > sequence);
     this.#lines.splice(0, kept < 0 ? this.#lines.length : kept);
+    if (sequence > this.emptied.get()) this.emptied.set(sequence);
   }
 
   /** Forgets lines that will never be taken; they count as lost. */
@@ -158,7 +167,7 @@ async function sendLines(
   await robot.log({ id: partId, logs }, { signal, timeoutMs: callTimeoutMs });
 }
 
-function tellDropped(queue: LogQueue, told: { dropped: number }, clock: Clock): void {
+export function tellDropped(queue: LogQueue, told: { dropped: number }, clock: Clock): void {
   const lines = queue.dropped - told.dropped;
   if (lines === 0) return;
   told.dropped = queue.dropped;

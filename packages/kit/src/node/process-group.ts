@@ -18,6 +18,8 @@ export interface SpawnOptions {
   /** Only that output; before `logFile`. */
   stdoutFile?: string;
   stderrFile?: string;
+  /** Open files or pipes for both outputs, in place of files; the caller closes them. */
+  outputs?: { stdout: number; stderr: number };
   stdin?: 'ignore' | 'pipe';
   clock?: Clock;
 }
@@ -55,7 +57,11 @@ export async function spawnGroup(of: SpawnOptions): Promise<ProcessGroup> {
   try {
     const child = spawn(of.command, [...(of.args ?? [])], {
       detached: true, // its own session and process group
-      stdio: [of.stdin ?? 'ignore', output(of.stdoutFile ?? of.logFile), output(of.stderrFile ?? of.logFile)],
+      stdio: [
+        of.stdin ?? 'ignore',
+        of.outputs?.stdout ?? output(of.stdoutFile ?? of.logFile),
+        of.outputs?.stderr ?? output(of.stderrFile ?? of.logFile),
+      ],
       ...(of.env && { env: of.env }),
       ...(of.cwd !== undefined && { cwd: of.cwd }),
       ...(of.uid !== undefined && { uid: of.uid }),

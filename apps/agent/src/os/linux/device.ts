@@ -1,13 +1,16 @@
-import type { Clock } from '@platform/kit';
-import { inMemory } from '@platform/kit/node';
+import type { Clock, Log } from '@platform/kit';
+import { inMemory, spawnGroup } from '@platform/kit/node';
+import { childEnvironment } from '../environment.ts';
 import type { Device } from '../ports.ts';
 import { linuxDisk } from './disk.ts';
+import { relayFolder } from '../relay-places.ts';
 import { linuxFileSystem } from './file-system.ts';
 import { linuxHost } from './host.ts';
 import { linuxLines } from './lines.ts';
+import { outputRelay } from './output-relay.ts';
 import { linuxProbe } from './probe.ts';
 import { linuxProcesses } from './processes.ts';
-import { systemdProcesses } from './systemd.ts';
+import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
 import { linuxWeb, webBy } from './web.ts';
 
@@ -16,16 +19,35 @@ export function linuxDevice(of: {
   root: string;
   mark: { name: string; value: string };
   /** How the machine server is started where systemd runs this agent; see systemdProcesses. */
-  units?: { unit: string; agentUnit: string; stopMs: number };
+  units?: { unit: string; agentUnit: string; relayUnit: string; stopMs: number };
+  /** Command line and environment of the relay of the machine server; left out: there is none. */
+  relay?: { command: readonly string[]; env: Readonly<Record<string, string>> } | undefined;
   clock: Clock;
   trace?: RequestTrace | undefined;
+  log?: Log;
 }): Device {
-  const { root, mark, units, clock, trace } = of;
+  const { root, mark, units, clock, trace, log } = of;
   const host = linuxHost();
-  const plain = linuxProcesses(root, mark, clock);
   const isUnit = host.isSupervisedBySystemd && process.getuid?.() === 0;
+  const isRelayUnit = units !== undefined && isUnit;
+  const startRelay = async ({ command, env }: NonNullable<typeof of.relay>): Promise<void> => {
+    if (isRelayUnit) return startRelayUnit({ unit: units.relayUnit, serverUnit: units.unit, command, env });
+    const [program = '', ...args] = command;
+    const logFile = '/dev/null';
+    const group = await spawnGroup({
+      command: program,
+      args,
+      env: { ...childEnvironment(process.env), ...env },
+      logFile,
+      clock,
+    });
+    group.unref();
+  };
+  const relay =
+    of.relay && log && outputRelay({ folder: () => relayFolder(root), start: () => startRelay(of.relay!), clock, log });
+  const plain = linuxProcesses(root, mark, clock, relay);
   return {
-    processes: units && isUnit ? systemdProcesses({ root, mark, plain, clock, ...units }) : plain,
+    processes: units && isUnit ? systemdProcesses({ root, mark, plain, relay, clock, ...units }) : plain,
     files: linuxFileSystem(root),
     disk: linuxDisk(root),
     lines: linuxLines(root, () => inMemory('log', root)),

@@ -37,6 +37,15 @@ export async function datagramsTo(address: string): Promise<(text: string) => bo
   };
 }
 
+const setPipeSize = 1031;
+
+/** Gives a pipe room for so many bytes: who writes waits later for a reader that is not scheduled at once. */
+export async function growPipe(file: number, bytes: number): Promise<void> {
+  const { dlopen } = await import('bun:ffi');
+  const { symbols: c } = dlopen('libc.so.6', { fcntl: { args: ['i32', 'i32', 'i32'], returns: 'i32' } });
+  c.fcntl(file, setPipeSize, bytes);
+}
+
 /** A range of this process's memory. */
 export interface MemoryRange {
   start: bigint;

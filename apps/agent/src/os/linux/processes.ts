@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { machineEnvironment } from '@platform/contract/machine';
 import type { Clock } from '@platform/kit';
 import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { endLeftBehind, leftBy, isMarked, memoryKills, type Mark } from './left-behind.ts';
 import { untilEnded } from './process-end.ts';
+import type { OutputRelay, RelayEnds } from './output-relay.ts';
 import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
 import { programFiles } from './program-files.ts';
 
@@ -21,41 +23,60 @@ const running = (id: ProcessId, exited: Promise<Exit>, killed = (): void => {}):
   },
 });
 
+/** What the server is told about its relay. */
+export const relayEnvironment = (ends: RelayEnds | undefined): Record<string, string> =>
+  ends ? { [machineEnvironment.logSocket]: ends.socket } : {};
+
+/** An end is told when all that the process wrote is in its files. */
+export async function withItsLines(exited: Promise<Exit>, relay: OutputRelay | undefined): Promise<Exit> {
+  const exit = await exited;
+  await relay?.settled();
+  return exit;
+}
+
 /**
  * Processes in groups of their own that outlive this agent. Without systemd nobody watches over them meanwhile.
  *
  * @param mark - name and value of an environment variable that is set for every process started here.
  */
-export function linuxProcesses(root: string, mark: Mark, clock: Clock): Processes {
+export function linuxProcesses(root: string, mark: Mark, clock: Clock, relay?: OutputRelay): Processes {
   return {
     async start(command) {
       const killsBefore = (await memoryKills()) ?? Infinity;
-      const group = await spawnGroup({
-        command: path.join(root, command.program),
-        args: command.args,
-        env: { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value },
-        cwd: root,
-        stdoutFile: path.join(root, command.stdoutFile),
-        stderrFile: path.join(root, command.stderrFile),
-        clock,
-      });
-      group.unref();
-      const id = { pid: group.pid, startTime: group.startTime };
-      let isKilled = false;
-      const exited = group.exited.then(async (exit): Promise<Exit> => {
-        const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
-        return { ...exit, ...(isOutOfMemory && { isOutOfMemory }), ...leftBy(exit, await endLeftBehind(mark, id)) };
-      });
-      return running(id, exited, () => void (isKilled = true));
+      const ends = await relay?.open();
+      try {
+        const group = await spawnGroup({
+          command: path.join(root, command.program),
+          args: command.args,
+          env: { ...childEnvironment(process.env), ...command.env, ...relayEnvironment(ends), [mark.name]: mark.value },
+          cwd: root,
+          ...(ends
+            ? { outputs: ends.outputs }
+            : { stdoutFile: path.join(root, command.stdoutFile), stderrFile: path.join(root, command.stderrFile) }),
+          clock,
+        });
+        group.unref();
+        const id = { pid: group.pid, startTime: group.startTime };
+        if (ends) relay?.keep(id.pid, () => isAlive(id));
+        let isKilled = false;
+        const exited = group.exited.then(async (exit): Promise<Exit> => {
+          const isOutOfMemory = exit.signal === 'SIGKILL' && !isKilled && ((await memoryKills()) ?? 0) > killsBefore;
+          return { ...exit, ...(isOutOfMemory && { isOutOfMemory }), ...leftBy(exit, await endLeftBehind(mark, id)) };
+        });
+        return running(id, withItsLines(exited, relay), () => void (isKilled = true));
+      } finally {
+        ends?.release();
+      }
     },
     adopt(id) {
       if (!isAlive(id)) return undefined;
+      relay?.keep(id.pid, () => isAlive(id));
       const gone = async (): Promise<Exit> => {
         await untilEnded(id, clock);
         await endLeftBehind(mark, id);
         return { code: null, signal: null };
       };
-      return running({ pid: id.pid, startTime: id.startTime }, gone());
+      return running({ pid: id.pid, startTime: id.startTime }, withItsLines(gone(), relay));
     },
     // Containers have agents of their own, perhaps below the same root: what runs in them is not of this machine.
     async find() {

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { access, chmod, constants, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '@platform/kit';
 import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
-import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
+import type { Command, Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { endLeftBehind, leftBy, type Mark } from './left-behind.ts';
+import type { OutputRelay, RelayEnds } from './output-relay.ts';
 import { groupEventsOf, untilEnded } from './process-end.ts';
+import { relayEnvironment, withItsLines } from './processes.ts';
 import { signalNames } from './signals.ts';
 
 /** systemd notices an end a little later than the process table does. */
@@ -69,9 +71,10 @@ export function systemdProcesses(of: {
   mark: Mark;
   stopMs: number;
   plain: Processes;
+  relay?: OutputRelay | undefined;
   clock: Clock;
 }): Processes {
-  const { root, unit, mark, plain, clock } = of;
+  const { root, unit, mark, plain, relay, clock } = of;
   /** One after the other: a late KILL must not meet the next process. */
   const order = { last: Promise.resolve<unknown>(undefined) };
   const inOrder = <T>(f: () => Promise<T>): Promise<T> => {
@@ -113,7 +116,7 @@ export function systemdProcesses(of: {
     };
     return {
       id: { pid: id.pid, startTime: id.startTime },
-      exited: gone(),
+      exited: withItsLines(gone(), relay),
       signal(name) {
         // All of its control group; nothing to kill, or no such unit any more, is as good.
         if (name === 'KILL') void inOrder(() => systemctl('kill', '--signal=KILL', unit)).catch(() => undefined);
@@ -122,44 +125,67 @@ export function systemdProcesses(of: {
     };
   };
 
+  const start = async (command: Command, ends: RelayEnds | undefined): Promise<RunningProcess> => {
+    await clear();
+    // It may hold passwords of proxies, and a full disk must not keep the machine server from starting.
+    await mkdir(runFolder, { recursive: true, mode: 0o700 });
+    const file = path.join(runFolder, `${unit}.env`);
+    const env = {
+      ...childEnvironment(process.env),
+      ...command.env,
+      ...relayEnvironment(ends),
+      [mark.name]: mark.value,
+    };
+    await writeFile(file, environmentText(env), { mode: 0o600 });
+    await chmod(file, 0o600);
+    const properties: Readonly<Record<string, string>> = {
+      Description: 'Platform machine server',
+      Slice: 'platform.slice',
+      Before: of.agentUnit,
+      KillMode: 'mixed',
+      TimeoutStopSec: String(Math.ceil(of.stopMs / 1000)),
+      OOMPolicy: 'kill',
+      LimitCORE: '0',
+      RemainAfterExit: 'yes', // so that it is still known how a process ended that ended well
+      WorkingDirectory: root,
+      EnvironmentFile: file,
+      StandardOutput: ends ? 'null' : `append:${path.join(root, command.stdoutFile)}`,
+      StandardError: ends ? 'null' : `append:${path.join(root, command.stderrFile)}`,
+    };
+    const program = path.join(root, command.program);
+    // systemd would say so before; the shell that opens the pipes says it with its exit code only.
+    await access(program, constants.X_OK);
+    await ask('systemd-run', [
+      '--quiet',
+      `--unit=${unit}`,
+      '--service-type=exec', // fails when the program cannot be executed
+      ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
+      '--',
+      ...[...(ends ? withPipes(ends) : []), program, ...command.args].map((arg) => arg.replaceAll('$', '$$$$')),
+    ]);
+    const { pid, lastPid } = await show();
+    const startTime = pid === 0 ? undefined : processStartTime(pid);
+    const id = { pid: pid || lastPid, startTime: startTime ?? 'ended' };
+    if (ends) relay?.keep(id.pid, () => isAlive(id));
+    return running(id);
+  };
+
   return {
     start: (command) =>
       inOrder(async () => {
-        await clear();
-        // It may hold passwords of proxies, and a full disk must not keep the machine server from starting.
-        await mkdir(runFolder, { recursive: true, mode: 0o700 });
-        const file = path.join(runFolder, `${unit}.env`);
-        const env = { ...childEnvironment(process.env), ...command.env, [mark.name]: mark.value };
-        await writeFile(file, environmentText(env), { mode: 0o600 });
-        await chmod(file, 0o600);
-        const properties: Readonly<Record<string, string>> = {
-          Description: 'Platform machine server',
-          Slice: 'platform.slice',
-          Before: of.agentUnit,
-          KillMode: 'mixed',
-          TimeoutStopSec: String(Math.ceil(of.stopMs / 1000)),
-          OOMPolicy: 'kill',
-          LimitCORE: '0',
-          RemainAfterExit: 'yes', // so that it is still known how a process ended that ended well
-          WorkingDirectory: root,
-          EnvironmentFile: file,
-          StandardOutput: `append:${path.join(root, command.stdoutFile)}`,
-          StandardError: `append:${path.join(root, command.stderrFile)}`,
-        };
-        await ask('systemd-run', [
-          '--quiet',
-          `--unit=${unit}`,
-          '--service-type=exec', // fails when the program cannot be executed
-          ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
-          '--',
-          path.join(root, command.program),
-          ...command.args.map((arg) => arg.replaceAll('$', '$$$$')),
-        ]);
-        const { pid, lastPid } = await show();
-        const startTime = pid === 0 ? undefined : processStartTime(pid);
-        return running({ pid: pid || lastPid, startTime: startTime ?? 'ended' });
+        const ends = await relay?.open();
+        try {
+          return await start(command, ends);
+        } finally {
+          ends?.release();
+        }
       }),
-    adopt: (id) => (isInUnit(id.pid, unit) ? (isAlive(id) ? running(id) : undefined) : plain.adopt(id)),
+    adopt(id) {
+      if (!isInUnit(id.pid, unit)) return plain.adopt(id);
+      if (!isAlive(id)) return undefined;
+      relay?.keep(id.pid, () => isAlive(id));
+      return running(id);
+    },
     find: () => plain.find(),
     ageMs: (id) => plain.ageMs?.(id),
     isReplaced: (id, program) => plain.isReplaced(id, program),
@@ -167,6 +193,52 @@ export function systemdProcesses(of: {
     listener: (port) => plain.listener(port),
     ended: (id) => inOrder(async () => (isAlive(id) ? undefined : exitOf(id))),
   };
+}
+
+/**
+ * The shell becomes the program. A pipe that is open for reading, too, takes what is written even while its reader is away, and never
+ * ends who writes; systemd itself opens it for writing alone.
+ */
+const withPipes = ({ stdout, stderr }: RelayEnds): string[] => [
+  '/bin/sh',
+  '-c',
+  'out=$1 err=$2; shift 2; exec "$@" 1<>"$out" 2<>"$err"',
+  'sh',
+  stdout,
+  stderr,
+];
+
+/** Starts the relay of the machine server as a unit of its own: it outlives both agent and server. */
+export async function startRelayUnit(of: {
+  unit: string;
+  /** Goes down first. */
+  serverUnit: string;
+  command: readonly string[];
+  env: Readonly<Record<string, string>>;
+}): Promise<void> {
+  const properties: Readonly<Record<string, string>> = {
+    Description: 'Platform machine server output',
+    Slice: 'platform.slice',
+    Before: of.serverUnit,
+    Restart: 'on-failure',
+    RestartSec: '100ms',
+    StartLimitIntervalSec: '10',
+    StartLimitBurst: '20',
+    TimeoutStopSec: '5',
+    OOMScoreAdjust: '-500',
+    LimitCORE: '0',
+  };
+  await ask('systemctl', ['stop', of.unit]).catch(() => undefined); // one that fails again and again
+  await ask('systemd-run', [
+    '--quiet',
+    '--collect',
+    `--unit=${of.unit}`,
+    '--service-type=exec',
+    ...Object.entries(properties).flatMap(([name, value]) => ['-p', `${name}=${value}`]),
+    ...Object.entries(of.env).map(([name, value]) => `--setenv=${name}=${value}`),
+    '--',
+    ...of.command.map((arg) => arg.replaceAll('$', '$$$$')),
+  ]);
 }
 
 function isInUnit(pid: number, unit: string): boolean {

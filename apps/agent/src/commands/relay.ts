@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto';
+import { setPriority } from 'node:os';
+import path from 'node:path';
+import { inMemory, systemClock } from '@platform/kit/node';
+import { relayFolder } from '../os/relay-places.ts';
+import { relayOutput } from '../relay/relay.ts';
+import type { Io } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+
+/** Before what it reads from: a program that writes waits when its reader does. */
+const priority = -10;
+
+/** The process that reads what the machine server writes; see relay/relay.ts. */
+export async function relay(given: { root: string }, _io: Io): Promise<number> {
+  // It ends with the machine server. What stops all processes at a shutdown stops that one, too.
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => {});
+  try {
+    setPriority(priority);
+  } catch {
+    // only root may
+  }
+  const root = path.resolve(given.root);
+  await relayOutput({
+    root,
+    folder: await relayFolder(root),
+    spareFolder: await inMemory('log', root),
+    newId: randomUUID,
+    clock: systemClock,
+  });
+  return exitCodes.done;
+}

@@ -1,0 +1,75 @@
+import type { Position } from './ports.ts';
+
+// What the output relay writes between the lines of a program. No program begins a line with this character by chance.
+const separator = '\u001e';
+const relayed = 'relay/';
+
+/** Lines that a program wrote and that were not kept. */
+export interface DroppedOutput {
+  lines: number;
+  /** Times of the first and the last, ms since 1970. */
+  from: number;
+  to: number;
+  because: 'no room' | 'the disk takes nothing' | 'too many at once';
+}
+
+/** First line of each file of the relay. */
+export interface OutputHeader {
+  platform_output: 1;
+  /** Names the file for ever, whatever its place on the disk is used for later. */
+  segment: string;
+  /** Up to which number the lines of a start of the server (by its boot ID) were taken before this file. */
+  taken?: Readonly<Record<string, number>>;
+}
+
+export const headerText = (header: OutputHeader): string => `${separator}${JSON.stringify(header)}\n`;
+export const droppedText = (dropped: DroppedOutput): string =>
+  `${separator}${JSON.stringify({ platform_dropped: dropped })}\n`;
+
+export const isMark = (line: string): boolean => line.startsWith(`${separator}{`);
+
+function parsed(line: string): Record<string, unknown> | undefined {
+  if (!isMark(line)) return undefined;
+  try {
+    const value = JSON.parse(line.slice(1)) as unknown;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Undefined: no file of the relay begins with this line. */
+export function parseHeader(line: string): OutputHeader | undefined {
+  const value = parsed(line);
+  return value?.['platform_output'] === 1 && typeof value['segment'] === 'string'
+    ? (value as unknown as OutputHeader)
+    : undefined;
+}
+
+export function parseDropped(line: string): DroppedOutput | undefined {
+  const value = parsed(line)?.['platform_dropped'] as Partial<DroppedOutput> | undefined;
+  if (typeof value?.lines !== 'number' || typeof value.from !== 'number' || typeof value.to !== 'number')
+    return undefined;
+  const { lines, from, to, because } = value;
+  return {
+    lines,
+    from,
+    to,
+    because: because === 'no room' || because === 'the disk takes nothing' ? because : 'too many at once',
+  };
+}
+
+/** Of a file whose name is this header's. */
+export const fileOfSegment = ({ segment }: OutputHeader): string => `${relayed}${segment}`;
+/** The relay has bounded what lies here: nothing of it is too much. */
+export const isRelayed = ({ file }: Position): boolean => file.startsWith(relayed);
+
+/** Those of these names that are older files of `name`, the oldest first. */
+export function olderOf(name: string, names: readonly string[]): { name: string; number: number; isRead: boolean }[] {
+  return names
+    .flatMap((one) => {
+      const found = one.startsWith(`${name}.`) ? /^(\d{8})(\.read)?$/.exec(one.slice(name.length + 1)) : null;
+      return found ? [{ name: one, number: Number(found[1]), isRead: found[2] !== undefined }] : [];
+    })
+    .toSorted((a, b) => a.number - b.number);
+}

@@ -1,0 +1,36 @@
+import { logLimits } from '@platform/contract/log-limits';
+
+const { burstLines, burstBytes } = logLimits;
+const linesPerMs = logLimits.linesPerSecond / 1000;
+const bytesPerMs = logLimits.bytesPerSecond / 1000;
+
+/** How much a program may write: 500 lines or 128 kB a second on the long run, more for a moment (a token bucket). */
+export class Budget {
+  #lines: number = burstLines;
+  #bytes: number = burstBytes;
+  #at: number;
+
+  constructor(now: number) {
+    this.#at = now;
+  }
+
+  /** False: this line is too much. */
+  takeLine(bytes: number, now: number): boolean {
+    const ms = now - this.#at;
+    if (ms > 0) {
+      this.#at = now;
+      this.#lines = Math.min(burstLines, this.#lines + ms * linesPerMs);
+      this.#bytes = Math.min(burstBytes, this.#bytes + ms * bytesPerMs);
+    }
+    if (this.#lines < 1 || this.#bytes < bytes) return false;
+    this.#lines--;
+    this.#bytes -= bytes;
+    return true;
+  }
+
+  /** How many of these lines, from the first, are within the budget. */
+  take(lines: readonly string[], now: number): number {
+    const refused = lines.findIndex((line) => !this.takeLine(line.length, now));
+    return refused < 0 ? lines.length : refused;
+  }
+}

@@ -1,0 +1,134 @@
+import { logSocketVersion, parseLogAnswer, type SocketLine } from '@platform/contract/log-socket';
+import { boundedFields, cutText } from '@platform/contract/log-limits';
+import type { Clock } from '@platform/kit';
+import { connect, type Socket } from 'node:net';
+import { tellDropped, type LogQueue, type NumberedLine } from './log-upload.ts';
+
+/** An agent that names a socket listens there; where nobody answers for so long, lines go to the management server. */
+const firstAnswerMs = 10_000;
+const firstPauseMs = 200;
+const longestPauseMs = 5_000;
+const linesAtOnce = 500;
+/** What the agent has not yet confirmed. */
+const mostUnderWay = 2_000;
+
+export interface HandoverParts {
+  socketFile: string;
+  /** Names this run of the program; with it and the number the agent tells a repeated line from a new one. */
+  bootId: string;
+  queue: LogQueue;
+  /** How many lost lines were told of. */
+  told: { dropped: number };
+  clock: Clock;
+}
+
+/**
+ * Hands lines over to the agent, in order, each once: what it has not confirmed is handed over again on the next connection.
+ *
+ * @returns false when no agent ever answered.
+ */
+export async function handOverLogs(parts: HandoverParts, signal: AbortSignal): Promise<boolean> {
+  const { clock } = parts;
+  const begin = clock.now();
+  for (let failures = 0, isKnown = false; !signal.aborted;) {
+    const wasAnswered = await converse(parts, signal);
+    isKnown ||= wasAnswered;
+    if (signal.aborted) break;
+    if (!isKnown && clock.now() - begin >= firstAnswerMs) return false;
+    failures = wasAnswered ? 0 : failures + 1;
+    await clock.sleep(Math.min(firstPauseMs * 2 ** failures, longestPauseMs), signal);
+  }
+  return true;
+}
+
+/** The last chance before the program ends: everything that waits. */
+export async function flushToAgent(parts: HandoverParts, signal: AbortSignal): Promise<void> {
+  const done = new AbortController();
+  const ended = converse(parts, AbortSignal.any([signal, done.signal]));
+  while (parts.queue.size > 0 && !signal.aborted) {
+    const turn = new AbortController();
+    await Promise.race([parts.queue.emptied.changed(AbortSignal.any([turn.signal, signal])), ended]);
+    turn.abort();
+    if (await isOver(ended)) break;
+  }
+  done.abort();
+  await ended;
+}
+
+const isOver = (work: Promise<unknown>): Promise<boolean> =>
+  Promise.race([work.then(() => true), Promise.resolve(false)]);
+
+/** One connection. @returns whether the agent answered on it */
+async function converse(
+  { socketFile, bootId, queue, told, clock }: HandoverParts,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const over = new AbortController();
+  const socket = connect(socketFile);
+  const end = (): void => {
+    socket.destroy();
+    over.abort();
+  };
+  const state = { isAnswered: false, sent: 0, taken: 0 };
+  socket.setEncoding('utf8');
+  socket.on('error', end).once('close', end);
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
+  let rest = '';
+  socket.on('data', (text: string) => {
+    const answers = (rest + text).split('\n');
+    rest = answers.pop() ?? '';
+    for (const one of answers) {
+      const answer = parseLogAnswer(one);
+      if (!answer || answer.error !== undefined) return end();
+      state.isAnswered = true;
+      state.taken = Math.max(state.taken, answer.taken);
+      queue.done(answer.taken);
+    }
+  });
+  socket.write(`${JSON.stringify({ log_socket: logSocketVersion, boot_id: bootId })}\n`);
+  while (!over.signal.aborted) {
+    const seen = [queue.filled.get(), queue.emptied.get()] as const;
+    const lines = state.isAnswered ? unsent(queue, state) : [];
+    if (lines.length > 0) {
+      state.sent = lines.at(-1)?.sequence ?? state.sent;
+      socket.write(lines.map((line) => `${JSON.stringify(socketLine(line))}\n`).join(''));
+      continue;
+    }
+    if (queue.filled.get() !== seen[0] || queue.emptied.get() !== seen[1]) continue;
+    tellDropped(queue, told, clock);
+    if (queue.filled.get() !== seen[0]) continue;
+    await eitherChanged(queue, socket, over.signal);
+  }
+  signal.removeEventListener('abort', end);
+  return state.isAnswered;
+}
+
+/** The next lines, but no more than may be under way. */
+function unsent(queue: LogQueue, { sent, taken }: { sent: number; taken: number }): readonly NumberedLine[] {
+  const underWay = Math.max(0, sent - taken);
+  if (underWay >= mostUnderWay) return [];
+  return queue.after(sent, linesAtOnce);
+}
+
+async function eitherChanged(queue: LogQueue, socket: Socket, signal: AbortSignal): Promise<void> {
+  const turn = new AbortController();
+  const over = AbortSignal.any([turn.signal, signal]);
+  const wake = (): void => turn.abort();
+  socket.once('data', wake);
+  await Promise.race([queue.filled.changed(over), queue.emptied.changed(over)]);
+  socket.off('data', wake);
+  turn.abort();
+}
+
+const socketLine = ({ sequence, time, level, logger, message, fields }: NumberedLine): SocketLine => {
+  const [bounded] = boundedFields([fields]);
+  return {
+    sequence,
+    time,
+    level,
+    logger,
+    message: cutText(message),
+    ...(Object.keys(fields).length > 0 && { fields: bounded ?? {} }),
+  };
+};

@@ -1,0 +1,107 @@
+// Log lines handed over to an agent at its socket: each arrives once, whatever becomes of connections, and none goes another way.
+import { parseLogHello, parseSocketLine } from '@platform/contract/log-socket';
+import type { SocketLine } from '@platform/contract/log-socket';
+import { Cell } from '@platform/kit';
+import { systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { handOverLogs } from '../src/cloud/log-handover.ts';
+import { LogQueue } from '../src/cloud/log-upload.ts';
+import { fakeCloud } from './fake-cloud.ts';
+import { startServer } from './server-process.ts';
+
+/** An agent that takes lines; what it does not confirm it forgets with the connection. */
+async function agentSocket(file: string) {
+  const taken = new Cell<readonly SocketLine[]>([]);
+  const state = { isConfirming: true, connections: 0, boots: new Set<string>() };
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    state.connections++;
+    sockets.add(socket.on('error', () => {}));
+    let isGreeted = false;
+    const answer = () =>
+      socket.write(`${JSON.stringify({ log_socket: 1, taken: taken.get().at(-1)?.sequence ?? 0 })}\n`);
+    const heard = createInterface(socket).on('error', () => {}); // it tells of the socket's, too
+    heard.on('line', (text) => {
+      if (!isGreeted) {
+        isGreeted = true;
+        state.boots.add(parseLogHello(text)?.boot_id ?? '');
+        return void answer();
+      }
+      const line = parseSocketLine(text);
+      if (!line || !state.isConfirming || line.sequence <= (taken.get().at(-1)?.sequence ?? 0)) return;
+      taken.update((lines) => [...lines, line]);
+      answer();
+    });
+  });
+  server.listen(file);
+  await once(server, 'listening');
+  return {
+    state,
+    taken,
+    cut: () => {
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+test('its lines go to the agent, numbered without a gap, the last ones at its end; what was not confirmed comes again', async () => {
+  await using folder = await tempFolder();
+  await using cloud = await fakeCloud();
+  const file = folder.file('lines.sock');
+  await using agent = await agentSocket(file);
+  await using server = await startServer({ cloud, folder: folder.path, env: { PLATFORM_AGENT_LOG_SOCKET: file } });
+  await server.until('the first lines', () => agent.taken.get().length, Boolean);
+  agent.state.isConfirming = false;
+  cloud.setConfig(1, { services: [{ name: 'm', type: 'mlmodel', model: 'onnx_cpu', attributes: {} }] });
+  await server.until(
+    'revision 1',
+    () => server.json('/restart_status'),
+    ({ body }) => body['revision'] === 1,
+  );
+  agent.state.isConfirming = true;
+  agent.cut();
+  await server.until(
+    'another connection',
+    () => agent.state.connections,
+    (count) => count > 1,
+  );
+  assert.equal(await server.kill('SIGTERM'), 0);
+  const lines = agent.taken.get();
+  assert.deepEqual(
+    lines.map(({ sequence }) => sequence),
+    lines.map((_, i) => i + 1),
+  );
+  assert.deepEqual([lines[0]?.message, lines.at(-1)?.message], ['starting', 'stopped']);
+  assert.equal(lines[0]?.fields?.['data'], folder.file('data'));
+  assert.equal(agent.state.boots.size, 1);
+  assert.deepEqual(cloud.logs, []);
+});
+
+test('where nobody answers at the socket, the management server gets the lines', async () => {
+  await using folder = await tempFolder();
+  const clock = {
+    ...systemClock,
+    state: { now: 0 },
+    now: () => clock.state.now,
+    sleep: async (ms: number) => void (clock.state.now += ms),
+  };
+  const parts = {
+    socketFile: folder.file('none.sock'),
+    bootId: 'b',
+    queue: new LogQueue(),
+    told: { dropped: 0 },
+    clock,
+  };
+  assert.equal(await handOverLogs(parts, new AbortController().signal), false);
+});

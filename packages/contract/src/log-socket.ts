@@ -1,0 +1,89 @@
+/**
+ * The socket by which a machine server hands its log lines to the agent: a unix stream socket, JSON lines in both directions. The
+ * agent names it in the environment (`machineEnvironment.logSocket`). docs/machine-server.md says the same in prose.
+ *
+ * The server begins with a hello, the answer says which of its lines were taken before. Then it sends lines, numbered from 1; the
+ * answers say up to which number they are stored. What was not is sent again on the next connection.
+ */
+export const logSocketVersion = 1;
+/** Of one JSON line on the socket. */
+export const longestSocketLine = 2 ** 20;
+
+const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+/** First line of a server. */
+export interface LogHello {
+  readonly log_socket: number;
+  /** Another one for each start of the server; its lines are numbered within it. */
+  readonly boot_id: string;
+}
+
+/** A log line on the socket. */
+export interface SocketLine {
+  /** 1, 2, … */
+  readonly sequence: number;
+  /** ms since 1970. */
+  readonly time: number;
+  readonly level: (typeof levels)[number];
+  readonly logger: string;
+  readonly message: string;
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** {Defined, File, Line, Function}. */
+  readonly caller?: Readonly<Record<string, unknown>>;
+  readonly stack?: string;
+}
+
+/** Every answer of the agent; `error`: why it closes the connection. */
+export interface LogAnswer {
+  readonly log_socket: number;
+  /** All lines up to this number are stored. */
+  readonly taken: number;
+  readonly error?: string;
+}
+
+/** Undefined: no hello of a version that is known here. */
+export function parseLogHello(text: string): LogHello | undefined {
+  const json = objectOf(text);
+  const bootId = json?.['boot_id'];
+  if (json?.['log_socket'] !== logSocketVersion || typeof bootId !== 'string') return undefined;
+  return bootId === '' || bootId.length > 100 ? undefined : { log_socket: logSocketVersion, boot_id: bootId };
+}
+
+/** Undefined: no line that can be stored. */
+export function parseSocketLine(text: string): SocketLine | undefined {
+  const json = objectOf(text);
+  if (!json) return undefined;
+  const { sequence, time, level, logger, message, fields, caller, stack } = json;
+  if (!Number.isSafeInteger(sequence) || (sequence as number) < 1 || typeof message !== 'string') return undefined;
+  if (typeof time !== 'number' || typeof logger !== 'string') return undefined;
+  return {
+    sequence: sequence as number,
+    time,
+    level: levels.find((one) => one === level) ?? 'info',
+    logger,
+    message,
+    ...(isObject(fields) && { fields }),
+    ...(isObject(caller) && { caller }),
+    ...(typeof stack === 'string' && stack !== '' && { stack }),
+  };
+}
+
+/** Undefined: no answer of a version that is known here. */
+export function parseLogAnswer(text: string): LogAnswer | undefined {
+  const json = objectOf(text);
+  const taken = json?.['taken'];
+  if (json?.['log_socket'] !== logSocketVersion || !Number.isSafeInteger(taken)) return undefined;
+  const error = json['error'];
+  return { log_socket: logSocketVersion, taken: taken as number, ...(typeof error === 'string' && { error }) };
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+function objectOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
