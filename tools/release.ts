@@ -4,7 +4,7 @@
 //   node tools/release.ts agent-bundle                            <out>/platform-agent.mjs, the agent for a Node
 //   node tools/release.ts agent-on-node                           the same with the Node in it, one file; never shipped
 // --platform: linux/amd64, linux/arm64, windows/amd64 or all; left out: this machine's own.
-// --test-fault crash|hang|mute makes a program for tests that fails so when it is run.
+// --test-fault crash|hang|mute|background makes a program for tests that fails so when it is run.
 // Skipped while nothing it is made of has changed. Prints one JSON line for each file on stdout; everything for people goes
 // to stderr.
 import { createHash } from 'node:crypto';

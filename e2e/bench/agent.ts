@@ -149,10 +149,14 @@ function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], sec
     ['resident memory, idle', '56 MB, at most 64', (_, b) => `${b.resident.toFixed(1)} MiB`],
     [
       'processor, idle',
-      '0.05 % of a core, at most 0.5 %',
+      'at most 0.10 % of a core',
       (a, b) => `${(((b.cpuSeconds - a.cpuSeconds) / seconds) * 100).toFixed(2)} % of a core`,
     ],
-    ['sleeps of its threads, idle', '–', (a, b) => `${((b.sleeps - a.sleeps) / seconds).toFixed(1)} a second`],
+    [
+      'wake-ups of its threads, idle',
+      'at most 4 a second',
+      (a, b) => `${((b.sleeps - a.sleeps) / seconds).toFixed(1)} a second`,
+    ],
     [
       'bytes on the wire, idle',
       '1.5 MB a day, at most 3',

@@ -17,8 +17,8 @@ export interface Build {
   file: string;
 }
 
-/** crash: ends at once. hang: lives and is never ready. mute: works, and reaches nobody. */
-export type Fault = 'crash' | 'hang' | 'mute';
+/** crash: ends at once. hang: lives and is never ready. mute: works, and reaches nobody. background: leaves another process and ends well. */
+export type Fault = 'crash' | 'hang' | 'mute' | 'background';
 
 /** @throws Error with what the builder said */
 export async function build(

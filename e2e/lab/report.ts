@@ -1,21 +1,20 @@
 // node e2e/lab/report.ts: writes docs/measurements/lab.md from what the last runs of `npm run test:lab` have kept.
-import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { checkout } from '../src/up-process.ts';
 import { newestResults } from './results.ts';
 
 const results = await newestResults();
-const cpu = os.cpus()[0]?.model.trim() ?? 'unknown CPU';
-const kernel = readFileSync('/proc/sys/kernel/osrelease', 'utf8').trim();
+const machines = [...new Set(results.map(({ machine }) => machine))];
+const letterOf = (machine: string): string => String.fromCharCode(65 + machines.indexOf(machine));
+const listed = machines.map((machine) => `${letterOf(machine)}: ${machine}.`).join(' ');
 const rows = results.map(
-  ({ scenario, where, seconds, note, on, load }) =>
-    `| ${scenario} | ${where} | ${seconds} s | ${note} | ${on} | ${load} |`,
+  ({ scenario, where, seconds, note, on, load, machine }) =>
+    `| ${scenario} | ${where} | ${seconds} s | ${note} | ${on}, ${letterOf(machine)} | ${load} |`,
 );
 const text = `# The agent on whole machines, measured
 
-Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. ${cpu}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, Linux ${kernel}, Node ${process.version}.
+Written by \`node e2e/lab/report.ts\` from the last \`npm run test:lab\`. Measured on the hosts ${listed}
 
 “container” is Debian 12 with systemd as its first process on this host's kernel; “vm” is Debian 12 in an emulated processor (no hardware virtualization), many times slower than the host, with a disk that loses what was not flushed when its plug is pulled. Times depend on the host and on what else it does (its load is in the last column): none of them makes a test fail. What a test wants is the outcome.
 

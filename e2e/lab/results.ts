@@ -18,7 +18,13 @@ export interface Result {
   /** Day, as 2030-01-31. */
   on: string;
   load: number;
+  /** What it was measured on. */
+  machine: string;
 }
+
+/** Processor, memory, kernel and runtime of this host. */
+const thisMachine = (): string =>
+  `${os.cpus()[0]?.model.trim() ?? 'unknown CPU'}, ${os.cpus().length} cores, ${Math.round(os.totalmem() / 2 ** 30)} GiB, ${os.type()} ${os.release()}, Node ${process.version}`;
 
 /** Keeps and prints the figures of one scenario. */
 export async function keep(scenario: string, where: string, seconds: number, note = ''): Promise<void> {
@@ -29,6 +35,7 @@ export async function keep(scenario: string, where: string, seconds: number, not
     note,
     on: new Date(systemClock.wall()).toISOString().slice(0, 10),
     load: Math.round((os.loadavg()[0] ?? 0) * 10) / 10,
+    machine: thisMachine(),
   };
   process.stdout.write(`# ${scenario} (${where}): ${result.seconds} s${note === '' ? '' : `, ${note}`}\n`);
   await mkdir(path.dirname(resultsFile), { recursive: true });
@@ -47,7 +54,7 @@ export async function newestResults(): Promise<Result[]> {
   const lines = (await readFile(resultsFile, 'utf8')).trim().split('\n');
   const results = new Map<string, Result>();
   for (const line of lines) {
-    const result = JSON.parse(line) as Result;
+    const result = { machine: 'unknown host', ...(JSON.parse(line) as Omit<Result, 'machine'>) };
     results.set(`${result.where} ${result.scenario}`, result);
   }
   return [...results.values()];

@@ -14,7 +14,21 @@ const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
   ['platform-agent', 'mute', '0.2.3'],
   ['platform-server', 'crash', '0.2.1'],
   ['platform-server', 'hang', '0.2.2'],
+  ['platform-server', 'background', '0.2.3'],
 ];
+
+/** How its last start ended, and a line that it wrote; undefined: it was ended for its reason alone. */
+const exits: Readonly<Record<string, [reason: RegExp, line: RegExp] | undefined>> = {
+  'platform-agent crash': [/^(?:it ended before it was ready \()?exit [1-9]/, /this program was made to crash/],
+  'platform-agent hang': [/^not ready in time; systemd ended it \(signal SIG/, /^/],
+  'platform-agent mute': undefined,
+  'platform-server crash': [/^exit [1-9]/, /this program was made to crash/],
+  'platform-server background': [
+    /^it went into the background: .* \(\/bin\/sleep 1000000\) went on and was ended$/,
+    /^/,
+  ],
+  'platform-server hang': [/^it never got ready; the agent ended it/, /^/],
+};
 
 test('a bad version', { timeout: 2_400_000 }, async (t) => {
   await using site = await startSite();
@@ -71,7 +85,12 @@ async function revert(site: Site, name: ProgramName, fault: Fault, version: stri
     await machine.must('systemctl restart platform-agent', 300);
     const after = await site.until(partId, 'online after a restart', 180, isOnline);
     assert.equal(of(after)?.runningVersion, '0.1.0');
-    const note = `reason “${quarantined?.reason}”${name === 'platform-agent' ? '; the machine server kept its pid' : ''}`;
+    const { exit } = of(after)?.quarantined[0] ?? {};
+    const [how, line] = exits[`${name} ${fault}`] ?? [/^$/, /^/];
+    assert.match(exit?.reason ?? '', how);
+    assert.match(exit?.lines.join('\n') ?? '', line);
+    const ended = exit ? `, “${exit.reason}” with ${exit.lines.length} lines` : '';
+    const note = `reason “${quarantined?.reason}”${ended}${name === 'platform-agent' ? '; the machine server kept its pid' : ''}`;
     await keep(`${name} that would ${fault}: back on the version before`, 'container', seconds, note);
     // A fixed build under the same wish is taken.
     await want('0.1.0');

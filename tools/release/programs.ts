@@ -22,5 +22,5 @@ export const programs = {
 } as const satisfies Readonly<Record<string, Program>>;
 
 /** Ways in which a program made for tests fails; no release has them. */
-export const faults = ['crash', 'hang', 'mute'] as const;
+export const faults = ['crash', 'hang', 'mute', 'background'] as const;
 export type Fault = (typeof faults)[number];

@@ -51,6 +51,7 @@ class Machine {
       {
         files: simFileSystem(this.files),
         start: (program, told) => this.#start(program.split('/')[1] ?? '', told),
+        mask: async () => (text) => text.replace('geheim', '***'),
         limits,
         boot: 'one',
         clock,
@@ -78,7 +79,7 @@ class Machine {
     return {
       pid: this.starts.length,
       exited: end.promise,
-      lines: () => (does === 'crashes' ? ['it hurts'] : []),
+      lines: () => (does === 'crashes' ? ['it hurts geheim'] : []),
       askToStop: () => void (does !== 'does not stop' && finish('exit 0')),
       kill: () => {
         this.killed.push(id);
@@ -130,7 +131,7 @@ for (const behaviour of ['crashes', 'never ready', 'falls silent', 'cannot start
     assert.match(bad, new RegExp(`^${fresh} 0 \\d+ it did not prove itself in 3 starts\n$`));
     const exit = await readKeptExit(simDisk(machine));
     assert.deepEqual([exit.id, exit.reason], ends[behaviour] ?? [undefined, undefined]);
-    assert.deepEqual(exit.lines, behaviour === 'crashes' ? ['it hurts'] : []);
+    assert.deepEqual(exit.lines, behaviour === 'crashes' ? ['it hurts ***'] : []);
     stop();
     await machine.clock.advance(1_000);
     await done;

@@ -265,7 +265,9 @@ export class Rig {
     }
     const before = this.#lastRun;
     if (version.endsWith('-crash')) {
-      this.#lastRun = { reason: 'exit 1', lines: [`it hurts ${this.cloud.secret}`], words: [] };
+      const lines = [`it hurts ${this.cloud.secret}`];
+      // The journal counts in microseconds.
+      this.#lastRun = { reason: 'exit 1', lines, words: [], atWall: this.clock.wall() + 0.737 };
       return;
     }
     if (version.endsWith('-hang')) {

@@ -1,5 +1,7 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { shortestSecret } from '@platform/contract/config-secrets';
+import { parseCredentials } from '@platform/contract/machine';
 import { createLog } from '@platform/kit';
 import { lockFolder, onSignals, spareLock, stderrSink, systemClock } from '@platform/kit/node';
 import { candidateOf } from '../install/look.ts';
@@ -10,6 +12,7 @@ import { keeperLimits } from '../keep/limits.ts';
 import { machineBootId } from '../os/linux/boot-id.ts';
 import { linuxFileSystem } from '../os/linux/file-system.ts';
 import { linuxHost } from '../os/linux/host.ts';
+import { Mask } from '../sync/mask.ts';
 import { programStore } from '../update/store.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -44,6 +47,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
           { cwd: root, watchdogMs: keeperLimits.watchdog, output: 'inherit' },
           told,
         ),
+      mask: () => maskOf(path.resolve(given.config)),
       limits: keeperLimits,
       boot: machineBootId(),
       clock,
@@ -52,4 +56,12 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
     onSignals(),
   );
   return exitCodes.done;
+}
+
+/** What a crash writes was not masked by the agent. */
+async function maskOf(credentialsFile: string): Promise<(text: string) => string> {
+  const mask = new Mask();
+  const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
+  if (credentials.ok && credentials.value.payload.length >= shortestSecret) mask.hide([credentials.value.payload]);
+  return (text) => mask.text(text);
 }

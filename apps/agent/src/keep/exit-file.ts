@@ -29,6 +29,6 @@ export async function readKeptExit(disk: Disk): Promise<PreviousRun> {
     lines,
     words: [...lines, kept.reason],
     id: String(kept.id),
-    atWall: Number(kept.atWall),
+    atWall: Number.isFinite(kept.atWall) ? kept.atWall : undefined,
   };
 }

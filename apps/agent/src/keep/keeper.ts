@@ -1,6 +1,7 @@
 import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import * as machine from '../machines/kept-agent.ts';
 import type { FileSystem } from '../os/ports.ts';
+import { reportedLines } from '../plans/exit-reason.ts';
 import { gate, isDoubtfulStart } from '../update/gate.ts';
 import { programPath } from '../update/layout.ts';
 import { forgetKeptExit, writeKeptExit } from './exit-file.ts';
@@ -27,6 +28,8 @@ export interface KeeperParts {
   boot: string;
   clock: Clock;
   log: Log;
+  /** Takes secrets out of what the agent wrote; left out: nothing is taken out. */
+  mask?: () => Promise<(text: string) => string>;
   /** Hears each new state, for whoever keeps the keeper. */
   publish?: (state: machine.KeptState) => void;
 }
@@ -62,11 +65,13 @@ export async function keepAgent(parts: KeeperParts, signal: AbortSignal): Promis
     const isInOrder = how === 'exit 0' && state.at === 'running';
     const reason =
       killed !== '' ? `${killed} (${how})` : how === 'exit 0' ? `it ended before it was ready (${how})` : how;
-    const written =
-      isAsked || isInOrder
-        ? forgetKeptExit(files)
-        : writeKeptExit(files, { id, reason, lines: started.lines?.() ?? [], atWall: clock.wall() });
-    await written.catch((error: unknown) => log.warn('how the agent ended was not written', { error }));
+    const write = async (): Promise<void> => {
+      if (isAsked || isInOrder) return forgetKeptExit(files);
+      const mask = (await parts.mask?.()) ?? ((text: string) => text);
+      const lines = reportedLines(started.lines?.() ?? [], mask);
+      await writeKeptExit(files, { id, reason, lines, atWall: Math.round(clock.wall()) });
+    };
+    await write().catch((error: unknown) => log.warn('how the agent ended was not written', { error }));
     inbox.push({ is: 'exited' });
   };
   const start = async (): Promise<machine.KeptEvent | void> => {

@@ -37,6 +37,7 @@ test('last lines are few, short, printable and without secrets', () => {
   const lines = reportedLines([...many, '', '\u001b[31mred\u001b[0m\thunter2\u0007', 'y'.repeat(10_000)], mask);
   assert.equal(lines.length, 20);
   assert.deepEqual(lines.slice(-3), ['line 99', 'red ***', `${'y'.repeat(299)}…`]);
+  assert.deepEqual(reportedLines([`${'z'.repeat(298)}\u{1f600}${'z'.repeat(9)}`], mask), [`${'z'.repeat(298)}\ufffd…`]);
   // A secret is not cut in two before it is masked.
   assert.deepEqual(reportedLines([`${'z'.repeat(296)}hunter2`], mask), [`${'z'.repeat(296)}***`]);
 });

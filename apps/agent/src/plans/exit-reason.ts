@@ -17,7 +17,8 @@ export function reportedLines(lines: readonly string[], mask: (text: string) => 
     .slice(-keptLines)
     .map((line) => {
       const text = mask(line.replaceAll('\t', ' ').replaceAll(controls, ''));
-      return text.length > longestLine ? `${text.slice(0, longestLine - 1)}…` : text;
+      // Half of a pair of code units is no text: a report that held it would not be sent.
+      return (text.length > longestLine ? `${text.slice(0, longestLine - 1)}…` : text).toWellFormed();
     });
 }
 

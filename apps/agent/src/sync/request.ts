@@ -101,7 +101,7 @@ const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, s
   version: shownVersion(id, urls),
   reason,
   lines: [...lines],
-  ...sinceField(sinceOf(sinceWall)),
+  ...sinceField(sinceOf(Math.round(sinceWall))), // a fraction of a millisecond would fail the whole report
 });
 
 function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined, sinceOf: SinceOf) {

@@ -46,7 +46,8 @@ export class Exits {
 
 function keptOf(json: unknown): Kept {
   const { program, id, reason, lines, sinceWall } = json as Partial<Record<keyof Kept, unknown>>;
-  if ((program !== 'agent' && program !== 'server') || typeof id !== 'string') throw new Error('no exit');
+  if ((program !== 'agent' && program !== 'server') || typeof id !== 'string' || !Number.isFinite(sinceWall))
+    throw new Error('no exit');
   return {
     program,
     id,

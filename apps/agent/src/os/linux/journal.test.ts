@@ -28,6 +28,12 @@ test("the last run's words, systemd's included, without those of this run and of
     'platform-agent.service: Main process exited, code=exited, status=70',
   ]);
   assert.deepEqual(lastRun(output, 'three')?.lines, ['Error: boom', '    at füü']);
+  const timed = JSON.stringify({
+    MESSAGE: 'x',
+    _SYSTEMD_INVOCATION_ID: 'two',
+    __REALTIME_TIMESTAMP: '1795428757199737',
+  });
+  assert.equal(lastRun(timed, 'three')?.atWall, 1_795_428_757_200);
   assert.equal(lastRun('', 'three'), undefined);
 });
 

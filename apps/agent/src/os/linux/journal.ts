@@ -94,6 +94,6 @@ function entryOf(line: string): Entry | undefined {
       ...(isMain && status !== undefined && { status }),
       ...(result !== undefined && { result }),
     },
-    atWall: Number(textIn(fields['__REALTIME_TIMESTAMP']) ?? 0) / 1000,
+    atWall: Math.round(Number(textIn(fields['__REALTIME_TIMESTAMP']) ?? 0) / 1000),
   };
 }
