@@ -11,6 +11,7 @@ export function routedCalls(): Set<string> {
     ...{ failedSignIns: nothing, presence: nothing, answers: nothing, configs: nothing, releases: nothing },
     ...{ hosts: nothing, logs: nothing, budgets: nothing, usage: nothing, waiting: nothing, addresses: nothing },
     authority: nothing,
+    certificate: nothing,
     version: '',
   };
   const routed = new Set<string>();

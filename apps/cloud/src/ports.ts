@@ -12,6 +12,8 @@ export type Ports = {
   localUrl: string;
   /** For machines of this host: all addresses that they get begin with it. */
   insideUrl: string;
+  /** Uses another certificate for connections from now on. */
+  renew: Port['renew'];
   close(limitMs: number): Promise<void>;
 };
 
@@ -53,6 +55,7 @@ export async function openPorts({ listener, options, publicUrlOf, dataFolder }: 
       url: publicUrl ?? localUrl,
       localUrl,
       insideUrl: inside ? urlOf(inside.address, inside.port) : localUrl,
+      renew: (pair) => main.renew(pair),
       close,
     };
   } catch (error) {

@@ -30,7 +30,8 @@ import { reportedHosts } from './reported-hosts.ts';
 import { seats, seatsOfMachine } from './seats.ts';
 import { type Addresses, addresses } from './rpc/base-url.ts';
 import { type Deps, routes } from './rpc/routes.ts';
-import { publicUrls, readAuthority, readTls } from './tls/files.ts';
+import { authoritySha256 } from './tls/authority.ts';
+import { certificateProblems, identityInUse, isStrictTransport, readIdentity } from './tls/in-use.ts';
 import { installScriptCommand } from '@platform/contract/install-command';
 import { followChanges } from './store/changes.ts';
 import { type Connection, type DatabaseLimits, openDatabase } from './store/database.ts';
@@ -108,10 +109,9 @@ export async function startServer(
   }: { clock: Clock; log: Log; databaseSettings?: Readonly<Record<string, string>>; around?: Around },
 ): Promise<Server> {
   await using started = new AsyncDisposableStack();
-  const tls = await readTls(options);
-  const authority = await readAuthority(options, tls);
+  const identity = identityInUse(options, await readIdentity(options), { clock, log: log.child('tls') });
   const isProxy = trustedProxies(options.trustedProxy);
-  const publicUrlOf = publicUrls(options, tls);
+  const publicUrlOf = (port: number): string | undefined => identity.now().publicUrl(port);
   const dataFolder = path.resolve(options.dataDir);
   await mkdir(dataFolder, { recursive: true, mode: 0o700 });
   started.use(await lockData(dataFolder));
@@ -211,7 +211,18 @@ export async function startServer(
     usage: organizationUsage({ db, clock, stop: stop.signal }, Math.floor(options.orgLimitGib * 2 ** 30)),
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     addresses: known,
-    authority: () => authority,
+    authority: () => identity.now().authority,
+    certificate: () => {
+      const now = identity.now();
+      const problem = identity.problem();
+      return {
+        problems: [
+          ...certificateProblems(now, known.publicUrl(), clock.wall()),
+          ...(problem === undefined ? [] : [`The renewed certificate cannot be used: ${problem}`]),
+        ],
+        isStrictTransport: isStrictTransport(now, known.publicUrl()),
+      };
+    },
     version,
   };
   const { done: released, ...held } = heldChecks(clock, stop.signal);
@@ -233,7 +244,13 @@ export async function startServer(
     fast: fastPath(checks, entrance.prove, known),
     pages: httpListener(
       httpRoutes(deps, { blobLimitBytes: options.maxBlobMib * 1024 * 1024, webFolder: options.webDir }),
-      { authenticator: authentication, budgets: deps.budgets, prove: entrance.prove, log },
+      {
+        authenticator: authentication,
+        budgets: deps.budgets,
+        prove: entrance.prove,
+        isStrictTransport: (request) => known.cameBy(request).isSecure && deps.certificate().isStrictTransport,
+        log,
+      },
     ),
     budget: messageBudget(clock),
     budgets: deps.budgets,
@@ -242,6 +259,7 @@ export async function startServer(
     addresses: known,
     log,
   });
+  const { pair } = identity.now();
   const ports = await openPorts({
     listener: (request, response) => wrap(() => listener(request, response)),
     options: {
@@ -254,16 +272,17 @@ export async function startServer(
       log,
       unhandled,
       entrance,
-      ...(tls && { tls }),
+      ...(pair && { tls: pair }),
     },
     publicUrlOf,
     dataFolder,
   });
   open.ports = ports;
+  const renewed = identity.follow((found) => ports.renew(found), stop.signal);
   started.defer(async () => {
     // Held calls end first, then what runs may finish.
     stop.abort();
-    await ports.close(drainMs);
+    await Promise.all([renewed, ports.close(drainMs)]);
   });
 
   const personId = secrets.first.ownerId;
@@ -279,7 +298,7 @@ export async function startServer(
     localUrl: ports.localUrl,
     insideUrl: ports.insideUrl,
     port: ports.port,
-    installScriptCommand: installScriptCommand(ports.url, authority.is === 'own' ? authority.sha256 : undefined),
+    installScriptCommand: installScriptCommand(ports.url, authoritySha256(identity.now().authority)),
     firstRun: secrets.first,
     signInUrl,
     credentialsFile,

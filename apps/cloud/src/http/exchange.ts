@@ -51,6 +51,8 @@ export type HttpOptions = {
   budgets?: Pick<CallerBudgets, 'admit' | 'chargeBytes'>;
   /** The caller of a request has proved who it is. */
   prove?: (request: Request, callerId: string) => void;
+  /** Browsers that came by this request shall come by TLS only. */
+  isStrictTransport?: (request: Request) => boolean;
   log: Log;
 };
 
@@ -61,6 +63,7 @@ export function httpListener(routes: readonly Route[], options: HttpOptions): Li
     // The reader went away while it was found out who asks.
     if (response.destroyed || response.headersSent) return;
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+    if (options.isStrictTransport?.(request)) response.setHeader('strict-transport-security', 'max-age=31536000');
     const url = urlOf(request);
     if (!url) return sendText(response, 400, 'the path is malformed\n');
     try {

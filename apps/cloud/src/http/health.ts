@@ -4,8 +4,13 @@ import { type Route, sendText } from './exchange.ts';
 /** Load balancers and probes ask with limits of a few seconds: they get an answer before. */
 const answerMs = 1_500;
 
-/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. */
-export const healthRoutes = ({ isAnswering, stop, log }: Pick<Deps, 'isAnswering' | 'stop' | 'log'>): Route[] => [
+/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. Notices follow in lines of their own. */
+export const healthRoutes = ({
+  isAnswering,
+  stop,
+  log,
+  certificate,
+}: Pick<Deps, 'isAnswering' | 'stop' | 'log' | 'certificate'>): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/(?:livez|healthz)$/,
@@ -17,7 +22,9 @@ export const healthRoutes = ({ isAnswering, stop, log }: Pick<Deps, 'isAnswering
     async answer({ response }) {
       if (stop.aborted) return sendText(response, 503, 'stopping\n');
       const isReady = await isAnswering(answerMs);
-      if (isReady) return sendText(response, 200, 'ok\n');
+      // A load balancer could mend nothing by turning callers away.
+      const notices = certificate().problems.map((text) => `notice: ${text}\n`);
+      if (isReady) return sendText(response, 200, `ok\n${notices.join('')}`);
       log.warn('not ready: the database does not answer');
       sendText(response, 503, 'the database does not answer\n');
     },

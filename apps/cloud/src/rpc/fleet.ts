@@ -23,7 +23,7 @@ import {
 } from '../store/machines.ts';
 import { machinePage } from '../store/machine-lists.ts';
 import { firstLocation } from '../store/organizations.ts';
-import { authorityPem } from '../tls/authority.ts';
+import { authorityPem, authoritySha256 } from '../tls/authority.ts';
 import { locationFor, organizationFor } from './app-organizations.ts';
 import { baseUrlOf } from './base-url.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
@@ -49,7 +49,7 @@ export const fleetRoutes =
       const { secret } = newest;
       return {
         credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
-        installScriptCommand: installScriptCommand(baseUrl, authority.is === 'own' ? authority.sha256 : undefined),
+        installScriptCommand: installScriptCommand(baseUrl, authoritySha256(authority)),
       };
     };
 

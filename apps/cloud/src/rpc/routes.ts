@@ -61,6 +61,8 @@ export type Deps = {
   addresses: Addresses;
   /** Of the certificate in use. */
   authority: () => Authority;
+  /** Of the certificate in use. */
+  certificate: () => { problems: readonly string[]; isStrictTransport: boolean };
   version: string;
 };
 

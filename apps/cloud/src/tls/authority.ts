@@ -51,3 +51,6 @@ const isPublic = (top: X509Certificate): boolean =>
 /** What machines are given; undefined: nothing. */
 export const authorityPem = (authority: Authority): string | undefined =>
   authority.is === 'own' ? authority.pem : undefined;
+
+export const authoritySha256 = (authority: Authority): string | undefined =>
+  authority.is === 'own' ? authority.sha256 : undefined;

@@ -45,6 +45,8 @@ export type Port = {
   /** IP address that it listens on. */
   address: string;
   port: number;
+  /** Uses another certificate for connections from now on. */
+  renew(tls: { cert: string; key: string }): void;
   close(limitMs: number): Promise<void>;
 };
 
@@ -70,6 +72,7 @@ const noTls = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 
 /** Longer than the pools of clients keep idle connections, or they write into a closing one. */
 const keepAliveMs = 75_000;
 const headersMs = 30_000;
+const leastTls = 'TLSv1.2';
 /** As much as HTTP/1.1 has. */
 const mostHeaderBytes = 16 * 2 ** 10;
 /** Calls at once on one connection of HTTP/2. */
@@ -142,7 +145,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   const h2c = http2.createServer({ settings }, watched as never);
   follow(h2c);
   const secure =
-    tls && http2.createSecureServer({ ...tls, settings, allowHTTP1: true, minVersion: 'TLSv1.2' }, watched as never);
+    tls && http2.createSecureServer({ ...tls, settings, allowHTTP1: true, minVersion: leastTls }, watched as never);
   if (secure) {
     follow(secure);
     secure.on('secureConnection', (socket) => entrance?.follow(socket, socket));
@@ -245,6 +248,7 @@ export async function openPort(listener: Listener, options: PortOptions): Promis
   return {
     address,
     port,
+    renew: (pair) => secure?.setSecureContext({ cert: pair.cert, key: pair.key, minVersion: leastTls }),
     async close(limitMs) {
       stop.abort();
       const ended = new AbortController();

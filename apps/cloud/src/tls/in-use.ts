@@ -1,0 +1,100 @@
+import { isIP } from 'node:net';
+import { type Clock, errorText, type Log } from '@platform/kit';
+import type { CloudOptions } from '../options.ts';
+import { coversHost } from '../rules/public-url.ts';
+import type { Authority } from './authority.ts';
+import { publicUrls, readAuthority, readTls, type TlsPair } from './files.ts';
+
+type Options = Pick<CloudOptions, 'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'publicUrl'>;
+
+/** Who this server is to its clients: its certificate, who vouches for it, and the URL that is told. */
+export type Identity = {
+  pair: TlsPair | undefined;
+  authority: Authority;
+  /** @param port - of the main port. */
+  publicUrl(port: number): string | undefined;
+};
+
+/** @throws PlatformError INVALID_ARGUMENT */
+export async function readIdentity(options: Options): Promise<Identity> {
+  const pair = await readTls(options);
+  return { pair, authority: await readAuthority(options, pair), publicUrl: publicUrls(options, pair) };
+}
+
+const lookMs = 60_000;
+
+export type IdentityInUse = {
+  now(): Identity;
+  /** Why the files are not used as they are now; undefined: they are. */
+  problem(): string | undefined;
+  /** Looks at the files each minute and takes up a pair that can be used. One that cannot leaves the one before in use. */
+  follow(renew: (pair: TlsPair) => void, stop: AbortSignal): Promise<void>;
+};
+
+export function identityInUse(
+  options: Options,
+  first: Identity,
+  { clock, log }: { clock: Clock; log: Log },
+): IdentityInUse {
+  const state: { identity: Identity; problem: string | undefined } = { identity: first, problem: undefined };
+  const look = async (renew: (pair: TlsPair) => void): Promise<void> => {
+    try {
+      const found = await readIdentity(options);
+      const { pair } = state.identity;
+      if (found.pair && (found.pair.cert !== pair?.cert || found.pair.key !== pair.key)) {
+        renew(found.pair);
+        log.info('a renewed certificate is in use', { until: new Date(found.pair.certificate.validUntil) });
+      }
+      Object.assign(state, { identity: found, problem: undefined });
+    } catch (error) {
+      const problem = errorText(error);
+      if (state.problem !== problem)
+        log.error('the renewed certificate cannot be used; the one before stays in use', { problem });
+      state.problem = problem;
+    }
+  };
+  return {
+    now: () => state.identity,
+    problem: () => state.problem,
+    async follow(renew, stop) {
+      if (!first.pair) return;
+      while (!stop.aborted) {
+        await clock.sleep(lookMs, stop);
+        if (!stop.aborted) await look(renew);
+      }
+    },
+  };
+}
+
+/** What is wrong with the certificate for those who come by the public URL; each a sentence. `now` in ms since 1970. */
+export function certificateProblems(
+  { pair, authority }: Identity,
+  publicUrl: string | undefined,
+  now: number,
+): string[] {
+  if (!pair) return [];
+  const { certificate } = pair;
+  const day = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+  const host = publicUrl?.startsWith('https:') ? new URL(publicUrl).hostname : undefined;
+  return [
+    ...(now > certificate.validUntil ? [`The certificate expired on ${day(certificate.validUntil)} UTC.`] : []),
+    ...(now < certificate.validFrom ? [`The certificate is not valid before ${day(certificate.validFrom)} UTC.`] : []),
+    ...(host !== undefined && !coversHost(certificate, host)
+      ? [`The certificate does not vouch for ${host}, the host of the public URL.`]
+      : []),
+    ...(authority.is === 'unknown'
+      ? [
+          `No public authority issued the certificate, and machines cannot be given its authority (${authority.issuer}). Name it with --tls-authority.`,
+        ]
+      : []),
+  ];
+}
+
+/** Whether browsers may be told to come by TLS only: not where a click through a warning may be the only way in. */
+export const isStrictTransport = ({ pair, authority }: Identity, publicUrl: string | undefined): boolean => {
+  if (!pair || authority.is !== 'public' || publicUrl?.startsWith('https:') !== true) return false;
+  const { hostname } = new URL(publicUrl);
+  return (
+    isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && hostname !== 'localhost' && coversHost(pair.certificate, hostname)
+  );
+};
