@@ -69,7 +69,7 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
     server: await programStore(linuxFileSystem(root), 'server', parts).list(),
   }));
   for (const program of ['agent', 'server'] as const) {
-    for (const what of ['previous', 'trial', 'bad'] as const) {
+    for (const what of ['previous', 'trial', 'bad', 'damaged'] as const) {
       await add(`state/${program}.${what}`, state(statePath(program, what)));
     }
   }

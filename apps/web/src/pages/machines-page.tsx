@@ -103,8 +103,12 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
             </span>
           </td>
           <td data-label="Location">{machine.location}</td>
-          <td data-label="Agent">{machine.agent.running}</td>
-          <td data-label="Server">{machine.server.running}</td>
+          <td data-label="Agent" className="break">
+            {machine.agent.running}
+          </td>
+          <td data-label="Server" className="break">
+            {machine.server.running}
+          </td>
           <td data-label="Revision" title={effectText(machine.applied)}>
             {revisionText(machine.applied)}
           </td>
