@@ -5,9 +5,14 @@ import { Client } from 'pg';
 import type { Around } from '../src/server.ts';
 
 type Query = (...args: unknown[]) => unknown;
+type Emit = (name: string | symbol, ...args: unknown[]) => boolean;
 
 export type HeldCalls = Disposable & {
   around: Around;
+  /** Notifications of the database that come from now on are held. `reached` resolves with the first one. */
+  holdNotifications(): { reached: Promise<void>; release(): void };
+  /** Resolves when no request makes calls any more. @returns how many were made since the last `hold`. */
+  quiet(): Promise<number>;
   /** The n-th call from now on is held. Its `reached` resolves when a request has come to it. */
   hold(nth: number): Hold;
 };
@@ -37,8 +42,20 @@ export function heldCalls(): HeldCalls {
       state.running--;
     }
   };
-  const prototype = Client.prototype as unknown as { query: Query };
-  const { query } = prototype;
+  const prototype = Client.prototype as unknown as { query: Query; emit: Emit };
+  const { query, emit } = prototype;
+  const notifications: { deliver: (() => void)[] | undefined; reached(): void } = { deliver: undefined, reached() {} };
+  prototype.emit = function patched(this: unknown, name, ...args) {
+    const { deliver } = notifications;
+    if (name !== 'notification' || !deliver) return emit.call(this, name, ...args);
+    deliver.push(() => emit.call(this, name, ...args));
+    notifications.reached();
+    return true;
+  };
+  // What a call's answer sets off comes within a few turns.
+  const settled = async (state: State): Promise<void> => {
+    for (let quiet = 0; quiet < 5; quiet = state.running === 0 ? quiet + 1 : 0) await turn();
+  };
   prototype.query = function patched(this: unknown, ...args: unknown[]) {
     const isPlain = requests.getStore() === true && typeof args[0] === 'string';
     return isPlain ? held(() => query.apply(this, args)) : query.apply(this, args);
@@ -65,14 +82,32 @@ export function heldCalls(): HeldCalls {
         reached: reached.promise,
         async release() {
           released.resolve();
-          // What a call's answer sets off comes within a few turns.
-          for (let quiet = 0; quiet < 5; quiet = state.running === 0 ? quiet + 1 : 0) await turn();
+          await settled(state);
           current.state = undefined;
         },
       };
     },
+    holdNotifications() {
+      const reached = Promise.withResolvers<void>();
+      const held: (() => void)[] = [];
+      Object.assign(notifications, { deliver: held, reached: reached.resolve });
+      return {
+        reached: reached.promise,
+        release() {
+          notifications.deliver = undefined;
+          for (const deliver of held) deliver();
+        },
+      };
+    },
+    async quiet() {
+      const { state } = current;
+      if (!state) return 0;
+      await settled(state);
+      return state.seen;
+    },
     [Symbol.dispose]() {
       prototype.query = query;
+      prototype.emit = emit;
     },
   };
 }

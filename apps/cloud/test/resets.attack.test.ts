@@ -1,13 +1,15 @@
 // Every call and page, whose caller leaves at each moment that the server waits for its database or its files.
 import assert from 'node:assert/strict';
-import { createHash, randomUUID } from 'node:crypto';
-import { type EventEmitter, once } from 'node:events';
-import http from 'node:http';
-import http2 from 'node:http2';
-import https from 'node:https';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
 import path from 'node:path';
 import test from 'node:test';
-import { type DescMethod, fromJson, toBinary } from '@bufbuild/protobuf';
+import { create, type DescMethod, fromJson, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { durationFromMs } from '@bufbuild/protobuf/wkt';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { sql } from 'kysely';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
@@ -16,75 +18,13 @@ import { httpRoutes } from '../src/http/routes.ts';
 import { requestFor, services, type Victim } from './every-call.ts';
 import { heldCalls, type HeldCalls } from './held-calls.ts';
 import { testServer, type TestServer } from './server.ts';
+import { callHeaders, frameOf, overHttp1, overHttp2, type Sent, type Way } from './ways.ts';
 
 const tls = path.join(import.meta.dirname, 'tls');
 const flags = ['--tls-cert', path.join(tls, 'cert.pem'), '--tls-key', path.join(tls, 'key.pem')];
 const isShort = process.env['PLATFORM_ATTACK'] === 'short';
 /** No call makes so many. */
 const mostCalls = 60;
-
-type Sent = { name: string; method: string; path: string; headers: Record<string, string>; body: Buffer };
-/** A request that is on its way. */
-type Under = { answered: Promise<unknown>; reset(): Promise<unknown> };
-type Way = { name: string; send(request: Sent): Under; close(): void };
-
-/** Also after an error. */
-const closeOf = (emitter: EventEmitter): Promise<void> =>
-  new Promise((resolve) => void emitter.once('close', () => resolve()));
-
-function overHttp1(url: string): Way {
-  const { request } = url.startsWith('https:') ? https : http;
-  return {
-    name: url.startsWith('https:') ? 'HTTP/1.1 with TLS' : 'HTTP/1.1',
-    send({ method, path: where, headers, body }) {
-      const asked = request(url + where, {
-        method,
-        headers: { ...headers, 'content-length': body.length },
-        agent: false,
-        rejectUnauthorized: false,
-      });
-      asked.on('error', () => {});
-      asked.end(body);
-      return {
-        answered: once(asked, 'response').then(([answer]) => (answer as http.IncomingMessage).destroy()),
-        async reset() {
-          const closed = closeOf(asked);
-          asked.destroy();
-          await closed;
-          // By the time that this is answered, the server has seen the end.
-          await fetch(`${url.replace('https:', 'http:')}/livez`);
-        },
-      };
-    },
-    close: () => {},
-  };
-}
-
-function overHttp2(url: string): Way {
-  const session = http2.connect(url, { rejectUnauthorized: false });
-  session.on('error', () => {});
-  return {
-    name: url.startsWith('https:') ? 'HTTP/2 with TLS' : 'h2c',
-    send({ method, path: where, headers, body }) {
-      const stream = session.request({ ...headers, ':method': method, ':path': where });
-      stream.on('error', () => {});
-      stream.end(body);
-      const close = async (): Promise<void> => {
-        const closed = closeOf(stream);
-        stream.close(http2.constants.NGHTTP2_CANCEL);
-        await closed;
-      };
-      return {
-        answered: once(stream, 'response').then(close),
-        async reset() {
-          await close();
-          await new Promise((resolve) => session.ping(resolve));
-        },
-      };
-    },
-    close: () => session.destroy(),
-  };
-}
 
 /** Sends it with its n-th call held, n = 1, 2, …, until it is answered without a hold. @returns how many were held. */
 async function attack(held: HeldCalls, way: Way, request: Sent): Promise<number> {
@@ -143,14 +83,12 @@ function callsFor(victim: Victim, authorization: string): Sent[] {
     .map((method) => {
       const json = requestFor(method.input, victim, randomUUID());
       const message = toBinary(method.input, fromJson(method.input, json));
-      const frame = Buffer.alloc(5);
-      frame.writeUInt32BE(message.length, 1);
       return {
         name: method.name,
         method: 'POST',
         path: `/${method.parent.typeName}/${method.name}`,
         headers: method.parent === AuthService ? {} : { authorization },
-        body: Buffer.concat([frame, message]),
+        body: frameOf(message),
       };
     });
 }
@@ -218,9 +156,8 @@ test('a caller that leaves at any moment ends its own request alone', async (t) 
   for (const [index, request] of all.entries()) {
     for (const [number, way] of ways.entries()) {
       if (isShort && (index + number) % ways.length !== 0) continue;
-      const type = way.name.startsWith('HTTP/1') ? 'application/grpc-web+proto' : 'application/grpc';
       const isRpc = request.path.startsWith('/platform.') || request.path.startsWith('/proto.');
-      const headers = isRpc ? { ...request.headers, 'content-type': type, te: 'trailers' } : request.headers;
+      const headers = isRpc ? { ...request.headers, ...callHeaders(way) } : request.headers;
       const found = await attack(held, way, { ...request, headers });
       holds += found;
       requests += found + 1;
@@ -230,4 +167,96 @@ test('a caller that leaves at any moment ends its own request alone', async (t) 
   assert.equal((await fetch(`${plain}/livez`)).status, 200);
   assert.equal(on.server.unhandled.count, 0);
   t.diagnostic(`${all.length} calls and pages, ${requests} requests, ${holds} of them reset while a call was held`);
+});
+
+/** A call that waits, and the notification of the database that it waits for. */
+type Waiting = Sent & { channel: string; payload: () => string };
+
+async function waitingCalls(on: TestServer, authorization: string): Promise<Waiting[]> {
+  const { partId } = await on.machine('waits');
+  const wait = durationFromMs(50_000);
+  const hostInfo = { platform: 'linux/amd64', tags: ['platform-agent'] };
+  const agent = await on.client(AgentDeviceService);
+  const { fingerprint } = await agent.deviceAgentConfig({ id: partId, hostInfo });
+  const { config } = await (await on.client(RobotService)).config({ id: partId });
+  const change = (): string => `${randomInt(2 ** 40)} config ${partId}`;
+  const offer = { runnerId: 'waits', kinds: ['custom'], wait };
+  const call = <M extends DescMethod>(method: M, message: MessageInitShape<M['input']>): Sent => ({
+    name: method.name,
+    method: 'POST',
+    // Under its public name, TailRobotPartLogs sends nothing before the first line.
+    path: `/${method.parent.typeName.replace('platform.app', 'viam.app')}/${method.name}`,
+    headers: { authorization },
+    body: frameOf(toBinary(method.input, create(method.input, message))),
+  });
+  return [
+    { ...call(AppService.method.tailRobotPartLogs, { id: partId }), channel: 'part_log', payload: () => partId },
+    {
+      ...call(RunnerService.method.leaseJob, offer),
+      channel: 'training_job',
+      payload: () => `${randomUUID()} ${on.orgId} pending`,
+    },
+    {
+      ...call(AgentDeviceService.method.deviceAgentConfig, {
+        id: partId,
+        hostInfo,
+        knownFingerprint: fingerprint,
+        wait,
+      }),
+      channel: 'change',
+      payload: change,
+    },
+    {
+      ...call(RobotService.method.config, { id: partId, knownRevision: config?.revision ?? '', wait }),
+      channel: 'change',
+      payload: change,
+    },
+  ];
+}
+
+test('a caller that leaves while it waits for a notification, before or after it comes, ends its own request alone', async (t) => {
+  using held = heldCalls();
+  await using on = await testServer(flags, held.around);
+  const plain = on.url.replace('https:', 'http:');
+  const ways = [overHttp1(plain), overHttp2(plain), overHttp1(on.url), overHttp2(on.url)];
+  const authorization = `Bearer ${await on.token(on.owner)}`;
+  const counts = { left: 0, woken: 0 };
+  /** Sends it and waits until it waits; its notification is on its way then, and held. */
+  const waiting = async (way: Way, request: Waiting) => {
+    const sent = way.send({ ...request, headers: { ...request.headers, ...callHeaders(way) } });
+    sent.answered.catch(() => {});
+    // What was sent before it on another connection is answered: it has begun.
+    await fetch(`${plain}/livez`);
+    await held.quiet();
+    const notification = held.holdNotifications();
+    await sql`select pg_notify(${request.channel}, ${request.payload()})`.execute(on.db);
+    await notification.reached;
+    return { sent, notification };
+  };
+  for (const request of await waitingCalls(on, authorization)) {
+    for (const way of ways) {
+      const none = held.hold(mostCalls);
+      const first = await waiting(way, request);
+      await first.sent.reset();
+      const before = await held.quiet();
+      first.notification.release();
+      assert.equal(await held.quiet(), before, `${request.name}: nobody looks for a caller that is gone`);
+      await none.release();
+      counts.left++;
+
+      const start = held.hold(mostCalls);
+      const second = await waiting(way, request);
+      await start.release();
+      const look = held.hold(1);
+      second.notification.release();
+      await look.reached;
+      await second.sent.reset();
+      await look.release();
+      counts.woken++;
+    }
+  }
+  for (const way of ways) way.close();
+  assert.equal((await fetch(`${plain}/livez`)).status, 200);
+  assert.equal(on.server.unhandled.count, 0);
+  t.diagnostic(`${counts.left} callers left before the notification, ${counts.woken} while what it set off was held`);
 });
