@@ -202,6 +202,20 @@ for (const [name, rigOf, rounds] of [
       await owner.saveConfig({ partId: cloud.id, configJson: '{"agent":{"advanced_settings":{"debug":true}}}' });
       const changed = fromBinary(DeviceAgentConfigResponseSchema, (await held.answer()).body);
       assert.notEqual(changed.fingerprint, fingerprint);
+      // Another process changes it, and only a notification tells: there is no row that the server would find by looking.
+      const known = { id: cloud.id, hostInfo, knownFingerprint: changed.fingerprint, wait };
+      await held.say(checkBytes(ready, token, known));
+      await database.query(
+        `with next as (
+           insert into config_revision select (jsonb_populate_record(old, jsonb_build_object('revision', old.revision + 1,
+             'config', '{"agent":{"advanced_settings":{"debug":false}}}'::jsonb))).*
+             from config_revision old where part_id = $1 order by revision desc limit 1 returning part_id, revision)
+         update part set revision = next.revision from next where part.id = next.part_id`,
+        [cloud.id],
+      );
+      await database.query(`select pg_notify('change', '999999999 config ' || $1)`, [cloud.id]);
+      const changedAgain = fromBinary(DeviceAgentConfigResponseSchema, (await held.answer()).body);
+      assert.deepEqual([changedAgain.revision, changedAgain.fingerprint === fingerprint], [2n, false]);
 
       stop.abort();
       const acknowledged = await written;

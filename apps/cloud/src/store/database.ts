@@ -130,11 +130,14 @@ export const cut = (client: ClientBase): void => void (client as Client).connect
 /** Hands out connections of this server's right alone, and none again that did not answer. */
 function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
   const proven = new WeakSet<PoolClient>();
+  const broken = new WeakSet<PoolClient>();
   const query = async (client: PoolClient, text: string, values: unknown[]): Promise<QueryResult> => {
     try {
       return await client.query(text, values);
     } catch (error) {
       if (isSilence(error)) cut(client);
+      // The end of the connection may be seen later than the error: the next call would get it again.
+      if (!isAnswer(error)) broken.add(client);
       throw error;
     }
   };
@@ -178,7 +181,7 @@ function guarded(pool: Pool, right: DatabaseRight | undefined): PostgresPool {
     }
     return {
       query: (text: string, values: readonly unknown[]) => query(client, text, [...values]),
-      release: (isBroken?: boolean) => client.release(isBroken),
+      release: (isBroken?: boolean) => client.release(isBroken === true || broken.has(client)),
     };
   };
   return { connect: connect as unknown as PostgresPool['connect'], end: () => pool.end(), options: pool.options };
@@ -196,6 +199,12 @@ export const at = (ms: number): RawBuilder<number> => sql<number>`to_timestamp($
 
 /** The driver gave up: the connection is of no use any more. */
 const isSilence = (error: unknown): boolean => error instanceof Error && error.message === 'Query read timeout';
+
+/** The database refused a statement, and the connection can carry the next one. */
+const isAnswer = (error: unknown): boolean => {
+  const state = sqlState(error);
+  return state !== undefined && /^\d/.test(state) && !/^(08|57P|25P0[34])/.test(state);
+};
 
 /** Lost connection; going away; canceled or waited for in vain, also for a lock; and the same as the system says it. */
 const awayCodes =
