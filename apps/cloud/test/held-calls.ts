@@ -89,13 +89,13 @@ export function heldCalls(): HeldCalls {
     },
     holdNotifications() {
       const reached = Promise.withResolvers<void>();
-      const held: (() => void)[] = [];
-      Object.assign(notifications, { deliver: held, reached: reached.resolve });
+      const waiting: (() => void)[] = [];
+      Object.assign(notifications, { deliver: waiting, reached: reached.resolve });
       return {
         reached: reached.promise,
         release() {
           notifications.deliver = undefined;
-          for (const deliver of held) deliver();
+          for (const deliver of waiting) deliver();
         },
       };
     },
