@@ -65,68 +65,64 @@ async function spiedDatabase() {
   };
 }
 
-test(
-  'one dead connection of the pool fails at most what it carried, and is replaced',
-  { timeout: 120_000 },
-  async () => {
-    await using database = await spiedDatabase();
-    const argv = ['--database-url', database.url, '--database-statement-timeout-s', '2'];
-    const server = cloudProcess(database.data, argv);
-    const ready = (await server.ready) ?? assert.fail(server.stderr());
-    const admin = new Client(clientConfig(database.direct));
-    await admin.connect();
-    try {
-      const { accessToken } = await createClient(AuthService, transportTo(ready.url)).authenticate({
-        entity: ready.api_key_id,
-        credentials: { type: 'api-key', payload: ready.api_key },
-      });
-      const owner = createClient(FleetService, transportTo(ready.url, accessToken));
-      const call = () => failure(owner.listMachines({ organizationId: ready.org_id }));
-      const calls = (count: number) => Promise.all(Array.from({ length: count }, call));
-      const failed = (outcomes: readonly string[]): string[] => outcomes.filter((one) => one !== fine);
-      /** One after the other, so that they are carried by whichever connection comes first. */
-      const inTurn = async (count: number): Promise<string[]> => {
-        const outcomes: string[] = [];
-        for (let n = 0; n < count; n++) outcomes.push(await call());
-        return outcomes;
-      };
-      assert.deepEqual(failed(await calls(20)), []);
+test('one dead connection of the pool is replaced', { timeout: 120_000 }, async () => {
+  await using database = await spiedDatabase();
+  const argv = ['--database-url', database.url, '--database-statement-timeout-s', '2'];
+  const server = cloudProcess(database.data, argv);
+  const ready = (await server.ready) ?? assert.fail(server.stderr());
+  const admin = new Client(clientConfig(database.direct));
+  await admin.connect();
+  try {
+    const { accessToken } = await createClient(AuthService, transportTo(ready.url)).authenticate({
+      entity: ready.api_key_id,
+      credentials: { type: 'api-key', payload: ready.api_key },
+    });
+    const owner = createClient(FleetService, transportTo(ready.url, accessToken));
+    const call = () => failure(owner.listMachines({ organizationId: ready.org_id }));
+    const calls = (count: number) => Promise.all(Array.from({ length: count }, call));
+    const failed = (outcomes: readonly string[]): string[] => outcomes.filter((one) => one !== fine);
+    /** One after the other, so that they are carried by whichever connection comes first. */
+    const inTurn = async (count: number): Promise<string[]> => {
+      const outcomes: string[] = [];
+      for (let n = 0; n < count; n++) outcomes.push(await call());
+      return outcomes;
+    };
+    assert.deepEqual(failed(await calls(20)), []);
 
-      // Its backend is ended while it rests.
-      const { rows } = await admin.query<{ pid: number }>(
-        `select pid from pg_stat_activity where query like $1 and pid <> pg_backend_pid() and state = 'idle'
+    // Its backend is ended while it rests.
+    const { rows } = await admin.query<{ pid: number }>(
+      `select pid from pg_stat_activity where query like $1 and pid <> pg_backend_pid() and state = 'idle'
        order by state_change desc limit 1`,
-        [`%${words}%`],
-      );
-      const { pid = 0 } = rows[0] ?? {};
-      const ended = await admin.query<{ done: boolean }>('select pg_terminate_backend($1) as done', [pid]);
-      assert.deepEqual(ended.rows, [{ done: true }]);
-      const first = await inTurn(20);
-      assert.ok(
-        failed(first).length <= 1 && failed(first).every((one) => one === away),
-        `${failed(first).join()}\n${server.stderr()}`,
-      );
+      [`%${words}%`],
+    );
+    const { pid = 0 } = rows[0] ?? {};
+    const ended = await admin.query<{ done: boolean }>('select pg_terminate_backend($1) as done', [pid]);
+    assert.deepEqual(ended.rows, [{ done: true }]);
+    const first = await inTurn(20);
+    assert.ok(
+      failed(first).length <= 1 && failed(first).every((one) => one === away),
+      `${failed(first).join()}\n${server.stderr()}`,
+    );
 
-      // Its network swallows everything: only the time of a statement tells.
-      assert.equal(await call(), fine);
-      const { closed } = database.swallow();
-      const second = inTurn(20);
-      assert.deepEqual(
-        failed(await calls(20)).filter((one) => one !== away),
-        [],
-      );
-      assert.ok(failed(await second).length <= 1, 'one call at most waits in vain');
-      await closed;
-      assert.equal((await fetch(`${ready.url}/readyz`)).status, 200);
-      assert.deepEqual(failed(await calls(20)), []);
-      const alive = await admin.query(`select from pg_stat_activity where query like $1 and pid <> pg_backend_pid()`, [
-        `%${words}%`,
-      ]);
-      assert.ok((alive.rowCount ?? 0) > 0, 'others carry the calls');
-    } finally {
-      await admin.end();
-      server.child.kill('SIGTERM');
-    }
-    assert.equal(await server.exit, 0);
-  },
-);
+    // Its network swallows everything: only the time of a statement tells.
+    assert.equal(await call(), fine);
+    const { closed } = database.swallow();
+    const second = inTurn(20);
+    assert.deepEqual(
+      failed(await calls(20)).filter((one) => one !== away),
+      [],
+    );
+    assert.ok(failed(await second).length <= 1, 'one call at most waits in vain');
+    await closed;
+    assert.equal((await fetch(`${ready.url}/readyz`)).status, 200);
+    assert.deepEqual(failed(await calls(20)), []);
+    const alive = await admin.query(`select from pg_stat_activity where query like $1 and pid <> pg_backend_pid()`, [
+      `%${words}%`,
+    ]);
+    assert.ok((alive.rowCount ?? 0) > 0, 'others carry the calls');
+  } finally {
+    await admin.end();
+    server.child.kill('SIGTERM');
+  }
+  assert.equal(await server.exit, 0);
+});
