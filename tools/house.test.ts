@@ -97,6 +97,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   trainers: [
     '@platform/contract/job',
     '@platform/contract/evaluation',
+    '@platform/contract/confidence',
     '@platform/contract/model-output',
     '@platform/trainer-engine',
     '@platform/contract/errors',

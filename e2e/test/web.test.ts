@@ -330,7 +330,7 @@ async function trains({ page, ready, mark }: Desk): Promise<void> {
     evaluated_on: 'test',
   });
   await page.getByText('Completed', { exact: true }).waitFor();
-  await page.getByRole('region', { name: 'Evaluation' }).getByText('87.5 %').waitFor();
+  await page.getByRole('region', { name: 'Evaluation' }).getByText('7 of 8').waitFor();
   await page.getByTitle('1 of 4 pictures of bear were called balloon').waitFor();
   await page.getByText(`"package": "${organization}/things-${mark}"`).waitFor();
   await checkPage(page, 'finished job');
@@ -341,7 +341,7 @@ async function trains({ page, ready, mark }: Desk): Promise<void> {
   await link(page, 'Training').first().click();
   await page
     .getByRole('row', { name: `things-${mark}` })
-    .getByText('87.5 %')
+    .getByText('7 of 8')
     .waitFor();
   await checkPage(page, 'training');
   await link(page, 'Models').click();

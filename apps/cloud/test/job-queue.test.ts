@@ -132,9 +132,9 @@ test('a list has the score and no evaluation; one job has both', async () => {
   await using world = await setUp();
   const { submit, lease, runner, training, organizationId, files } = world;
   const evaluations: [version: string, evaluation: object, score: string | undefined][] = [
-    ['single', { accuracy: 0.75, micro_f1: 'x' }, 'accuracy 0.75'],
-    ['multi', { micro_f1: 0.5 }, 'micro_f1 0.5'],
-    ['boxes', { map50: 0.25 }, 'map50 0.25'],
+    ['single', { accuracy: 0.75, micro_f1: 'x', count: 40 }, 'accuracy 0.75 40'],
+    ['multi', { micro_f1: 0.5, count: 'many' }, 'micro_f1 0.5 0'],
+    ['boxes', { map50: 0.25, count: -1e300 }, 'map50 0.25 0'],
     ['odd', { accuracy: 'high' }, undefined],
     ['none', {}, undefined],
   ];
@@ -153,7 +153,7 @@ test('a list has the score and no evaluation; one job has both', async () => {
   for (const [version, evaluation, score] of evaluations) {
     const line = jobs.find((job) => job.modelVersion === version);
     assert.equal(line?.evaluation, undefined);
-    assert.equal(line?.score && `${line.score.name} ${line.score.value}`, score);
+    assert.equal(line?.score && `${line.score.name} ${line.score.value} ${line.score.count}`, score);
     const { metadata } = await training.getTrainingJob({ id: line?.id ?? '' });
     assert.deepEqual(metadata?.evaluation, evaluation);
   }

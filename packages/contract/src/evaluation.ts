@@ -73,6 +73,8 @@ export interface ModelFile {
   sha256: string;
   /** Median of one picture on the machine that trained; null where that file cannot be run here. */
   latency_ms: number | null;
+  /** What ran it: the same file takes another time elsewhere. */
+  latency_by?: string;
   /** Largest difference of an output to the trained network; null where that file cannot be run here. */
   max_difference: number | null;
 }

@@ -38,17 +38,21 @@ export async function runDeliveredTflite(
   model: Uint8Array,
   count: number,
   pixels: (i: number) => Uint8Array,
-  signal: AbortSignal,
-): Promise<Float32Array[]> {
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<{ probabilities: Float32Array[]; medianMs: number | undefined }> {
   const probabilities: Float32Array[] = [];
+  const times: number[] = [];
   for (let i = 0; i < count; i++) {
     await new Promise((resolve) => setImmediate(resolve));
     signal.throwIfAborted();
-    const found = runTflite(model, pixels(i))['probability'];
+    const image = pixels(i);
+    const began = clock.now();
+    const found = runTflite(model, image)['probability'];
+    times.push(clock.now() - began);
     if (!found) throw new Error('the delivered .tflite file has no output "probability"');
     probabilities.push(found);
   }
-  return probabilities;
+  return { probabilities, medianMs: times.toSorted((a, b) => a - b)[times.length >> 1] };
 }
 
 /** The largest allowed difference of a probability between the trained and the delivered network. */

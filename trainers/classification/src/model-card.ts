@@ -2,8 +2,17 @@
 import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
-import { percent, table } from '@platform/trainer-engine/markdown';
-import { fileTable, trainingSection } from '@platform/trainer-engine/report';
+import {
+  cellText,
+  fewestForShare,
+  type Interval,
+  predictedCount,
+  scoreText,
+  wilson,
+} from '@platform/contract/confidence';
+import { intervalNote, table } from '@platform/trainer-engine/markdown';
+import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
+import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import type { ClassifierEvaluation } from './evaluation.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -19,7 +28,10 @@ export interface ModelCard {
   files: ClassifierEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
   dataset: { dataset_id?: string; dataset_version_id?: string; pictures: ClassifierEvaluation['pictures'] };
-  result: (Score | MultiLabelScore) & { evaluated_on: string; count: number; chosen: string };
+  /** What is done to an image before the model sees it. */
+  preprocessing: string[];
+  /** `interval_95`: Wilson's, of the first score. */
+  result: (Score | MultiLabelScore) & { evaluated_on: string; count: number; chosen: string; interval_95: Interval };
   per_class: ClassifierEvaluation['per_class'];
   /** Rows: true label, columns: predicted label. */
   confusion?: number[][];
@@ -62,7 +74,8 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
       ...(job.dataset_version_id === undefined ? {} : { dataset_version_id: job.dataset_version_id }),
       pictures,
     },
-    result: { evaluated_on, count, ...scoreIn(evaluation), chosen },
+    preprocessing: preprocessingOf(side),
+    result: { evaluated_on, count, ...scoreIn(evaluation), chosen, interval_95: wilson(mainScore(evaluation), count) },
     per_class: evaluation.per_class,
     ...(evaluation.task === 'single_label_classification' ? { confusion: evaluation.confusion } : {}),
     training: {
@@ -92,6 +105,9 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
   };
 }
 
+const mainScore = (evaluation: ClassifierEvaluation): number =>
+  evaluation.task === 'single_label_classification' ? evaluation.accuracy : evaluation.micro_f1;
+
 function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {
   if (evaluation.task === 'single_label_classification') {
     return { accuracy: evaluation.accuracy, macro_f1: evaluation.macro_f1 };
@@ -105,10 +121,15 @@ export function verdict(evaluation: ClassifierEvaluation): string {
   const { count, evaluated_on: on } = evaluation;
   const pictures = `${count} held-out pictures (${on})`;
   if (evaluation.task === 'single_label_classification') {
-    return `${percent(evaluation.accuracy)} of ${pictures} are right.`;
+    const { accuracy } = evaluation;
+    const right = scoreText('accuracy', accuracy, count);
+    return count < fewestForShare
+      ? `${right} held-out pictures (${on}) are right.`
+      : `${right} of ${pictures} are right.`;
   }
   const { micro_f1, exact_match } = evaluation;
-  return `Micro F1 ${micro_f1.toFixed(3)} on ${pictures}; all labels are right on ${percent(exact_match)} of them.`;
+  const whole = scoreText('exact_match', exact_match, count);
+  return `Micro F1 ${scoreText('micro_f1', micro_f1, count)} on ${pictures}; all labels are right on ${whole} of them.`;
 }
 
 function classTable(evaluation: ClassifierEvaluation): string[] {
@@ -118,8 +139,8 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
       head,
       evaluation.per_class.map((one) => [
         one.label,
-        percent(one.precision),
-        percent(one.recall),
+        cellText(one.precision, predictedCount(one)),
+        cellText(one.recall, one.support),
         one.f1.toFixed(3),
         one.support,
       ]),
@@ -129,8 +150,8 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
     [...head, 'average precision', 'counts as there from'],
     evaluation.per_class.map((one) => [
       one.label,
-      percent(one.precision),
-      percent(one.recall),
+      cellText(one.precision, predictedCount(one)),
+      cellText(one.recall, one.support),
       one.f1.toFixed(3),
       one.support,
       one.average_precision.toFixed(3),
@@ -159,15 +180,20 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     '',
     `${kind} classifier of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
-    `**${verdict(evaluation)}** Mean F1 ${card.result.macro_f1.toFixed(3)}; the ${card.result.chosen} won.`,
+    `**${verdict(evaluation)}** Mean F1 ${scoreText('macro_f1', card.result.macro_f1, card.result.count)}; the ${card.result.chosen} won.`,
     '',
     ...classTable(evaluation),
+    '',
+    intervalNote,
     ...confusionTable(evaluation),
     '',
     '## Use',
     `- Input \`image\`: uint8 [${card.input.shape.join(', ')}], ${card.input.layout}.`,
     `- Output \`probability\`: float32 [${card.output.shape.join(', ')}], in the order of labels.txt; ${card.output.meaning}.`,
-    '',
+    ...useSection(
+      card.preprocessing,
+      sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
+    ),
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,

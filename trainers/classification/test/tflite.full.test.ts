@@ -9,6 +9,7 @@ import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation } from '@platform/contract/evaluation';
 import { decode } from '@platform/trainer-engine/pictures';
 import { openSession } from '@platform/trainer-engine/runtime';
+import { sampleIn } from '../../engine/test/sample-in.ts';
 import { writeJob } from './job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
@@ -71,6 +72,41 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
       for (const [k, p] of expected.entries()) {
         assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `picture ${i}: ${expected.join()} against ${found.join()}`);
       }
+    }
+    await session.release();
+  });
+}
+
+for (const [kind, framework] of [
+  ['single_label_classification', 'tflite'],
+  ['single_label_classification', 'onnx'],
+  ['multi_label_classification', 'tflite'],
+] as const) {
+  test(`${kind}, ${framework}: the sample program of the model card runs as it stands`, async () => {
+    await using folder = await tempFolder();
+    await writeJob(folder.path, { kind, framework, arguments: { recipe: 'probe' } });
+    const { code, stderr } = await startTrainer(main, folder.path).ended;
+    assert.equal(code, 0, stderr);
+    const out = path.join(folder.path, jobFiles.out);
+    const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
+    await writeFile(path.join(out, 'sample.py'), sampleIn(await readFile(path.join(out, modelFiles.cardText), 'utf8')));
+    const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
+    const pictures = path.join(folder.path, jobFiles.pictures);
+    for (const file of (await readdir(pictures)).toSorted().slice(0, 3)) {
+      const image = path.join(pictures, file);
+      const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
+      const said = stdout
+        .trim()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => line.split(' '));
+      const data = await decode(image, side);
+      const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
+      for (const [label = '', p] of said) {
+        // Two libraries scale images a little differently.
+        assert.ok(Math.abs(Number(p) - (expected[labels.indexOf(label)] ?? 9)) < 0.1, `${file}: ${stdout}`);
+      }
+      if (kind === 'single_label_classification') assert.equal(said.length, 3);
     }
     await session.release();
   });

@@ -2,8 +2,10 @@
 import type { DetectionEvaluation, DetectionScore } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
-import { percent, section, table } from '@platform/trainer-engine/markdown';
-import { fileTable, trainingSection } from '@platform/trainer-engine/report';
+import { cellText, type Interval, predictedCount, scoreText, wilson } from '@platform/contract/confidence';
+import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
+import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
+import { sampleProgram } from '@platform/trainer-engine/sample-program';
 import { boxCount } from './delivered.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -30,7 +32,10 @@ export interface ModelCard {
     pictures: DetectionEvaluation['pictures'];
     boxes: DetectionEvaluation['boxes'];
   };
-  result: DetectionScore & { evaluated_on: string; count: number; chosen: string };
+  /** What is done to an image before the model sees it. */
+  preprocessing: string[];
+  /** `interval_95`: Wilson's for mAP50, as if each image were right or wrong. */
+  result: DetectionScore & { evaluated_on: string; count: number; chosen: string; interval_95: Interval };
   per_class: DetectionEvaluation['per_class'];
   training: {
     seed: number;
@@ -75,7 +80,8 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
       pictures,
       boxes,
     },
-    result: { evaluated_on, count, map50, map75, map, chosen },
+    preprocessing: preprocessingOf(side),
+    result: { evaluated_on, count, map50, map75, map, chosen, interval_95: wilson(map50, count) },
     per_class,
     training: {
       seed: evaluation.seed,
@@ -104,7 +110,8 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
 
 /** One sentence: how good it is. */
 export function verdict({ map50, map75, count, evaluated_on: on }: DetectionEvaluation): string {
-  return `mAP50 ${percent(map50)}, mAP75 ${percent(map75)} on ${count} held-out pictures (${on}).`;
+  const [at50, at75] = [scoreText('map50', map50, count), scoreText('map75', map75, count)];
+  return `mAP50 ${at50}, mAP75 ${at75} on ${count} held-out pictures (${on}).`;
 }
 
 export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation): string {
@@ -115,8 +122,8 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     one.label,
     percent(one.ap50),
     percent(one.ap75),
-    percent(one.precision),
-    percent(one.recall),
+    cellText(one.precision, predictedCount(one)),
+    cellText(one.recall, one.support),
     one.f1.toFixed(3),
     one.support,
     one.threshold,
@@ -141,6 +148,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ...table(['label', 'AP50', 'AP75', 'precision', 'recall', 'F1', 'held-out boxes', 'counts from'], perLabel),
     '',
     'Precision, recall and F1 at the score in the last column and an overlap (IoU) of 0.5.',
+    intervalNote,
     '',
     ...table(['stage', 'mAP50', 'mAP75', 'mAP50:95'], stages),
     '',
@@ -149,7 +157,10 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ...card.outputs.map(
       ({ name, type, shape, meaning }) => `- Output \`${name}\`: ${type} [${shape.join(', ')}], ${meaning}.`,
     ),
-    '',
+    ...useSection(
+      card.preprocessing,
+      sampleProgram({ file: card.files.at(-1)?.file ?? '', side: evaluation.side, task: card.task }),
+    ),
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,

@@ -5,11 +5,12 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { jobFiles } from '@platform/contract/job';
+import { jobFiles, modelFiles } from '@platform/contract/job';
 import { decode } from '@platform/trainer-engine/pictures';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { boxesOf } from '@platform/contract/model-output';
 import { comparison } from '../src/measure.ts';
+import { sampleIn } from '../../engine/test/sample-in.ts';
 import { writeJob } from './job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
 import { startTrainer } from '../../engine/test/trainer-process.ts';
@@ -83,3 +84,33 @@ for (const side of [96, 448]) {
     await session.release();
   });
 }
+
+test('the sample program of the model card runs as it stands', async () => {
+  await using folder = await tempFolder();
+  await writeJob(folder.path, { arguments: { recipe: 'probe', side: '96' } });
+  const { code, stderr } = await startTrainer(main, folder.path).ended;
+  assert.equal(code, 0, stderr);
+  const out = path.join(folder.path, jobFiles.out);
+  await writeFile(path.join(out, 'sample.py'), sampleIn(await readFile(path.join(out, modelFiles.cardText), 'utf8')));
+  const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
+  const labels = (await readFile(path.join(out, modelFiles.labels), 'utf8')).trimEnd().split('\n');
+  const card = JSON.parse(await readFile(path.join(out, modelFiles.cardJson), 'utf8')) as {
+    thresholds: Record<string, number>;
+  };
+  const pictures = path.join(folder.path, jobFiles.pictures);
+  for (const file of (await readdir(pictures)).toSorted().slice(0, 3)) {
+    const image = path.join(pictures, file);
+    const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
+    const said = stdout.split('\n').filter(Boolean);
+    const results = await session.run({ image: { data: await decode(image, 96), dims: [1, 96, 96, 3] } });
+    const found = boxesOf(results('location'), results('category'), results('score'));
+    const sure = found.filter(({ label, score }) => score >= (card.thresholds[labels[label] ?? ''] ?? 1) + 0.1);
+    for (const { label } of sure)
+      assert.ok(
+        said.some((line) => line.startsWith(`${labels[label]} 0.`)),
+        `${file}: ${stdout}`,
+      );
+    for (const line of said) assert.match(line, /^\w+ [01]\.\d+ \[/);
+  }
+  await session.release();
+});

@@ -13,3 +13,7 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
 export function section(title: string, items: readonly string[]): string[] {
   return items.length === 0 ? [] : ['', `## ${title}`, ...items.map((item) => `- ${item}`)];
 }
+
+/** Below tables of scores. */
+export const intervalNote =
+  'In brackets: Wilson’s 95 % interval for this many images or boxes. On fewer than 20, a share is shown as a count.';

@@ -1,3 +1,4 @@
+import { scoreText } from '@platform/contract/confidence';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { allMachines, ModelType, type Picture, TrainingStatus } from '@platform/client';
@@ -203,7 +204,7 @@ const train: Step = {
     const accuracy = evaluation.accuracy ?? 0;
     const heldOut = evaluation.count ?? 0;
     return {
-      note: `version ${job.modelVersion}, ${(accuracy * 100).toFixed(1)} % on ${heldOut} held-out pictures`,
+      note: `version ${job.modelVersion}, ${scoreText('accuracy', accuracy, heldOut)} on ${heldOut} held-out pictures`,
       facts: {
         training_job_id: id,
         model: modelName,

@@ -96,7 +96,7 @@ export function metadataOf(
     datasetVersionId: row.datasetVersionId,
     ...(row.evaluation ? { evaluation: row.evaluation as JsonObject } : {}),
     ...(row.scoreName !== null && row.scoreValue !== null
-      ? { score: { name: row.scoreName, value: row.scoreValue } }
+      ? { score: { name: row.scoreName, value: row.scoreValue, count: row.scoreCount ?? 0 } }
       : {}),
     resources: {
       gpus: row.gpus,

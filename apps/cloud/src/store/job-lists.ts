@@ -40,6 +40,7 @@ const lineColumns = [
   'status',
   'scoreName',
   'scoreValue',
+  'scoreCount',
 ] as const satisfies readonly (keyof JobRow)[];
 export type JobLine = Pick<JobRow, (typeof lineColumns)[number]>;
 

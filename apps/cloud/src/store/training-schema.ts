@@ -132,6 +132,7 @@ export type TrainingJobRow = {
   status: GeneratedAlways<'pending' | 'in_progress' | 'completed' | 'failed' | 'canceling' | 'canceled'>;
   scoreName: GeneratedAlways<string | null>;
   scoreValue: GeneratedAlways<number | null>;
+  scoreCount: GeneratedAlways<number | null>;
 };
 type TrainingEvent = {
   id: Generated<number>;

@@ -31,6 +31,12 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             {evaluation.chosen}
           </p>
         )}
+        {evaluation.count > 0 && (
+          <p className="small soft">
+            In brackets: Wilson’s 95 % interval for this many images. On fewer than 20, a share is shown as a count.
+            {evaluation.latencies.length > 0 && ` One prediction: ${evaluation.latencies.join('; ')}.`}
+          </p>
+        )}
         {evaluation.advice.map((text) => (
           <Note key={text} tone="busy">
             <p>{text}</p>
@@ -63,12 +69,17 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
   );
 }
 
-const Figure = ({ name, value }: { name: string; value: string }) => (
-  <div className="figure">
-    <strong className="numbers">{value}</strong>
-    <span className="small soft">{name}</span>
-  </div>
-);
+/** The interval of a score is written smaller, below it. */
+function Figure({ name, value }: { name: string; value: string }) {
+  const [score, interval] = value.split(/ (?=\()/);
+  return (
+    <div className="figure">
+      <strong className="numbers">{score}</strong>
+      {interval !== undefined && <span className="small soft numbers">{interval}</span>}
+      <span className="small soft">{name}</span>
+    </div>
+  );
+}
 
 function HeatTable({ evaluation }: { evaluation: EvaluationView }) {
   return (

@@ -6,6 +6,7 @@ import type {
   FoundBox,
   MultiLabelEvaluation,
 } from '@platform/contract/evaluation';
+import { cellText, predictedCount, scoreText } from '@platform/contract/confidence';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
 import { isolated } from './user-text.ts';
@@ -25,6 +26,8 @@ export interface EvaluationView {
   chosen: string | undefined;
   /** The stages of training, each with its main figure. */
   scores: readonly { name: string; value: string }[];
+  /** How long one prediction takes with each file, and how that was measured. */
+  latencies: readonly string[];
   pictures: { train: number; validation: number; test: number; skipped: number } | undefined;
   skipped: Evaluation['skipped'];
   mistakes: readonly Mistake[];
@@ -103,10 +106,10 @@ const shareIn = (from: object | null | undefined, key: string): number | undefin
 };
 
 /** The main figure of an evaluation or of one of its stages. */
-export function mainShare(from: object | null | undefined): { key: string; share: number } | undefined {
+export function mainShare(from: object | null | undefined): { key: string; share: number; count: number } | undefined {
   for (const key of mainKeys) {
     const share = shareIn(from, key);
-    if (share !== undefined) return { key, share };
+    if (share !== undefined) return { key, share, count: shareIn(from, 'count') ?? 0 };
   }
   return undefined;
 }
@@ -128,6 +131,10 @@ function classesOf(perClass: readonly object[], countWord: string): EvaluationVi
     const value = shareIn(one, key);
     if (value === undefined) return '';
     if (key === 'support') return String(value);
+    const [precision, recall, support] = [shareIn(one, 'precision'), shareIn(one, 'recall'), shareIn(one, 'support')];
+    if (support !== undefined && key === 'recall') return cellText(value, support);
+    if (support !== undefined && recall !== undefined && precision !== undefined && key === 'precision')
+      return cellText(value, predictedCount({ precision, recall, support }));
     return key === 'threshold' ? value.toFixed(2) : percent(value);
   };
   return {
@@ -189,7 +196,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     figures: [
       ...shareNames.flatMap(([key, name]) => {
         const share = shareIn(json, key);
-        return share === undefined ? [] : [{ name, value: percent(share) }];
+        return share === undefined ? [] : [{ name, value: scoreText(key, share, main.count) }];
       }),
       ...(seconds?.total === undefined ? [] : [{ name: 'Training and evaluation', value: span(seconds.total * 1000) }]),
       ...(model?.size_bytes === undefined ? [] : [{ name: 'Model file', value: bytes(model.size_bytes) }]),
@@ -206,8 +213,11 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     chosen: from.chosen,
     scores: stages.flatMap(({ name, score }) => {
       const share = shareIn(score, main.key);
-      return share === undefined ? [] : [{ name, value: percent(share) }];
+      return share === undefined ? [] : [{ name, value: scoreText(main.key, share, main.count) }];
     }),
+    latencies: (from.files ?? []).flatMap(({ file, latency_ms: ms, latency_by: by }) =>
+      ms === null || by === undefined ? [] : [`${file} ${ms.toFixed(0)} ms by ${by}`],
+    ),
     pictures: from.pictures,
     skipped: from.skipped ?? [],
     mistakes: mistakesOf(from.task ?? '', from.worst ?? []),

@@ -49,10 +49,12 @@ test('a running job shows phase, progress and what is left; a finished one its a
   );
   assert.deepEqual(
     [done.progress, done.phase, done.eta, done.score],
-    [1, '', undefined, { name: 'accuracy', value: '90.5 %' }],
+    [1, '', undefined, { name: 'accuracy', value: '90.5 % (85.6 to 93.8 %)' }],
   );
   const detector = create(TrainingJobMetadataSchema, { score: { name: 'map50', value: 0.61 } });
   assert.deepEqual(jobView(detector).score, { name: 'mAP50', value: '61.0 %' });
+  const few = create(TrainingJobMetadataSchema, { score: { name: 'accuracy', value: 0.75, count: 4 } });
+  assert.deepEqual(jobView(few).score, { name: 'accuracy', value: '3 of 4' });
   assert.equal(runTime(done, 99_000), 2000);
 });
 
@@ -143,7 +145,7 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
   );
   assert.deepEqual(view?.classes, {
     columns: ['AP50', 'AP75', 'Precision', 'Recall', 'F1', 'Threshold', 'Boxes'],
-    rows: [{ label: 'cup', cells: ['61.0 %', '40.0 %', '90.0 %', '50.0 %', '64.0 %', '0.30', '20'] }],
+    rows: [{ label: 'cup', cells: ['61.0 %', '40.0 %', '10 of 11', '50 % (30–70)', '64.0 %', '0.30', '20'] }],
   });
   assert.deepEqual(view?.scores, [
     { name: 'Probe', value: '30.0 %' },

@@ -6,8 +6,9 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobMetric } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import type { Word } from './machine-status.ts';
+import { scoreText } from '@platform/contract/confidence';
 import { mainShare } from './evaluations.ts';
-import { counted, percent } from './quantities.ts';
+import { counted } from './quantities.ts';
 import { msOf, span, spanOf } from './times.ts';
 
 const statusWords: Readonly<Record<number, Word>> = {
@@ -76,8 +77,8 @@ const scoreNames: Readonly<Record<string, string>> = { accuracy: 'accuracy', mic
 
 /** Of the job's own score or, where only the evaluation has it, of that. */
 function scoreOf({ score, evaluation }: TrainingJobMetadata): JobView['score'] {
-  const found = score ? { key: score.name, share: score.value } : mainShare(evaluation);
-  return found && { name: scoreNames[found.key] ?? found.key, value: percent(found.share) };
+  const found = score ? { key: score.name, share: score.value, count: score.count } : mainShare(evaluation);
+  return found && { name: scoreNames[found.key] ?? found.key, value: scoreText(found.key, found.share, found.count) };
 }
 
 function limitsText({ resources }: TrainingJobMetadata): string {
