@@ -126,7 +126,9 @@ export function statusText(status: AgentStatus, columns?: number): string {
         ]),
         ['update', last ? updateWords(last) : ''],
         // What stands under a quarantined version already is not repeated.
-        ...(exit && !quarantined.some((bad) => bad.exit?.since === exit.since) ? exitRows('ended', exit) : []),
+        ...(exit && !quarantined.some((bad) => bad.exit?.version === exit.version && bad.exit.since === exit.since)
+          ? exitRows('ended', exit)
+          : []),
       ],
       width - 2,
     );

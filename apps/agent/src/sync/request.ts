@@ -93,7 +93,9 @@ const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
   superseded: UpdateState.SUPERSEDED,
 };
 type SinceOf = (noted: number) => number | undefined;
-const sinceField = (wall: number | undefined) => (wall === undefined ? {} : { since: timestampFromMs(wall) });
+/** Whole milliseconds: a fraction of one would fail the whole report. */
+const sinceField = (wall: number | undefined) =>
+  wall === undefined ? {} : { since: timestampFromMs(Math.round(wall)) };
 
 /** Of quarantined versions, with their last lines: a report is sent at each change. */
 const mostExits = 3;
@@ -101,7 +103,7 @@ const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, s
   version: shownVersion(id, urls),
   reason,
   lines: [...lines],
-  ...sinceField(sinceOf(Math.round(sinceWall))), // a fraction of a millisecond would fail the whole report
+  ...sinceField(sinceOf(sinceWall)),
 });
 
 function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined, sinceOf: SinceOf) {

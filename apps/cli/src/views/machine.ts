@@ -133,7 +133,8 @@ function signedText(program: ProgramStatus | undefined): string {
     : '';
 }
 
-const isSameExit = (a: ExitReport | undefined, b: ExitReport): boolean => isoTime(a?.since) === isoTime(b.since);
+const isSameExit = (a: ExitReport | undefined, b: ExitReport): boolean =>
+  a !== undefined && a.version === b.version && isoTime(a.since) === isoTime(b.since);
 
 function programText(title: string, program: ProgramStatus | undefined, first: string, nowMs: number): string {
   const { trial, lastExit, lastUpdate: last } = program ?? {};

@@ -71,6 +71,14 @@ test('how a version ended stands beside it, and is not said twice', () => {
   const quarantined = [{ version: '1.1.0', reason: 'crashed', since, exit }];
   const once = view({ quarantined, lastExit: exit });
   assert.deepEqual([once.quarantined[0]?.exit, once.lastExit], [shown, undefined]);
+  // A machine that does not know the time reports none.
+  const untimed = { version: '1.0.0', reason: 'exit 3', lines: [] };
+  const given = { version: '1.1.0', reason: 'crashed' };
+  assert.equal(
+    view({ quarantined: [given, { ...given, exit: { ...untimed, version: '1.1.0' } }], lastExit: untimed }).lastExit
+      ?.version,
+    '1.0.0',
+  );
   const later = { ...exit, version: '1.0.0', since: timestampFromMs(9) };
   assert.deepEqual(view({ quarantined, lastExit: later }).lastExit, { ...shown, version: '1.0.0', since: 9 });
 });

@@ -139,6 +139,8 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
     },
     update: updateView(program?.lastUpdate),
     quarantined,
-    lastExit: quarantined.some((one) => one.exit?.since === lastExit?.since) ? undefined : lastExit,
+    lastExit: quarantined.some(({ exit }) => exit?.version === lastExit?.version && exit?.since === lastExit?.since)
+      ? undefined
+      : lastExit,
   };
 }
