@@ -94,7 +94,7 @@ describe('the TypeScript package', () => {
     assert.equal((await line).text(), 'OFFLINE later 3');
   });
 
-  test('does what its README shows, on every version of Node, against a real server and runner', async () => {
+  test('does what its README shows against a real server and runner', async () => {
     const readme = await readFile(path.join(checkout, 'clients', 'typescript', 'README.md'), 'utf8');
     const [story = '', calls = '', ...more] = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(
       ([, text = '']) => text,
@@ -118,9 +118,10 @@ describe('the TypeScript package', () => {
     for (const version of versions) {
       const { stdout } = await run(nodeOf(version), ['calls.mjs'], { cwd: folder.path, env });
       assert.match(stdout, /^TRAINING_JOB_NOT_FOUND /m, version);
-      const whole = await run(nodeOf(version), ['program.mjs'], { cwd: folder.path, env });
-      assert.match(whole.stdout, /^24 images uploaded$/m, version);
-      assert.match(whole.stdout, /things\.tar\.gz holds the model\n$/, whole.stdout.slice(-2_000));
     }
+    // The oldest has the least; a training on each would only take longer.
+    const whole = await run(nodeOf(versions[0]), ['program.mjs'], { cwd: folder.path, env });
+    assert.match(whole.stdout, /^24 images uploaded$/m);
+    assert.match(whole.stdout, /things\.tar\.gz holds the model\n$/, whole.stdout.slice(-2_000));
   });
 });
