@@ -30,6 +30,11 @@ export const runtimeEnvironment: Readonly<Record<string, string>> = {
   BUN_ENABLE_CRASH_REPORTING: '0',
   DO_NOT_TRACK: '1',
 };
+/**
+ * For the relay: two threads wait in reads of its pipes for good, and files need others. The runtime has as many as the machine has
+ * processors, which may be one.
+ */
+export const relayEnvironment: Readonly<Record<string, string>> = { ...runtimeEnvironment, UV_THREADPOOL_SIZE: '4' };
 const environmentWords = Object.entries(runtimeEnvironment).map(([name, value]) => `${name}=${value}`);
 
 /** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */

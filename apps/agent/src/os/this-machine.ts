@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Clock, Log } from '@platform/kit';
 import { rootMark } from '../loops/server-process.ts';
 import { memoryLimits } from '../loops/watchdog.ts';
-import { agentUnit, relayUnit, runtimeEnvironment, serverStopSeconds, serverUnit } from '../unit.ts';
+import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit } from '../unit.ts';
 import { keeperOf } from './kept.ts';
 import { linuxDevice } from './linux/device.ts';
 import { ownMemory } from './linux/memory.ts';
@@ -47,7 +47,7 @@ export async function thisMachine(of: {
           root,
           mark: { name: rootMark, value: root },
           units,
-          relay: { command: [...thisProgram(), 'relay', '--root', root], env: runtimeEnvironment },
+          relay: { command: [...thisProgram(), 'relay', '--root', root], env: relayEnvironment },
           clock,
           trace,
           log,
