@@ -18,6 +18,7 @@ import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts
 import { checkout, type MachineFolder, prepareMachineFolder, releaseKeyFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
 import { createScreen } from './progress.ts';
+import { missingFor, untilReady } from './ready.ts';
 import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
 import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
@@ -79,16 +80,20 @@ export async function up(options: UpOptions): Promise<number> {
     }
     if (api_key === null && options.once) throw new Error(deadFirstKey);
     if (options.empty || api_key === null) {
+      const world = { clock, signal: stop, say };
+      const isReady =
+        api_key === null ||
+        (await untilReady(
+          {
+            publish: () => publishReleases({ ...releaseWorld(), client: clientOf() }),
+            look: () => missingFor(clientOf(), cloud.org_id, cloud.runner_key !== null),
+          },
+          world,
+        ));
+      if (!isReady) return 0; // a publication under way is gone on with at the next start
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
       say(summary({ ...cloud, dataDir: options.dataDir }));
-      if (api_key === null) {
-        await ended(stop);
-        return 0;
-      }
-      void publishReleases({ ...releaseWorld(), client: clientOf() }).catch((error: unknown) => {
-        if (!stop.aborted) say(`Machine server and agent could not be released: ${errorText(error)}`);
-      });
-      await ended(stop); // a publication under way is gone on with at the next start
+      await ended(stop);
       return 0;
     }
     say(`Platform at ${cloud.url}`);

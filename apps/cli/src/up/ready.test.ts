@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FakeClock } from '@platform/kit/testing';
+import { untilReady } from './ready.ts';
+
+/** Tries with these answers, one after the other, the last for ever; a minute passes. */
+async function outcome(
+  answers: readonly (readonly string[] | Error)[],
+  publications: readonly (Error | undefined)[] = [],
+) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const said: string[] = [];
+  const count = { looks: 0, published: 0 };
+  const done = untilReady(
+    {
+      async publish() {
+        const failed = publications[count.published++];
+        if (failed) throw failed;
+      },
+      async look() {
+        const answer = answers[Math.min(count.looks++, answers.length - 1)] ?? [];
+        if (answer instanceof Error) throw answer;
+        return [...answer];
+      },
+    },
+    { clock, signal: stop.signal, say: (text) => said.push(text) },
+  );
+  await clock.advance(60_000);
+  stop.abort();
+  return { isReady: await done, said, published: count.published };
+}
+
+test('ready at once: nothing is said', async () =>
+  assert.deepEqual(await outcome([[]]), { isReady: true, said: [], published: 1 }));
+
+test('ready after some tries: nothing is said', async () =>
+  assert.deepEqual(await outcome([['no runner is online'], ['no runner is online'], []]), {
+    isReady: true,
+    said: [],
+    published: 1,
+  }));
+
+test('what is missing is said once, and tried again', async () =>
+  assert.deepEqual(await outcome([['no runner is online']]), {
+    isReady: false,
+    said: ['Not ready yet: no runner is online. It is tried again.'],
+    published: 1,
+  }));
+
+test('a publication that fails is tried again, and then not any more', async () => {
+  const failed = new Error('the disk is full');
+  assert.deepEqual(await outcome([[]], [failed, failed, undefined]), { isReady: true, said: [], published: 3 });
+  const always = await outcome(
+    [[]],
+    Array.from({ length: 100 }, () => failed),
+  );
+  assert.deepEqual(always.said, [
+    'Not ready yet: machine server and agent are not released (the disk is full). It is tried again.',
+  ]);
+});
+
+test('a server that does not answer is asked again', async () =>
+  assert.deepEqual(await outcome([new Error('cannot be reached'), []]), { isReady: true, said: [], published: 1 }));
