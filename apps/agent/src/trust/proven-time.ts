@@ -26,13 +26,15 @@ export const writeProven = (disk: Disk, time: number): Promise<void> =>
   writeChecked(disk, file, { proven: Math.floor(time) }).catch(() => {});
 
 export async function openProvenTime(disk: Disk, clock: Pick<Clock, 'now'>): Promise<ProvenTime> {
-  let proven = Math.max(sourceWall, await readProven(disk));
+  // It goes on from there: a certificate that ends while this agent runs has ended.
+  let [proven, at] = [Math.max(sourceWall, await readProven(disk)), clock.now()];
+  const floor = (): number => Math.floor(proven + (clock.now() - at));
   let savedAt = -Infinity;
   return {
-    floor: () => proven,
+    floor,
     prove(time) {
-      if (!isPossible(time) || time <= proven) return;
-      proven = time;
+      if (!isPossible(time) || time < floor()) return;
+      [proven, at] = [time, clock.now()];
       if (clock.now() - savedAt < saveEveryMs) return;
       savedAt = clock.now();
       void writeProven(disk, time);

@@ -8,15 +8,16 @@ export function serverFetch(
   { appAddress, authority }: Pick<MachineCredentials, 'appAddress' | 'authority'>,
 ): typeof fetch {
   const given = Number(env[machineEnvironment.timeFloor]);
-  const known = { floor: given > sourceWall ? given : sourceWall };
+  const known = { time: given > sourceWall ? given : sourceWall, at: systemClock.now() };
+  const floor = (): number => Math.floor(known.time + (systemClock.now() - known.at));
   return clockTolerantFetch({
     clock: systemClock,
     env,
     trusted: authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority },
-    floor: () => known.floor,
+    floor,
     isSynchronized: isSystemClockSynchronized,
     proven: (time) => {
-      known.floor = Math.max(known.floor, time);
+      if (time >= floor()) Object.assign(known, { time, at: systemClock.now() });
     },
   });
 }

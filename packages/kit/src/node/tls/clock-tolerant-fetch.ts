@@ -28,6 +28,8 @@ export interface TolerantFetchParts extends ClockEvidence {
 
 const askSynchronizedMs = 60_000;
 const mostOrigins = 16;
+/** So much a clock may be set back by hand. */
+const slackMs = 3_600_000;
 
 /**
  * A fetch that reaches a server by https on a machine whose clock is wrong. A clock that a time server sets decides alone. Else,
@@ -63,7 +65,7 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
     });
     const { time, until } = found.chain!;
     const date = dateOf(answer);
-    proven(date >= time && date <= until ? date : time, clock.wall() < floor || !isWithin(found.chain!));
+    proven(date >= time && date <= until ? date : time, clock.wall() < floor - slackMs || !isWithin(found.chain!));
     return { answer, chain: found.chain! };
   };
 
@@ -74,7 +76,7 @@ export function clockTolerantFetch(of: TolerantFetchParts): typeof fetch {
       (init?.signal ?? (input instanceof Request ? input.signal : null))?.aborted === true;
     const floor = await of.floor();
     const known = outside.get(origin);
-    const isBefore = clock.wall() < floor;
+    const isBefore = clock.wall() < floor - slackMs;
     if ((isBefore || (known && !isWithin(known))) && !(await isSynchronized())) {
       return (await verified(new Request(input, init), floor, () => {})).answer;
     }
