@@ -1,6 +1,7 @@
 // What systemd starts the agent by is as new as the agent: on a machine with systemd, by updates that work and one that does not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Machine } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
 import { build } from '../lab/builds.ts';
 import { installed, isOnline, isOnlineSince, runningVersion, statusOf, telling, untilRuns } from '../lab/installed.ts';
@@ -57,7 +58,8 @@ test('the unit of the agent is renewed with its version', { timeout: 1_800_000 }
       assert.match(environment, /^ADDED=yes$/m);
       assert.match(await journal(), /the unit is the one of the new version/);
       await eventually('it has proved itself', 600, isProven);
-      await site.until(partId, 'online', 180, isOnline);
+      const reports = ({ report }: Machine) => report?.agent?.runningVersion === '0.1.1';
+      await site.until(partId, 'online', 120, (found) => isOnline(found) && reports(found));
       assert.equal(
         (await machine.exec('ls /opt/platform/state/unit.before /run/systemd/system/platform-agent-check*')).stdout,
         '',

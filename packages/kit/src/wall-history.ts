@@ -38,10 +38,10 @@ export class WallHistory {
     let wall = noted;
     for (const { at, from, to } of this.#steps) {
       const isOfThen = wall >= from + this.#startedAt - stepMs && wall <= from + at + stepMs;
-      if (isOfThen) wall += to - from;
+      if (isOfThen) wall = Math.round(wall + to - from);
     }
     if (wall < firstWall) return undefined;
     const now = this.#clock.wall();
-    return wall > now + dayMs ? now : wall; // somebody's clock was ahead
+    return wall > now + dayMs ? Math.round(now) : wall; // somebody's clock was ahead
   }
 }
