@@ -106,6 +106,7 @@ function pagesFor(on: TestServer, victim: Victim, authorization: string): Sent[]
     ['GET', `/api/json1/config?client=true&id=${victim.partId}`],
     ['GET', '/install.sh'],
     ['GET', '/uninstall.sh'],
+    ['GET', '/authority.pem'],
     ['GET', '/releases/platform-agent/1.0.0/linux-amd64/platform-agent'],
     ['GET', '/releases/SHA256SUMS'],
     ['GET', '/releases/SHA256SUMS.sig'],

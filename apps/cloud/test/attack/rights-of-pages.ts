@@ -79,6 +79,8 @@ const withoutProof: readonly PageRight[] = [
   open('readiness', 'ok', () => '/readyz'),
   open('installer', 'ok', () => '/install.sh'),
   open('uninstaller', 'ok', () => '/uninstall.sh'),
+  // Public where the server has an authority of its own; this one speaks no TLS.
+  open('authority', 'not found', () => '/authority.pem'),
   // Machines download without credentials and compare the hash.
   open('release', 'shows', releasePath),
   open('unknown release', 'not found', () => '/releases/platform-agent/99.0.0/linux-amd64/platform-agent'),
