@@ -9,6 +9,8 @@ const programs: Readonly<Record<string, string>> = {
   '/bin/busybox': 'busybox-static',
   '/usr/bin/bwrap': 'bubblewrap',
   '/usr/bin/fish': 'fish',
+  '/usr/sbin/nginx': 'nginx',
+  '/usr/bin/caddy': 'caddy',
   '/usr/bin/python3': 'python3',
   '/usr/bin/shellcheck': 'shellcheck',
   '/usr/bin/zsh': 'zsh',
