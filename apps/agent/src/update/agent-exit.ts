@@ -28,8 +28,14 @@ export async function agentExitBefore(of: {
   if (!bad && crashed === undefined) return undefined;
   const previous = await of.previousRun().catch(() => undefined);
   if (!previous || (previous.reason === undefined && previous.lines.length === 0)) return undefined;
-  const isOther = bad && previous.id !== undefined && previous.id !== bad.id; // another agent has run since
-  const id = isOther ? undefined : bad?.id;
+  // Another agent may have run and been restarted since.
+  const isOfBad =
+    bad !== undefined &&
+    previous.reason !== undefined &&
+    (previous.id === undefined || previous.id === bad.id) &&
+    (previous.atWall === undefined || previous.atWall < (bad.since + 2) * 1000);
+  if (!isOfBad && crashed === undefined) return undefined;
+  const id = isOfBad ? bad.id : undefined;
   const exit: ExitReport = {
     id: id ?? previous.id ?? crashed ?? '',
     reason: previous.reason ?? 'unknown',
