@@ -47,7 +47,8 @@ export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses' | 'authority'>
         releaseKey: root ? rolesOf(root.bytes).installerKey : '',
         trustedRoot: root && { version: root.version, sha256: createHash('sha256').update(root.bytes).digest('hex') },
         channels,
-        agents: agents.map(({ version, platform, sha256 }) => ({
+        // The URL may be https although the script came by plain http, and then it is anybody's.
+        agents: (deps.addresses.cameBy(request).isSecure ? agents : []).map(({ version, platform, sha256 }) => ({
           version,
           platform: platform.replace('/', '-'),
           sha256: sha256.toString('hex'),
