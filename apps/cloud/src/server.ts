@@ -218,7 +218,9 @@ export async function startServer(
       return {
         problems: [
           ...certificateProblems(now, known.publicUrl(), clock.wall()),
-          ...(problem === undefined ? [] : [`The renewed certificate cannot be used: ${problem}`]),
+          ...(problem === undefined
+            ? []
+            : [{ text: `The renewed certificate cannot be used: ${problem}`, isFatal: false }]),
         ],
         isStrictTransport: isStrictTransport(now, known.publicUrl()),
       };

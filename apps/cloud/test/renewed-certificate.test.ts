@@ -138,7 +138,7 @@ const problems: [
 ][] = [
   ['a good one', leaf('a'), 'https://localhost:8443', 'own', undefined],
   ['expired', leaf('a', { from: now - 3 * day, to: now - day }), 'https://localhost', 'own', /expired on 20\d\d-/],
-  ['of the future', leaf('a', { from: now + day, to: now + 2 * day }), 'https://localhost', 'own', /not valid before/],
+  ['not valid yet', leaf('a', { from: now + day, to: now + 2 * day }), 'https://localhost', 'own', /not valid before/],
   ['of another name', leaf('a'), 'https://barn.lan', 'own', /does not vouch for barn\.lan/],
   ['of another name, behind a proxy without TLS', leaf('a'), 'http://barn.lan', 'own', undefined],
   ['of an unknown authority', leaf('a'), 'https://localhost', 'unknown', /--tls-authority/],
@@ -147,8 +147,11 @@ for (const [name, one, url, is, problem] of problems)
   test(`what is wrong with a certificate: ${name}`, async () => {
     const found = certificateProblems(await identityOf(one, is), url, now);
     if (problem === undefined) assert.deepEqual(found, []);
-    else assert.match(found.join('\n'), problem);
-    assert.equal(found.length, problem === undefined ? 0 : 1);
+    else assert.match(found.map(({ text }) => text).join('\n'), problem);
+    assert.deepEqual(
+      found.map(({ isFatal }) => isFatal),
+      problem === undefined ? [] : [/expired|valid/.test(name)],
+    );
   });
 
 const strict: [name: string, dns: string[], url: string | undefined, is: 'own' | 'public', isStrict: boolean][] = [
@@ -170,6 +173,6 @@ test('the readiness page says what is wrong with the certificate, and the server
   await using on = await testServer(['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')]);
   const answer = await fetch(`${on.server.localUrl}/readyz`);
   assert.equal(answer.status, 200);
-  assert.match(await answer.text(), /^ok\nnotice: The certificate expired on /);
+  assert.match(await answer.text(), /^ok\nproblem: The certificate expired on /);
   assert.equal(answer.headers.get('strict-transport-security'), null);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
-import { untilReady } from './ready.ts';
+import { readinessOf, untilReady } from './ready.ts';
 
 /** Tries with these answers, one after the other, the last for ever; a minute passes. */
 async function outcome(
@@ -21,14 +21,16 @@ async function outcome(
       async look() {
         const answer = answers[Math.min(count.looks++, answers.length - 1)] ?? [];
         if (answer instanceof Error) throw answer;
-        return [...answer];
+        return { missing: [...answer], notices: ['a note'] };
       },
     },
     { clock, signal: stop.signal, say: (text) => said.push(text) },
   );
   await clock.advance(60_000);
   stop.abort();
-  return { isReady: await done, said, published: count.published };
+  const notices = await done;
+  if (notices) assert.deepEqual(notices, ['a note']);
+  return { isReady: notices !== undefined, said, published: count.published };
 }
 
 test('ready at once: nothing is said', async () =>
@@ -62,3 +64,13 @@ test('a publication that fails is tried again, and then not any more', async () 
 
 test('a server that does not answer is asked again', async () =>
   assert.deepEqual(await outcome([new Error('cannot be reached'), []]), { isReady: true, said: [], published: 1 }));
+
+test('the readiness page: a problem keeps every machine out, a notice is only reported', () => {
+  assert.deepEqual(readinessOf('ok\n'), { missing: [], notices: [] });
+  assert.deepEqual(
+    readinessOf(
+      'ok\nproblem: The certificate expired on 2026-01-01 00:00 UTC.\nnotice: No public authority issued it.\n',
+    ),
+    { missing: ['The certificate expired on 2026-01-01 00:00 UTC'], notices: ['No public authority issued it.'] },
+  );
+});

@@ -1,12 +1,17 @@
 import type { PlatformClient } from '@platform/client';
-import { type Clock, errorText } from '@platform/kit';
+import { type Clock, errorText, within } from '@platform/kit';
 
 /** What a platform needs before somebody can use it. */
 export interface Needs {
   /** Does only what is missing. */
   publish(): Promise<void>;
+  look(): Promise<Found>;
+}
+export interface Found {
   /** Phrases: what keeps a machine from being installed from here, or a job from running. */
-  look(): Promise<string[]>;
+  missing: string[];
+  /** Sentences: what works without, but not everything does. */
+  notices: string[];
 }
 
 const tellAfterMs = 15_000;
@@ -14,12 +19,14 @@ const shortestPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /**
- * Tries until nothing is missing, and tells what is when that takes long. @returns false: `signal` came first.
+ * Tries until nothing is missing, and reports what is when that takes long.
+ *
+ * @returns the notices of the last look; undefined: `signal` came first.
  */
 export async function untilReady(
   { publish, look }: Needs,
   { clock, signal, say }: { clock: Clock; signal: AbortSignal; say: (text: string) => void },
-): Promise<boolean> {
+): Promise<string[] | undefined> {
   const began = clock.now();
   let told = '';
   let isPublished = false;
@@ -28,12 +35,13 @@ export async function untilReady(
     try {
       if (!isPublished) await publish();
       isPublished = true;
-      missing.push(...(await look()));
+      const found = await look();
+      if (found.missing.length === 0) return found.notices;
+      missing.push(...found.missing);
     } catch (error) {
       const what = isPublished ? 'the management server does not answer' : 'machine server and agent are not released';
       missing.push(`${what} (${errorText(error)})`);
     }
-    if (missing.length === 0) return true;
     const text = `Not ready yet: ${missing.join('; ')}. It is tried again.`;
     if (clock.now() - began >= tellAfterMs && text !== told && !signal.aborted) {
       say(text);
@@ -41,23 +49,39 @@ export async function untilReady(
     }
     await clock.sleep(pauseMs, signal);
   }
-  return false;
+  return undefined;
 }
 
-/** @param hasRunner - one was started here. */
-export async function missingFor(
+const answerMs = 5_000;
+
+/** @param of - `localUrl` on loopback; `hasRunner`: one was started here. */
+export async function lookAt(
   { releaseClient, runnerClient }: Pick<PlatformClient, 'releaseClient' | 'runnerClient'>,
-  organizationId: string,
-  hasRunner: boolean,
-): Promise<string[]> {
-  const missing: string[] = [];
+  of: { localUrl: string; organizationId: string; hasRunner: boolean; clock: Clock },
+): Promise<Found> {
+  const { missing, notices } = await within(answerMs, { what: '/readyz', clock: of.clock }, async (signal) =>
+    readinessOf(await (await fetch(`${of.localUrl}/readyz`, { signal })).text()),
+  );
   for (const program of ['platform-agent', 'platform-server']) {
     const releases = await releaseClient.listReleases(program);
     if (!releases.some(({ channels }) => channels.includes('stable'))) missing.push(`${program} is not released`);
   }
-  if (hasRunner) {
-    const { runners } = await runnerClient.listRunners({ organizationId });
-    if (!runners.some(({ online }) => online)) missing.push('no runner is online, so no training job runs');
+  if (of.hasRunner) {
+    const { runners } = await runnerClient.listRunners({ organizationId: of.organizationId });
+    const online = runners.filter((one) => one.online);
+    if (online.length === 0) missing.push('no runner is online, so no training job runs');
+    else if (online.every(({ noScriptsBecause }) => noScriptsBecause !== ''))
+      notices.push(`Training scripts are refused: ${online[0]?.noScriptsBecause}`);
   }
-  return missing;
+  return { missing, notices };
+}
+
+/** The lines of `/readyz`: `problem: …` keeps every machine out, `notice: …` some. */
+export function readinessOf(text: string): Found {
+  const after = (mark: string): string[] =>
+    text
+      .split('\n')
+      .filter((line) => line.startsWith(mark))
+      .map((line) => line.slice(mark.length));
+  return { missing: after('problem: ').map((line) => line.replace(/\.$/, '')), notices: after('notice: ') };
 }

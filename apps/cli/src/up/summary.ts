@@ -26,7 +26,7 @@ export const deadFirstKey = `The first API key was rotated or deleted, so it is 
 export const deadRunnerKey = `The runner's key was rotated or deleted, so no training job runs here. ${replace}`;
 
 /** What a person reads when everything is up. */
-export function summary(of: Cloud & { dataDir: string; story?: StoryReport }): string {
+export function summary(of: Cloud & { dataDir: string; story?: StoryReport; notices: readonly string[] }): string {
   const { story } = of;
   const head =
     story === undefined
@@ -49,6 +49,7 @@ export function summary(of: Cloud & { dataDir: string; story?: StoryReport }): s
   return [
     '',
     head,
+    ...of.notices.map((notice) => `Note: ${notice}`),
     '',
     ...links.map(([name, value]) => `  ${name.padEnd(width)}${value}`),
     '',

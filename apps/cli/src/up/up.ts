@@ -18,7 +18,7 @@ import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts
 import { checkout, type MachineFolder, prepareMachineFolder, releaseKeyFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
 import { createScreen } from './progress.ts';
-import { missingFor, untilReady } from './ready.ts';
+import { type Found, lookAt, untilReady } from './ready.ts';
 import { publishReleases } from './releases.ts';
 import { storySteps } from './steps.ts';
 import { eventLog, runStory, sizes, type StoryReport } from './story.ts';
@@ -81,18 +81,11 @@ export async function up(options: UpOptions): Promise<number> {
     if (api_key === null && options.once) throw new Error(deadFirstKey);
     if (options.empty || api_key === null) {
       const world = { clock, signal: stop, say };
-      const isReady =
-        api_key === null ||
-        (await untilReady(
-          {
-            publish: () => publishReleases({ ...releaseWorld(), client: clientOf() }),
-            look: () => missingFor(clientOf(), cloud.org_id, cloud.runner_key !== null),
-          },
-          world,
-        ));
-      if (!isReady) return 0; // a publication under way is gone on with at the next start
+      const publish = (): Promise<void> => publishReleases({ ...releaseWorld(), client: clientOf() });
+      const notices = api_key === null ? [] : await untilReady({ publish, look }, world);
+      if (!notices) return 0; // a publication under way is gone on with at the next start
       if (options.json) process.stdout.write(`${JSON.stringify(ready)}\n`);
-      say(summary({ ...cloud, dataDir: options.dataDir }));
+      say(summary({ ...cloud, dataDir: options.dataDir, notices }));
       await ended(stop);
       return 0;
     }
@@ -109,10 +102,19 @@ export async function up(options: UpOptions): Promise<number> {
     }
     if (options.json)
       process.stdout.write(`${JSON.stringify({ ...ready, story: answer.ok, steps: report.steps, ...report.facts })}\n`);
-    say(summary({ ...cloud, dataDir: options.dataDir, story: report }));
+    const { missing, notices } = await look().catch(() => ({ missing: [], notices: [] }));
+    say(summary({ ...cloud, dataDir: options.dataDir, story: report, notices: [...missing, ...notices] }));
     if (!stop.aborted) await ended(stop);
     return 0;
 
+    function look(): Promise<Found> {
+      return lookAt(clientOf(), {
+        localUrl: cloud.local_url,
+        organizationId: cloud.org_id,
+        hasRunner: cloud.runner_key !== null,
+        clock,
+      });
+    }
     function clientOf(): PlatformClient {
       return createPlatformClient({
         baseUrl: cloud.inside_url,

@@ -4,7 +4,7 @@ import { type Route, sendText } from './exchange.ts';
 /** Load balancers and probes ask with limits of a few seconds: they get an answer before. */
 const answerMs = 1_500;
 
-/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. Notices follow in lines of their own. */
+/** /livez, also /healthz: the process turns. /readyz: the database answers, and nobody has asked us to stop. Lines with a problem or a notice follow. */
 export const healthRoutes = ({
   isAnswering,
   stop,
@@ -23,7 +23,7 @@ export const healthRoutes = ({
       if (stop.aborted) return sendText(response, 503, 'stopping\n');
       const isReady = await isAnswering(answerMs);
       // A load balancer could mend nothing by turning callers away.
-      const notices = certificate().problems.map((text) => `notice: ${text}\n`);
+      const notices = certificate().problems.map(({ text, isFatal }) => `${isFatal ? 'problem' : 'notice'}: ${text}\n`);
       if (isReady) return sendText(response, 200, `ok\n${notices.join('')}`);
       log.warn('not ready: the database does not answer');
       sendText(response, 503, 'the database does not answer\n');

@@ -19,6 +19,7 @@ import type { Changes } from '../store/changes.ts';
 import type { Database } from '../store/database.ts';
 import type { Authority } from '../tls/authority.ts';
 import type { Notifications } from '../store/notifications.ts';
+import type { CertificateProblem } from '../tls/in-use.ts';
 import { agentRoutes } from './agent.ts';
 import { appRoutes } from './app.ts';
 import { auditRoutes } from './audit.ts';
@@ -62,7 +63,7 @@ export type Deps = {
   /** Of the certificate in use. */
   authority: () => Authority;
   /** Of the certificate in use. */
-  certificate: () => { problems: readonly string[]; isStrictTransport: boolean };
+  certificate: () => { problems: readonly CertificateProblem[]; isStrictTransport: boolean };
   version: string;
 };
 

@@ -66,28 +66,44 @@ export function identityInUse(
   };
 }
 
-/** What is wrong with the certificate for those who come by the public URL; each a sentence. `now` in ms since 1970. */
+export interface CertificateProblem {
+  /** A sentence. */
+  text: string;
+  /** No client that verifies the certificate connects. */
+  isFatal: boolean;
+}
+
+/** What is wrong with the certificate for those who come by the public URL. `now` in ms since 1970. */
 export function certificateProblems(
   { pair, authority }: Identity,
   publicUrl: string | undefined,
   now: number,
-): string[] {
+): CertificateProblem[] {
   if (!pair) return [];
   const { certificate } = pair;
   const day = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
   const host = publicUrl?.startsWith('https:') ? new URL(publicUrl).hostname : undefined;
-  return [
-    ...(now > certificate.validUntil ? [`The certificate expired on ${day(certificate.validUntil)} UTC.`] : []),
-    ...(now < certificate.validFrom ? [`The certificate is not valid before ${day(certificate.validFrom)} UTC.`] : []),
-    ...(host !== undefined && !coversHost(certificate, host)
-      ? [`The certificate does not vouch for ${host}, the host of the public URL.`]
-      : []),
-    ...(authority.is === 'unknown'
-      ? [
-          `No public authority issued the certificate, and machines cannot be given its authority (${authority.issuer}). Name it with --tls-authority.`,
-        ]
-      : []),
+  const found: (CertificateProblem | false)[] = [
+    now > certificate.validUntil && {
+      text: `The certificate expired on ${day(certificate.validUntil)} UTC.`,
+      isFatal: true,
+    },
+    now < certificate.validFrom && {
+      text: `The certificate is not valid before ${day(certificate.validFrom)} UTC.`,
+      isFatal: true,
+    },
+    // A proxy in front may show another certificate, and an authority may be installed on the machines.
+    host !== undefined &&
+      !coversHost(certificate, host) && {
+        text: `The certificate does not vouch for ${host}, the host of the public URL.`,
+        isFatal: false,
+      },
+    authority.is === 'unknown' && {
+      text: `No public authority issued the certificate, and machines cannot be given its authority (${authority.issuer}). Name it with --tls-authority.`,
+      isFatal: false,
+    },
   ];
+  return found.filter((one) => one !== false);
 }
 
 /** Whether browsers may be told to come by TLS only: not where a click through a warning may be the only way in. */
