@@ -111,6 +111,7 @@ ERROR_TABLE: Final[dict[str, tuple[str, str, str]]] = {
     "SCRIPT_FAILED": ("failed_precondition", "never", "See the log of the job for the cause, correct the script and upload it as a new version."),
     "SCRIPT_NOT_FOUND": ("not_found", "never", "Check registry_item_id (namespace:name) and registry_item_version."),
     "SCRIPT_VERSION_TAKEN": ("already_exists", "never", "Publish it under another version: what a version holds never changes, and a deleted one is not free again."),
+    "SERVER_FLOODS": ("resource_exhausted", "later", "Make the machine server write less, for example with a higher log level. The condition goes five minutes after the last dropped line."),
     "SIGNING_KEYS_MISSING": ("failed_precondition", "never", "Name the folders that hold them with --keys. New ones: platform release keys init."),
     "SIGNING_KEY_UNREADABLE": ("invalid_argument", "never", "Give the right file; the passphrase is taken from PLATFORM_RELEASE_PASSPHRASE."),
     "SIGN_IN_LINK_INVALID": ("unauthenticated", "never", "Make a new one: `platform sign-in`."),
