@@ -1,0 +1,181 @@
+// What a machine server wrote is stored once and in its order, whoever is killed: the server itself, the agent, its relay, the cloud.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { type ProcessGroup, spawnGroup, systemClock } from '@platform/kit/node';
+import { tempFolder } from '@platform/kit/testing';
+import { FleetLab } from '../src/fleet-lab.ts';
+import { checkout, cleanEnv, runCli } from '../src/up-process.ts';
+
+const agentMain = path.join(checkout, 'apps/agent/src/main.ts');
+
+/** Writes a line every 5 ms, and after each what it has written to `counts/PID`: what a killed process cannot take back. */
+const printingServer = (counts: string): string => `#!${process.execPath}
+const fs = require('node:fs');
+const http = require('node:http');
+const file = fs.openSync(${JSON.stringify(counts)} + '/' + process.pid, 'w');
+const write = (text) => {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += fs.writeSync(2, bytes, at);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error; // a full pipe: as libc would wait
+    }
+  }
+};
+const server = http.createServer((request, answer) => answer.end(JSON.stringify({ restart_allowed: true })));
+server.listen(0, '127.0.0.1', () => {
+  const url = 'http://127.0.0.1:' + server.address().port;
+  console.log(JSON.stringify({ platform_server: 'ready', version: '1.0.0', url, pid: process.pid, revision: 0 }));
+  let count = 0;
+  const timer = setInterval(() => {
+    write('line ' + process.pid + ' ' + count + '\\n');
+    count += 1;
+    fs.writeSync(file, String(count).padStart(9, '0') + '\\n', 0);
+    if (fs.existsSync(${JSON.stringify(counts)} + '/stop')) clearInterval(timer);
+  }, 5);
+});
+`;
+
+/** Processes whose command line has all of these words. */
+const processesWith = (...words: readonly string[]): number[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        const args = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0');
+        return words.every((word) => args.includes(word));
+      } catch {
+        return false; // it has ended
+      }
+    })
+    .map(Number);
+
+test('each line of a machine server is stored once and in order, whoever is killed', async (t) => {
+  await using cloud = await FleetLab.open();
+  await using folder = await tempFolder();
+  const { ready } = cloud;
+  const env = {
+    PLATFORM_URL: ready.url,
+    PLATFORM_API_KEY_ID: ready.api_key_id,
+    PLATFORM_API_KEY: ready.api_key,
+    PLATFORM_RELEASE_KEYS: folder.file('keys'),
+  };
+  const json = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const { code, stdout, stderr } = await runCli(env, ...args, '--json');
+    assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
+    return JSON.parse(stdout) as Record<string, unknown>;
+  };
+  await using counts = await tempFolder();
+  await json('release', 'keys', 'init', folder.file('keys'));
+  const program = folder.file('server');
+  await writeFile(program, printingServer(counts.path));
+  const platform = `linux/${process.arch === 'arm64' ? 'arm64' : 'amd64'}`;
+  await writeFile(`${program}.json`, JSON.stringify({ name: 'platform-server', version: '1.0.0', platform }));
+  await json('release', 'publish', program, '--channel', 'stable');
+  const { credentials, part_id: partId } = await json('machine', 'create', 'press');
+  await writeFile(folder.file('platform.json'), JSON.stringify(credentials), { mode: 0o600 });
+
+  const root = folder.file('agent');
+  const startAgent = (): Promise<ProcessGroup> =>
+    spawnGroup({
+      command: process.execPath,
+      args: [
+        '--disable-warning=ExperimentalWarning',
+        agentMain,
+        'run',
+        '--root',
+        root,
+        '--config',
+        folder.file('platform.json'),
+      ],
+      env: cleanEnv(),
+      logFile: folder.file('agent.log'),
+    });
+  /** pid → lines that its write() has returned for, the oldest process first. */
+  const written = (): Map<number, number> =>
+    new Map(
+      readdirSync(counts.path)
+        .filter((name) => name !== 'stop')
+        .toSorted((a, b) => statSync(counts.file(a)).birthtimeMs - statSync(counts.file(b)).birthtimeMs)
+        .map((name) => [Number(name), Number(readFileSync(counts.file(name), 'utf8').trim() || 0)]),
+    );
+  const newest = (): number => [...written().keys()].at(-1) ?? 0;
+  const stored = async (): Promise<string[]> => {
+    const rows = await cloud.sql<{ message: string }>(
+      `select message from part_log where part_id = $1 and message like 'line %' order by id`,
+      [partId],
+    );
+    return rows.map(({ message }) => message);
+  };
+  const until = async (what: string, isSo: () => Promise<boolean> | boolean): Promise<void> => {
+    const end = systemClock.now() + 60_000;
+    while (!(await isSo())) {
+      assert.ok(
+        systemClock.now() < end,
+        `${what} did not happen; ${readFileSync(folder.file('agent.log'), 'utf8').slice(-2_000)}`,
+      );
+      await systemClock.sleep(50);
+    }
+  };
+  const grows = async (what: string): Promise<void> => {
+    const before = (await stored()).length;
+    await until(`${what}: more lines are stored`, async () => (await stored()).length > before);
+  };
+
+  const running: { agent: ProcessGroup } = { agent: await startAgent() };
+  try {
+    await grows('at first');
+    const relays = (): number[] => processesWith('relay', root);
+    const rounds: [name: string, kill: () => Promise<void> | void][] = [
+      [
+        'the agent',
+        async () => {
+          running.agent.signal('SIGKILL');
+          await running.agent.exited;
+          running.agent = await startAgent();
+        },
+      ],
+      ['the relay', () => relays().forEach((pid) => void process.kill(pid, 'SIGKILL'))],
+      [
+        'the cloud',
+        async () => {
+          await cloud.kill();
+          await cloud.start();
+        },
+      ],
+      [
+        'the machine server',
+        async () => {
+          const before = written().size;
+          process.kill(newest(), 'SIGKILL');
+          await until('another machine server runs', () => written().size > before);
+        },
+      ],
+    ];
+    assert.equal(relays().length, 1, 'one relay reads the output');
+    for (const [name, kill] of rounds) {
+      await kill();
+      await grows(`after ${name} was killed`);
+    }
+    await writeFile(counts.file('stop'), '');
+    const total = (): number => [...written().values()].reduce((sum, count) => sum + count, 0);
+    await until('everything is stored', async () => (await stored()).length >= total());
+    const found = await stored();
+    // Of the last line of a killed process it is not known whether it was counted.
+    const expected = [...written()].flatMap(([pid, count]) =>
+      Array.from({ length: count }, (_, i) => `line ${pid} ${i}`),
+    );
+    const isLast = (line: string): boolean => [...written()].some(([pid, count]) => line === `line ${pid} ${count}`);
+    assert.deepEqual(
+      found.filter((line) => !isLast(line)),
+      expected,
+    );
+    t.diagnostic(`${expected.length} lines, ${written().size} machine servers, ${rounds.length} kills`);
+  } finally {
+    await running.agent.stop({ termMs: 20_000 });
+  }
+});
