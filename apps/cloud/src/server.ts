@@ -43,6 +43,7 @@ import { openNotifications } from './store/notifications.ts';
 import { readPartSources } from './store/part-sources.ts';
 import { latestVersion } from './store/registry.ts';
 import { auditPerson, insertSignInLink } from './store/sessions.ts';
+import { makeExports } from './sequence-exports.ts';
 import { steadyTime } from './steady-time.ts';
 import { openOnlineKey } from './tuf/online-key.ts';
 import { keepFresh } from './tuf/repository.ts';
@@ -227,6 +228,11 @@ export async function startServer(
     },
     version,
   };
+  const exported = makeExports({ ...deps, log: log.child('exports') }, stop.signal);
+  started.defer(() => {
+    stop.abort();
+    return exported;
+  });
   const { done: released, ...held } = heldChecks(clock, stop.signal);
   started.defer(() => {
     stop.abort();

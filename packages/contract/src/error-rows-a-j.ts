@@ -160,6 +160,12 @@ export const errorsAToJ = {
     remedy:
       'Compare what was asked for with what the dataset has (platform dataset show): ask for labels that it has, or add images with the labels, for a detector with boxes.',
   },
+  DATASET_EXPORT_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no export of a dataset[ with id {jobId}].',
+    remedy: 'Exports and their files are kept for a day; start the export again.',
+  },
   DATASET_NAME_TAKEN: {
     rpc: 'already_exists',
     retry: 'never',

@@ -341,6 +341,12 @@ export const errorsKToZ = {
     remedy:
       'Publish it under another version: what a version holds never changes, and a deleted one is not free again.',
   },
+  SEQUENCE_NOT_FOUND: {
+    rpc: 'not_found',
+    retry: 'never',
+    message: 'There is no sequence with id {sequenceId}.',
+    remedy: 'Check the id: ListSequences lists the sequences of an organization.',
+  },
   SERVER_FLOODS: {
     rpc: 'resource_exhausted',
     retry: 'later',

@@ -7,6 +7,7 @@ import { authorityRoutes, installRoutes } from './install.ts';
 import { machineConfigRoutes } from './machine-config.ts';
 import { packageDownloads, packageUploads } from './packages.ts';
 import { releaseFileRoutes } from './releases.ts';
+import { sequenceExportDownloads } from './sequence-exports.ts';
 import { signInRoutes } from './sign-in.ts';
 import { tufRoutes } from './tuf.ts';
 import { webRoutes } from './web.ts';
@@ -24,5 +25,6 @@ export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: 
   packageDownloads(deps),
   packageUploads(deps),
   dataDownloads(deps),
+  sequenceExportDownloads(deps),
   ...webRoutes(of.webFolder),
 ];

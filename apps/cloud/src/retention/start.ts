@@ -12,6 +12,7 @@ import {
   removeOldJobLogs,
   thinRevisions,
 } from '../store/old-rows.ts';
+import { removeOldExports } from '../store/sequence-exports.ts';
 import { blobFolders, sweepBlobs } from './blob-sweep.ts';
 import { moveLines, sweepLogDays, trimMachines } from './log-sweeps.ts';
 import { retentionClock } from './retention-clock.ts';
@@ -25,6 +26,8 @@ const firstMs = 5 * 60_000;
 const rowsPerStep = 1_000;
 /** Signed in, linked or connected no more, but of use to who looks into what happened. */
 const expiredDays = 30;
+/** What was exported from sequences, with its file. */
+const exportDays = 1;
 
 /** How long things are kept. */
 export type RetentionOptions = Pick<
@@ -76,6 +79,7 @@ export function sweepsOf({ db, blobs, clock }: RetentionDeps, options: Retention
     older('log lines of jobs', options.jobLogDays, (before) => removeOldJobLogs(db, before, rowsPerStep)),
     older('rows of ended attempts', options.attemptDays, (before) => removeOldAttempts(db, before, rowsPerStep)),
     older('audit rows', options.auditDays, (before) => removeOldAudit(db, before, rowsPerStep)),
+    older('exports of sequences', exportDays, (before) => removeOldExports(db, before, rowsPerStep)),
     older('expired sessions, links and runners', expiredDays, (before) => removeExpired(db, before, rowsPerStep)),
     {
       name: 'configuration revisions',

@@ -31,6 +31,7 @@ import { binaryMetadata } from './binary-metadata.ts';
 import { inOrder, mayRead, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
+import { sequenceCalls } from './sequences.ts';
 import { tabularCalls } from './tabular-data.ts';
 
 type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'addresses' | 'secrets'>;
@@ -74,6 +75,7 @@ export const dataRoutes =
 
     router.service(DataService, {
       ...tabularCalls(deps),
+      ...sequenceCalls(deps),
 
       async binaryDataByFilter({ dataRequest, includeBinary, countOnly }, context) {
         const filter = readFilter(dataRequest?.filter, callerOf(context), 'look');

@@ -19,6 +19,7 @@ import {
 } from '../store/datasets.ts';
 import { timeOf } from './protobuf-times.ts';
 import type { Deps } from './routes.ts';
+import { sequenceExportCalls } from './sequence-exports.ts';
 
 const typeNames: Readonly<Record<Dataset['type'], DatasetType>> = {
   binary_data: DatasetType.BINARY_DATA,
@@ -52,9 +53,12 @@ async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dat
 }
 
 export const datasetRoutes =
-  ({ db, clock }: Pick<Deps, 'db' | 'clock'>) =>
+  (deps: Pick<Deps, 'db' | 'clock' | 'addresses' | 'secrets'>) =>
   (router: ConnectRouter): void => {
+    const { db, clock } = deps;
     router.service(DatasetService, {
+      ...sequenceExportCalls(deps),
+
       async createDataset({ name, organizationId, type }, context) {
         requireMember(callerOf(context), check.filled('organization_id', organizationId));
         const dataset: Dataset = {

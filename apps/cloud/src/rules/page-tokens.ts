@@ -129,3 +129,17 @@ export function readDataToken(token: string): DataPlace | undefined {
   const [us, id] = decode('last', token, /^data (-?\d{1,16}) ([0-9a-f-]{36})$/);
   return { us: Number(us), id: id ?? '' };
 }
+
+/** Place in the order by creation, newest first, ties broken by id. */
+export const sequenceToken = ({ us, id }: DataPlace): string => encode(['sequences', us, id]);
+
+/** The empty token means the first page. @throws PlatformError INVALID_ARGUMENT */
+export function readSequenceToken(token: string): DataPlace | undefined {
+  if (token === '') return undefined;
+  const [us, id] = decode(
+    'page_token',
+    token,
+    /^sequences (-?\d{1,16}) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/,
+  );
+  return { us: Number(us), id: id ?? '' };
+}

@@ -8,6 +8,7 @@ import { tellCaptureTagsOf } from './capture-tags.ts';
 import type { Database } from './database.ts';
 import type { Trx } from './jobs.ts';
 import { endUploads } from './owned-blobs.ts';
+import { endExports } from './sequence-exports.ts';
 import type { JsonObject } from './schema.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
@@ -101,6 +102,10 @@ export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion
       const details = { ...by.request, count, size_bytes: sizeBytes };
       await audit(trx, { orgId, caller: by.caller, action: 'delete captured data', subject: orgId, details });
     }
+    await endExports(
+      trx,
+      rows.map(({ orgId }) => orgId),
+    );
     return rows.reduce((sum, { count }) => sum + count, 0);
   });
 

@@ -9,6 +9,7 @@ import { atUs, type DatumKey } from './binary-data.ts';
 import { boundedList } from './bounded-list.ts';
 import { at, type Database, sqlState } from './database.ts';
 import { countMembers } from './dataset-members.ts';
+import { countSequences, mostSequences } from './sequences.ts';
 import type { DatasetRow } from './training-schema.ts';
 
 export type Dataset = Selectable<DatasetRow>;
@@ -78,7 +79,7 @@ export async function renameDataset(db: Database, { orgId, id }: Dataset, name: 
 /** The data themselves stay. */
 export const deleteDataset = (db: Database, { orgId, id, name }: Dataset, caller: Caller): Promise<void> =>
   db.transaction().execute(async (trx) => {
-    const members = await countMembers(trx, { orgId, id });
+    const members = (await countMembers(trx, { orgId, id })) + (await countSequences(trx, { orgId, id }));
     const done = await trx.deleteFrom('dataset').where('orgId', '=', orgId).where('id', '=', id).executeTakeFirst();
     if (done.numDeletedRows === 0n) return;
     await audit(trx, { orgId, caller, action: 'delete dataset', subject: id, details: { name, members } });
@@ -111,8 +112,20 @@ export async function removeMembers(
 export const mergeDatasets = (db: Database, into: Dataset, from: readonly Dataset[]): Promise<void> =>
   db.transaction().execute(async (trx) => {
     await createDataset(trx, into);
+    const ids = from.map((dataset) => dataset.id);
+    await sql`
+      insert into sequence_member (org_id, dataset_id, sequence_id)
+      select distinct org_id, ${into.id}::uuid, sequence_id from sequence_member
+       where org_id = ${into.orgId} and dataset_id = any(${ids}::uuid[])`.execute(trx);
+    const sequences = await countSequences(trx, into);
+    if (sequences > mostSequences)
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: 'dataset_ids',
+        value: `${sequences} sequences`,
+        limit: `at most ${mostSequences} in one dataset`,
+      });
     await sql`
       insert into dataset_member (org_id, dataset_id, binary_id)
       select distinct org_id, ${into.id}::uuid, binary_id from dataset_member
-       where org_id = ${into.orgId} and dataset_id = any(${from.map((dataset) => dataset.id)}::uuid[])`.execute(trx);
+       where org_id = ${into.orgId} and dataset_id = any(${ids}::uuid[])`.execute(trx);
   });

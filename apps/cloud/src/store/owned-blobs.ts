@@ -67,6 +67,7 @@ const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
   exists (select from binary_data d where d.sha256 = ${sha256})
   or exists (select from dataset_version d where d.manifest_sha256 = ${sha256})
   or exists (select from registry_version v where v.package_sha256 = ${sha256})
+  or exists (select from sequence_export e where e.file_sha256 = ${sha256})
   or exists (select from training_job j where j.script_sha256 = ${sha256} and j.ended_on is null)
   or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
   or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
@@ -88,6 +89,7 @@ export async function storedBytes(db: Database, orgId: string): Promise<StoredBy
       select sha256 from binary_data where org_id = ${orgId}
       union select manifest_sha256 from dataset_version where org_id = ${orgId}
       union select package_sha256 from registry_version where org_id = ${orgId}
+      union select file_sha256 from sequence_export where org_id = ${orgId} and file_sha256 is not null
       union select script_sha256 from training_job where org_id = ${orgId} and script_sha256 is not null and ended_on is null
     ), file as (
       select blob.sha256, blob.size_bytes, named.sha256 is not null

@@ -3,6 +3,7 @@ import { type Bounded, pageBytes, readBounded } from '../rules/answer-bounds.ts'
 import { atUs, type Filter } from './binary-data.ts';
 import type { DataPlace } from '../rules/page-tokens.ts';
 import type { Database } from './database.ts';
+import { endExports } from './sequence-exports.ts';
 
 /** Readings of one resource of one machine part. */
 export type Readings = {
@@ -110,12 +111,14 @@ export const countReadings = (db: Database, filter: ReadingFilter): Promise<{ co
     .executeTakeFirstOrThrow();
 
 /** A part of the readings that match; fewer than `limit`: there are no more. @returns how many were deleted. */
-export async function deleteReadings(db: Database, filter: ReadingFilter, limit: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('tabularData')
-    .where(
-      sql<boolean>`(org_id, id) in (select org_id, id from tabular_data where ${condition(filter)} limit ${limit})`,
-    )
-    .executeTakeFirst();
-  return Number(numDeletedRows);
-}
+export const deleteReadings = (db: Database, filter: ReadingFilter, limit: number): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('tabularData')
+      .where(
+        sql<boolean>`(org_id, id) in (select org_id, id from tabular_data where ${condition(filter)} limit ${limit})`,
+      )
+      .executeTakeFirst();
+    if (numDeletedRows > 0n) await endExports(trx, filter.orgIds);
+    return Number(numDeletedRows);
+  });

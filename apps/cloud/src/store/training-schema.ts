@@ -69,6 +69,32 @@ export type DatasetRow = {
   createdOn: Time;
 };
 type DatasetMember = { orgId: string; datasetId: string; binaryId: string };
+/** `resourceNames` and `methodNames` are of one length; an empty method means every one. */
+export type SequenceRow = {
+  orgId: string;
+  id: string;
+  partId: string;
+  resourceNames: string[];
+  methodNames: string[];
+  tags: string[];
+  startTime: Time;
+  endTime: Time;
+  createdOn: Time;
+  updatedOn: Time;
+};
+type SequenceMember = { orgId: string; datasetId: string; sequenceId: string };
+export type SequenceExportRow = {
+  orgId: string;
+  id: string;
+  datasetId: string;
+  state: 'running' | 'completed' | 'failed';
+  attempts: Generated<number>;
+  fileSha256: string | null;
+  sizeBytes: number | null;
+  errorMessage: Generated<string>;
+  createdOn: Time;
+  completedOn: Time | null;
+};
 type DatasetVersion = {
   orgId: string;
   id: string;
@@ -225,6 +251,9 @@ export type TrainingTables = {
   tabularData: TabularDataRow;
   dataset: DatasetRow;
   datasetMember: DatasetMember;
+  sequence: SequenceRow;
+  sequenceMember: SequenceMember;
+  sequenceExport: SequenceExportRow;
   datasetVersion: DatasetVersion;
   modelVersionClaim: ModelVersionClaim;
   trainingJob: TrainingJobRow;

@@ -1,6 +1,9 @@
-import { type BinaryLike, createHash } from 'node:crypto';
+import { type BinaryLike, createHash, randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { signedPath } from '../../src/auth/signed-urls.ts';
+import { exportPath } from '../../src/http/sequence-exports.ts';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
 import { allKnown, type Known, type Subject } from './callers.ts';
 import {
@@ -66,6 +69,18 @@ const releasePath = async ({ on }: World): Promise<string> => {
   const { releases } = await (await on.client(ReleaseService)).listReleases({ name: 'platform-agent' });
   return new URL(releases.find(({ revokedOn }) => !revokedOn)?.url ?? '').pathname;
 };
+
+/** Path of an export that has ended, whose file has the mark. */
+async function exportedFile({ on, orgId, freshName, freshBlob }: World): Promise<string> {
+  const { id: datasetId } = await (
+    await on.client(DatasetService)
+  ).createDataset({ organizationId: orgId, name: freshName(), type: DatasetType.SEQUENCE_DATA });
+  const { sha256, bytes } = await freshBlob();
+  const id = randomUUID();
+  await sql`insert into sequence_export (org_id, id, dataset_id, state, file_sha256, size_bytes, created_on, completed_on)
+    values (${orgId}, ${id}, ${datasetId}, 'completed', ${sha256}, ${bytes.length}, now(), now())`.execute(on.db);
+  return exportPath(id);
+}
 
 const browsers: readonly Known[] = ['browser', 'browser from its own origin'];
 /** A cookie alone changes nothing: another site's page could make a browser send it. */
@@ -149,6 +164,14 @@ const files: readonly PageRight[] = [
     { shows: members, 'not found': [...foreigners, 'script'] },
     ({ looseId }) => `/data/${looseId}`,
   ),
+  page('GET', 'export of sequences', { shows: members }, exportedFile),
+  open('export of sequences by a signed link', 'shows', async (world) =>
+    signedPath(world.signingKey, await exportedFile(world), later(10)),
+  ),
+  open('export of sequences by the link of a picture', 'not authenticated', async (world) => {
+    const link = signedPath(world.signingKey, `/data/${world.dataId}`, later(10));
+    return link.replace(`/data/${world.dataId}`, await exportedFile(world));
+  }),
   open('picture by a signed link', 'shows', ({ signingKey, dataId }) =>
     signedPath(signingKey, `/data/${dataId}`, later(10)),
   ),

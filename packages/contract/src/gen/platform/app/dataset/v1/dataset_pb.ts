@@ -16,7 +16,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file platform/app/dataset/v1/dataset.proto.
  */
 export const file_platform_app_dataset_v1_dataset: GenFile = /*@__PURE__*/
-  fileDesc("CiVwbGF0Zm9ybS9hcHAvZGF0YXNldC92MS9kYXRhc2V0LnByb3RvEhdwbGF0Zm9ybS5hcHAuZGF0YXNldC52MSKiAQoHRGF0YXNldBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRIwCgx0aW1lX2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKBHR5cGUYBSABKA4yJC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0VHlwZSJ/ChRDcmVhdGVEYXRhc2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRI3CgR0eXBlGAMgASgOMiQucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldFR5cGVIAIgBAUIHCgVfdHlwZSIjChVDcmVhdGVEYXRhc2V0UmVzcG9uc2USCgoCaWQYASABKAkiIgoURGVsZXRlRGF0YXNldFJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlRGF0YXNldFJlc3BvbnNlIjAKFFJlbmFtZURhdGFzZXRSZXF1ZXN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiFwoVUmVuYW1lRGF0YXNldFJlc3BvbnNlIqkBCiNMaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSNwoEdHlwZRgCIAEoDjIkLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRhdGFzZXRUeXBlSACIAQESEwoKcGFnZV90b2tlbhjoByABKAkSEgoJcGFnZV9zaXplGOkHIAEoDUIHCgVfdHlwZSKIAQokTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEjIKCGRhdGFzZXRzGAEgAygLMiAucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldBISCgl0cnVuY2F0ZWQY6AcgASgIEhgKD25leHRfcGFnZV90b2tlbhjpByABKAkiUAoYTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0EgsKA2lkcxgBIAMoCRITCgpwYWdlX3Rva2VuGOgHIAEoCRISCglwYWdlX3NpemUY6QcgASgNIn0KGUxpc3REYXRhc2V0c0J5SURzUmVzcG9uc2USMgoIZGF0YXNldHMYASADKAsyIC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0EhIKCXRydW5jYXRlZBjoByABKAgSGAoPbmV4dF9wYWdlX3Rva2VuGOkHIAEoCSJSChRNZXJnZURhdGFzZXRzUmVxdWVzdBITCgtkYXRhc2V0X2lkcxgBIAMoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCSIrChVNZXJnZURhdGFzZXRzUmVzcG9uc2USEgoKZGF0YXNldF9pZBgBIAEoCSpLCgtEYXRhc2V0VHlwZRIcChhEQVRBU0VUX1RZUEVfQklOQVJZX0RBVEEQABIeChpEQVRBU0VUX1RZUEVfU0VRVUVOQ0VfREFUQRABMuoFCg5EYXRhc2V0U2VydmljZRJuCg1DcmVhdGVEYXRhc2V0Ei0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuQ3JlYXRlRGF0YXNldFJlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5DcmVhdGVEYXRhc2V0UmVzcG9uc2USbgoNRGVsZXRlRGF0YXNldBItLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRlbGV0ZURhdGFzZXRSZXF1ZXN0Gi4ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGVsZXRlRGF0YXNldFJlc3BvbnNlEm4KDVJlbmFtZURhdGFzZXQSLS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5SZW5hbWVEYXRhc2V0UmVxdWVzdBouLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLlJlbmFtZURhdGFzZXRSZXNwb25zZRKbAQocTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRBI8LnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkxpc3REYXRhc2V0c0J5T3JnYW5pemF0aW9uSURSZXF1ZXN0Gj0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEnoKEUxpc3REYXRhc2V0c0J5SURzEjEucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0GjIucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlJRHNSZXNwb25zZRJuCg1NZXJnZURhdGFzZXRzEi0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTWVyZ2VEYXRhc2V0c1JlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5NZXJnZURhdGFzZXRzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("CiVwbGF0Zm9ybS9hcHAvZGF0YXNldC92MS9kYXRhc2V0LnByb3RvEhdwbGF0Zm9ybS5hcHAuZGF0YXNldC52MSKiAQoHRGF0YXNldBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCRIwCgx0aW1lX2NyZWF0ZWQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKBHR5cGUYBSABKA4yJC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0VHlwZSJ/ChRDcmVhdGVEYXRhc2V0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgCIAEoCRI3CgR0eXBlGAMgASgOMiQucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldFR5cGVIAIgBAUIHCgVfdHlwZSIjChVDcmVhdGVEYXRhc2V0UmVzcG9uc2USCgoCaWQYASABKAkiIgoURGVsZXRlRGF0YXNldFJlcXVlc3QSCgoCaWQYASABKAkiFwoVRGVsZXRlRGF0YXNldFJlc3BvbnNlIjAKFFJlbmFtZURhdGFzZXRSZXF1ZXN0EgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkiFwoVUmVuYW1lRGF0YXNldFJlc3BvbnNlIqkBCiNMaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEUmVxdWVzdBIXCg9vcmdhbml6YXRpb25faWQYASABKAkSNwoEdHlwZRgCIAEoDjIkLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkRhdGFzZXRUeXBlSACIAQESEwoKcGFnZV90b2tlbhjoByABKAkSEgoJcGFnZV9zaXplGOkHIAEoDUIHCgVfdHlwZSKIAQokTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlc3BvbnNlEjIKCGRhdGFzZXRzGAEgAygLMiAucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGF0YXNldBISCgl0cnVuY2F0ZWQY6AcgASgIEhgKD25leHRfcGFnZV90b2tlbhjpByABKAkiUAoYTGlzdERhdGFzZXRzQnlJRHNSZXF1ZXN0EgsKA2lkcxgBIAMoCRITCgpwYWdlX3Rva2VuGOgHIAEoCRISCglwYWdlX3NpemUY6QcgASgNIn0KGUxpc3REYXRhc2V0c0J5SURzUmVzcG9uc2USMgoIZGF0YXNldHMYASADKAsyIC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EYXRhc2V0EhIKCXRydW5jYXRlZBjoByABKAgSGAoPbmV4dF9wYWdlX3Rva2VuGOkHIAEoCSJSChRNZXJnZURhdGFzZXRzUmVxdWVzdBITCgtkYXRhc2V0X2lkcxgBIAMoCRIMCgRuYW1lGAIgASgJEhcKD29yZ2FuaXphdGlvbl9pZBgDIAEoCSIrChVNZXJnZURhdGFzZXRzUmVzcG9uc2USEgoKZGF0YXNldF9pZBgBIAEoCSI3CiFTdGFydFNlcXVlbmNlRGF0YXNldEV4cG9ydFJlcXVlc3QSEgoKZGF0YXNldF9pZBgBIAEoCSI0CiJTdGFydFNlcXVlbmNlRGF0YXNldEV4cG9ydFJlc3BvbnNlEg4KBmpvYl9pZBgBIAEoCSIxCh9HZXRTZXF1ZW5jZURhdGFzZXRFeHBvcnRSZXF1ZXN0Eg4KBmpvYl9pZBgBIAEoCSK3AgogR2V0U2VxdWVuY2VEYXRhc2V0RXhwb3J0UmVzcG9uc2USDgoGam9iX2lkGAEgASgJEkQKBnN0YXR1cxgCIAEoDjI0LnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLlNlcXVlbmNlRGF0YXNldEV4cG9ydFN0YXR1cxIUCgxkb3dubG9hZF91cmwYAyABKAkSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFQoNZXJyb3JfbWVzc2FnZRgFIAEoCRIuCgpjcmVhdGVkX2F0GAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIwCgxjb21wbGV0ZWRfYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKtIBChtTZXF1ZW5jZURhdGFzZXRFeHBvcnRTdGF0dXMSLgoqU0VRVUVOQ0VfREFUQVNFVF9FWFBPUlRfU1RBVFVTX1VOU1BFQ0lGSUVEEAASKgomU0VRVUVOQ0VfREFUQVNFVF9FWFBPUlRfU1RBVFVTX1JVTk5JTkcQARIsCihTRVFVRU5DRV9EQVRBU0VUX0VYUE9SVF9TVEFUVVNfQ09NUExFVEVEEAISKQolU0VRVUVOQ0VfREFUQVNFVF9FWFBPUlRfU1RBVFVTX0ZBSUxFRBADKksKC0RhdGFzZXRUeXBlEhwKGERBVEFTRVRfVFlQRV9CSU5BUllfREFUQRAAEh4KGkRBVEFTRVRfVFlQRV9TRVFVRU5DRV9EQVRBEAEylAgKDkRhdGFzZXRTZXJ2aWNlEm4KDUNyZWF0ZURhdGFzZXQSLS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5DcmVhdGVEYXRhc2V0UmVxdWVzdBouLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLkNyZWF0ZURhdGFzZXRSZXNwb25zZRJuCg1EZWxldGVEYXRhc2V0Ei0ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuRGVsZXRlRGF0YXNldFJlcXVlc3QaLi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5EZWxldGVEYXRhc2V0UmVzcG9uc2USbgoNUmVuYW1lRGF0YXNldBItLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLlJlbmFtZURhdGFzZXRSZXF1ZXN0Gi4ucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuUmVuYW1lRGF0YXNldFJlc3BvbnNlEpsBChxMaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEEjwucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuTGlzdERhdGFzZXRzQnlPcmdhbml6YXRpb25JRFJlcXVlc3QaPS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5MaXN0RGF0YXNldHNCeU9yZ2FuaXphdGlvbklEUmVzcG9uc2USegoRTGlzdERhdGFzZXRzQnlJRHMSMS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5MaXN0RGF0YXNldHNCeUlEc1JlcXVlc3QaMi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5MaXN0RGF0YXNldHNCeUlEc1Jlc3BvbnNlEm4KDU1lcmdlRGF0YXNldHMSLS5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5NZXJnZURhdGFzZXRzUmVxdWVzdBouLnBsYXRmb3JtLmFwcC5kYXRhc2V0LnYxLk1lcmdlRGF0YXNldHNSZXNwb25zZRKVAQoaU3RhcnRTZXF1ZW5jZURhdGFzZXRFeHBvcnQSOi5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5TdGFydFNlcXVlbmNlRGF0YXNldEV4cG9ydFJlcXVlc3QaOy5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5TdGFydFNlcXVlbmNlRGF0YXNldEV4cG9ydFJlc3BvbnNlEo8BChhHZXRTZXF1ZW5jZURhdGFzZXRFeHBvcnQSOC5wbGF0Zm9ybS5hcHAuZGF0YXNldC52MS5HZXRTZXF1ZW5jZURhdGFzZXRFeHBvcnRSZXF1ZXN0GjkucGxhdGZvcm0uYXBwLmRhdGFzZXQudjEuR2V0U2VxdWVuY2VEYXRhc2V0RXhwb3J0UmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message platform.app.dataset.v1.Dataset
@@ -346,6 +346,144 @@ export const MergeDatasetsResponseSchema: GenMessage<MergeDatasetsResponse> = /*
   messageDesc(file_platform_app_dataset_v1_dataset, 12);
 
 /**
+ * @generated from message platform.app.dataset.v1.StartSequenceDatasetExportRequest
+ */
+export type StartSequenceDatasetExportRequest = Message<"platform.app.dataset.v1.StartSequenceDatasetExportRequest"> & {
+  /**
+   * @generated from field: string dataset_id = 1;
+   */
+  datasetId: string;
+};
+
+/**
+ * Describes the message platform.app.dataset.v1.StartSequenceDatasetExportRequest.
+ * Use `create(StartSequenceDatasetExportRequestSchema)` to create a new message.
+ */
+export const StartSequenceDatasetExportRequestSchema: GenMessage<StartSequenceDatasetExportRequest> = /*@__PURE__*/
+  messageDesc(file_platform_app_dataset_v1_dataset, 13);
+
+/**
+ * @generated from message platform.app.dataset.v1.StartSequenceDatasetExportResponse
+ */
+export type StartSequenceDatasetExportResponse = Message<"platform.app.dataset.v1.StartSequenceDatasetExportResponse"> & {
+  /**
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+};
+
+/**
+ * Describes the message platform.app.dataset.v1.StartSequenceDatasetExportResponse.
+ * Use `create(StartSequenceDatasetExportResponseSchema)` to create a new message.
+ */
+export const StartSequenceDatasetExportResponseSchema: GenMessage<StartSequenceDatasetExportResponse> = /*@__PURE__*/
+  messageDesc(file_platform_app_dataset_v1_dataset, 14);
+
+/**
+ * @generated from message platform.app.dataset.v1.GetSequenceDatasetExportRequest
+ */
+export type GetSequenceDatasetExportRequest = Message<"platform.app.dataset.v1.GetSequenceDatasetExportRequest"> & {
+  /**
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+};
+
+/**
+ * Describes the message platform.app.dataset.v1.GetSequenceDatasetExportRequest.
+ * Use `create(GetSequenceDatasetExportRequestSchema)` to create a new message.
+ */
+export const GetSequenceDatasetExportRequestSchema: GenMessage<GetSequenceDatasetExportRequest> = /*@__PURE__*/
+  messageDesc(file_platform_app_dataset_v1_dataset, 15);
+
+/**
+ * @generated from message platform.app.dataset.v1.GetSequenceDatasetExportResponse
+ */
+export type GetSequenceDatasetExportResponse = Message<"platform.app.dataset.v1.GetSequenceDatasetExportResponse"> & {
+  /**
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+
+  /**
+   * @generated from field: platform.app.dataset.v1.SequenceDatasetExportStatus status = 2;
+   */
+  status: SequenceDatasetExportStatus;
+
+  /**
+   * Of a COMPLETED job: anybody may read the file by it until expires_at. Each call signs a new one.
+   *
+   * @generated from field: string download_url = 3;
+   */
+  downloadUrl: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * Of a FAILED job.
+   *
+   * @generated from field: string error_message = 5;
+   */
+  errorMessage: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 6;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp completed_at = 7;
+   */
+  completedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message platform.app.dataset.v1.GetSequenceDatasetExportResponse.
+ * Use `create(GetSequenceDatasetExportResponseSchema)` to create a new message.
+ */
+export const GetSequenceDatasetExportResponseSchema: GenMessage<GetSequenceDatasetExportResponse> = /*@__PURE__*/
+  messageDesc(file_platform_app_dataset_v1_dataset, 16);
+
+/**
+ * @generated from enum platform.app.dataset.v1.SequenceDatasetExportStatus
+ */
+export const SequenceDatasetExportStatus = {
+  /**
+   * @generated from enum value: SEQUENCE_DATASET_EXPORT_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: SEQUENCE_DATASET_EXPORT_STATUS_RUNNING = 1;
+   */
+  RUNNING: 1,
+
+  /**
+   * @generated from enum value: SEQUENCE_DATASET_EXPORT_STATUS_COMPLETED = 2;
+   */
+  COMPLETED: 2,
+
+  /**
+   * @generated from enum value: SEQUENCE_DATASET_EXPORT_STATUS_FAILED = 3;
+   */
+  FAILED: 3,
+} as const;
+
+/**
+ * @generated from enum platform.app.dataset.v1.SequenceDatasetExportStatus
+ */
+export type SequenceDatasetExportStatus = (typeof SequenceDatasetExportStatus)[keyof typeof SequenceDatasetExportStatus] | UnknownEnum;
+
+/**
+ * Describes the enum platform.app.dataset.v1.SequenceDatasetExportStatus.
+ */
+export const SequenceDatasetExportStatusSchema: GenEnum<SequenceDatasetExportStatus> = /*@__PURE__*/
+  enumDesc(file_platform_app_dataset_v1_dataset, 0);
+
+/**
  * @generated from enum platform.app.dataset.v1.DatasetType
  */
 export const DatasetType = {
@@ -369,7 +507,7 @@ export type DatasetType = (typeof DatasetType)[keyof typeof DatasetType] | Unkno
  * Describes the enum platform.app.dataset.v1.DatasetType.
  */
 export const DatasetTypeSchema: GenEnum<DatasetType> = /*@__PURE__*/
-  enumDesc(file_platform_app_dataset_v1_dataset, 0);
+  enumDesc(file_platform_app_dataset_v1_dataset, 1);
 
 /**
  * @generated from service platform.app.dataset.v1.DatasetService
@@ -428,6 +566,26 @@ export const DatasetService: GenService<{
     methodKind: "unary";
     input: typeof MergeDatasetsRequestSchema;
     output: typeof MergeDatasetsResponseSchema;
+  },
+  /**
+   * Makes a Parquet file of what the sequences of a dataset cover. While one runs, its job is the answer.
+   *
+   * @generated from rpc platform.app.dataset.v1.DatasetService.StartSequenceDatasetExport
+   */
+  startSequenceDatasetExport: {
+    methodKind: "unary";
+    input: typeof StartSequenceDatasetExportRequestSchema;
+    output: typeof StartSequenceDatasetExportResponseSchema;
+  },
+  /**
+   * Jobs are forgotten a day after they ended: DATASET_EXPORT_NOT_FOUND.
+   *
+   * @generated from rpc platform.app.dataset.v1.DatasetService.GetSequenceDatasetExport
+   */
+  getSequenceDatasetExport: {
+    methodKind: "unary";
+    input: typeof GetSequenceDatasetExportRequestSchema;
+    output: typeof GetSequenceDatasetExportResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_platform_app_dataset_v1_dataset, 0);

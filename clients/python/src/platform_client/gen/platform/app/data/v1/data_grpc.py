@@ -10,6 +10,7 @@ if typing.TYPE_CHECKING:
     import grpclib.server
 
 import google.protobuf.any_pb2
+import google.protobuf.field_mask_pb2
 import google.protobuf.struct_pb2
 import google.protobuf.timestamp_pb2
 import platform_client.gen.platform.app.data.v1.data_pb2
@@ -95,6 +96,42 @@ class DataServiceBase(abc.ABC):
 
     @abc.abstractmethod
     async def CreateBinaryDataSignedURL(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLRequest, platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def CreateSequence(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceRequest, platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def GetSequence(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceRequest, platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def UpdateSequence(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceRequest, platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def DeleteSequence(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceRequest, platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def ListSequences(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesRequest, platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def SequencesByDatasetID(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDRequest, platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def GetSequenceBinaryData(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataRequest, platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def AddSequencesToDataset(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetRequest, platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def RemoveSequencesFromDataset(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetRequest, platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetResponse]') -> None:
         pass
 
     def __mapping__(self) -> typing.Dict[str, grpclib.const.Handler]:
@@ -218,6 +255,60 @@ class DataServiceBase(abc.ABC):
                 grpclib.const.Cardinality.UNARY_UNARY,
                 platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLRequest,
                 platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLResponse,
+            ),
+            '/platform.app.data.v1.DataService/CreateSequence': grpclib.const.Handler(
+                self.CreateSequence,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceResponse,
+            ),
+            '/platform.app.data.v1.DataService/GetSequence': grpclib.const.Handler(
+                self.GetSequence,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceResponse,
+            ),
+            '/platform.app.data.v1.DataService/UpdateSequence': grpclib.const.Handler(
+                self.UpdateSequence,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceResponse,
+            ),
+            '/platform.app.data.v1.DataService/DeleteSequence': grpclib.const.Handler(
+                self.DeleteSequence,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceResponse,
+            ),
+            '/platform.app.data.v1.DataService/ListSequences': grpclib.const.Handler(
+                self.ListSequences,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesResponse,
+            ),
+            '/platform.app.data.v1.DataService/SequencesByDatasetID': grpclib.const.Handler(
+                self.SequencesByDatasetID,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDResponse,
+            ),
+            '/platform.app.data.v1.DataService/GetSequenceBinaryData': grpclib.const.Handler(
+                self.GetSequenceBinaryData,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataResponse,
+            ),
+            '/platform.app.data.v1.DataService/AddSequencesToDataset': grpclib.const.Handler(
+                self.AddSequencesToDataset,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetResponse,
+            ),
+            '/platform.app.data.v1.DataService/RemoveSequencesFromDataset': grpclib.const.Handler(
+                self.RemoveSequencesFromDataset,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetRequest,
+                platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetResponse,
             ),
         }
 
@@ -344,4 +435,58 @@ class DataServiceStub:
             '/platform.app.data.v1.DataService/CreateBinaryDataSignedURL',
             platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLRequest,
             platform_client.gen.platform.app.data.v1.data_pb2.CreateBinaryDataSignedURLResponse,
+        )
+        self.CreateSequence = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/CreateSequence',
+            platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.CreateSequenceResponse,
+        )
+        self.GetSequence = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/GetSequence',
+            platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceResponse,
+        )
+        self.UpdateSequence = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/UpdateSequence',
+            platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.UpdateSequenceResponse,
+        )
+        self.DeleteSequence = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/DeleteSequence',
+            platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.DeleteSequenceResponse,
+        )
+        self.ListSequences = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/ListSequences',
+            platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.ListSequencesResponse,
+        )
+        self.SequencesByDatasetID = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/SequencesByDatasetID',
+            platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.SequencesByDatasetIDResponse,
+        )
+        self.GetSequenceBinaryData = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/GetSequenceBinaryData',
+            platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.GetSequenceBinaryDataResponse,
+        )
+        self.AddSequencesToDataset = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/AddSequencesToDataset',
+            platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.AddSequencesToDatasetResponse,
+        )
+        self.RemoveSequencesFromDataset = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.data.v1.DataService/RemoveSequencesFromDataset',
+            platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetRequest,
+            platform_client.gen.platform.app.data.v1.data_pb2.RemoveSequencesFromDatasetResponse,
         )

@@ -39,6 +39,14 @@ class DatasetServiceBase(abc.ABC):
     async def MergeDatasets(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsRequest, platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsResponse]') -> None:
         pass
 
+    @abc.abstractmethod
+    async def StartSequenceDatasetExport(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportRequest, platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportResponse]') -> None:
+        pass
+
+    @abc.abstractmethod
+    async def GetSequenceDatasetExport(self, stream: 'grpclib.server.Stream[platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportRequest, platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportResponse]') -> None:
+        pass
+
     def __mapping__(self) -> typing.Dict[str, grpclib.const.Handler]:
         return {
             '/platform.app.dataset.v1.DatasetService/CreateDataset': grpclib.const.Handler(
@@ -76,6 +84,18 @@ class DatasetServiceBase(abc.ABC):
                 grpclib.const.Cardinality.UNARY_UNARY,
                 platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsRequest,
                 platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsResponse,
+            ),
+            '/platform.app.dataset.v1.DatasetService/StartSequenceDatasetExport': grpclib.const.Handler(
+                self.StartSequenceDatasetExport,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportRequest,
+                platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportResponse,
+            ),
+            '/platform.app.dataset.v1.DatasetService/GetSequenceDatasetExport': grpclib.const.Handler(
+                self.GetSequenceDatasetExport,
+                grpclib.const.Cardinality.UNARY_UNARY,
+                platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportRequest,
+                platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportResponse,
             ),
         }
 
@@ -118,4 +138,16 @@ class DatasetServiceStub:
             '/platform.app.dataset.v1.DatasetService/MergeDatasets',
             platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsRequest,
             platform_client.gen.platform.app.dataset.v1.dataset_pb2.MergeDatasetsResponse,
+        )
+        self.StartSequenceDatasetExport = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.dataset.v1.DatasetService/StartSequenceDatasetExport',
+            platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportRequest,
+            platform_client.gen.platform.app.dataset.v1.dataset_pb2.StartSequenceDatasetExportResponse,
+        )
+        self.GetSequenceDatasetExport = grpclib.client.UnaryUnaryMethod(
+            channel,
+            '/platform.app.dataset.v1.DatasetService/GetSequenceDatasetExport',
+            platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportRequest,
+            platform_client.gen.platform.app.dataset.v1.dataset_pb2.GetSequenceDatasetExportResponse,
         )

@@ -23,6 +23,25 @@ else:
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class _SequenceDatasetExportStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SequenceDatasetExportStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SequenceDatasetExportStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SEQUENCE_DATASET_EXPORT_STATUS_UNSPECIFIED: _SequenceDatasetExportStatus.ValueType  # 0
+    SEQUENCE_DATASET_EXPORT_STATUS_RUNNING: _SequenceDatasetExportStatus.ValueType  # 1
+    SEQUENCE_DATASET_EXPORT_STATUS_COMPLETED: _SequenceDatasetExportStatus.ValueType  # 2
+    SEQUENCE_DATASET_EXPORT_STATUS_FAILED: _SequenceDatasetExportStatus.ValueType  # 3
+
+class SequenceDatasetExportStatus(_SequenceDatasetExportStatus, metaclass=_SequenceDatasetExportStatusEnumTypeWrapper): ...
+
+SEQUENCE_DATASET_EXPORT_STATUS_UNSPECIFIED: SequenceDatasetExportStatus.ValueType  # 0
+SEQUENCE_DATASET_EXPORT_STATUS_RUNNING: SequenceDatasetExportStatus.ValueType  # 1
+SEQUENCE_DATASET_EXPORT_STATUS_COMPLETED: SequenceDatasetExportStatus.ValueType  # 2
+SEQUENCE_DATASET_EXPORT_STATUS_FAILED: SequenceDatasetExportStatus.ValueType  # 3
+Global___SequenceDatasetExportStatus: _TypeAlias = SequenceDatasetExportStatus  # noqa: Y015
+
 class _DatasetType:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -359,3 +378,102 @@ class MergeDatasetsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___MergeDatasetsResponse: _TypeAlias = MergeDatasetsResponse  # noqa: Y015
+
+@_typing.final
+class StartSequenceDatasetExportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATASET_ID_FIELD_NUMBER: _builtins.int
+    dataset_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        dataset_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dataset_id", b"dataset_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartSequenceDatasetExportRequest: _TypeAlias = StartSequenceDatasetExportRequest  # noqa: Y015
+
+@_typing.final
+class StartSequenceDatasetExportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StartSequenceDatasetExportResponse: _TypeAlias = StartSequenceDatasetExportResponse  # noqa: Y015
+
+@_typing.final
+class GetSequenceDatasetExportRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job_id", b"job_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSequenceDatasetExportRequest: _TypeAlias = GetSequenceDatasetExportRequest  # noqa: Y015
+
+@_typing.final
+class GetSequenceDatasetExportResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    DOWNLOAD_URL_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    CREATED_AT_FIELD_NUMBER: _builtins.int
+    COMPLETED_AT_FIELD_NUMBER: _builtins.int
+    job_id: _builtins.str
+    status: Global___SequenceDatasetExportStatus.ValueType
+    download_url: _builtins.str
+    """Of a COMPLETED job: anybody may read the file by it until expires_at. Each call signs a new one."""
+    error_message: _builtins.str
+    """Of a FAILED job."""
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def completed_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        job_id: _builtins.str = ...,
+        status: Global___SequenceDatasetExportStatus.ValueType = ...,
+        download_url: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        error_message: _builtins.str = ...,
+        created_at: _timestamp_pb2.Timestamp | None = ...,
+        completed_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["completed_at", b"completed_at", "created_at", b"created_at", "expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed_at", b"completed_at", "created_at", b"created_at", "download_url", b"download_url", "error_message", b"error_message", "expires_at", b"expires_at", "job_id", b"job_id", "status", b"status"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSequenceDatasetExportResponse: _TypeAlias = GetSequenceDatasetExportResponse  # noqa: Y015

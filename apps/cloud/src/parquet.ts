@@ -1,0 +1,54 @@
+import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+
+/** What a column holds. A time is µs since 1970, UTC. */
+export type ColumnKind = 'text' | 'time' | 'count';
+
+const elements: Readonly<Record<ColumnKind, Pick<SchemaElement, 'type' | 'converted_type'>>> = {
+  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+  time: { type: 'INT64', converted_type: 'TIMESTAMP_MICROS' },
+  count: { type: 'INT64' },
+};
+
+/**
+ * The bytes of a Parquet file, group after group: only one group of rows is in memory, and the place of each in the file.
+ *
+ * @param columns - by name, in their order.
+ * @param groups - rows; each group becomes a row group. A column that a row lacks is null.
+ */
+export async function* parquetBytes<K extends string>(
+  columns: Readonly<Record<K, ColumnKind>>,
+  groups: AsyncIterable<readonly Readonly<Record<K, string | number | null>>[]>,
+): AsyncGenerator<Uint8Array> {
+  const named = Object.entries(columns) as [K, ColumnKind][];
+  const writer = new ByteWriter();
+  const file = new ParquetWriter({
+    writer,
+    createdBy: 'platform',
+    // Minima and maxima would stay in memory until the end.
+    statistics: false,
+    schema: [
+      { name: 'root', num_children: named.length },
+      ...named.map(([name, kind]) => ({ name, repetition_type: 'OPTIONAL' as const, ...elements[kind] })),
+    ],
+  });
+  const written = (): Uint8Array => {
+    const bytes = writer.getBytes().slice();
+    writer.index = 0;
+    return bytes;
+  };
+  for await (const rows of groups) {
+    if (rows.length === 0) continue;
+    const columnData = named.map(([name, kind]) => ({
+      name,
+      offsetIndex: false,
+      data: rows.map((row) => stored(kind, row[name])),
+    }));
+    await file.write({ columnData, rowGroupSize: rows.length });
+    yield written();
+  }
+  await file.finish();
+  yield written();
+}
+
+const stored = (kind: ColumnKind, value: string | number | null): string | bigint | null =>
+  value === null ? null : kind === 'text' ? String(value) : BigInt(value);
