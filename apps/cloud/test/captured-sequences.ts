@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import {

@@ -17,7 +17,7 @@ describe('the unmodified public Python SDK', () => {
   });
 
   test('lives through the whole story', async () => {
-    const files = ['test_public_data.py', 'test_public_training.py'];
+    const files = ['test_public_data.py', 'test_public_sequences.py', 'test_public_training.py'];
     assert.ok((await pytest(files, place.env, storyFolder)) >= 15);
   });
 });
