@@ -12,14 +12,17 @@ import type { SequenceExportRow } from './training-schema.ts';
 export type SequenceExport = Selectable<SequenceExportRow>;
 
 /** A new export of the dataset, or the one that runs. @returns its id. */
-export async function startExport(db: Database, dataset: DatasetKey, now: number): Promise<string> {
-  const { rows } = await sql<{ id: string }>`
-    insert into sequence_export (org_id, id, dataset_id, state, created_on)
-    values (${dataset.orgId}, ${randomUUID()}, ${dataset.id}, 'running', ${at(now)})
-    on conflict (org_id, dataset_id) where state = 'running' do update set state = excluded.state
-    returning id`.execute(db);
-  return rows[0]?.id ?? '';
-}
+export const startExport = (db: Database, dataset: DatasetKey, now: number): Promise<string> =>
+  db.transaction().execute(async (trx) => {
+    // Waits for deletions on their way, which cannot end an export that they do not see.
+    await sql`select from organization where id = ${dataset.orgId} for share`.execute(trx);
+    const { rows } = await sql<{ id: string }>`
+      insert into sequence_export (org_id, id, dataset_id, state, created_on)
+      values (${dataset.orgId}, ${randomUUID()}, ${dataset.id}, 'running', ${at(now)})
+      on conflict (org_id, dataset_id) where state = 'running' do update set state = excluded.state
+      returning id`.execute(trx);
+    return rows[0]?.id ?? '';
+  });
 
 export const findExport = async (db: Database, id: string): Promise<SequenceExport | undefined> =>
   isUuid(id) ? db.selectFrom('sequenceExport').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
@@ -69,6 +72,7 @@ export async function failExport(db: Database, id: string, errorMessage: string,
 
 /** Call it in the transaction that deletes captured data of these organizations: no export tells them any more. */
 export async function endExports(trx: Database, orgIds: readonly string[]): Promise<void> {
+  await sql`select from organization where id = any(${orgIds}::uuid[]) order by id for no key update`.execute(trx);
   await sql`
     update sequence_export set state = 'failed', file_sha256 = null, size_bytes = null,
            completed_on = coalesce(completed_on, now()),

@@ -1,8 +1,8 @@
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
 import { foreigners, machineOperators, machines, members, owners, people, right, type Right } from './rights.ts';
-import { mark, type World } from './world.ts';
+import { rightsOfSequences } from './rights-of-sequences.ts';
+import type { World } from './world.ts';
 
 const data = (method: string): string => `platform.app.data.v1.DataService/${method}`;
 const dataset = (method: string): string => `platform.app.dataset.v1.DatasetService/${method}`;
@@ -137,65 +137,6 @@ const ofDatasets: readonly Right[] = [
   })),
 ];
 
-/** Of the machine, with a mark in its tags. */
-const sequence = async ({ on, machine }: World): Promise<string> =>
-  (
-    await (
-      await on.client(DataService)
-    ).createSequence({
-      partId: machine.partId,
-      resources: [{ resourceName: `${mark} camera` }],
-      sequenceTags: [`${mark} tag`],
-      startTime: { seconds: 0n, nanos: 0 },
-      endTime: { seconds: 253_402_300_799n, nanos: 0 },
-    })
-  ).id;
-/** A dataset of sequences with one in it. */
-const sequences = async (world: World): Promise<{ datasetId: string; sequenceIds: string[] }> => {
-  const { on, orgId, freshName } = world;
-  const { id: datasetId } = await (
-    await on.client(DatasetService)
-  ).createDataset({ organizationId: orgId, name: freshName(), type: DatasetType.SEQUENCE_DATA });
-  const sequenceIds = [await sequence(world)];
-  await (await on.client(DataService)).addSequencesToDataset({ datasetId, sequenceIds });
-  return { datasetId, sequenceIds };
-};
-const sequenceRange = { startTime: '2026-01-01T00:00:00Z', endTime: '2026-01-02T00:00:00Z' };
-
-const ofSequences: readonly Right[] = [
-  right(data('CreateSequence'), { ok: members }, ({ machine }) => ({
-    partId: machine.partId,
-    resources: [{ resourceName: 'camera' }],
-    ...sequenceRange,
-  })),
-  right(data('GetSequence'), { shows: members }, async (world) => ({ id: await sequence(world) })),
-  right(data('UpdateSequence'), { ok: members }, async (world) => ({
-    id: await sequence(world),
-    sequenceTags: ['t'],
-    fieldMask: 'sequenceTags',
-  })),
-  right(data('DeleteSequence'), { ok: members }, async (world) => ({ id: await sequence(world) })),
-  right(data('ListSequences'), { shows: members }, async (world) => {
-    await sequence(world);
-    return { organizationId: world.orgId };
-  }),
-  right(data('SequencesByDatasetID'), { shows: members }, async (world) => ({
-    datasetId: (await sequences(world)).datasetId,
-  })),
-  right(data('GetSequenceBinaryData'), { shows: members }, async (world) => ({ sequenceId: await sequence(world) })),
-  right(data('AddSequencesToDataset'), { ok: members }, sequences),
-  right(data('RemoveSequencesFromDataset'), { ok: members }, sequences),
-  right(dataset('StartSequenceDatasetExport'), { ok: members }, async (world) => ({
-    datasetId: (await sequences(world)).datasetId,
-  })),
-  right(dataset('GetSequenceDatasetExport'), { ok: members }, async (world) => {
-    const { datasetId } = await sequences(world);
-    return (await world.on.client(DatasetService))
-      .startSequenceDatasetExport({ datasetId })
-      .then(({ jobId }) => ({ jobId }));
-  }),
-];
-
 const picture = (value: string) => Buffer.from(value).toString('base64');
 const sent = (partId: string, datasetIds: readonly string[]) => ({
   metadata: { partId, type: 1, componentName: 'camera', datasetIds: [...datasetIds] },
@@ -287,7 +228,7 @@ export const rightToWipe: Right = right(
 export const rightsOfData: readonly Right[] = [
   ...ofPictures,
   ...ofDatasets,
-  ...ofSequences,
+  ...rightsOfSequences,
   ...ofUploads,
   ...ofPackages,
 ];

@@ -1,6 +1,4 @@
-import { type BinaryLike, createHash, randomUUID } from 'node:crypto';
-import { sql } from 'kysely';
-import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { type BinaryLike, createHash } from 'node:crypto';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { signedPath } from '../../src/auth/signed-urls.ts';
 import { exportPath } from '../../src/http/sequence-exports.ts';
@@ -16,6 +14,7 @@ import {
   owners,
   type Right,
 } from './rights.ts';
+import { exported } from './rights-of-sequences.ts';
 import type { World } from './world.ts';
 
 export type Page = Partial<Subject> & { path: string; body?: Uint8Array };
@@ -70,17 +69,7 @@ const releasePath = async ({ on }: World): Promise<string> => {
   return new URL(releases.find(({ revokedOn }) => !revokedOn)?.url ?? '').pathname;
 };
 
-/** Path of an export that has ended, whose file has the mark. */
-async function exportedFile({ on, orgId, freshName, freshBlob }: World): Promise<string> {
-  const { id: datasetId } = await (
-    await on.client(DatasetService)
-  ).createDataset({ organizationId: orgId, name: freshName(), type: DatasetType.SEQUENCE_DATA });
-  const { sha256, bytes } = await freshBlob();
-  const id = randomUUID();
-  await sql`insert into sequence_export (org_id, id, dataset_id, state, file_sha256, size_bytes, created_on, completed_on)
-    values (${orgId}, ${id}, ${datasetId}, 'completed', ${sha256}, ${bytes.length}, now(), now())`.execute(on.db);
-  return exportPath(id);
-}
+const exportedFile = async (world: World): Promise<string> => exportPath(await exported(world));
 
 const browsers: readonly Known[] = ['browser', 'browser from its own origin'];
 /** A cookie alone changes nothing: another site's page could make a browser send it. */
