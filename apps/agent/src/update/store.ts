@@ -93,6 +93,15 @@ export interface ProgramStore {
   forget(part: string): Promise<void>;
 }
 
+interface Comparison {
+  is: 'sound' | 'replaced' | 'damaged';
+  /** sha256 in hex. */
+  got: string;
+  want: string;
+  /** Of the note in the file; undefined: it has none. */
+  version: string | undefined;
+}
+
 const encoder = new TextEncoder();
 
 /**
@@ -150,7 +159,7 @@ export function programStore(
   };
 
   /** What the disk has of a version; `replaced`: by the machine server itself, as it may. */
-  const compare = async (id: string): Promise<{ is: 'sound' | 'replaced' | 'damaged'; got: string; want: string }> => {
+  const compare = async (id: string): Promise<Comparison> => {
     const noted = (await textOf(files, `versions/${id}/sha256`)).trim();
     const inspector = new Inspector();
     for await (const chunk of chunksOf(files, fileOf(id))) inspector.update(chunk);
@@ -160,7 +169,7 @@ export function programStore(
     const isNewer = note?.name === nameOf(program) && note.version !== (await readAbout(id))?.version;
     // Specification, Versioning 4. Its note is the last that a file has, so this one was written to its end.
     const isReplaced = got !== want && program === 'server' && isNewer;
-    return { is: got === want ? 'sound' : isReplaced ? 'replaced' : 'damaged', got, want };
+    return { is: got === want ? 'sound' : isReplaced ? 'replaced' : 'damaged', got, want, version: note?.version };
   };
 
   /** Hashes a file unless it is the one whose hash was right; a damaged version is removed. */
@@ -170,8 +179,8 @@ export function programStore(
     if (sound.get(id) === entry.mark) return true;
     const about = await readAbout(id);
     if (!mustHash && about?.mark === entry.mark) return true;
-    const { is, got, want } = await compare(id);
-    if (is === 'replaced') log.warn('the machine server has replaced its own file', { id, sha256: got });
+    const { is, got, want, version } = await compare(id);
+    if (is === 'replaced') log.warn('the machine server has replaced its own file', { id, version, sha256: got });
     if (is === 'damaged') {
       log.error('an installed version is damaged and is removed', { id, wantSha256: want, gotSha256: got });
       await remove(id);
