@@ -70,6 +70,10 @@ test('what no sequence can be is refused by name', async () => {
   const resources = [{ resourceName: 'camera' }];
   const good = { partId, resources, ...range(0, 1) };
   const { id } = await data.createSequence(good);
+  // The whole calendar is a range that every protocol can tell.
+  const ever = { startTime: at(-62_135_596_800), endTime: at(253_402_300_799, 999_999_999) };
+  const { id: whole } = await data.createSequence({ partId, resources, ...ever });
+  assert.equal((await data.getSequence({ id: whole })).sequence?.endTime?.seconds, 253_402_300_799n);
   const datasetId = await datasetOf(id);
   const pictures = await datasets.createDataset({ name: 'pictures', organizationId: on.orgId });
   const update = (paths: string[], of: object = {}) => data.updateSequence({ id, ...of, fieldMask: { paths } });

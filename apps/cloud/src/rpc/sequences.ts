@@ -125,6 +125,9 @@ export const sequenceCalls = (deps: Pick<Deps, 'db' | 'addresses'>) => {
   } satisfies Partial<ServiceImpl<typeof DataService>>;
 };
 
+/** A number does not hold the µs of the last second of the calendar, and would round them out of it. */
+const lastUs = 253_402_300_799_000_000;
+
 const changeable: readonly string[] = ['resources', 'sequence_tags', 'start_time', 'end_time'];
 
 const message = (row: StoredSequence) => ({
@@ -188,7 +191,7 @@ function namedOf(ids: readonly string[]): readonly string[] {
 
 function timeUs(field: string, time: Timestamp | undefined): number {
   if (!time) throw invalid(field, '', 'it must not be empty');
-  return usOf(time);
+  return Math.min(usOf(time), lastUs);
 }
 
 function rangeOf(startUs: number, endUs: number): Pick<Sequence, 'startUs' | 'endUs'> {

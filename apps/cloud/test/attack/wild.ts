@@ -108,6 +108,8 @@ function wildMessageValue(
       );
     case 'google.protobuf.Struct':
       return pick(structs);
+    case 'google.protobuf.FieldMask':
+      return pick(['', 'id', 'sequenceTags,endTime', 'startTime,endTime,resources,sequenceTags', 'none.of.them']);
     case 'google.protobuf.Any':
       return undefined;
     default:
