@@ -1,4 +1,5 @@
 // What a machine server wrote is stored once and in its order, whoever is killed: the server itself, the agent, its relay, the cloud.
+// A relay that is killed between the read from the pipe and the write into its file takes what it held with it, and nothing else.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -129,6 +130,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
   const running: { agent: ProcessGroup } = { agent: await startAgent() };
   try {
     await grows('at first');
+    const held = { last: 0 };
     const relays = (): number[] => processesWith('relay', root);
     const rounds: [name: string, kill: () => Promise<void> | void][] = [
       [
@@ -139,7 +141,13 @@ test('each line of a machine server is stored once and in order, whoever is kill
           running.agent = await startAgent();
         },
       ],
-      ['the relay', () => relays().forEach((pid) => void process.kill(pid, 'SIGKILL'))],
+      [
+        'the relay',
+        () => {
+          for (const pid of relays()) process.kill(pid, 'SIGKILL');
+          held.last = written().get(newest()) ?? 0;
+        },
+      ],
       [
         'the cloud',
         async () => {
@@ -162,19 +170,34 @@ test('each line of a machine server is stored once and in order, whoever is kill
       await grows(`after ${name} was killed`);
     }
     await writeFile(counts.file('stop'), '');
-    const total = (): number => [...written().values()].reduce((sum, count) => sum + count, 0);
-    await until('everything is stored', async () => (await stored()).length >= total());
-    const found = await stored();
+    const seen = { total: -1 };
+    await until('the last line is written', async () => {
+      const before = seen.total;
+      seen.total = [...written().values()].reduce((sum, count) => sum + count, 0);
+      await systemClock.sleep(200);
+      return seen.total === before;
+    });
     // Of the last line of a killed process it is not known whether it was counted.
+    const isLast = (line: string): boolean => [...written()].some(([pid, count]) => line === `line ${pid} ${count}`);
     const expected = [...written()].flatMap(([pid, count]) =>
       Array.from({ length: count }, (_, i) => `line ${pid} ${i}`),
     );
-    const isLast = (line: string): boolean => [...written()].some(([pid, count]) => line === `line ${pid} ${count}`);
+    const first = [...written().keys()][0] ?? 0;
+    const heldAtMost = 20;
+    const mayBeLost = new Set(Array.from({ length: heldAtMost }, (_, i) => `line ${first} ${held.last - i}`));
+    const certain = expected.filter((line) => !mayBeLost.has(line));
+    await until('everything is stored', async () => {
+      const found = new Set(await stored());
+      return certain.every((line) => found.has(line));
+    });
+    const found = await stored();
     assert.deepEqual(
       found.filter((line) => !isLast(line)),
-      expected,
+      expected.filter((line) => !mayBeLost.has(line) || found.includes(line)),
     );
-    t.diagnostic(`${expected.length} lines, ${written().size} machine servers, ${rounds.length} kills`);
+    t.diagnostic(
+      `${found.length} of ${expected.length} lines, ${written().size} machine servers, ${rounds.length} kills`,
+    );
   } finally {
     await running.agent.stop({ termMs: 20_000 });
   }
