@@ -8,7 +8,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { tempFolder, type TempFolder } from '@platform/kit/testing';
 import { type CloudProcess, startCloud } from '../src/cloud-process.ts';
 import { runCli } from '../src/up-process.ts';
-import { labCertificate } from './authority.ts';
+import { labCertificate, type Validity } from './authority.ts';
 import type { Build } from './builds.ts';
 import { eventually, serverName } from './machine.ts';
 
@@ -42,10 +42,16 @@ export interface Site extends AsyncDisposable {
   installEnv(partId: string): Record<string, string>;
 }
 
-/** @param isPlain - without TLS and on loopback, for measurements on this host. */
-export async function startSite({ isPlain = false }: { isPlain?: boolean } = {}): Promise<Site> {
+/**
+ * @param isPlain - without TLS and on loopback, for measurements on this host.
+ * @param validity - of the certificate and its authority; left out: for decades.
+ */
+export async function startSite({
+  isPlain = false,
+  validity,
+}: { isPlain?: boolean; validity?: Validity } = {}): Promise<Site> {
   const keys = await tempFolder();
-  const cloud = await startCloud(...(isPlain ? [] : await tlsFlags(keys)));
+  const cloud = await startCloud(...(isPlain ? [] : await tlsFlags(keys, validity)));
   const { local_url: url, port, install_script_command: scriptCommand, org_id, api_key_id, api_key } = cloud.ready;
   const transport = await signedIn(url, api_key_id, api_key);
   const fleet = createClient(FleetService, transport);
@@ -119,8 +125,8 @@ export async function startSite({ isPlain = false }: { isPlain?: boolean } = {})
   };
 }
 
-async function tlsFlags(folder: TempFolder): Promise<string[]> {
-  const { cert, key } = labCertificate();
+async function tlsFlags(folder: TempFolder, validity: Validity | undefined): Promise<string[]> {
+  const { cert, key } = labCertificate(validity);
   await writeFile(folder.file('cert.pem'), cert);
   await writeFile(folder.file('key.pem'), key, { mode: 0o600 });
   const files = ['--tls-cert', folder.file('cert.pem'), '--tls-key', folder.file('key.pem')];

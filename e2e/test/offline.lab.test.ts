@@ -9,8 +9,12 @@ import { keep, timed } from '../lab/results.ts';
 import { startSite } from '../lab/site.ts';
 import { OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
-test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, async (t) => {
-  await using site = await startSite();
+const dayMs = 86_400_000;
+
+test('a day without a network, and clocks that are decades off', { timeout: 3_600_000 }, async (t) => {
+  // As a public authority issues them: by a clock that is years off it does not hold.
+  const now = systemClock.wall();
+  await using site = await startSite({ validity: { from: now - 2 * dayMs, to: now + 90 * dayMs } });
   await site.publish(await build('platform-server', '0.1.0'), 'stable');
   await site.publish(await build('platform-agent', '0.1.0'), 'stable');
   await site.publish(await build('platform-agent', '0.1.1'));
@@ -72,6 +76,24 @@ test('a day without a network, and a clock in 1970', { timeout: 3_600_000 }, asy
       assert.match(await machine.must('date -u +%Y'), /^1970/);
       await keep('clock in 1970: restart and update of the agent', 'vm', seconds);
     });
+
+    for (const year of [2000, 2051]) {
+      await t.test(`the clock goes to ${year} while it runs: online after a restart`, async () => {
+        await machine.clock(String(Date.UTC(year, 5, 1) / 1000));
+        const restarted = systemClock.wall();
+        const { seconds } = await timed(async () => {
+          await machine.must('systemctl restart platform-agent', 300);
+          await site.until(partId, 'online', 600, isOnlineSince(restarted));
+        });
+        assert.match(await machine.must('date -u +%Y'), new RegExp(`^${year}`));
+        const { report } = await site.machine(partId);
+        assert.ok(
+          report?.conditions.some(({ code }) => code === 'CLOCK_WRONG'),
+          'the app says so',
+        );
+        await keep(`clock in ${year}: restart of the agent, until online over TLS`, 'vm', seconds);
+      });
+    }
 
     await t.test('a start with a clock in 1970', async () => {
       await machine.kill();
