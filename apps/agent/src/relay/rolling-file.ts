@@ -126,9 +126,10 @@ export class RollingFile {
     };
     if (!isSpare || spareFolder === undefined) return this.#made(file, header);
     await mkdir(spareFolder, { recursive: true, mode: 0o700 });
-    const spare = path.join(spareFolder, `${path.basename(file)}.${header.segment}`);
+    // ext4 keeps the target of a link in its inode, up to 59 bytes; a longer one takes a block of the disk, which is full.
+    const spare = path.join(spareFolder, header.segment.slice(-12));
     const made = await this.#made(spare, header);
-    await symlink(spare, file); // takes no block of the disk
+    await symlink(spare, file);
     return made;
   }
 
