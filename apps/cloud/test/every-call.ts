@@ -58,6 +58,7 @@ const wellKnown: Readonly<Record<string, JsonValue>> = {
   'google.protobuf.Timestamp': '2026-01-01T00:00:00Z',
   'google.protobuf.Duration': '0s',
   'google.protobuf.Struct': { a: 1 },
+  'google.protobuf.FieldMask': 'sequenceTags',
 };
 
 /** A request that names the victim's things wherever a name of that kind fits. */

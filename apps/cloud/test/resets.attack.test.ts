@@ -119,6 +119,7 @@ function pagesFor(on: TestServer, victim: Victim, authorization: string): Sent[]
     ['GET', `/packages/${on.orgId}/a/1.tar.gz`],
     ['POST', `/packages/${on.orgId}/a?type=ml_model&version=1`, file],
     ['GET', `/data/${victim.dataId}`],
+    ['GET', `/sequence-exports/${victim.partId}.parquet`],
   ];
   return rows.map(([method, where, body = Buffer.alloc(0)]) => ({
     name: `${method} ${where.split('?')[0]}`,
