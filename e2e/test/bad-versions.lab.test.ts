@@ -20,7 +20,7 @@ const bad: readonly [program: ProgramName, fault: Fault, version: string][] = [
 /** How its last start ended, and a line that it wrote; undefined: it was ended for its reason alone. */
 const exits: Readonly<Record<string, [reason: RegExp, line: RegExp] | undefined>> = {
   'platform-agent crash': [/^(?:it ended before it was ready \()?exit [1-9]/, /this program was made to crash/],
-  'platform-agent hang': [/^not ready in time; systemd ended it/, /^/],
+  'platform-agent hang': [/^not ready in time; systemd ended it \(signal SIG/, /^/],
   'platform-agent mute': undefined,
   'platform-server crash': [/^exit [1-9]/, /this program was made to crash/],
   'platform-server background': [
