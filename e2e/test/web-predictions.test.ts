@@ -177,14 +177,17 @@ test('a detector that was trained here runs on a machine, and the app draws its 
         // What a person moves is no prediction any more; taken back, it is one again.
         const [first = assert.fail('no box')] = shown;
         const predicted = await first.innerText();
+        const state = page.getByRole('status', { name: 'State of the boxes' });
         await first.press('ArrowRight');
-        await page.getByRole('button', { name: 'Undo', disabled: false }).waitFor();
+        await state.getByText('Saved', { exact: true }).waitFor();
+        assert.ok(await page.getByRole('button', { name: 'Undo' }).isEnabled());
         assert.equal(await first.innerText(), found[0]?.label);
         const boxes = async () =>
           (await client.dataClient.binaryDataByIds([binaryDataId], false))[0]?.metadata?.annotations?.bboxes ?? [];
         assert.equal((await boxes())[0]?.confidence, undefined);
         await page.getByRole('button', { name: 'Undo' }).click();
         await page.getByRole('button', { name: 'Undo', disabled: true }).waitFor();
+        await state.getByText('Saved', { exact: true }).waitFor();
         await canvas.getByText(predicted, { exact: true }).first().waitFor();
         assert.equal((await boxes())[0]?.confidence, found[0]?.confidence);
         const classified = await uploadClassified(ready, Buffer.concat([bytes, Buffer.of(1)]), datasetId);

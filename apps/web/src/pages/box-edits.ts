@@ -16,18 +16,20 @@ const wire = ({ label, xMin, yMin, xMax, yMax, confidence }: Box) => ({
 
 interface State {
   boxes: readonly Box[];
-  /** What can be taken back, the last one last. */
+  /** The edits that can be undone, the last one last. */
   done: readonly BoxEdit[];
+  /** Edits that the server has not answered yet; undefined before the first edit. */
+  unsaved: number | undefined;
   error: unknown;
 }
 
 /**
- * The boxes of one picture. What is changed shows at once and is kept by the server in the order it was done; what the
- * server refuses is taken back.
+ * The boxes of one image. An edit shows at once; the server saves the edits in their order. An edit that the server
+ * refuses is reverted.
  */
 export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
   const transport = useTransport();
-  const [state, setState] = useState<State>({ boxes: start, done: [], error: undefined });
+  const [state, setState] = useState<State>({ boxes: start, done: [], unsaved: undefined, error: undefined });
   const latest = useRef(state);
   const queue = useRef<Promise<unknown>>(Promise.resolve());
   const update = (change: (now: State) => Partial<State>): void => {
@@ -54,19 +56,24 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
   const run = async (edit: BoxEdit, after: (done: readonly BoxEdit[], kept: BoxEdit) => readonly BoxEdit[]) => {
     // A new box shows when it has its ID, which every later edit of it needs.
     const isShown = edit.do !== 'add';
-    if (isShown) update(({ boxes }) => ({ boxes: applied(boxes, edit) }));
+    update(({ boxes, unsaved = 0 }) => ({ boxes: isShown ? applied(boxes, edit) : boxes, unsaved: unsaved + 1 }));
     const mine = queue.current.then(() => keep(edit));
-    queue.current = mine.catch(() => {}); // told to whoever made the edit
+    queue.current = mine.catch(() => {}); // reported below
     try {
       const kept = await mine;
-      update(({ boxes, done }) => ({
+      update(({ boxes, done, unsaved = 1 }) => ({
         boxes: isShown ? boxes : applied(boxes, kept),
         done: after(done, kept),
+        unsaved: unsaved - 1,
         error: undefined,
       }));
       return kept;
     } catch (error) {
-      update(({ boxes }) => ({ boxes: isShown ? applied(boxes, inverse(edit)) : boxes, error }));
+      update(({ boxes, unsaved = 1 }) => ({
+        boxes: isShown ? applied(boxes, inverse(edit)) : boxes,
+        unsaved: unsaved - 1,
+        error,
+      }));
       return undefined;
     }
   };

@@ -106,10 +106,16 @@ const boxesOf = (metadata: BinaryMetadata): Box[] =>
 /** Where a box lands that is added without a pointer. */
 const middle = { xMin: 0.35, yMin: 0.35, xMax: 0.65, yMax: 0.65 };
 
+function savedState(unsaved: number | undefined, error: unknown): string {
+  if (unsaved === undefined) return '';
+  if (unsaved > 0) return 'Saving…';
+  return error === undefined ? 'Saved' : 'Not saved';
+}
+
 function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datasetId: string }) {
   const { organization } = useSession();
   const { binaryDataId } = metadata;
-  const { boxes, done, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
+  const { boxes, done, unsaved, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
   const [selected, setSelected] = useState<string>();
   const known =
     useLabelCounts(organization.organizationId, datasetId, 'boxes').data?.labels.map((one) => one.label) ?? [];
@@ -162,9 +168,12 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
         <section className="card" aria-label="Boxes">
           <div className="card-head">
             <h2>Boxes</h2>
+            <span role="status" aria-label="State of the boxes" className="small soft push">
+              {savedState(unsaved, error)}
+            </span>
             <button
               type="button"
-              className="button button-small push"
+              className="button button-small"
               disabled={done.length === 0}
               onClick={() => void undo()}
             >
