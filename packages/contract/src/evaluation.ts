@@ -2,6 +2,7 @@
  * evaluation.json of the built-in trainers: measured with the exported file on pictures that training never saw.
  * Shares are 0..1. A script of a user may write one of these, too; then it is shown like ours.
  */
+import type { ClassIntervals } from './confidence.ts';
 
 export interface Score {
   accuracy: number;
@@ -14,6 +15,8 @@ export interface ClassReport {
   f1: number;
   /** Held-out pictures (detection: boxes) of this class. */
   support: number;
+  /** 95 % intervals of the figures by their names; absent in files of earlier trainers. */
+  intervals_95?: ClassIntervals;
 }
 interface CurveHead {
   /** 0 is the probe or, for detection, the state before training. */

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cellText, predictedCount, scoreText, wilson } from '@platform/contract/confidence';
+import {
+  classInterval,
+  classText,
+  cellText,
+  predictedCount,
+  scoreText,
+  wilson,
+  withIntervals,
+} from '@platform/contract/confidence';
 
 // Computed with statsmodels.stats.proportion.proportion_confint(…, method="wilson").
 const intervals: [right: number, count: number, low: number, high: number][] = [
@@ -37,3 +45,77 @@ test('cells of tables are short', () => {
   assert.equal(predictedCount({ precision: 0.9, recall: 0.5, support: 18 }), 10);
   assert.equal(predictedCount({ precision: 0, recall: 0, support: 18 }), 0);
 });
+
+const row = { label: 'cup', precision: 0.9, recall: 0.5, f1: 0.64, support: 20, ap50: 0.61, ap75: 0.4, threshold: 0.3 };
+
+test('each figure of a label is shown with its interval, also in a file that has none', () => {
+  const shown = { precision: '10 of 11', recall: '50 % (30–70)', f1: '64 % (44–81)', ap50: '61 % (40–79)' } as const;
+  for (const [figure, text] of Object.entries(shown)) {
+    assert.equal(classText(row, figure as keyof typeof shown), text, figure);
+    assert.equal(classText(withIntervals(row), figure as keyof typeof shown), text, `${figure}, stored`);
+  }
+  assert.equal(classText(row, 'average_precision'), '');
+  assert.deepEqual(Object.keys(withIntervals(row).intervals_95), ['precision', 'recall', 'f1', 'ap50', 'ap75']);
+});
+test('a label that no image has gets no interval, and a label that is never found still has one', () => {
+  const absent = { precision: 0, recall: 0, f1: 0, support: 0, ap50: 0 };
+  assert.deepEqual([classText(absent, 'f1'), classText(absent, 'ap50')], ['0.0 %', '0.0 %']);
+  assert.deepEqual(withIntervals(absent).intervals_95, {});
+  assert.equal(classText({ ...absent, support: 20 }, 'f1'), '0 % (0–28)');
+});
+test('a stored interval is shown as it is; one that a script wrote badly is computed anew', () => {
+  assert.equal(classText({ ...row, intervals_95: { f1: { low: 0.6, high: 0.7 } } }, 'f1'), '64 % (60–70)');
+  for (const intervals_95 of [null, 5, { f1: 5 }, { f1: { low: 'x', high: 1 } }])
+    assert.equal(classText({ ...row, intervals_95 }, 'f1'), '64 % (44–81)');
+  assert.equal(classText({ ...row, recall: 'half' }, 'f1'), '64.0 %');
+});
+
+/** Uniform numbers from a fixed seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state + 0.5) / 2 ** 32;
+  };
+}
+/** Probabilities of a simulated classifier, ordered: true cases are higher by `distance` standard deviations. */
+function simulate(random: () => number, cases: number, distance: number): { score: number; isTrue: boolean }[] {
+  const normal = (): number => Math.sqrt(-2 * Math.log(random())) * Math.cos(2 * Math.PI * random());
+  const drawn = Array.from({ length: 5 * cases }, (_, i) => {
+    const isTrue = i < cases;
+    return { score: normal() + (isTrue ? distance : 0), isTrue };
+  });
+  return drawn.toSorted((a, b) => b.score - a.score);
+}
+function figuresOf(ranked: readonly { score: number; isTrue: boolean }[], threshold: number) {
+  const support = ranked.filter(({ isTrue }) => isTrue).length;
+  let [hits, sum] = [0, 0];
+  for (const [rank, { isTrue }] of ranked.entries()) if (isTrue) sum += ++hits / (rank + 1);
+  const found = ranked.filter(({ score }) => score >= threshold);
+  const right = found.filter(({ isTrue }) => isTrue).length;
+  return {
+    precision: found.length === 0 ? 0 : right / found.length,
+    recall: right / support,
+    f1: (2 * right) / (found.length + support),
+    average_precision: sum / support,
+    support,
+  };
+}
+for (const [cases, distance] of [
+  [10, 3.5],
+  [20, 1.5],
+  [50, 2.5],
+] as const)
+  test(`intervals of F1 and average precision hold the true value: ${cases} cases, ${distance} deviations apart`, () => {
+    const random = randomFrom(cases);
+    const threshold = distance / 2 + 0.5;
+    const truth = figuresOf(simulate(random, 20_000, distance), threshold);
+    for (const figure of ['f1', 'average_precision'] as const) {
+      const samples = Array.from({ length: 400 }, () => figuresOf(simulate(random, cases, distance), threshold));
+      const holding = samples.filter((sample) => {
+        const { low, high } = classInterval(sample, figure) ?? { low: 1, high: 0 };
+        return low <= truth[figure] && truth[figure] <= high;
+      });
+      assert.ok(holding.length >= 0.93 * 400, `${figure}: ${holding.length} of 400`);
+    }
+  });

@@ -1,5 +1,6 @@
 /** What evaluation.json says. */
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
+import { withIntervals } from '@platform/contract/confidence';
 import { labelsAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
@@ -40,7 +41,7 @@ export function evaluationOf(findings: Findings): ClassifierEvaluation {
       ...head,
       task: 'multi_label_classification',
       ...multiScoreOf(judged, chosen),
-      per_class: labelReports(judged, chosen, prepared.labels),
+      per_class: labelReports(judged, chosen, prepared.labels).map(withIntervals),
       probe: scoreAt('probe'),
       fine_tuned: scoreAt('fine-tune'),
       curve: learned.curve.map((point) => ({
@@ -59,7 +60,7 @@ export function evaluationOf(findings: Findings): ClassifierEvaluation {
     ...head,
     task: 'single_label_classification',
     ...scoreOf(judged, prepared.labels),
-    per_class: classReports(confusion, prepared.labels),
+    per_class: classReports(confusion, prepared.labels).map(withIntervals),
     confusion,
     probe: scoreAt('probe'),
     fine_tuned: scoreAt('fine-tune'),

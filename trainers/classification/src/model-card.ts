@@ -2,14 +2,7 @@
 import type { MultiLabelScore, Score } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
-import {
-  cellText,
-  fewestForShare,
-  type Interval,
-  predictedCount,
-  scoreText,
-  wilson,
-} from '@platform/contract/confidence';
+import { classText, fewestForShare, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, table } from '@platform/trainer-engine/markdown';
 import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
@@ -139,9 +132,9 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
       head,
       evaluation.per_class.map((one) => [
         one.label,
-        cellText(one.precision, predictedCount(one)),
-        cellText(one.recall, one.support),
-        one.f1.toFixed(3),
+        classText(one, 'precision'),
+        classText(one, 'recall'),
+        classText(one, 'f1'),
         one.support,
       ]),
     );
@@ -150,11 +143,11 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
     [...head, 'average precision', 'counts as there from'],
     evaluation.per_class.map((one) => [
       one.label,
-      cellText(one.precision, predictedCount(one)),
-      cellText(one.recall, one.support),
-      one.f1.toFixed(3),
+      classText(one, 'precision'),
+      classText(one, 'recall'),
+      classText(one, 'f1'),
       one.support,
-      one.average_precision.toFixed(3),
+      classText(one, 'average_precision'),
       one.threshold,
     ]),
   );

@@ -130,7 +130,13 @@ test('any number of labels: thresholds, figures, unlabelled pictures are unknown
   assert.ok(curve.every(({ validation_micro_f1: f1 }) => f1 !== null && f1 >= 0 && f1 <= 1));
   const card = JSON.parse(await readFile(path.join(out, modelFiles.cardJson), 'utf8')) as { thresholds: unknown };
   assert.deepEqual(card.thresholds, Object.fromEntries(reports.map(({ label, threshold }) => [label, threshold])));
-  assert.match(await readFile(path.join(out, modelFiles.cardText), 'utf8'), /counts as there from/);
+  const cardText = await readFile(path.join(out, modelFiles.cardText), 'utf8');
+  assert.match(cardText, /counts as there from/);
+  for (const { label, intervals_95: intervals, f1, average_precision: ap } of reports) {
+    assert.ok(intervals?.f1 && intervals.f1.low <= f1 && f1 <= intervals.f1.high, `F1 of ${label}`);
+    assert.ok(intervals.average_precision && intervals.average_precision.low <= ap, `average precision of ${label}`);
+    assert.match(cardText, new RegExp(`^\\| ${label} .*% \\(\\d+–\\d+\\) .*% \\(\\d+–\\d+\\)`, 'm'));
+  }
   const said = (await readEvents(one.path)).flatMap((event) => (event.is === 'log' ? [event.message] : []));
   assert.ok(said.some((message) => message.startsWith('Trains on the CPU.')));
   assert.ok(said.at(-1)?.startsWith('Micro F1 '), said.at(-1));

@@ -1,5 +1,6 @@
 /** What evaluation.json says. */
 import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
+import { withIntervals } from '@platform/contract/confidence';
 import { boxesAbove, defaultThresholds } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
@@ -127,7 +128,7 @@ export function evaluationOf(findings: Findings): DetectionEvaluation {
     ...headOf({ ...findings, side: recipe.side, pretrained: detector }),
     task: 'object_detection',
     ...scoreOf(judged, labels.length),
-    per_class: labelReports(judged, thresholds, labels),
+    per_class: labelReports(judged, thresholds, labels).map(withIntervals),
     probe: scoreAt('probe'),
     fine_tuned: scoreAt('fine-tune'),
     curve: learned.curve.map(({ epoch, stage, loss, validation: at, seconds }) => ({

@@ -2,7 +2,7 @@
 import type { DetectionEvaluation, DetectionScore } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { JobSpec } from '@platform/contract/job';
-import { cellText, type Interval, predictedCount, scoreText, wilson } from '@platform/contract/confidence';
+import { classText, type Interval, scoreText, wilson } from '@platform/contract/confidence';
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
 import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
@@ -120,11 +120,11 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
   const source = dataset.dataset_version_id === undefined ? '' : `Dataset version ${dataset.dataset_version_id}: `;
   const perLabel = card.per_class.map((one) => [
     one.label,
-    percent(one.ap50),
-    percent(one.ap75),
-    cellText(one.precision, predictedCount(one)),
-    cellText(one.recall, one.support),
-    one.f1.toFixed(3),
+    classText(one, 'ap50'),
+    classText(one, 'ap75'),
+    classText(one, 'precision'),
+    classText(one, 'recall'),
+    classText(one, 'f1'),
     one.support,
     one.threshold,
   ]);

@@ -55,6 +55,10 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
       ['house', 2],
     ],
   );
+  for (const { intervals_95: intervals, ap50, ap75 } of evaluation.per_class) {
+    assert.ok(intervals?.f1 && intervals.ap50 && intervals.ap75);
+    assert.ok(intervals.ap50.low <= ap50 && ap50 <= intervals.ap50.high && intervals.ap75.low <= ap75);
+  }
   for (const { file, sha256, size_bytes: size, max_difference: difference } of evaluation.files) {
     assert.equal(await sha256Of(path.join(out, file)), sha256);
     assert.equal((await readFile(path.join(out, file))).byteLength, size);

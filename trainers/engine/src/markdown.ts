@@ -16,4 +16,4 @@ export function section(title: string, items: readonly string[]): string[] {
 
 /** Below tables of scores. */
 export const intervalNote =
-  'In brackets: Wilson’s 95 % interval for this many images or boxes. On fewer than 20, a share is shown as a count.';
+  'In brackets: Wilson’s 95 % interval for this number of images or boxes. On fewer than 20, precision and recall are counts.';

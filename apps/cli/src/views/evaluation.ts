@@ -1,6 +1,5 @@
 import type { JsonObject } from '@bufbuild/protobuf';
-import { cellText, predictedCount } from '@platform/contract/confidence';
-import { percentText } from '../output.ts';
+import { classText } from '@platform/contract/confidence';
 
 interface PerClass {
   readonly header: readonly string[];
@@ -9,16 +8,6 @@ interface PerClass {
 
 const number = (from: Record<string, unknown>, key: string): number | undefined =>
   typeof from[key] === 'number' ? from[key] : undefined;
-const share = (value: number | undefined): string => (value === undefined ? '' : percentText(value));
-
-/** With their intervals: both are shares of boxes or images that were counted. */
-function precisionAndRecall(row: JsonObject): [string, string] {
-  const [precision, recall, support] = [number(row, 'precision'), number(row, 'recall'), number(row, 'support')];
-  if (precision === undefined || recall === undefined || support === undefined)
-    return [share(precision), share(recall)];
-  return [cellText(precision, predictedCount({ precision, recall, support })), cellText(recall, support)];
-}
-
 /** Figures per label: which ones depends on the kind of model. Undefined when the evaluation has none. */
 export function perClassTable(evaluation: JsonObject | undefined): PerClass | undefined {
   const classes = evaluation?.['per_class'];
@@ -35,9 +24,8 @@ export function perClassTable(evaluation: JsonObject | undefined): PerClass | un
     header: ['label', 'precision', 'recall', 'F1', ...shown.map(([, title]) => title), 'held out'],
     rows: rows.map((row) => [
       typeof row['label'] === 'string' ? row['label'] : '',
-      ...precisionAndRecall(row),
-      share(number(row, 'f1')),
-      ...shown.map(([key]) => (key === 'threshold' ? (number(row, key)?.toFixed(2) ?? '') : share(number(row, key)))),
+      ...(['precision', 'recall', 'f1'] as const).map((figure) => classText(row, figure)),
+      ...shown.map(([key]) => (key === 'threshold' ? (number(row, key)?.toFixed(2) ?? '') : classText(row, key))),
       String(number(row, 'support') ?? ''),
     ]),
   };

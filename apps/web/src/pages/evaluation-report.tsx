@@ -33,7 +33,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
         )}
         {evaluation.count > 0 && (
           <p className="small soft">
-            In brackets: Wilson’s 95 % interval for this many images. On fewer than 20, a share is shown as a count.
+            In brackets: the 95 % interval for this number of images. On fewer than 20, a share is shown as a count.
             {evaluation.latencies.length > 0 && ` One prediction: ${evaluation.latencies.join('; ')}.`}
           </p>
         )}

@@ -6,7 +6,8 @@ import type {
   FoundBox,
   MultiLabelEvaluation,
 } from '@platform/contract/evaluation';
-import { cellText, predictedCount, scoreText } from '@platform/contract/confidence';
+import { classFigures, classText, scoreText } from '@platform/contract/confidence';
+import type { ClassFigure } from '@platform/contract/confidence';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
 import { isolated } from './user-text.ts';
@@ -125,17 +126,16 @@ const classColumns: readonly (readonly [key: string, name: string])[] = [
   ['support', ''],
 ];
 
+const isClassFigure = (key: string): key is ClassFigure => (classFigures as readonly string[]).includes(key);
+
 function classesOf(perClass: readonly object[], countWord: string): EvaluationView['classes'] {
   const columns = classColumns.filter(([key]) => perClass.some((one) => shareIn(one, key) !== undefined));
   const cell = (one: object, key: string): string => {
     const value = shareIn(one, key);
     if (value === undefined) return '';
     if (key === 'support') return String(value);
-    const [precision, recall, support] = [shareIn(one, 'precision'), shareIn(one, 'recall'), shareIn(one, 'support')];
-    if (support !== undefined && key === 'recall') return cellText(value, support);
-    if (support !== undefined && recall !== undefined && precision !== undefined && key === 'precision')
-      return cellText(value, predictedCount({ precision, recall, support }));
-    return key === 'threshold' ? value.toFixed(2) : percent(value);
+    if (key === 'threshold') return value.toFixed(2);
+    return isClassFigure(key) ? classText(one, key) : percent(value);
   };
   return {
     columns: columns.map(([, name]) => name || countWord),

@@ -145,7 +145,12 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
   );
   assert.deepEqual(view?.classes, {
     columns: ['AP50', 'AP75', 'Precision', 'Recall', 'F1', 'Threshold', 'Boxes'],
-    rows: [{ label: 'cup', cells: ['61.0 %', '40.0 %', '10 of 11', '50 % (30–70)', '64.0 %', '0.30', '20'] }],
+    rows: [
+      {
+        label: 'cup',
+        cells: ['61 % (40–79)', '40 % (22–61)', '10 of 11', '50 % (30–70)', '64 % (44–81)', '0.30', '20'],
+      },
+    ],
   });
   assert.deepEqual(view?.scores, [
     { name: 'Probe', value: '30.0 %' },
