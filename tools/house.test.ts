@@ -46,6 +46,12 @@ function importsOf(file: string): Import[] {
   return found;
 }
 
+/** The pure rules of each room of the cloud; they may build on each other. */
+const cloudRules = Object.fromEntries(
+  [...new Set(sources.flatMap((file) => /^apps\/cloud\/src\/[\w-]+\/rules(?=\/)/.exec(file) ?? []))].map(
+    (folder, _, all) => [folder, ['@platform/contract', '@platform/kit', '@bufbuild/protobuf', ...all]] as const,
+  ),
+);
 /** Who may import whom besides itself; the longest folder that holds a file decides. '*' = any package of the registry. */
 const may: Readonly<Record<string, readonly string[]>> = {
   'packages/contract/src': ['zod', '@bufbuild/protobuf'],
@@ -63,7 +69,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
-  'apps/cloud/src/rules': ['@platform/contract', '@platform/kit', '@bufbuild/protobuf'],
+  ...cloudRules,
   'apps/machine-server/src': ['@platform/contract', '@platform/kit', '@platform/sandbox/model-archive', 'node:', '*'],
   'apps/runner/src': ['@platform/contract', '@platform/kit', '@platform/sandbox', 'node:', '*'],
   'apps/web': ['@platform/contract', '@platform/kit', '*'],
@@ -144,7 +150,7 @@ for (const folder of Object.keys(may)) {
           to === `${file.split('/').slice(0, 2).join('/')}/package.json` ||
           (isLocal &&
             to.split('/').slice(0, 2).join('/') === file.split('/').slice(0, 2).join('/') &&
-            !/\/(plans|machines|rules)\//.test(file) &&
+            !/\/(plans|rules)\/|agent\/src\/machines\//.test(file) &&
             !/kit\/src/.test(file) &&
             !/agent\/src\/os\/linux/.test(file));
         const isRegistry =

@@ -12,7 +12,7 @@ const root = path.resolve(import.meta.dirname, '..');
 test('every field whose schema says since when it acts is read by a program, and no other field is', () => {
   const sources = globSync('apps/agent/src/**/*.ts', { cwd: root }).filter((file) => !file.endsWith('.test.ts'));
   const text = sources.map((file) => readFileSync(path.join(root, file), 'utf8')).join('\n');
-  const answers = readFileSync(path.join(root, 'apps/cloud/src/agent-answers.ts'), 'utf8');
+  const answers = readFileSync(path.join(root, 'apps/cloud/src/device-api/agent-answers.ts'), 'utf8');
   const isRead = (section: string, key: string): boolean =>
     section === 'version_control'
       ? answers.includes(`wishes['${key}']`) // the server resolves which release a version is

@@ -1,5 +1,5 @@
 import type { ConnectRouter } from '@connectrpc/connect';
-import { type Deps, routes } from '../../apps/cloud/src/rpc/routes.ts';
+import { type Deps, routes } from '../../apps/cloud/src/rpc-routes.ts';
 import { isUnsupported } from '../../apps/cloud/src/rpc/unsupported.ts';
 
 /** The calls that the server has a handler for, as `service/method`; nothing of them is run. */

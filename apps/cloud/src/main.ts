@@ -3,8 +3,8 @@ import { createLog, errorText } from '@platform/kit';
 import { onSignals, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { type CloudOptions, cloudOptions } from './options.ts';
 import { type Server, startServer } from './server.ts';
-import { giveBackMemory, ownMemory } from './spare-memory.ts';
-import { thinned } from './thinned.ts';
+import { giveBackMemory, ownMemory } from './process/spare-memory.ts';
+import { thinned } from './process/thinned.ts';
 
 /** Stopping must never depend on everybody agreeing. */
 const stopMs = 10_000;

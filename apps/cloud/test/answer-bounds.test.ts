@@ -8,7 +8,7 @@ import { GetRobotPartHistoryResponseSchema, AppService } from '@platform/contrac
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { readBounded, wholeAnswer } from '../src/rules/answer-bounds.ts';
+import { readBounded, wholeAnswer } from '../src/rpc/rules/answer-bounds.ts';
 import { callAs, services } from './every-call.ts';
 import { testServer, transportTo } from './server.ts';
 

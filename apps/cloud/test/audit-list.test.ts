@@ -10,10 +10,10 @@ import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb'
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { FakeClock } from '@platform/kit/testing';
-import { failedSignIns } from '../src/auth/failed-sign-ins.ts';
-import type { Grant, Role } from '../src/rules/permissions.ts';
-import { audit } from '../src/store/audit.ts';
-import { insertKey } from '../src/store/keys.ts';
+import { failedSignIns } from '../src/access/failed-sign-ins.ts';
+import type { Grant, Role } from '../src/access/rules/permissions.ts';
+import { audit } from '../src/access/store/audit.ts';
+import { insertKey } from '../src/access/store/keys.ts';
 import { testDatabase, testLog } from './database.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer, type TestServer } from './server.ts';

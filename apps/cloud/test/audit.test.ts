@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import test from 'node:test';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { insertRelease } from '../src/store/releases.ts';
+import { insertRelease } from '../src/releases/store/releases.ts';
 import { failure } from './failure.ts';
 import { testServer } from './server.ts';
 

@@ -5,7 +5,7 @@ import test from 'node:test';
 import { makeKeyFolder, readKeyFolders } from '@platform/releases/key-folder';
 import { tempFolder } from '@platform/kit/testing';
 import { attackRounds } from '../../../e2e/src/attack-rounds.ts';
-import type { Route } from '../src/http/exchange.ts';
+import type { Route } from '../src/wire/exchange.ts';
 import { callOf, type Headers, outcomeOf, pageOutcome, pathOf, type Wire, wireTo } from './attack/ask.ts';
 import { unproven } from './attack/callers.ts';
 import { contentsOf } from './attack/contents.ts';

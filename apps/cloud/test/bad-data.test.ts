@@ -7,7 +7,7 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { parseDatasetLine } from '@platform/contract/job';
-import { readBlob } from '../src/blobs/store.ts';
+import { readBlob } from '../src/blobs/blob-store.ts';
 import { datasetOf, submission } from './training-data.ts';
 import { outcome, trainingServer, type TrainingServer } from './training-server.ts';
 

@@ -14,11 +14,11 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { attemptInputs } from '../src/blobs/attempt-inputs.ts';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
-import type { BlobStore } from '../src/blobs/store.ts';
+import type { BlobStore } from '../src/blobs/blob-store.ts';
 import { blobFolders, sweepBlobs } from '../src/retention/blob-sweep.ts';
-import { deleteData } from '../src/store/data-edits.ts';
-import { noteBlob, readableBlobs } from '../src/store/owned-blobs.ts';
-import { writeUpload } from '../src/store/uploads.ts';
+import { deleteData } from '../src/data/store/data-edits.ts';
+import { noteBlob, readableBlobs } from '../src/blobs/store/owned-blobs.ts';
+import { writeUpload } from '../src/data/store/uploads.ts';
 import { failure } from './failure.ts';
 import { testDatabase } from './database.ts';
 import { testServer } from './server.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
 import { type Disk, localDisk, openDiskBlobs } from '../src/blobs/disk.ts';
-import { readBlob } from '../src/blobs/store.ts';
+import { readBlob } from '../src/blobs/blob-store.ts';
 
 async function* pieces(...parts: (string | Buffer)[]): AsyncGenerator<Uint8Array> {
   for (const part of parts) yield Buffer.from(part);

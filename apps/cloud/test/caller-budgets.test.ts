@@ -10,9 +10,9 @@ import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FakeClock } from '@platform/kit/testing';
-import { callerBudgets } from '../src/caller-budgets.ts';
+import { callerBudgets } from '../src/access/caller-budgets.ts';
 import { cloudOptions } from '../src/options.ts';
-import type { Caller } from '../src/rules/permissions.ts';
+import type { Caller } from '../src/access/rules/permissions.ts';
 import { failure } from './failure.ts';
 import { checkBytes, dial } from './plain-wire.ts';
 import { bearer, type Credentials, testServer, type TestServer, transportTo } from './server.ts';

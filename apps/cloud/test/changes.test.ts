@@ -3,9 +3,9 @@ import test from 'node:test';
 import { Client } from 'pg';
 import { captureLog, FakeClock } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
-import { type ChangeKind, followChanges, recordChange } from '../src/store/changes.ts';
-import { clientConfig } from '../src/store/database.ts';
-import { openNotifications } from '../src/store/notifications.ts';
+import { type ChangeKind, followChanges, recordChange } from '../src/database/changes.ts';
+import { clientConfig } from '../src/database/database.ts';
+import { openNotifications } from '../src/database/notifications.ts';
 import { testDatabase } from './database.ts';
 
 /** Waits for what another connection brings about. */

@@ -10,10 +10,10 @@ import { MLTrainingService } from '@platform/contract/gen/platform/app/mltrainin
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { permissions, type Resource, resourceTypes } from '../src/rules/checked-permissions.ts';
-import type { Grant, Role } from '../src/rules/permissions.ts';
-import { insertKey } from '../src/store/keys.ts';
-import { insertLocation } from '../src/store/organizations.ts';
+import { permissions, type Resource, resourceTypes } from '../src/organizations/rules/checked-permissions.ts';
+import type { Grant, Role } from '../src/access/rules/permissions.ts';
+import { insertKey } from '../src/access/store/keys.ts';
+import { insertLocation } from '../src/access/store/organizations.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer } from './server.ts';
 

@@ -9,7 +9,7 @@ import { tempFolder } from '@platform/kit/testing';
 import { findBinaries, isReachable } from '../src/postgres/binaries.ts';
 import { type Cluster, startCluster } from '../src/postgres/cluster.ts';
 import { parsePostmaster, processState } from '../src/postgres/postmaster.ts';
-import { clientConfig } from '../src/store/database.ts';
+import { clientConfig } from '../src/database/database.ts';
 import { testLog } from './database.ts';
 
 const notLasting = { fsync: 'off' };

@@ -13,7 +13,7 @@ import {
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { platformServerKnowledge } from '@platform/contract/server-resources';
-import { packageProblems } from '../src/package-problems.ts';
+import { packageProblems } from '../src/configs/package-problems.ts';
 import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';
 import { testServer } from './server.ts';

@@ -12,7 +12,7 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { startCluster } from '../src/postgres/cluster.ts';
 import { openOwnDatabase } from '../src/postgres/roles.ts';
-import { clientConfig } from '../src/store/database.ts';
+import { clientConfig } from '../src/database/database.ts';
 import { testLog } from './database.ts';
 import { failure } from './failure.ts';
 import { cloudProcess } from './process.ts';

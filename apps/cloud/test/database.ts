@@ -8,9 +8,9 @@ import { createLog, type Log } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { startCluster, type Cluster } from '../src/postgres/cluster.ts';
 import { openOwnDatabase } from '../src/postgres/roles.ts';
-import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/store/database.ts';
-import { unhandledFailures } from '../src/unhandled.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { type Connection, clientConfig, openDatabase, type OpenDatabase } from '../src/database/database.ts';
+import { unhandledFailures } from '../src/process/unhandled.ts';
+import { migrate } from '../src/database/migrate.ts';
 
 /** Shows warnings and errors of the server under test. */
 export const testLog: Log = createLog({

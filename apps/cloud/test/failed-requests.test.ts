@@ -9,7 +9,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { openPort } from '../src/wire/mux.ts';
-import { unhandledFailures } from '../src/unhandled.ts';
+import { unhandledFailures } from '../src/process/unhandled.ts';
 import { testLog } from './database.ts';
 import { heldCalls } from './held-calls.ts';
 import { testServer } from './server.ts';

@@ -18,7 +18,7 @@ import { RestartWish } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { at } from '../src/store/database.ts';
+import { at } from '../src/database/database.ts';
 import { systemClock } from '@platform/kit/node';
 import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';

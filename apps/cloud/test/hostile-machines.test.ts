@@ -18,7 +18,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { systemClock } from '@platform/kit/node';
-import { seatsOfMachine } from '../src/seats.ts';
+import { seatsOfMachine } from '../src/device-api/seats.ts';
 import { openPort } from '../src/wire/mux.ts';
 import { testLog, testUnhandled } from './database.ts';
 import { failure } from './failure.ts';

@@ -8,7 +8,7 @@ import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import { tempFolder } from '@platform/kit/testing';
-import { webPages } from '../src/http/web-pages.ts';
+import { webPages } from '../src/web/web-pages.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 

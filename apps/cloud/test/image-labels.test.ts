@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { DataService, TagsFilterType } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { DataSyncService, DataType } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { tellCaptureTags } from '../src/store/capture-tags.ts';
+import { tellCaptureTags } from '../src/data/store/capture-tags.ts';
 import { dataServiceFor, dataset, upload } from './captured-uploads.ts';
 import { submission } from './training-data.ts';
 import { outcome, trainingServer, type TrainingServer } from './training-server.ts';

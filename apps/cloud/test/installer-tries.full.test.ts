@@ -7,7 +7,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { renderInstaller } from '../src/rules/installer.ts';
+import { renderInstaller } from '../src/releases/rules/installer.ts';
 import {
   agentProgram,
   type Ended,

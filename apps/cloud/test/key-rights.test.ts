@@ -6,9 +6,9 @@ import { type Client, createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
-import type { Grant, Role } from '../src/rules/permissions.ts';
-import { grantsOf, insertKey } from '../src/store/keys.ts';
-import { insertLocation } from '../src/store/organizations.ts';
+import type { Grant, Role } from '../src/access/rules/permissions.ts';
+import { grantsOf, insertKey } from '../src/access/store/keys.ts';
+import { insertLocation } from '../src/access/store/organizations.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer, type TestServer } from './server.ts';
 

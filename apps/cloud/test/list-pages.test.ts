@@ -5,8 +5,8 @@ import { sql } from 'kysely';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { PackageService } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { insertKey } from '../src/store/keys.ts';
-import { wholeAnswer } from '../src/rules/answer-bounds.ts';
+import { insertKey } from '../src/access/store/keys.ts';
+import { wholeAnswer } from '../src/rpc/rules/answer-bounds.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer, type TestServer } from './server.ts';
 

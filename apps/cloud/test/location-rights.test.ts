@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { insertLocation } from '../src/store/organizations.ts';
-import { insertKey } from '../src/store/keys.ts';
+import { insertLocation } from '../src/access/store/organizations.ts';
+import { insertKey } from '../src/access/store/keys.ts';
 import { failure } from './failure.ts';
 import { type Credentials, testServer } from './server.ts';
 

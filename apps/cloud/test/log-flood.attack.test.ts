@@ -12,7 +12,7 @@ import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { attackRounds } from '../../../e2e/src/attack-rounds.ts';
 import { appRole } from '../src/postgres/access-rules.ts';
-import { clientConfig } from '../src/store/database.ts';
+import { clientConfig } from '../src/database/database.ts';
 import { cloudProcess } from './process.ts';
 import { transportTo } from './server.ts';
 

@@ -10,7 +10,7 @@ import { systemClock } from '@platform/kit/node';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { appRole } from '../src/postgres/access-rules.ts';
 import { readPostmaster } from '../src/postgres/postmaster.ts';
-import { clientConfig } from '../src/store/database.ts';
+import { clientConfig } from '../src/database/database.ts';
 import { cloudProcess, type ReadyLine } from './process.ts';
 import { transportTo } from './server.ts';
 

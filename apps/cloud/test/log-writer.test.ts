@@ -4,8 +4,8 @@ import test from 'node:test';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
-import { logWriter } from '../src/log-writer.ts';
-import type { NewLogRow } from '../src/store/part-logs.ts';
+import { logWriter } from '../src/logs/log-writer.ts';
+import type { NewLogRow } from '../src/logs/store/part-logs.ts';
 import { testDatabase } from './database.ts';
 
 for (const [what, count, message] of [

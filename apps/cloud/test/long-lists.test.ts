@@ -10,8 +10,8 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
-import { wholeAnswer } from '../src/rules/answer-bounds.ts';
-import { boundedList } from '../src/store/bounded-list.ts';
+import { wholeAnswer } from '../src/rpc/rules/answer-bounds.ts';
+import { boundedList } from '../src/database/bounded-list.ts';
 import { testDatabase } from './database.ts';
 import { failure } from './failure.ts';
 import { type TestServer, testServer } from './server.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import test from 'node:test';
 import { sql } from 'kysely';
 import { tempFolder } from '@platform/kit/testing';
-import { migrate } from '../src/store/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
 import { testDatabase } from './database.ts';
 
 test('migrations run once, in order, and a newer or changed schema is refused', async () => {

@@ -7,7 +7,7 @@ import { systemClock } from '@platform/kit/node';
 import { type Account, nobody, runToEnd } from '../src/postgres/account.ts';
 import { findBinaries } from '../src/postgres/binaries.ts';
 import { readPostmaster } from '../src/postgres/postmaster.ts';
-import { migrate } from '../src/store/migrate.ts';
+import { migrate } from '../src/database/migrate.ts';
 
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 export const oldAccount: Account = process.getuid?.() === 0 ? nobody : undefined;

@@ -13,7 +13,7 @@ import { AppService, Visibility } from '@platform/contract/gen/platform/app/v1/a
 import { tempFolder } from '@platform/kit/testing';
 import { openDiskBlobs } from '../src/blobs/disk.ts';
 import { crcHeader, packFiles } from '../src/blobs/package-archive.ts';
-import { readBlob } from '../src/blobs/store.ts';
+import { readBlob } from '../src/blobs/blob-store.ts';
 import { archiveOf, type Entry, scriptEntries } from './script-archive.ts';
 import { outcome, trainingServer, type TrainingServer, type Who } from './training-server.ts';
 

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import type net from 'node:net';
 import test from 'node:test';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
-import { checkPaths } from '../src/wire/config-checks.ts';
+import { checkPaths } from '../src/device-api/config-checks.ts';
 import { plainChecks } from '../src/wire/plain-checks.ts';
 
 const isShort = process.env['PLATFORM_ATTACK'] === 'short';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { agentCheckPath } from '../src/wire/agent-check.ts';
+import { agentCheckPath } from '../src/device-api/agent-check.ts';
 
 export type Answer = { status: number; headers: Map<string, string>; body: Buffer };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { sql } from 'kysely';
 import { captureLog, FakeClock } from '@platform/kit/testing';
-import { presence } from '../src/presence.ts';
+import { presence } from '../src/machines/presence.ts';
 import { testServer, type TestServer } from './server.ts';
 
 async function world(on: TestServer) {

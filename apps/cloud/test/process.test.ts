@@ -11,7 +11,7 @@ import { systemClock } from '@platform/kit/node';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { startCluster } from '../src/postgres/cluster.ts';
 import { processState, readPostmaster } from '../src/postgres/postmaster.ts';
-import { clientConfig } from '../src/store/database.ts';
+import { clientConfig } from '../src/database/database.ts';
 import { testLog } from './database.ts';
 import { cloudProcess, type ReadyLine } from './process.ts';
 import { transportTo } from './server.ts';

@@ -13,7 +13,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { cloudOptions } from '../src/options.ts';
-import { openPorts, type Ports } from '../src/ports.ts';
+import { openPorts, type Ports } from '../src/wire/ports.ts';
 import { startServer } from '../src/server.ts';
 import { testLog, testUnhandled } from './database.ts';
 import { bearer, testServer, type TestServer } from './server.ts';

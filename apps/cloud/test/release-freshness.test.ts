@@ -6,9 +6,9 @@ import { readTimestamp } from '@platform/releases/documents';
 import type { KeyRing } from '@platform/releases/key-folder';
 import { makeKey, readKey } from '@platform/releases/keys';
 import { firstRoot, nextTargets } from '@platform/releases/publication';
-import { newestDocument } from '../src/store/release-metadata.ts';
-import { openOnlineKey } from '../src/tuf/online-key.ts';
-import { keepFresh, takeOver } from '../src/tuf/repository.ts';
+import { newestDocument } from '../src/releases/store/release-metadata.ts';
+import { openOnlineKey } from '../src/releases/online-key.ts';
+import { keepFresh, takeOver } from '../src/releases/tuf-repository.ts';
 import { testDatabase } from './database.ts';
 
 const hour = 3_600_000;

@@ -14,7 +14,7 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import { httpRoutes } from '../src/http/routes.ts';
+import { httpRoutes } from '../src/http-routes.ts';
 import { requestFor, services, type Victim } from './every-call.ts';
 import { heldCalls, type HeldCalls } from './held-calls.ts';
 import { testServer, type TestServer } from './server.ts';

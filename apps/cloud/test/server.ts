@@ -7,7 +7,7 @@ import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { cloudOptions } from '../src/options.ts';
 import { type Around, type Server, startServer } from '../src/server.ts';
-import type { Database } from '../src/store/database.ts';
+import type { Database } from '../src/database/database.ts';
 import { testDatabase, testLog } from './database.ts';
 
 export type Credentials = { type: 'api-key' | 'robot-secret'; entity: string; payload: string };

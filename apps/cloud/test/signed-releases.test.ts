@@ -15,8 +15,8 @@ import {
 } from '@platform/releases/publication';
 import type { ProgramWords, Target } from '@platform/releases/targets';
 import { tempFolder } from '@platform/kit/testing';
-import type { Database } from '../src/store/database.ts';
-import { insertRelease, listReleases, revokeRelease, setChannel } from '../src/store/releases.ts';
+import type { Database } from '../src/database/database.ts';
+import { insertRelease, listReleases, revokeRelease, setChannel } from '../src/releases/store/releases.ts';
 import { failure } from './failure.ts';
 import { testServer, type TestServer } from './server.ts';
 

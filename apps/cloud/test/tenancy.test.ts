@@ -11,11 +11,11 @@ import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/ap
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { Role } from '../src/rules/permissions.ts';
-import type { Database } from '../src/store/database.ts';
-import { insertKey } from '../src/store/keys.ts';
-import { insertMachine } from '../src/store/machines.ts';
-import { insertLocation } from '../src/store/organizations.ts';
+import type { Role } from '../src/access/rules/permissions.ts';
+import type { Database } from '../src/database/database.ts';
+import { insertKey } from '../src/access/store/keys.ts';
+import { insertMachine } from '../src/machines/store/machines.ts';
+import { insertLocation } from '../src/access/store/organizations.ts';
 import { callAs, mark, requestFor, services, type Victim } from './every-call.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
 

@@ -4,7 +4,7 @@ import {
   ModelType,
   type SubmitTrainingJobRequestSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { writeUpload } from '../src/store/uploads.ts';
+import { writeUpload } from '../src/data/store/uploads.ts';
 import type { TrainingServer } from './training-server.ts';
 
 /** A dataset with so many pictures of each label; the key '' is: without a label. */

@@ -17,7 +17,7 @@ import {
   ModelType,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { insertKey } from '../src/store/keys.ts';
+import { insertKey } from '../src/access/store/keys.ts';
 import { bearer, type Credentials, testServer, type TestServer } from './server.ts';
 
 type Asker = 'owner' | 'operator' | 'stranger' | 'nobody' | 'forger';

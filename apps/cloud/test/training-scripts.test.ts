@@ -16,8 +16,8 @@ import { PackageService, PackageType } from '@platform/contract/gen/platform/app
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { type Job, RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
-import { attemptCalls, scriptCalls } from '../src/rules/scopes.ts';
-import { insertKey } from '../src/store/keys.ts';
+import { attemptCalls, scriptCalls } from '../src/access/rules/scopes.ts';
+import { insertKey } from '../src/access/store/keys.ts';
 import { callAs, requestFor, services } from './every-call.ts';
 import { failure } from './failure.ts';
 import { archiveOf, scriptEntries } from './script-archive.ts';

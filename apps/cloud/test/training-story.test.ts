@@ -15,7 +15,7 @@ import {
 import { PackageService, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import { parseDatasetLine, parseJobSpec } from '@platform/contract/job';
-import { readBlob } from '../src/blobs/store.ts';
+import { readBlob } from '../src/blobs/blob-store.ts';
 import { dataServiceFor } from './captured-uploads.ts';
 import { trainingServer } from './training-server.ts';
 

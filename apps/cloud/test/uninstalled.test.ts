@@ -5,8 +5,8 @@ import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { FleetService, OnlineState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { systemClock } from '@platform/kit/node';
-import { isUninstalled } from '../src/rules/online.ts';
-import { at } from '../src/store/database.ts';
+import { isUninstalled } from '../src/machines/rules/online.ts';
+import { at } from '../src/database/database.ts';
 import { failure } from './failure.ts';
 import { testServer } from './server.ts';
 

@@ -11,8 +11,8 @@ import {
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ConfigProblemsSchema, FleetService, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { insertConfig } from '../src/store/configs.ts';
-import { insertRelease, setChannel, setTargets } from '../src/store/releases.ts';
+import { insertConfig } from '../src/configs/store/configs.ts';
+import { insertRelease, setChannel, setTargets } from '../src/releases/store/releases.ts';
 import { failure } from './failure.ts';
 import { type Credentials, type TestServer, testServer } from './server.ts';
 

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { LRUCache } from 'lru-cache';
-import type { BlobStore } from './store.ts';
+import type { BlobStore } from './blob-store.ts';
 
 /** What a run of a job trains on: its manifest, the pictures in it, and its script. */
 export type AttemptInputs = {

@@ -4,7 +4,7 @@ import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
-import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './store.ts';
+import { type BlobStore, isSha256, type PutOptions, type StoredBlob } from './blob-store.ts';
 
 /** What is needed of a disk to write one file so that it survives a power cut. */
 export type Disk = {

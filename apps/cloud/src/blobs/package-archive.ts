@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import crc32c from 'crc-32/crc32c.js';
 import tar from 'tar-stream';
 import { PlatformError } from '@platform/contract/errors';
-import type { BlobStore, StoredBlob } from './store.ts';
+import type { BlobStore, StoredBlob } from './blob-store.ts';
 
 export type PackedFile = { path: string; sha256: string; sizeBytes: number };
 export type Packed = StoredBlob & {

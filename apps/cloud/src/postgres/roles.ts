@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { Log } from '@platform/kit';
-import { type Connection, clientConfig } from '../store/database.ts';
+import { type Connection, clientConfig } from '../database/database.ts';
 import { appRole } from './access-rules.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -1,7 +1,7 @@
 import type { AttemptInputs } from '../blobs/attempt-inputs.ts';
-import type { BlobStore } from '../blobs/store.ts';
-import type { Database } from '../store/database.ts';
-import { manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../store/owned-blobs.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Database } from '../database/database.ts';
+import { manifestsInUse, markUnnamed, namedBlobs, releaseBlob } from '../blobs/store/owned-blobs.ts';
 
 /** Files that one statement asks for. */
 const mostAtOnce = 500;

@@ -1,6 +1,6 @@
 import type { Clock, Log } from '@platform/kit';
-import { advance, heldBackMs, type RetentionTime, startOf } from '../rules/retention-time.ts';
-import { at, type Database } from '../store/database.ts';
+import { advance, heldBackMs, type RetentionTime, startOf } from './rules/retention-time.ts';
+import { at, type Database } from '../database/database.ts';
 
 /** Retention time (rules/retention-time.ts), kept over restarts. */
 export type RetentionClock = {

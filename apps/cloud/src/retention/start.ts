@@ -1,9 +1,9 @@
 import type { Clock, Log } from '@platform/kit';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
-import type { BlobStore } from '../blobs/store.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
 import type { CloudOptions } from '../options.ts';
-import { tellCaptureTags } from '../store/capture-tags.ts';
-import type { Database } from '../store/database.ts';
+import { tellCaptureTags } from '../data/store/capture-tags.ts';
+import type { Database } from '../database/database.ts';
 import {
   partsWithRevisions,
   removeExpired,
@@ -11,10 +11,10 @@ import {
   removeOldAudit,
   removeOldJobLogs,
   thinRevisions,
-} from '../store/old-rows.ts';
-import { removeOldExports } from '../store/sequence-exports.ts';
+} from './store/old-rows.ts';
+import { removeOldExports } from '../data/store/sequence-exports.ts';
 import { blobFolders, sweepBlobs } from './blob-sweep.ts';
-import { moveLines, sweepLogDays, trimMachines } from './log-sweeps.ts';
+import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
 import { retentionClock } from './retention-clock.ts';
 import { runSweeps, type Sweep } from './sweeps.ts';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import type { CertificateNames } from '../rules/public-url.ts';
+import type { CertificateNames } from './rules/public-url.ts';
 
 export type Certificate = CertificateNames & {
   /** ms since 1970. */

@@ -5,7 +5,7 @@ import { errorText } from '@platform/kit';
 import type { CloudOptions } from '../options.ts';
 import { type Certificate, readCertificate } from './certificate.ts';
 import { type Authority, authorityOf, ownAuthority } from './authority.ts';
-import { parsePublicUrl, urlOfCertificate } from '../rules/public-url.ts';
+import { parsePublicUrl, urlOfCertificate } from './rules/public-url.ts';
 
 export type TlsPair = { cert: string; key: string; certificate: Certificate };
 

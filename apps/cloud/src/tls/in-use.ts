@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type Clock, errorText, type Log } from '@platform/kit';
 import type { CloudOptions } from '../options.ts';
-import { coversHost } from '../rules/public-url.ts';
+import { coversHost } from './rules/public-url.ts';
 import type { Authority } from './authority.ts';
 import { publicUrls, readAuthority, readTls, type TlsPair } from './files.ts';
 

@@ -2,11 +2,11 @@ import type { ContextValues, HandlerContext } from '@connectrpc/connect';
 import type { Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import type { Authenticator } from '../auth/authenticate.ts';
-import { setCaller } from '../auth/caller.ts';
-import { announcedBytes, type CallerBudgets } from '../caller-budgets.ts';
-import type { Caller } from '../rules/permissions.ts';
-import { mayCall } from '../rules/scopes.ts';
+import type { Authenticator } from '../access/authenticate.ts';
+import { setCaller } from '../access/caller.ts';
+import { announcedBytes, type CallerBudgets } from '../access/caller-budgets.ts';
+import type { Caller } from '../access/rules/permissions.ts';
+import { mayCall } from '../access/rules/scopes.ts';
 import { publicError, toConnectError } from './errors.ts';
 
 /**

@@ -2,7 +2,7 @@ import type http2 from 'node:http2';
 import type net from 'node:net';
 import { clientAddress, type TrustedProxies } from './addresses.ts';
 import type { CheckRequest } from './check.ts';
-import type { Reply } from './config-checks.ts';
+import type { Reply } from '../device-api/config-checks.ts';
 import { http2Stream } from './http2-stream.ts';
 import type { Request, Response } from './mux.ts';
 import type { SentAnswer, Visitor, Visitors } from './visitors.ts';

@@ -3,7 +3,7 @@ import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
 import { connectCode, errorInfoOf, errorTable, PlatformError } from '@platform/contract/errors';
 import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details_pb';
 import { errorText, isAbort, type Log } from '@platform/kit';
-import { isDatabaseAway, sqlState } from '../store/database.ts';
+import { isDatabaseAway, sqlState } from '../database/database.ts';
 import { largestMessage } from './message-limits.ts';
 
 /** What a client is told of an error: the row of the table, or INTERNAL with an id that is in the log. Never a stack. */

@@ -12,9 +12,9 @@ import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
-import type { Authenticator } from '../auth/authenticate.ts';
-import type { CallerBudgets } from '../caller-budgets.ts';
-import { type Addresses, cameByKey, hostOf } from '../rpc/base-url.ts';
+import type { Authenticator } from '../access/authenticate.ts';
+import type { CallerBudgets } from '../access/caller-budgets.ts';
+import { type Addresses, cameByKey, hostOf } from './base-url.ts';
 import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { sql } from 'kysely';
-import { deleteKey, rotateKey } from '../../src/store/keys.ts';
+import { deleteKey, rotateKey } from '../../src/access/store/keys.ts';
 import type { Credentials } from '../server.ts';
 import type { Headers } from './ask.ts';
 import { grantOn, type Job, type Machine, type World } from './world.ts';

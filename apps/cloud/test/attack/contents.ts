@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
-import type { Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/database/database.ts';
 
 /** All that is stored, but for what one organization has: table → its rows, folder → its files. */
 export type Contents = (but: string) => Promise<Record<string, string>>;

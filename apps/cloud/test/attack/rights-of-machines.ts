@@ -16,7 +16,7 @@ import {
   type Right,
   unsupported,
 } from './rights.ts';
-import { insertRelease, setChannel } from '../../src/store/releases.ts';
+import { insertRelease, setChannel } from '../../src/releases/store/releases.ts';
 import { grantOn, type World } from './world.ts';
 
 const fleet = (method: string): string => `platform.fleet.v1.FleetService/${method}`;

@@ -1,7 +1,7 @@
 import { type BinaryLike, createHash } from 'node:crypto';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { signedPath } from '../../src/auth/signed-urls.ts';
-import { exportPath } from '../../src/http/sequence-exports.ts';
+import { signedPath } from '../../src/access/signed-urls.ts';
+import { exportPath } from '../../src/data/sequence-export-downloads.ts';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
 import { allKnown, type Known, type Subject } from './callers.ts';
 import {

@@ -1,9 +1,9 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import { httpRoutes } from '../../src/http/routes.ts';
-import type { Route } from '../../src/http/exchange.ts';
-import type { Deps } from '../../src/rpc/routes.ts';
+import { httpRoutes } from '../../src/http-routes.ts';
+import type { Route } from '../../src/wire/exchange.ts';
+import type { Deps } from '../../src/rpc-routes.ts';
 import { pathOf, type Wire } from './ask.ts';
 
 const generated = path.resolve(import.meta.dirname, '../../../../packages/contract/src/gen');

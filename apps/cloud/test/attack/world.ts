@@ -8,13 +8,13 @@ import { MLTrainingService, ModelType } from '@platform/contract/gen/platform/ap
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { type Tokens, tokens } from '../../src/auth/tokens.ts';
-import type { Grant, Role } from '../../src/rules/permissions.ts';
-import { mintScriptKey } from '../../src/store/attempts.ts';
-import { insertKey } from '../../src/store/keys.ts';
-import { insertMachine } from '../../src/store/machines.ts';
-import { insertLocation } from '../../src/store/organizations.ts';
-import { exchangeSignInLink, insertSignInLink } from '../../src/store/sessions.ts';
+import { type Tokens, tokens } from '../../src/access/tokens.ts';
+import type { Grant, Role } from '../../src/access/rules/permissions.ts';
+import { mintScriptKey } from '../../src/training/store/attempts.ts';
+import { insertKey } from '../../src/access/store/keys.ts';
+import { insertMachine } from '../../src/machines/store/machines.ts';
+import { insertLocation } from '../../src/access/store/organizations.ts';
+import { exchangeSignInLink, insertSignInLink } from '../../src/access/store/sessions.ts';
 import { archiveOf, scriptEntries } from '../script-archive.ts';
 import { type Credentials, testServer, type TestServer } from '../server.ts';
 

@@ -1,0 +1,99 @@
+import { timingSafeEqual } from 'node:crypto';
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+import type { Caller } from './rules/permissions.ts';
+import type { Database } from '../database/database.ts';
+import { findAttempt } from '../training/store/attempts.ts';
+import type { FailedSignIn } from './failed-sign-ins.ts';
+import { type Identities, type Identity, proofOf } from './identities.ts';
+import { hashSecret } from './secrets.ts';
+import type { Claims, CredentialsType, Tokens } from './tokens.ts';
+
+/** Credentials that a caller proves itself with. */
+export type SecretType = Exclude<CredentialsType, 'attempt'>;
+
+export const sessionCookie = 'platform_session';
+
+/** Proofs of who is calling → the caller. */
+export type Authenticator = {
+  /** @throws PlatformError INVALID_CREDENTIALS */
+  check(type: SecretType, entity: string, secret: string): Promise<{ caller: Caller; claims: Claims }>;
+  /** Credentials → access token. @throws PlatformError INVALID_CREDENTIALS */
+  token(type: SecretType, entity: string, secret: string): Promise<string>;
+  /** A token for one run of a job. */
+  attemptToken(jobId: string, attempt: number): Promise<string>;
+  /** The value of an `authorization` header. @throws PlatformError NOT_AUTHENTICATED, TOKEN_EXPIRED, LEASE_LOST */
+  bearer(authorization: string): Promise<Caller>;
+  /** The value of a `cookie` header; undefined: no session in it, or none that lives. */
+  session(cookies: string): Promise<Caller | undefined>;
+};
+
+/** @param onFailed - told of wrong credentials. */
+export function authenticator(
+  db: Database,
+  identities: Identities,
+  tokens: Tokens,
+  clock: Clock,
+  onFailed: (failed: FailedSignIn) => void = () => {},
+): Authenticator {
+  const identityOf = (type: SecretType, id: string): Promise<Identity | undefined> =>
+    type === 'api-key' ? identities.apiKey(id) : identities.part(id);
+  /** A run is looked up each time: it may end at any moment. */
+  const attemptOf = async ({ subject: jobId, proof }: Claims): Promise<Caller> => {
+    const caller = await findAttempt(db, jobId, Number(proof), clock.wall());
+    if (!caller) throw new PlatformError('LEASE_LOST', { jobId, attempt: proof });
+    return caller;
+  };
+
+  const check = async (type: SecretType, entity: string, secret: string) => {
+    const identity = await identityOf(type, entity);
+    const hash = hashSecret(secret);
+    const known = identity?.proofs.get(proofOf(hash));
+    if (!identity || !known || !timingSafeEqual(known, hash)) {
+      onFailed({ credentials: type, ...subjectOf(identity?.caller) });
+      throw new PlatformError('INVALID_CREDENTIALS');
+    }
+    return {
+      caller: identity.caller,
+      claims: { subject: identity.caller.id, credentials: type, proof: proofOf(hash) },
+    };
+  };
+  return {
+    check,
+    attemptToken: (jobId, attempt) => tokens.issue({ subject: jobId, credentials: 'attempt', proof: String(attempt) }),
+    token: async (type, entity, secret) => tokens.issue((await check(type, entity, secret)).claims),
+    async bearer(authorization) {
+      if (!authorization.startsWith('Bearer ')) {
+        throw new PlatformError('NOT_AUTHENTICATED', {
+          problem: 'the authorization header does not start with "Bearer "',
+        });
+      }
+      const claims = await tokens.read(authorization.slice('Bearer '.length));
+      if (claims.credentials === 'attempt') return attemptOf(claims);
+      const identity = await identityOf(claims.credentials, claims.subject);
+      if (!identity)
+        throw new PlatformError('TOKEN_EXPIRED', { problem: 'the key, machine or run that it was issued for is gone' });
+      if (!identity.proofs.has(claims.proof))
+        throw new PlatformError('TOKEN_EXPIRED', { problem: 'the key that it was issued for was rotated or replaced' });
+      return identity.caller;
+    },
+    async session(cookies) {
+      const value = cookieOf(cookies);
+      return value === undefined ? undefined : (await identities.session(hashSecret(value)))?.caller;
+    },
+  };
+}
+
+const subjectOf = (caller: Caller | undefined): Pick<FailedSignIn, 'orgId' | 'subject'> => {
+  if (!caller) return { orgId: null, subject: 'unknown ID' };
+  const orgId = 'orgId' in caller ? caller.orgId : caller.grants.find((grant) => grant.orgId !== undefined)?.orgId;
+  return { orgId: orgId ?? null, subject: caller.id };
+};
+
+/** The session's secret in a `cookie` header. */
+export const cookieOf = (cookies: string): string | undefined =>
+  cookies
+    .split(';')
+    .map((pair) => pair.trim())
+    .find((pair) => pair.startsWith(`${sessionCookie}=`))
+    ?.slice(sessionCookie.length + 1);

@@ -1,0 +1,111 @@
+import { LRUCache } from 'lru-cache';
+import type { Caller } from './rules/permissions.ts';
+import { findScriptKey } from '../training/store/attempts.ts';
+import type { Changes } from '../database/changes.ts';
+import { type Database, at } from '../database/database.ts';
+import { grantsOf } from './store/keys.ts';
+import { readPartIdentities } from '../device-api/store/part-sources.ts';
+import { gathered } from '../database/gathered.ts';
+import type { Clock } from '@platform/kit';
+
+/** A known identity with the hashes of its secrets; for a session none. */
+export type Identity = { caller: Caller; proofs: ReadonlyMap<string, Buffer>; expiresOn?: number };
+
+/** Identities by id, kept in memory until a change says otherwise. */
+export type Identities = {
+  apiKey(id: string): Promise<Identity | undefined>;
+  part(id: string): Promise<Identity | undefined>;
+  session(tokenHash: Buffer): Promise<Identity | undefined>;
+  /** From memory alone, for the fast path. */
+  known(kind: 'api_key' | 'part', id: string): Identity | undefined;
+};
+
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+export function identities(db: Database, changes: Changes, clock: Clock): Identities {
+  const cache = new LRUCache<string, Identity>({ max: 100_000 });
+  const epoch = { count: 0 };
+  // After a start every machine comes at once.
+  const partOf = gathered((ids: readonly string[]) => readPartIdentities(db, ids));
+  changes.subscribe((kind, key) => {
+    epoch.count++;
+    if (kind === undefined || kind === 'person') cache.clear();
+    else if (kind === 'api_key' || kind === 'part' || kind === 'session') cache.delete(`${kind} ${key}`);
+  });
+  /** What was read while something changed is used once, not kept. */
+  const cached = async (name: string, load: () => Promise<Identity | undefined>): Promise<Identity | undefined> => {
+    const found = cache.get(name);
+    if (found) return found;
+    const before = epoch.count;
+    const loaded = await load();
+    if (loaded && epoch.count === before) cache.set(name, loaded);
+    return loaded;
+  };
+  /** Looked up each time: it ends with a run of a job, at any moment. */
+  const scriptKey = async (id: string): Promise<Identity | undefined> => {
+    const found = await findScriptKey(db, id);
+    return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
+  };
+
+  return {
+    known: (kind, id) => cache.get(`${kind} ${id}`),
+    async apiKey(id) {
+      if (!isUuid(id)) return undefined;
+      const known = await cached(`api_key ${id.toLowerCase()}`, async () => {
+        const key = await db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst();
+        if (!key) return undefined;
+        const caller: Caller = {
+          kind: 'api_key',
+          id: key.id,
+          name: key.name,
+          grants: await grantsOf(db, 'api_key', key.id),
+        };
+        return { caller, proofs: new Map([[proofOf(key.keyHash), key.keyHash]]) };
+      });
+      return known ?? scriptKey(id);
+    },
+    async part(id) {
+      if (!isUuid(id)) return undefined;
+      return cached(`part ${id.toLowerCase()}`, async () => {
+        const part = await partOf(id.toLowerCase());
+        if (!part) return undefined;
+        return {
+          caller: {
+            kind: 'part',
+            id: part.id,
+            name: part.machineName,
+            orgId: part.orgId,
+            machineId: part.machineId,
+            locationId: part.locationId,
+            grants: [],
+          },
+          proofs: new Map(part.secretHashes.map((secretHash) => [proofOf(secretHash), secretHash])),
+        };
+      });
+    },
+    async session(tokenHash) {
+      const found = await cached(`session ${tokenHash.toString('hex')}`, async () => {
+        const row = await db
+          .selectFrom('browserSession')
+          .innerJoin('person', 'person.id', 'browserSession.personId')
+          .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId'])
+          .where('tokenHash', '=', tokenHash)
+          .where('browserSession.expiresOn', '>', at(clock.wall()))
+          .executeTakeFirst();
+        if (!row) return undefined;
+        const caller: Caller = {
+          kind: 'person',
+          id: row.id,
+          name: row.name,
+          grants: await grantsOf(db, 'person', row.id),
+          byKeyId: row.byKeyId ?? undefined,
+        };
+        return { caller, proofs: new Map(), expiresOn: row.expiresOn };
+      });
+      return found?.expiresOn !== undefined && found.expiresOn > clock.wall() ? found : undefined;
+    },
+  };
+}
+
+/** Names a secret in a token without telling anything about it: the start of its hash. */
+export const proofOf = (secretHash: Buffer): string => secretHash.toString('base64url').slice(0, 16);

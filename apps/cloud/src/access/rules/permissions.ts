@@ -1,0 +1,203 @@
+import { PlatformError } from '@platform/contract/errors';
+
+export type Role = 'owner' | 'operator' | 'runner';
+
+/** `reader` is never stored: the key of a training script has it while its job runs. */
+export type HeldRole = Role | 'reader';
+
+/** One right. `orgId` is the organization of the resource; undefined for the installation. */
+export type Grant<R extends HeldRole = HeldRole> = {
+  role: R;
+  resource: 'installation' | 'organization' | 'location' | 'robot';
+  resourceId: string;
+  orgId: string | undefined;
+};
+
+/** Who is calling. A part speaks for its own machine only. */
+export type Caller =
+  /** `byKeyId`: the API key whose sign-in link opened the session. */
+  | { kind: 'person'; id: string; name: string; grants: readonly Grant[]; byKeyId: string | undefined }
+  | { kind: 'api_key'; id: string; name: string; grants: readonly Grant[] }
+  | {
+      kind: 'part';
+      id: string;
+      name: string;
+      orgId: string;
+      machineId: string;
+      locationId: string;
+      grants: readonly [];
+    }
+  | AttemptCaller
+  | ScriptCaller;
+
+/** A run of a job, alone: it reports, fetches its pictures and stores its files. */
+export type AttemptCaller = {
+  kind: 'attempt';
+  /** Of the job. */
+  id: string;
+  name: string;
+  orgId: string;
+  attempt: number;
+  runnerId: string;
+  manifestSha256: string;
+  scriptSha256: string | undefined;
+  /** It has ended: only its last word may be repeated. */
+  isOver: boolean;
+  grants: readonly [];
+};
+/** The script of a custom job: it reads the dataset of its job, and the packages that the job names. `id`: of its key. */
+export type ScriptCaller = {
+  kind: 'script';
+  id: string;
+  name: string;
+  orgId: string;
+  datasetId: string;
+  names: ResourceNames;
+  grants: readonly Grant[];
+};
+
+/** Packages and datasets by the texts that name them in a configuration or in a job. */
+export type ResourceNames = { packages: ReadonlySet<string>; datasets: ReadonlySet<string> };
+
+/** What a foreign caller is told: that the thing does not exist. */
+export type Absent = () => PlatformError;
+
+const noOrganization =
+  (orgId: string): Absent =>
+  () =>
+    new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
+
+const hasRole = (caller: Caller, orgId: string, roles: readonly HeldRole[]): boolean =>
+  caller.grants.some(
+    (grant) => grant.resource === 'organization' && grant.resourceId === orgId && roles.includes(grant.role),
+  );
+
+/** Does the caller have any right in this organization, also on a part of it only? */
+export const belongsTo = (caller: Caller, orgId: string): boolean =>
+  caller.kind === 'part' ? caller.orgId === orgId : caller.grants.some((grant) => grant.orgId === orgId);
+
+export const isMember = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner', 'operator']);
+/** May look, at least: also the script of a job, at what its job names (registry/rules/named-resources.ts). */
+export const isReader = (caller: Caller, orgId: string): boolean =>
+  hasRole(caller, orgId, ['owner', 'operator', 'reader']);
+export const isOwner = (caller: Caller, orgId: string): boolean => hasRole(caller, orgId, ['owner']);
+
+/** Ids of the organizations that the caller sees as a whole, for lists without a filter. */
+export const memberships = (caller: Caller): { orgId: string; role: HeldRole }[] =>
+  caller.grants.flatMap((grant) =>
+    grant.resource === 'organization' ? [{ orgId: grant.resourceId, role: grant.role }] : [],
+  );
+
+/**
+ * Owner or operator of the organization as a whole.
+ *
+ * @param absent - the error for a caller of another organization, for example DATASET_NOT_FOUND of the thing asked for.
+ * @throws PlatformError `absent`, or PERMISSION_DENIED within the own organization.
+ */
+export function requireMember(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (isMember(caller, orgId)) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `organization ${orgId}` });
+}
+
+/** As requireMember, but looking alone: also the script of a job. */
+export function requireReader(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (!isReader(caller, orgId)) requireMember(caller, orgId, absent);
+}
+
+/** As requireMember, but owners only: NOT_OWNER within the own organization. */
+export function requireOwner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (isOwner(caller, orgId)) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('NOT_OWNER', { organizationId: orgId });
+}
+
+/** A runner of the organization (or its owner, who may do everything a runner may). */
+export function requireRunner(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (hasRole(caller, orgId, ['runner', 'owner'])) return;
+  if (!belongsTo(caller, orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `the job queue of organization ${orgId}` });
+}
+
+/** A member, or a machine of the organization writing what it captured. */
+export function requireMemberOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (caller.kind === 'part' && caller.orgId === orgId) return;
+  requireMember(caller, orgId, absent);
+}
+
+/** Whoever may look, or a machine of the organization. */
+export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+  if (!isReader(caller, orgId)) requireMemberOrPart(caller, orgId, absent);
+}
+
+export const isInstallationOwner = (caller: Caller): boolean =>
+  caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner');
+
+/** Owner of the installation: publishes releases. */
+export function requireInstallationOwner(caller: Caller): void {
+  if (isInstallationOwner(caller)) return;
+  throw new PlatformError('PERMISSION_DENIED', { resource: 'the installation' });
+}
+
+/** Where a machine stands, as far as rights go. */
+export type Place = { orgId: string; locationId: string; machineId: string };
+
+const covers = (grant: Grant, place: Place, roles: readonly HeldRole[]): boolean =>
+  roles.includes(grant.role) &&
+  ((grant.resource === 'organization' && grant.resourceId === place.orgId) ||
+    (grant.resource === 'location' && grant.resourceId === place.locationId) ||
+    (grant.resource === 'robot' && grant.resourceId === place.machineId));
+
+/** May see and operate the machine: owner or operator of it, of its location or of its organization. */
+export const mayOperate = (caller: Caller, place: Place): boolean =>
+  caller.grants.some((grant) => covers(grant, place, ['owner', 'operator']));
+
+/** May see the location and its machines: owner or operator of it or of its organization. */
+export const mayReadLocation = (caller: Caller, { orgId, locationId }: Omit<Place, 'machineId'>): boolean =>
+  caller.grants.some((grant) => covers(grant, { orgId, locationId, machineId: '' }, ['owner', 'operator']));
+
+/** The places whose machines the caller may operate, for lists: whatever lies in one of them. */
+export type Reach = { orgIds: readonly string[]; locationIds: readonly string[]; machineIds: readonly string[] };
+
+export function reachOf(caller: Caller): Reach {
+  const idsOf = (resource: Grant['resource']): string[] =>
+    caller.grants.flatMap((grant) =>
+      grant.resource === resource && ['owner', 'operator'].includes(grant.role) ? [grant.resourceId] : [],
+    );
+  return { orgIds: idsOf('organization'), locationIds: idsOf('location'), machineIds: idsOf('robot') };
+}
+
+export function requireOperator(caller: Caller, place: Place, absent: Absent): void {
+  if (mayOperate(caller, place)) return;
+  if (!belongsTo(caller, place.orgId)) throw absent();
+  throw new PlatformError('PERMISSION_DENIED', { resource: `machine ${place.machineId}` });
+}
+
+export const ownsMachine = (caller: Caller, place: Place): boolean =>
+  caller.grants.some((grant) => covers(grant, place, ['owner']));
+
+export function requireMachineOwner(caller: Caller, place: Place, absent: Absent): void {
+  if (ownsMachine(caller, place)) return;
+  if (!belongsTo(caller, place.orgId)) throw absent();
+  throw new PlatformError('NOT_OWNER', { organizationId: place.orgId });
+}
+
+/**
+ * Whether the caller may give this right away: owners give what they own, and only an owner of the installation gives its rights.
+ *
+ * @param place - where the machine of a `robot` right stands; undefined when it was deleted: then only the organization's owner decides.
+ */
+export function mayGive(caller: Caller, grant: Grant, place?: Place): boolean {
+  if (grant.resource === 'installation') return isInstallationOwner(caller);
+  if (grant.orgId !== undefined && isOwner(caller, grant.orgId)) return true;
+  return grant.resource === 'robot' && place !== undefined && ownsMachine(caller, place);
+}
+
+/** The machine itself (its own part), or a key or person that may operate it. */
+export function requirePart(caller: Caller, partId: string, place: Place, absent: Absent): void {
+  if (caller.kind === 'part') {
+    if (caller.id !== partId) throw absent();
+    return;
+  }
+  requireOperator(caller, place, absent);
+}

@@ -1,0 +1,73 @@
+import type { Caller } from '../rules/permissions.ts';
+import { at, type Database } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+
+/** Who, as it stands in revisions and the audit log: kind, name and id. */
+export const actorOf = (caller: Caller): string => `${caller.kind} ${caller.name} (${caller.id})`;
+
+/** Written in the transaction of what it tells. */
+export async function audit(
+  db: Database,
+  entry: ({ caller: Caller } | { actor: string }) & {
+    orgId: string | null;
+    action: string;
+    subject: string;
+    details?: JsonObject;
+  },
+): Promise<void> {
+  await db
+    .insertInto('audit')
+    .values({
+      orgId: entry.orgId,
+      actor: 'caller' in entry ? actorOf(entry.caller) : entry.actor,
+      action: entry.action,
+      subject: entry.subject,
+      details: entry.details ? JSON.stringify(entry.details) : null,
+    })
+    .execute();
+}
+
+/** What changed, for details: from what to what; undefined: nothing did. */
+export function changed(
+  before: Readonly<Record<string, string | null>>,
+  after: Readonly<Record<string, string | null>>,
+): JsonObject | undefined {
+  const entries = Object.keys(after).filter((key) => before[key] !== after[key]);
+  if (entries.length === 0) return undefined;
+  return Object.fromEntries(entries.map((key) => [key, { from: before[key] ?? null, to: after[key] ?? null }]));
+}
+
+export type AuditRow = {
+  id: number;
+  orgId: string | null;
+  at: number;
+  actor: string;
+  action: string;
+  subject: string;
+  details: JsonObject | null;
+};
+
+/** Entries of an organization (null: of the installation), newest first. @param before - id of the last entry of the page before. */
+export async function listAudit(
+  db: Database,
+  of: {
+    orgId: string | null;
+    since: number | undefined;
+    until: number | undefined;
+    actions: readonly string[];
+    before: number | undefined;
+    limit: number;
+  },
+): Promise<AuditRow[]> {
+  return db
+    .selectFrom('audit')
+    .selectAll()
+    .where('orgId', of.orgId === null ? 'is' : '=', of.orgId)
+    .$if(of.since !== undefined, (query) => query.where('at', '>=', at(of.since ?? 0)))
+    .$if(of.until !== undefined, (query) => query.where('at', '<', at(of.until ?? 0)))
+    .$if(of.actions.length > 0, (query) => query.where('action', 'in', of.actions))
+    .$if(of.before !== undefined, (query) => query.where('id', '<', of.before ?? 0))
+    .orderBy('id', 'desc')
+    .limit(of.limit)
+    .execute();
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { hashSecret, randomSecret } from '../secrets.ts';
+import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
+import type { Grant, Role } from '../rules/permissions.ts';
+import { boundedList } from '../../database/bounded-list.ts';
+import { recordChange } from '../../database/changes.ts';
+import type { Database } from '../../database/database.ts';
+import { isUuid } from '../../machines/store/machines.ts';
+
+export type KeyRow = { id: string; orgId: string; name: string; createdOn: number };
+export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };
+
+/** The key with its rights, locked against changes until the transaction ends. */
+export async function lockKey(trx: Database, id: string): Promise<KeyWithGrants | undefined> {
+  if (!isUuid(id)) return undefined;
+  const key = await trx
+    .selectFrom('apiKey')
+    .select(['id', 'orgId', 'name', 'createdOn'])
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return key && { ...key, grants: await grantsOf(trx, 'api_key', key.id) };
+}
+
+export async function grantsOf(db: Database, type: 'person' | 'api_key', id: string): Promise<Grant<Role>[]> {
+  const rows = await db
+    .selectFrom('accessGrant')
+    .selectAll()
+    .where('identityType', '=', type)
+    .where('identityId', '=', id)
+    .orderBy('resourceType')
+    .orderBy('resourceId')
+    .orderBy('role')
+    .execute();
+  return rows.map((row) => ({
+    role: row.role,
+    resource: row.resourceType,
+    resourceId: row.resourceId,
+    orgId: row.orgId ?? undefined,
+  }));
+}
+
+/**
+ * Whether somebody else owns what this key owns. Locks the organization, so that two last owners cannot delete each other at once.
+ *
+ * @returns the first thing that would have no owner left.
+ */
+export async function ownedByKeyAlone(trx: Database, key: KeyWithGrants): Promise<Grant<Role> | undefined> {
+  const owned = key.grants.filter(
+    ({ role, resource }) => role === 'owner' && (resource === 'organization' || resource === 'installation'),
+  );
+  if (owned.length === 0) return undefined;
+  await trx.selectFrom('organization').select('id').where('id', '=', key.orgId).forUpdate().execute();
+  for (const grant of owned) {
+    const other = await trx
+      .selectFrom('accessGrant')
+      .select('id')
+      .where('role', '=', 'owner')
+      .where('resourceType', '=', grant.resource)
+      .where('resourceId', '=', grant.resourceId)
+      .where('identityId', '!=', key.id)
+      .limit(1)
+      .executeTakeFirst();
+    if (!other) return grant;
+  }
+  return undefined;
+}
+
+/** The newest of an organization, the oldest of them first. @param machineId - only those with a right on this machine. */
+export async function listKeys(db: Database, orgId: string, machineId?: string): Promise<Bounded<KeyWithGrants>> {
+  let query = db
+    .selectFrom('apiKey')
+    .select(['id', 'orgId', 'name', 'createdOn'])
+    .select(
+      sql<
+        KeyWithGrants['grants']
+      >`(select coalesce(jsonb_agg(jsonb_build_object('role', role, 'resource', resource_type,
+          'resourceId', resource_id, 'orgId', org_id) order by created_on, id), '[]')
+        from access_grant held where held.identity_type = 'api_key' and held.identity_id = api_key.id)`.as('grants'),
+    )
+    .where('orgId', '=', orgId);
+  if (machineId !== undefined) {
+    query = query.where(sql<boolean>`exists (select from access_grant held where held.identity_id = api_key.id
+      and held.identity_type = 'api_key' and held.resource_id = ${machineId})`);
+  }
+  const newest = query.orderBy('createdOn', 'desc').orderBy('id', 'desc');
+  const found = await boundedList<KeyWithGrants>(db, newest, { ...wholeAnswer, atOnce: 500 });
+  found.rows.reverse();
+  return found;
+}
+
+/** Given id and key: exactly that one, if it is not there yet (first start); else a new one. Only its hash is stored. */
+export async function insertKey(
+  db: Database,
+  of: { orgId: string; name: string; grants: readonly Grant<Role>[]; id?: string; key?: string },
+): Promise<{ id: string; key: string }> {
+  const { id = randomUUID(), key = randomSecret() } = of;
+  await db
+    .insertInto('apiKey')
+    .values({ id, orgId: of.orgId, name: of.name, keyHash: hashSecret(key) })
+    .execute();
+  await insertGrants(db, 'api_key', id, of.grants);
+  return { id, key };
+}
+
+export async function insertGrants(
+  db: Database,
+  type: 'person' | 'api_key',
+  identityId: string,
+  grants: readonly Grant<Role>[],
+): Promise<void> {
+  for (const grant of grants) {
+    await db
+      .insertInto('accessGrant')
+      .values({
+        id: randomUUID(),
+        orgId: grant.orgId ?? null,
+        identityType: type,
+        identityId,
+        role: grant.role,
+        resourceType: grant.resource,
+        resourceId: grant.resourceId,
+      })
+      .execute();
+  }
+}
+
+/** Its tokens end with it. */
+export async function deleteKey(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('accessGrant').where('identityType', '=', 'api_key').where('identityId', '=', id).execute();
+  await db.deleteFrom('apiKey').where('id', '=', id).execute();
+  await recordChange(db, 'api_key', id);
+}
+
+/** A new secret under the same id; tokens of the old one end. */
+export async function rotateKey(db: Database, id: string): Promise<string> {
+  const key = randomSecret();
+  await db
+    .updateTable('apiKey')
+    .set({ keyHash: hashSecret(key) })
+    .where('id', '=', id)
+    .execute();
+  await recordChange(db, 'api_key', id);
+  return key;
+}
+
+export async function renameKey(db: Database, id: string, name: string): Promise<void> {
+  await db.updateTable('apiKey').set({ name }).where('id', '=', id).execute();
+  await recordChange(db, 'api_key', id);
+}

@@ -1,0 +1,116 @@
+import { sql } from 'kysely';
+import { hashSecret, randomSecret } from '../secrets.ts';
+import { audit } from './audit.ts';
+import { recordChange } from '../../database/changes.ts';
+import { type Database, at } from '../../database/database.ts';
+
+/**
+ * A link that signs its person in once. Only its hash is stored.
+ *
+ * @param expiresOn - ms since 1970.
+ * @param byKeyId - the API key that the link ends with.
+ */
+export async function insertSignInLink(
+  db: Database,
+  { personId, expiresOn, byKeyId }: { personId: string; expiresOn: number; byKeyId?: string | undefined },
+): Promise<string> {
+  const token = randomSecret();
+  await db
+    .insertInto('signInLink')
+    .values({
+      tokenHash: hashSecret(token),
+      personId,
+      expiresOn: at(expiresOn),
+      usedOn: null,
+      byKeyId: byKeyId ?? null,
+    })
+    .execute();
+  return token;
+}
+
+/** Audits what concerns a person in each organization where the person has rights, else for the installation. */
+export async function auditPerson(
+  db: Database,
+  personId: string,
+  entry: { actor?: string; action: string; details?: Record<string, string> },
+): Promise<void> {
+  const { name } = await db.selectFrom('person').select('name').where('id', '=', personId).executeTakeFirstOrThrow();
+  const rows = await db
+    .selectFrom('accessGrant')
+    .select('orgId')
+    .distinct()
+    .where('identityType', '=', 'person')
+    .where('identityId', '=', personId)
+    .where('orgId', 'is not', null)
+    .execute();
+  const actor = entry.actor ?? `person ${name} (${personId})`;
+  const orgIds = rows.length > 0 ? rows.map(({ orgId }) => orgId) : [null];
+  for (const orgId of orgIds) await audit(db, { ...entry, orgId, actor, subject: personId });
+}
+
+/** The link is used up, a session begins. Undefined: unknown, used before or too old. */
+export async function exchangeSignInLink(
+  db: Database,
+  token: string,
+  { expiresOn, address }: { expiresOn: number; address: string },
+): Promise<string | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const used = await trx
+      .updateTable('signInLink')
+      .set({ usedOn: sql<number>`now()` })
+      .where('tokenHash', '=', hashSecret(token))
+      .where('usedOn', 'is', null)
+      .where('expiresOn', '>', sql<number>`now()`)
+      .returning(['personId', 'byKeyId'])
+      .executeTakeFirst();
+    if (!used) return undefined;
+    const session = randomSecret();
+    await trx
+      .insertInto('browserSession')
+      .values({ tokenHash: hashSecret(session), ...used, expiresOn: at(expiresOn) })
+      .execute();
+    await auditPerson(trx, used.personId, { action: 'sign in', details: { by: 'sign-in link', address } });
+    await trx
+      .deleteFrom('signInLink')
+      .where('expiresOn', '<', sql<number>`now() - interval '1 day'`)
+      .execute();
+    await trx
+      .deleteFrom('browserSession')
+      .where('expiresOn', '<', sql<number>`now()`)
+      .execute();
+    return session;
+  });
+}
+
+export async function deleteSession(db: Database, token: string): Promise<string> {
+  const hash = hashSecret(token);
+  await db.transaction().execute(async (trx) => {
+    const ended = await trx
+      .deleteFrom('browserSession')
+      .where('tokenHash', '=', hash)
+      .returning('personId')
+      .executeTakeFirst();
+    if (ended) await auditPerson(trx, ended.personId, { action: 'sign out' });
+    await recordChange(trx, 'session', hash.toString('hex'));
+  });
+  return hash.toString('hex');
+}
+
+/**
+ * Ends the links and sessions that a key made, directly or by other sessions: whoever had the key is out.
+ *
+ * @param except - the session that stays, by its secret: of who rotates or deletes the key.
+ * @returns hashes of the sessions.
+ */
+export async function endSessionsOfKey(trx: Database, keyId: string, except?: string): Promise<string[]> {
+  await trx.deleteFrom('signInLink').where('byKeyId', '=', keyId).where('usedOn', 'is', null).execute();
+  const ended = await trx
+    .deleteFrom('browserSession')
+    .where('byKeyId', '=', keyId)
+    .$if(except !== undefined, (query) => query.where('tokenHash', '!=', hashSecret(except ?? '')))
+    .returning('tokenHash')
+    .execute();
+  const hashes = ended.map(({ tokenHash }) => tokenHash.toString('hex'));
+  for (const hash of hashes) await recordChange(trx, 'session', hash);
+  return hashes;
+}

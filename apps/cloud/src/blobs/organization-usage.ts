@@ -1,0 +1,150 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+import { refreshed } from '../database/refreshed.ts';
+import { hasRoom } from './rules/organization-room.ts';
+import type { Database } from '../database/database.ts';
+import { type StoredRows, storedRows } from './store/organization-rows.ts';
+import { type StoredBytes, storedBytes } from './store/owned-blobs.ts';
+
+/** Bytes on their way into an organization. They count until `Symbol.dispose`; those in `keep` go on to count. */
+export type Admission = Disposable & {
+  /** @throws PlatformError ORGANIZATION_FULL */
+  take(bytes: number): Promise<void>;
+  /** Takes what passes, before it passes. @throws PlatformError ORGANIZATION_FULL */
+  counted(from: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array>;
+  /** A row names the taken bytes now. */
+  keep(): void;
+};
+
+export type Usage = StoredBytes & StoredRows & { arrivingBytes: number; limitBytes: number };
+
+/** What organizations store, counted in this process: one server per database. */
+export type OrganizationUsage = {
+  read(orgId: string): Promise<Usage>;
+  /**
+   * Makes room for an upload into these organizations.
+   *
+   * @param announced - bytes that it says it has; what it has beyond is taken as it comes.
+   * @throws PlatformError ORGANIZATION_FULL
+   */
+  admit(orgIds: readonly string[], announced?: number): Promise<Admission>;
+};
+
+type Known = StoredBytes & { at: number };
+
+/** What is known of one organization. */
+type Account = {
+  orgId: string;
+  arriving: number;
+  /** Bytes kept since the last reading began, so that none is missed; some may be counted twice until the next reading. */
+  kept: number;
+  known: Known | undefined;
+  readBytes: () => Promise<Known>;
+  readRows: () => Promise<StoredRows>;
+};
+
+/** What is not uploaded, for example a public script that a job uses, is noticed after so long. */
+const trustedMs = 60_000;
+
+export function organizationUsage(
+  { db, clock, stop }: { db: Database; clock: Clock; stop: AbortSignal },
+  limitBytes: number,
+): OrganizationUsage {
+  const accounts = new Map<string, Account>();
+  const accountOf = (orgId: string): Account => {
+    const found = accounts.get(orgId);
+    if (found) return found;
+    const readBytes = async (): Promise<Known> => {
+      const before = account.kept;
+      const at = clock.now();
+      const known = { ...(await storedBytes(db, orgId)), at };
+      account.kept -= before;
+      account.known = known;
+      return known;
+    };
+    const account: Account = {
+      orgId,
+      arriving: 0,
+      kept: 0,
+      known: undefined,
+      readBytes: refreshed(readBytes, clock, stop),
+      readRows: refreshed(() => storedRows(db, orgId), clock, stop),
+    };
+    accounts.set(orgId, account);
+    return account;
+  };
+
+  const fits = ({ known, kept, arriving }: Account, bytes: number): boolean =>
+    known !== undefined &&
+    clock.now() - known.at < trustedMs &&
+    hasRoom({ used: known.usedBytes + kept, waiting: known.waitingBytes, arriving }, bytes, limitBytes);
+
+  /** Looked at and taken without a pause between, so that uploads beside each other get no byte too much. */
+  const takeFrom = async (account: Account, bytes: number): Promise<void> => {
+    if (limitBytes > 0 && !fits(account, bytes)) {
+      await account.readBytes();
+      if (!fits(account, bytes)) throw full(account, bytes, limitBytes);
+    }
+    account.arriving += bytes;
+  };
+
+  return {
+    async read(orgId) {
+      const account = accountOf(orgId);
+      const [bytes, rows] = await Promise.all([account.readBytes(), account.readRows()]);
+      const { usedBytes, files, waitingBytes } = bytes;
+      return { usedBytes, files, waitingBytes, ...rows, arrivingBytes: account.arriving, limitBytes };
+    },
+    async admit(orgIds, announced = 0) {
+      const taken = orgIds.map((orgId) => ({ account: accountOf(orgId), bytes: 0 }));
+      const passed = { bytes: 0, reserved: 0 };
+      const reserve = async (bytes: number): Promise<void> => {
+        for (const one of taken) {
+          await takeFrom(one.account, bytes);
+          one.bytes += bytes;
+        }
+        passed.reserved += bytes;
+      };
+      const release = (): void => {
+        for (const one of taken) {
+          one.account.arriving -= one.bytes;
+          one.bytes = 0;
+        }
+      };
+      const take = async (bytes: number): Promise<void> => {
+        passed.bytes += bytes;
+        if (passed.bytes > passed.reserved) await reserve(passed.bytes - passed.reserved);
+      };
+      try {
+        await reserve(announced);
+      } catch (error) {
+        release();
+        throw error;
+      }
+      return {
+        take,
+        async *counted(from) {
+          for await (const chunk of from) {
+            await take(chunk.length);
+            yield chunk;
+          }
+        },
+        keep() {
+          for (const { account } of taken) account.kept += passed.bytes;
+          release();
+        },
+        [Symbol.dispose]: release,
+      };
+    },
+  };
+}
+
+const full = ({ orgId, known, kept, arriving }: Account, sizeBytes: number, limitBytes: number): PlatformError =>
+  new PlatformError('ORGANIZATION_FULL', {
+    organizationId: orgId,
+    sizeBytes,
+    usedBytes: (known?.usedBytes ?? 0) + kept,
+    limitBytes,
+    ...(arriving > 0 && { arrivingBytes: arriving }),
+    ...(known && known.waitingBytes > 0 && { waitingBytes: known.waitingBytes }),
+  });

@@ -1,0 +1,158 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { StoredBlob } from '../blob-store.ts';
+import type { Database } from '../../database/database.ts';
+
+/** Who uploads a file may read it for so long, until something names it. */
+export const uploadLifeMs = 24 * 3_600_000;
+
+/** Records that an organization sent a file, which lies in the blob store already. */
+export async function noteBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
+  await db
+    .insertInto('blob')
+    .values({ orgId, sha256, sizeBytes })
+    .onConflict((conflict) => conflict.columns(['orgId', 'sha256']).doUpdateSet({ uploadedOn: sql<number>`now()` }))
+    .execute();
+}
+
+/** Records that something of the organization names a file that another one sent. */
+export async function noteForeignBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {
+  await db
+    .insertInto('blob')
+    .values({ orgId, sha256, sizeBytes, uploadedOn: null })
+    .onConflict((conflict) => conflict.columns(['orgId', 'sha256']).doNothing())
+    .execute();
+}
+
+/**
+ * Sizes of those files that the organization may read, by sha256: something of it names them, or it sent them within the last day.
+ * A file whose every name was deleted is not among them from that transaction on, although its bytes stay for a while.
+ */
+export async function readableBlobs(
+  db: Database,
+  orgIds: readonly string[],
+  sha256s: readonly string[],
+): Promise<Map<string, number>> {
+  if (sha256s.length === 0 || orgIds.length === 0) return new Map();
+  const { rows } = await sql<{ sha256: string; sizeBytes: number }>`
+    select sha256, size_bytes from blob
+     where org_id = any(${orgIds}::uuid[]) and sha256 = any(${sha256s}::text[])
+       and (uploaded_on > now() - make_interval(secs => ${uploadLifeMs / 1000})
+         or exists (select from binary_data d where d.sha256 = blob.sha256 and d.org_id = blob.org_id)
+         or exists (select from dataset_version d where d.manifest_sha256 = blob.sha256 and d.org_id = blob.org_id)
+         or exists (select from registry_version v where v.package_sha256 = blob.sha256 and v.org_id = blob.org_id)
+         or exists (select from training_job j where j.script_sha256 = blob.sha256 and j.org_id = blob.org_id
+                     and j.ended_on is null))`.execute(db);
+  return new Map(rows.map((row) => [row.sha256, row.sizeBytes]));
+}
+
+/**
+ * Call it in the transaction that deletes what named these files: that they were sent gives no right any more. Rows are locked in
+ * one order, so that two deletions wait for each other instead of for ever.
+ */
+export async function endUploads(trx: Database, blobs: readonly { orgId: string; sha256: string }[]): Promise<void> {
+  if (blobs.length === 0) return;
+  await sql`
+    with gone as materialized (
+      select org_id, sha256 from blob
+       where (org_id, sha256) in (select * from unnest(
+               ${blobs.map(({ orgId }) => orgId)}::uuid[], ${blobs.map(({ sha256 }) => sha256)}::text[]))
+       order by org_id, sha256 for update
+    )
+    update blob set uploaded_on = null from gone
+     where blob.org_id = gone.org_id and blob.sha256 = gone.sha256 and blob.uploaded_on is not null`.execute(trx);
+}
+
+/** Does anything name this file, whoever it belongs to? */
+const isNamed = (sha256: RawBuilder<unknown>): RawBuilder<boolean> => sql`(
+  exists (select from binary_data d where d.sha256 = ${sha256})
+  or exists (select from dataset_version d where d.manifest_sha256 = ${sha256})
+  or exists (select from registry_version v where v.package_sha256 = ${sha256})
+  or exists (select from sequence_export e where e.file_sha256 = ${sha256})
+  or exists (select from training_job j where j.script_sha256 = ${sha256} and j.ended_on is null)
+  or exists (select from release r where r.sha256 = decode(${sha256}, 'hex'))
+  or exists (select from release_patch p where p.sha256 = decode(${sha256}, 'hex')))`;
+
+/** What one organization stores. */
+export type StoredBytes = {
+  /** Bytes of files that something of it names, or that it sent within the last day. */
+  usedBytes: number;
+  /** How many these files are. */
+  files: number;
+  /** Bytes of files that nothing names any more, until a sweep removes them. */
+  waitingBytes: number;
+};
+
+/** One look at every file of the organization: who asks often keeps the answer. */
+export async function storedBytes(db: Database, orgId: string): Promise<StoredBytes> {
+  const { rows } = await sql<StoredBytes>`
+    with named as (
+      select sha256 from binary_data where org_id = ${orgId}
+      union select manifest_sha256 from dataset_version where org_id = ${orgId}
+      union select package_sha256 from registry_version where org_id = ${orgId}
+      union select file_sha256 from sequence_export where org_id = ${orgId} and file_sha256 is not null
+      union select script_sha256 from training_job where org_id = ${orgId} and script_sha256 is not null and ended_on is null
+    ), file as (
+      select blob.sha256, blob.size_bytes, named.sha256 is not null
+             or coalesce(blob.uploaded_on > now() - make_interval(secs => ${uploadLifeMs / 1000}), false) as is_used
+        from blob left join named on named.sha256 = blob.sha256 where blob.org_id = ${orgId}
+    )
+    select coalesce(sum(size_bytes) filter (where is_used), 0)::bigint as used_bytes,
+           count(*) filter (where is_used) as files,
+           coalesce(sum(size_bytes) filter (where not is_used and not ${isNamed(sql`file.sha256`)}), 0)::bigint as waiting_bytes
+      from file`.execute(db);
+  return rows[0] ?? { usedBytes: 0, files: 0, waitingBytes: 0 };
+}
+
+/** Those of these files that something names, whoever it belongs to. Images of datasets of running jobs are not known here. */
+export async function namedBlobs(db: Database, sha256s: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ sha256: string }>`
+    select sha256 from unnest(${sha256s}::text[]) file(sha256) where ${isNamed(sql`file.sha256`)}`.execute(db);
+  return new Set(rows.map(({ sha256 }) => sha256));
+}
+
+/** Manifests of the jobs that wait or run: their images are needed, also those that were deleted since. */
+export async function manifestsInUse(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('trainingJob')
+    .select('manifestSha256')
+    .distinct()
+    .where('state', 'in', ['pending', 'in_progress', 'canceling'])
+    .execute();
+  return rows.map(({ manifestSha256 }) => manifestSha256);
+}
+
+/**
+ * Notes which files are unnamed at `now`, and which are not any more.
+ *
+ * @returns those that have been unnamed since before `unnamedBefore`; times in ms since 1970.
+ */
+export async function markUnnamed(
+  db: Database,
+  of: { named: readonly string[]; unnamed: readonly string[]; now: number; unnamedBefore: number },
+): Promise<string[]> {
+  const { named, unnamed, now, unnamedBefore } = of;
+  if (named.length > 0) await db.deleteFrom('unnamedBlob').where('sha256', 'in', named).execute();
+  if (unnamed.length === 0) return [];
+  // A mark of a clock that was ahead counts from now.
+  const { rows } = await sql<{ sha256: string }>`
+    with marked as (
+      insert into unnamed_blob (sha256, since)
+      select sha256, to_timestamp(${now}::double precision / 1000) from unnest(${unnamed}::text[]) sha256
+      on conflict (sha256) do update set since = least(unnamed_blob.since, excluded.since)
+      returning sha256, since
+    )
+    select sha256 from marked where since <= to_timestamp(${unnamedBefore}::double precision / 1000)`.execute(db);
+  return rows.map(({ sha256 }) => sha256);
+}
+
+/** Removes the rows of an unnamed file, unless an organization sent it again. @returns whether none is left. */
+export const releaseBlob = (db: Database, sha256: string): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    if ((await namedBlobs(trx, [sha256])).size > 0) return false;
+    // Waits for who is sending the same file now, and then sees that.
+    await sql`
+      delete from blob where sha256 = ${sha256}
+         and (uploaded_on is null or uploaded_on < now() - make_interval(secs => ${uploadLifeMs / 1000}))`.execute(trx);
+    const left = await trx.selectFrom('blob').select('orgId').where('sha256', '=', sha256).limit(1).executeTakeFirst();
+    return !left;
+  });

@@ -1,0 +1,159 @@
+import { create } from '@bufbuild/protobuf';
+import { isObject } from '@platform/contract/config-field';
+import { parseConfigText } from '@platform/contract/config-text';
+import { checkConfig, type Problem } from '@platform/contract/config';
+import { duplicateKeys } from '@platform/contract/config-duplicates';
+import { effectProblems } from '@platform/contract/config-effect';
+import { referenceProblems } from '@platform/contract/config-references';
+import { PlatformError } from '@platform/contract/errors';
+import { ConfigProblemsSchema, Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { packageProblems } from './package-problems.ts';
+import type { ReleaseBook } from '../releases/release-book.ts';
+import { machineFacts, serverFacts } from '../machines/rules/machine-facts.ts';
+import { type Caller, ownsMachine } from '../access/rules/permissions.ts';
+import { robotConfigOf } from './rules/robot-config.ts';
+import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
+import { actorOf, audit } from '../access/store/audit.ts';
+import type { Changes } from '../database/changes.ts';
+import { type Expected, findConfig, insertConfig } from './store/configs.ts';
+import type { Database } from '../database/database.ts';
+import type { PartRow } from '../machines/store/machines.ts';
+import type { JsonObject } from '../database/schema.ts';
+import { versionProblems } from './version-problems.ts';
+
+const severities = { error: Severity.ERROR, warning: Severity.WARNING, note: Severity.NOTE } as const;
+export const problemMessage = ({ severity, ...problem }: Problem) => ({ ...problem, severity: severities[severity] });
+
+const limitBytes = 1024 * 1024;
+/** Over gRPC they travel in a header, which clients limit; CheckConfig tells all. */
+const problemsInError = 50;
+
+/**
+ * The same for the machine that has it. What the newest revision already has wrong in the entries of the machine server is a warning:
+ * it was saved by earlier rules or before the server was known, and must not keep an operator from changing something else.
+ */
+export async function readConfigOf(
+  { db, releases }: { db: Database; releases: ReleaseBook },
+  text: string,
+  part: PartRow,
+): Promise<{ problems: Problem[]; config: JsonObject }> {
+  const { problems: ofText, config } = await readConfig(releases, text, part);
+  const problems = [...ofText, ...(await packageProblems(db, part.orgId, config))].toSorted(bySeverity);
+  if (!problems.some(isOfEntry)) return { problems, config };
+  const saved = await findConfig(db, part.id);
+  const before = saved && saved.revision > 0 ? (await readConfig(releases, saved.text, part)).problems : [];
+  const known = new Set(before.filter(isOfEntry).map(({ path, message }) => `${path} ${message}`));
+  return {
+    config,
+    problems: problems.map((one) =>
+      isOfEntry(one) && known.has(`${one.path} ${one.message}`) ? { ...one, severity: 'warning' } : one,
+    ),
+  };
+}
+
+const rank = { error: 0, warning: 1, note: 2 } as const;
+const bySeverity = (a: Problem, b: Problem): number => rank[a.severity] - rank[b.severity];
+
+const isOfEntry = ({ path, severity }: Problem): boolean =>
+  severity === 'error' && path !== '' && !/^(?:agent|maintenance_window)\b/.test(path);
+
+/**
+ * Everything wrong with the text of a configuration, and what it says when nothing is.
+ *
+ * @param part - for whose machine it is; undefined: any.
+ */
+export async function readConfig(
+  releases: ReleaseBook,
+  text: string,
+  part?: Pick<PartRow, 'host' | 'report'>,
+): Promise<{ problems: Problem[]; config: JsonObject }> {
+  if (Buffer.byteLength(text) > limitBytes) throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes });
+  const parsed = parseConfigText(text);
+  if (parsed.is === 'problem') return { problems: [parsed.problem], config: {} };
+  const config = isObject(parsed.json) ? { ...parsed.json } : {};
+  const ofForm = [...duplicateKeys(text), ...checkConfig(parsed.json)];
+  const wrong = new Set(ofForm.filter(({ severity }) => severity === 'error').map(({ path }) => path));
+  const facts = machineFacts(part);
+  const { platform, agent } = facts;
+  const { skipped } = await robotConfigOf(config, async () => undefined);
+  const ofMachine = [
+    ...skipped.filter((path) => ![...wrong].some((one) => one.startsWith(path))).map(unreadable),
+    ...(await versionProblems(releases, config, platform, agent ? 'platform' : 'reference')),
+    ...referenceProblems(config, serverFacts(config, facts)),
+    ...(agent ? effectProblems(config, agent) : []),
+  ].filter(({ path }) => !wrong.has(path));
+  // The server knows more of versions than the form alone tells.
+  const known = new Set(ofMachine.map(({ path }) => path));
+  const problems = [...ofForm.filter(({ path, severity }) => severity === 'error' || !known.has(path)), ...ofMachine];
+  return { problems: problems.toSorted(bySeverity), config };
+}
+
+const unreadable = (path: string): Problem => ({
+  path,
+  message: 'cannot be read by a machine server: a member has the wrong type.',
+  remedy: 'Check the types of its members, for example that "attributes" is an object.',
+  severity: 'error',
+});
+
+/**
+ * Checks and saves the next revision. With any error nothing is saved.
+ *
+ * @throws PlatformError INVALID_CONFIG with every problem in its details, CONFIG_CONFLICT, UNSIGNED_PIN_REFUSED.
+ */
+export async function saveConfig(
+  { db, changes, releases }: { db: Database; changes: Changes; releases: ReleaseBook },
+  caller: Caller,
+  part: PartRow,
+  text: string,
+  expected: Expected,
+): Promise<{ revision: number; problems: Problem[] }> {
+  const { problems, config } = await readConfigOf({ db, releases }, text, part);
+  const errors = problems.filter((problem) => problem.severity === 'error');
+  const [first] = errors;
+  if (first) {
+    const details = create(ConfigProblemsSchema, { problems: problems.slice(0, problemsInError).map(problemMessage) });
+    throw new PlatformError(
+      'INVALID_CONFIG',
+      { count: errors.length, path: first.path || '(whole)', problem: first.message.replace(/\.$/, '') },
+      undefined,
+      [{ desc: ConfigProblemsSchema, value: details }],
+    );
+  }
+  const revision = await db.transaction().execute(async (trx) => {
+    const saved = await insertConfig(
+      trx,
+      { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller) },
+      expected,
+    );
+    const before = saved > 1 ? await findConfig(trx, part.id, saved - 1) : undefined;
+    const known = unsignedPins(before?.config ?? {});
+    const added = unsignedPins(config)
+      .filter((pin) => !known.some((one) => one.program === pin.program && one.text === pin.text))
+      .map(({ text: address }) => address);
+    // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
+    if (added.length > 0 && !ownsMachine(caller, part))
+      throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
+    await audit(trx, {
+      orgId: part.orgId,
+      caller,
+      action: 'save config',
+      subject: part.id,
+      details: { revision: saved },
+    });
+    if (added.length > 0) {
+      await audit(trx, {
+        orgId: part.orgId,
+        caller,
+        action: 'consent to unsigned programs',
+        subject: part.id,
+        details: { revision: saved, pins: added },
+      });
+    }
+    return saved;
+  });
+  changes.tell('config', part.id);
+  return { revision, problems };
+}
+
+/** Program files named by address, whose bytes nobody has vouched for. */
+const unsignedPins = (config: JsonObject): ProgramWish[] => wishesOf(config).filter(({ wish }) => wish.is === 'file');

@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { recordChange } from '../../database/changes.ts';
+import { at, type Database } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+
+export type ConfigRow = {
+  revision: number;
+  text: string;
+  config: JsonObject;
+  sha256: Buffer;
+  savedBy: string;
+  savedOn: number;
+};
+
+/** What a part has before anything was saved. */
+export const emptyConfig: ConfigRow = {
+  revision: 0,
+  text: '{}',
+  config: {},
+  sha256: hash('{}'),
+  savedBy: '',
+  savedOn: 0,
+};
+
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** @param revision - 0: the newest. */
+export async function findConfig(db: Database, partId: string, revision = 0): Promise<ConfigRow | undefined> {
+  const rows = db.selectFrom('configRevision').selectAll().where('partId', '=', partId);
+  const row = await (
+    revision === 0 ? rows.orderBy('revision', 'desc').limit(1) : rows.where('revision', '=', revision)
+  ).executeTakeFirst();
+  return row ?? (revision === 0 ? emptyConfig : undefined);
+}
+
+/** Without what was saved, which may be large. */
+export type SavedRevision = Omit<ConfigRow, 'text' | 'config'>;
+
+/** Newest first, before a revision. */
+export async function revisionsBefore(
+  db: Database,
+  partId: string,
+  page: { before: number | undefined; limit: number; from?: number; until?: number },
+): Promise<SavedRevision[]> {
+  let rows = db
+    .selectFrom('configRevision')
+    .select(['revision', 'sha256', 'savedBy', 'savedOn'])
+    .where('partId', '=', partId);
+  if (page.before !== undefined) rows = rows.where('revision', '<', page.before);
+  if (page.from !== undefined) rows = rows.where('savedOn', '>=', at(page.from));
+  if (page.until !== undefined) rows = rows.where('savedOn', '<=', at(page.until));
+  return rows.orderBy('revision', 'desc').limit(page.limit).execute();
+}
+
+export type NewConfig = { orgId: string; partId: string; text: string; config: JsonObject; savedBy: string };
+
+/** What must still hold when the new revision is written: its number, or the time of the last change (ms since 1970). */
+export type Expected = { revision?: number; lastUpdated?: number };
+
+/**
+ * Saves the next revision of a part; rows of earlier ones stay as they are. Call it in a transaction.
+ *
+ * @throws PlatformError CONFIG_CONFLICT when somebody else saved meanwhile.
+ */
+export async function insertConfig(db: Database, config: NewConfig, expected: Expected): Promise<number> {
+  const part = await db
+    .selectFrom('part')
+    .select(['revision', 'lastUpdated'])
+    .where('id', '=', config.partId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: config.partId });
+  const isStale =
+    (expected.revision !== undefined && expected.revision !== part.revision) ||
+    (expected.lastUpdated !== undefined && expected.lastUpdated !== part.lastUpdated);
+  if (isStale) {
+    throw new PlatformError('CONFIG_CONFLICT', {
+      revision: part.revision,
+      ...(expected.revision !== undefined && { expectedRevision: expected.revision }),
+    });
+  }
+  const revision = part.revision + 1;
+  await db
+    .insertInto('configRevision')
+    .values({
+      partId: config.partId,
+      revision,
+      orgId: config.orgId,
+      text: config.text,
+      config: JSON.stringify(config.config),
+      sha256: hash(config.text),
+      savedBy: config.savedBy,
+    })
+    .execute();
+  await db
+    .updateTable('part')
+    .set({ revision, lastUpdated: sql<number>`clock_timestamp()` })
+    .where('id', '=', config.partId)
+    .execute();
+  await recordChange(db, 'config', config.partId);
+  return revision;
+}

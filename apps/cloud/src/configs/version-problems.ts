@@ -1,0 +1,65 @@
+import type { Problem } from '@platform/contract/config';
+import type { ReleaseBook } from '../releases/release-book.ts';
+import { type Product, releaseName } from '../releases/rules/update-info.ts';
+import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
+import type { JsonObject } from '../database/schema.ts';
+
+/** What a person should know about the versions that a configuration names, before and after it is saved. */
+export async function versionProblems(
+  releases: ReleaseBook,
+  config: JsonObject,
+  platform: string | undefined,
+  product: Product = 'platform',
+): Promise<Problem[]> {
+  const problems = await Promise.all(wishesOf(config).map((one) => versionProblem(releases, one, platform, product)));
+  return problems.filter((problem) => problem !== undefined);
+}
+
+/** @param platform - of the machine; undefined: it has not said yet. */
+export async function versionProblem(
+  releases: ReleaseBook,
+  { program: ours, wish, text, path }: ProgramWish,
+  platform: string | undefined,
+  product: Product = 'platform',
+): Promise<Problem | undefined> {
+  const program = releaseName(ours, product);
+  const found = await releases.resolve(program, wish, platform);
+  switch (found.is) {
+    case 'release':
+      return undefined;
+    case 'file':
+      return found.pin.problem
+        ? { path, ...found.pin.problem, severity: 'error' }
+        : {
+            path,
+            // Whole: it is what an owner consents to, and an editor on a small screen shows its beginning only.
+            message: `names a file that no release key signed: ${text}`,
+            remedy:
+              found.pin.sha256 === ''
+                ? 'Saving it as an owner is the consent, and is recorded. Add #sha256=<hash> to make sure which file it is.'
+                : 'Saving it as an owner is the consent, and is recorded.',
+            severity: 'note',
+          };
+    case 'no version':
+      // An installation that publishes nothing would be told at every save.
+      return wish.is === 'channel' && wish.channel === 'stable'
+        ? undefined
+        : { path, message: `is ${text}, and no ${program} was published there.`, ...keepsWhatItHas };
+    case 'no build':
+      return {
+        path,
+        message: `is ${text === found.version ? '' : `${text}, which is `}${found.version}, and ${missing(program, found.platforms, platform)}.`,
+        ...keepsWhatItHas,
+      };
+  }
+}
+
+const keepsWhatItHas = {
+  remedy: 'The machine keeps the version that it has. Publish this one for it, or choose another.',
+  severity: 'warning',
+} as const;
+
+const missing = (program: string, platforms: readonly string[], platform: string | undefined): string =>
+  platforms.length === 0
+    ? `no ${program} of this version was published`
+    : `it was published for ${platforms.join(', ')} only, while this machine is ${platform}`;

@@ -1,0 +1,129 @@
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type BinaryID,
+  type Filter as SentFilter,
+  type TagsFilter,
+  TagsFilterType,
+} from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { binaryDataId, parseBinaryDataId } from './rules/manifest.ts';
+import {
+  type Caller,
+  isMember,
+  isReader,
+  memberships,
+  requireMember,
+  requireReader,
+} from '../access/rules/permissions.ts';
+import type { DatumKey, Filter } from './store/binary-data.ts';
+import { usOf } from '../rpc/protobuf-times.ts';
+
+/** What the data are named for. */
+export type Purpose = 'look' | 'change';
+const requireFor = { look: requireReader, change: requireMember } as const;
+const mayFor = { look: isReader, change: isMember } as const;
+
+/**
+ * What a filter means, within the organizations that the caller sees.
+ *
+ * @throws PlatformError ORGANIZATION_NOT_FOUND, PERMISSION_DENIED
+ */
+export function readFilter(sent: SentFilter | undefined, caller: Caller, to: Purpose): Filter {
+  const named = sent?.organizationIds ?? [];
+  for (const orgId of named) requireFor[to](caller, orgId);
+  const all = memberships(caller).map(({ orgId }) => orgId);
+  const orgIds = named.length > 0 ? named : [...new Set(all)].filter((orgId) => mayFor[to](caller, orgId));
+  if (orgIds.length === 0) throw new PlatformError('PERMISSION_DENIED', { resource: 'captured data' });
+  return {
+    orgIds,
+    locationIds: sent?.locationIds ?? [],
+    mimeTypes: sent?.mimeType ?? [],
+    boxLabels: sent?.bboxLabels ?? [],
+    machineName: sent?.robotName ?? '',
+    machineId: sent?.robotId ?? '',
+    partName: sent?.partName ?? '',
+    partId: sent?.partId ?? '',
+    componentName: sent?.componentName ?? '',
+    componentType: sent?.componentType ?? '',
+    methodName: sent?.method ?? '',
+    datasetId: sent?.datasetId ?? '',
+    withinDatasetId: caller.kind === 'script' ? caller.datasetId : '',
+    tags: tagsCondition(sent?.tagsFilter),
+    isLabelsOnly: sent?.tagsFilter?.labelsOnly ?? false,
+    fromUs: sent?.interval?.start ? usOf(sent.interval.start) : undefined,
+    untilUs: sent?.interval?.end ? usOf(sent.interval.end) : undefined,
+  };
+}
+
+/**
+ * Organizations alone restrict nothing: a client that forgot its conditions must not delete everything.
+ *
+ * @throws PlatformError FILTER_EMPTY
+ */
+export function refuseEmpty({ tags, ...others }: Filter): void {
+  const conditions = Object.entries(others).filter(([key, value]) => {
+    if (key === 'orgIds' || typeof value === 'boolean') return false;
+    return typeof value === 'object' ? value.length > 0 : value !== undefined && value !== '';
+  });
+  if (tags.is === 'any' && conditions.length === 0) throw new PlatformError('FILTER_EMPTY', {});
+}
+
+function tagsCondition(sent: TagsFilter | undefined): Filter['tags'] {
+  switch (sent?.type) {
+    case TagsFilterType.TAGGED:
+      return { is: 'tagged' };
+    case TagsFilterType.UNTAGGED:
+      return { is: 'untagged' };
+    default:
+      // By default, too, tags that are given mean: any one of them.
+      return sent && sent.tags.length > 0 ? { is: 'one-of', tags: sent.tags } : { is: 'any' };
+  }
+}
+
+export type NamedDatum = DatumKey & { binaryDataId: string };
+
+const absent = (id: string) => (): PlatformError => new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId: id });
+
+/**
+ * The data that a call names, in its order: by their ids, and by the older form in three parts.
+ *
+ * @throws PlatformError BINARY_DATA_NOT_FOUND for a malformed or foreign id; PERMISSION_DENIED
+ */
+export function namedData(
+  ids: readonly string[],
+  older: readonly BinaryID[],
+  caller: Caller,
+  to: Purpose,
+): NamedDatum[] {
+  const all = [
+    ...ids,
+    ...older.map((id) => binaryDataId({ orgId: id.organizationId, locationId: id.locationId, id: id.fileId })),
+  ];
+  return all.map((id) => {
+    const key = parseBinaryDataId(id);
+    if (!key) throw absent(id)();
+    requireFor[to](caller, key.orgId, absent(id));
+    return { orgId: key.orgId.toLowerCase(), id: key.id.toLowerCase(), binaryDataId: id };
+  });
+}
+
+/** As namedData, of one. */
+export function namedDatum(id: string, older: BinaryID | undefined, caller: Caller): NamedDatum {
+  const [datum] = namedData(id === '' ? [] : [id], id === '' && older ? [older] : [], caller, 'change');
+  if (!datum)
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'binary_data_id', value: '', limit: 'it must not be empty' });
+  return datum;
+}
+
+/** Whether the caller may read this datum of an organization that it reads: the script of a job only in its dataset. */
+export const mayRead = (caller: Caller, { datasetIds }: { datasetIds: readonly string[] }): boolean =>
+  caller.kind !== 'script' || datasetIds.includes(caller.datasetId);
+
+/** In the order of `keys`, one each. @throws PlatformError BINARY_DATA_NOT_FOUND when one does not exist. */
+export function inOrder<T extends DatumKey>(keys: readonly NamedDatum[], found: readonly T[]): T[] {
+  const byId = new Map(found.map((datum) => [datum.id, datum]));
+  return keys.map((key) => {
+    const datum = byId.get(key.id);
+    if (datum?.orgId !== key.orgId) throw absent(key.binaryDataId)();
+    return datum;
+  });
+}

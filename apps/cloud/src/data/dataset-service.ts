@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import { callerOf } from '../access/caller.ts';
+import { type DataPlace, datasetToken, pageOf, readDatasetToken } from '../rpc/rules/page-tokens.ts';
+import { type Caller, isReader, memberships, requireMember, requireReader } from '../access/rules/permissions.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import type { Database } from '../database/database.ts';
+import {
+  createDataset,
+  type Dataset,
+  datasetsOf,
+  deleteDataset,
+  findDataset,
+  findDatasets,
+  mergeDatasets,
+  renameDataset,
+} from './store/datasets.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { sequenceExportCalls } from './sequence-export-calls.ts';
+
+const typeNames: Readonly<Record<Dataset['type'], DatasetType>> = {
+  binary_data: DatasetType.BINARY_DATA,
+  sequence_data: DatasetType.SEQUENCE_DATA,
+};
+const typeName = (type: DatasetType): Dataset['type'] =>
+  type === DatasetType.SEQUENCE_DATA ? 'sequence_data' : 'binary_data';
+
+const message = (row: Dataset) => ({
+  id: row.id,
+  name: row.name,
+  organizationId: row.orgId,
+  timeCreated: timeOf(row.createdOn),
+  type: typeNames[row.type],
+});
+
+/** The script of a job sees its dataset only. */
+const moreAfter = (next: DataPlace | undefined) => ({
+  truncated: next !== undefined,
+  nextPageToken: next ? datasetToken(next) : '',
+});
+const mayList = (caller: Caller, { id }: Dataset): boolean => caller.kind !== 'script' || caller.datasetId === id;
+
+/** @throws PlatformError DATASET_NOT_FOUND, PERMISSION_DENIED */
+async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dataset> {
+  const absent = () => new PlatformError('DATASET_NOT_FOUND', { datasetId: id });
+  const dataset = await findDataset(db, id);
+  if (!dataset) throw absent();
+  requireMember(caller, dataset.orgId, absent);
+  return dataset;
+}
+
+export const datasetRoutes =
+  (deps: Pick<Deps, 'db' | 'clock' | 'addresses' | 'secrets'>) =>
+  (router: ConnectRouter): void => {
+    const { db, clock } = deps;
+    router.service(DatasetService, {
+      ...sequenceExportCalls(deps),
+
+      async createDataset({ name, organizationId, type }, context) {
+        requireMember(callerOf(context), check.filled('organization_id', organizationId));
+        const dataset: Dataset = {
+          orgId: organizationId,
+          id: randomUUID(),
+          name: check.newName('name', name),
+          type: typeName(type ?? DatasetType.BINARY_DATA),
+          createdOn: clock.wall(),
+        };
+        await createDataset(db, dataset);
+        return { id: dataset.id };
+      },
+
+      async deleteDataset({ id }, context) {
+        const caller = callerOf(context);
+        await deleteDataset(db, await ownDataset(db, id, caller), caller);
+        return {};
+      },
+
+      async renameDataset({ id, name }, context) {
+        const dataset = await ownDataset(db, id, callerOf(context));
+        await renameDataset(db, dataset, check.newName('name', name));
+        return {};
+      },
+
+      async listDatasetsByOrganizationID({ organizationId, type, pageSize, pageToken }, context) {
+        const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
+        requireReader(caller, check.filled('organization_id', organizationId));
+        const of = { ...(type !== undefined && { type: typeName(type) }), ...page };
+        const { rows, next } = await datasetsOf(db, [organizationId], of);
+        return { datasets: rows.filter((row) => mayList(caller, row)).map(message), ...moreAfter(next) };
+      },
+
+      // A public command line asks without ids and means: everything that the key may see.
+      async listDatasetsByIDs({ ids, pageSize, pageToken }, context) {
+        const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readDatasetToken);
+        const orgIds = [...new Set(memberships(caller).map(({ orgId }) => orgId))];
+        const { rows, next } =
+          ids.length > 0 ? { rows: await findDatasets(db, ids), next: undefined } : await datasetsOf(db, orgIds, page);
+        const listed = rows.filter((row) => isReader(caller, row.orgId) && mayList(caller, row));
+        return { datasets: listed.map(message), ...moreAfter(next) };
+      },
+
+      async mergeDatasets({ datasetIds, name, organizationId }, context) {
+        const caller = callerOf(context);
+        requireMember(caller, check.filled('organization_id', organizationId));
+        if (datasetIds.length === 0)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'dataset_ids',
+            value: '',
+            limit: 'it must not be empty',
+          });
+        const from: Dataset[] = [];
+        for (const id of datasetIds) from.push(await ownDataset(db, id, caller));
+        const foreign = from.find((dataset) => dataset.orgId !== organizationId);
+        if (foreign) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: foreign.id });
+        const [first] = from;
+        const mixed = from.find((dataset) => dataset.type !== first?.type);
+        if (mixed)
+          throw new PlatformError('DATASET_TYPE_MISMATCH', {
+            datasetId: mixed.id,
+            type: mixed.type,
+            wanted: first?.type ?? '',
+          });
+        const into: Dataset = {
+          orgId: organizationId,
+          id: randomUUID(),
+          name: check.newName('name', name),
+          type: first?.type ?? 'binary_data',
+          createdOn: clock.wall(),
+        };
+        await mergeDatasets(db, into, from);
+        return { datasetId: into.id };
+      },
+    });
+  };

@@ -1,0 +1,31 @@
+import { PlatformError } from '@platform/contract/errors';
+import { isSigned } from '../access/signed-urls.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { requireMember } from '../access/rules/permissions.ts';
+import { findExport } from './store/sequence-exports.ts';
+import { type Route, sendBlob } from '../wire/exchange.ts';
+
+/** Path of the file of an export on this server. */
+export const exportPath = (jobId: string): string => `/sequence-exports/${jobId}.parquet`;
+
+/** GET, HEAD /sequence-exports/<job>.parquet: what was exported, with Range. For members, and by signed links. */
+export const sequenceExportDownloads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'secrets'>): Route => ({
+  methods: ['GET', 'HEAD'],
+  path: /^\/sequence-exports\/([^/]+)\.parquet$/,
+  async answer(exchange, [jobId = '']) {
+    const { db, blobs, clock, secrets } = deps;
+    const absent = () => new PlatformError('DATASET_EXPORT_NOT_FOUND', { jobId });
+    const caller = isSigned(secrets.signingKey, exchange.url, clock.wall()) ? undefined : await exchange.caller();
+    const found = await findExport(db, jobId);
+    if (!found) throw absent();
+    if (caller) requireMember(caller, found.orgId, absent);
+    const { fileSha256, sizeBytes } = found;
+    if (fileSha256 === null || sizeBytes === null) throw absent();
+    await sendBlob(exchange, blobs, {
+      sha256: fileSha256,
+      sizeBytes,
+      contentType: 'application/vnd.apache.parquet',
+      headers: { 'content-disposition': `attachment; filename="${found.id}.parquet"` },
+    });
+  },
+});

@@ -1,0 +1,56 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Capture, provenCaptureTags } from './capture-identity.ts';
+import type { Database } from '../../database/database.ts';
+
+type Row = Capture & { orgId: string; id: string; tags: string[]; identity: Buffer };
+
+/** As the condition of the index binary_data_untold. */
+const untold = sql<boolean>`binary_data.capture_tags is null and binary_data.identity is not null
+  and binary_data.part_id is not null and binary_data.component_name <> '' and binary_data.tags <> '{}'`;
+
+/**
+ * Tells capture tags from labels in rows of before there was a difference. A row is written once and whole, so that it may be
+ * cut off at any moment.
+ *
+ * @param among - which rows; all when not given.
+ * @returns how many rows were told apart.
+ */
+export const tellCaptureTags = (
+  db: Database,
+  limit: number,
+  among: RawBuilder<boolean> = sql<boolean>`true`,
+): Promise<number> => db.transaction().execute(async (trx) => tellRows(trx, await untoldRows(trx, limit, among)));
+
+/** As `tellCaptureTags`, of all these rows, within a transaction. */
+export async function tellCaptureTagsOf(trx: Database, among: RawBuilder<boolean>): Promise<void> {
+  while ((await tellRows(trx, await untoldRows(trx, 1_000, among))) > 0);
+}
+
+/** As `tellCaptureTags`, of the images of a dataset. */
+export async function tellDatasetTags(db: Database, dataset: { orgId: string; id: string }): Promise<void> {
+  const among = sql<boolean>`binary_data.org_id = ${dataset.orgId} and exists (select from dataset_member m
+    where m.org_id = binary_data.org_id and m.binary_id = binary_data.id and m.dataset_id = ${dataset.id})`;
+  while ((await tellCaptureTags(db, 1_000, among)) > 0);
+}
+
+async function untoldRows(trx: Database, limit: number, among: RawBuilder<boolean>): Promise<Row[]> {
+  const { rows } = await sql<Row>`
+    select org_id, id, part_id, component_type, component_name, method_name, file_name, sha256, tags, identity,
+           (extract(epoch from time_requested) * 1000000)::bigint as time_requested_us
+      from binary_data where ${untold} and ${among} order by org_id, id limit ${limit} for update`.execute(trx);
+  return rows;
+}
+
+async function tellRows(trx: Database, rows: readonly Row[]): Promise<number> {
+  if (rows.length === 0) return 0;
+  const told = rows.map((row) => ({
+    org_id: row.orgId,
+    id: row.id,
+    capture_tags: provenCaptureTags(row, row.tags, row.identity),
+  }));
+  await sql`
+    update binary_data set capture_tags = told.capture_tags
+      from jsonb_to_recordset(${JSON.stringify(told)}::jsonb) as told(org_id uuid, id uuid, capture_tags text[])
+     where binary_data.org_id = told.org_id and binary_data.id = told.id`.execute(trx);
+  return rows.length;
+}

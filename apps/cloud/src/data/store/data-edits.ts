@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Box } from '../rules/manifest.ts';
+import type { Caller } from '../../access/rules/permissions.ts';
+import { audit } from '../../access/store/audit.ts';
+import type { DatumKey } from './binary-data.ts';
+import { tellCaptureTagsOf } from './capture-tags.ts';
+import type { Database } from '../../database/database.ts';
+import type { Trx } from '../../training/store/jobs.ts';
+import { endUploads } from '../../blobs/store/owned-blobs.ts';
+import { endExports } from './sequence-exports.ts';
+import type { JsonObject } from '../../database/schema.ts';
+
+const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
+  sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(
+    ${keys.map((key) => key.orgId)}::uuid[], ${keys.map((key) => key.id)}::uuid[]))`;
+
+/** In one order for everybody, so that two edits of the same data wait for each other instead of for ever. */
+export const lockData = (trx: Trx, keys: readonly DatumKey[]): Promise<unknown> =>
+  sql`select from binary_data where ${among(keys)} order by org_id, id for update`.execute(trx);
+
+/** New tags come behind those that are there; each once. What a person adds is a label, even if a capture brought the same. */
+export const addTags = (db: Database, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    await lockData(trx, keys);
+    await addTagsTo(trx, keys, tags);
+  });
+
+/** As `addTags`, of data that are locked already. */
+export async function addTagsTo(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
+  const added = [...new Set(tags)];
+  await tellCaptureTagsOf(trx, among(keys));
+  await sql`
+    update binary_data set tags = tags || array(
+             select tag from unnest(${added}::text[]) with ordinality given(tag, place)
+              where tag <> all(tags) order by place),
+           capture_tags = array(select tag from unnest(capture_tags) tag where tag <> all(${added}::text[]))
+     where ${among(keys)} and (not tags @> ${added}::text[] or capture_tags && ${added}::text[])`.execute(trx);
+}
+
+/** A tag that is removed is gone, whether it was a label or came with the capture. */
+const removeTagsFrom = (trx: Trx, keys: readonly DatumKey[], tags: readonly string[]) =>
+  sql<{ removed: number }>`
+  with before as (
+    select org_id, id, tags from binary_data where ${among(keys)} and tags && ${tags}::text[]
+  ), done as (
+    update binary_data set tags = array(
+             select tag from unnest(binary_data.tags) with ordinality had(tag, place)
+              where tag <> all(${tags}::text[]) order by place),
+           capture_tags = array(select tag from unnest(capture_tags) tag where tag <> all(${tags}::text[]))
+      from before where before.org_id = binary_data.org_id and before.id = binary_data.id
+    returning cardinality(before.tags) - cardinality(binary_data.tags) as removed
+  )
+  select coalesce(sum(removed), 0)::bigint as removed from done`.execute(trx);
+
+/** Tags of data that are locked already, `split:` tags for example that another one takes the place of. */
+export async function dropTags(trx: Trx, keys: readonly DatumKey[], tags: readonly string[]): Promise<void> {
+  await tellCaptureTagsOf(trx, among(keys));
+  await removeTagsFrom(trx, keys, tags);
+}
+
+/** @returns how many tags were removed over all data, with `classifications` those of these labels, too. */
+export const removeTags = (
+  db: Database,
+  keys: readonly DatumKey[],
+  tags: readonly string[],
+  { classifications }: { classifications: boolean },
+): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    await lockData(trx, keys);
+    await tellCaptureTagsOf(trx, among(keys));
+    const { rows } = await removeTagsFrom(trx, keys, tags);
+    const removed = rows[0]?.removed ?? 0;
+    if (!classifications) return removed;
+    const gone = await sql`
+      delete from classification using binary_data
+       where ${among(keys)} and classification.org_id = binary_data.org_id
+         and classification.binary_id = binary_data.id and classification.label = any(${tags}::text[])`.execute(trx);
+    return removed + Number(gone.numAffectedRows ?? 0n);
+  });
+
+/** Who deletes, and the request in the words of the audit log. */
+export type Deletion = { caller: Caller; request: JsonObject };
+
+/**
+ * Removes data from every dataset, too; frozen datasets stay, and the bytes until a sweep. One audit row per organization, in the same transaction.
+ *
+ * @returns how many there were.
+ */
+export const deleteData = (db: Database, keys: readonly DatumKey[], by: Deletion): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    await lockData(trx, keys);
+    const { rows } = await sql<{ orgId: string; count: number; sizeBytes: number; sha256s: string[] }>`
+      with gone as (delete from binary_data where ${among(keys)} returning org_id, size_bytes, sha256)
+      select org_id, count(*)::bigint as count, sum(size_bytes)::bigint as size_bytes,
+             array_agg(distinct sha256) as sha256s from gone group by org_id`.execute(trx);
+    for (const { orgId, count, sizeBytes, sha256s } of rows) {
+      await endUploads(
+        trx,
+        sha256s.map((sha256) => ({ orgId, sha256 })),
+      );
+      const details = { ...by.request, count, size_bytes: sizeBytes };
+      await audit(trx, { orgId, caller: by.caller, action: 'delete captured data', subject: orgId, details });
+    }
+    await endExports(
+      trx,
+      rows.map(({ orgId }) => orgId),
+    );
+    return rows.reduce((sum, { count }) => sum + count, 0);
+  });
+
+/** @returns id of the box; undefined: there is no such datum. */
+export async function addBox(db: Database, { orgId, id }: DatumKey, box: Omit<Box, 'id'>): Promise<string | undefined> {
+  const boxId = randomUUID();
+  const { rows } = await sql`
+    insert into bounding_box (org_id, id, binary_id, label, x_min, y_min, x_max, y_max, confidence)
+    select org_id, ${boxId}::uuid, id, ${box.label}, ${box.xMin}::float8, ${box.yMin}::float8, ${box.xMax}::float8,
+           ${box.yMax}::float8, ${box.confidence}::float8
+      from binary_data where org_id = ${orgId} and id = ${id} returning id`.execute(db);
+  return rows.length > 0 ? boxId : undefined;
+}
+
+/** Applies `change` to the box as it is. @returns false: there is no such box. */
+export const updateBox = (
+  db: Database,
+  { orgId, id }: DatumKey,
+  boxId: string,
+  change: (box: Box) => Omit<Box, 'id'>,
+): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    const row = await trx
+      .selectFrom('boundingBox')
+      .select(['id', 'label', 'xMin', 'yMin', 'xMax', 'yMax', 'confidence'])
+      .where('orgId', '=', orgId)
+      .where('binaryId', '=', id)
+      .where('id', '=', boxId)
+      .forUpdate()
+      .executeTakeFirst();
+    if (!row) return false;
+    await trx.updateTable('boundingBox').set(change(row)).where('orgId', '=', orgId).where('id', '=', boxId).execute();
+    return true;
+  });
+
+/** @returns false: there is no such box. */
+export async function removeBox(db: Database, { orgId, id }: DatumKey, boxId: string): Promise<boolean> {
+  const done = await db
+    .deleteFrom('boundingBox')
+    .where('orgId', '=', orgId)
+    .where('binaryId', '=', id)
+    .where('id', '=', boxId)
+    .executeTakeFirst();
+  return done.numDeletedRows > 0n;
+}

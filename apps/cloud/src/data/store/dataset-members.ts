@@ -1,0 +1,67 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Labelled } from '../rules/dataset-rules.ts';
+import { data, type FullDatum } from './binary-data.ts';
+import type { Database } from '../../database/database.ts';
+import type { Trx } from '../../training/store/jobs.ts';
+import type { Tables } from '../../database/schema.ts';
+
+export type DatasetKey = { orgId: string; id: string };
+
+/** Rows that are in memory at once. */
+const pageRows = 1_000;
+
+/** How many pictures a dataset has. */
+export const countMembers = async (db: Database, dataset: DatasetKey): Promise<number> => {
+  const { count } = await db
+    .selectFrom('datasetMember')
+    .select(sql<number>`count(*)::bigint`.as('count'))
+    .where('orgId', '=', dataset.orgId)
+    .where('datasetId', '=', dataset.id)
+    .executeTakeFirstOrThrow();
+  return count;
+};
+
+/** Labels of everything in a dataset, ordered by content, then id. */
+export const memberLabels = (trx: Trx, dataset: DatasetKey): AsyncGenerator<readonly Labelled[]> =>
+  pages(
+    trx,
+    dataset,
+    trx.selectFrom('binaryData').select([
+      sql<string>`binary_data.org_id || '/' || binary_data.location_id || '/' || binary_data.id`.as('id'),
+      'binaryData.sha256',
+      'binaryData.tags',
+      sql<string[]>`coalesce(binary_data.capture_tags, '{}')`.as('captureTags'),
+      sql<Labelled['classifications']>`(select coalesce(jsonb_agg(jsonb_build_object('label', c.label)), '[]')
+          from classification c where c.org_id = binary_data.org_id and c.binary_id = binary_data.id)`.as(
+        'classifications',
+      ),
+      sql<Labelled['boxes']>`(select coalesce(jsonb_agg(jsonb_build_object('label', b.label)), '[]')
+          from bounding_box b where b.org_id = binary_data.org_id and b.binary_id = binary_data.id)`.as('boxes'),
+    ]),
+  );
+
+/** Everything in a dataset with all that is known of it, in the same order. */
+export const members = (trx: Trx, dataset: DatasetKey): AsyncGenerator<readonly FullDatum[]> =>
+  pages(trx, dataset, data(trx));
+
+/** Page by page out of a cursor of the database. One after the other within a transaction, never two at once. */
+async function* pages<T>(
+  trx: Trx,
+  dataset: DatasetKey,
+  of: SelectQueryBuilder<Tables, 'binaryData', T>,
+): AsyncGenerator<readonly T[]> {
+  const query = of
+    .where(
+      sql<boolean>`exists (select from dataset_member m where m.org_id = ${dataset.orgId}
+        and m.dataset_id = ${dataset.id} and m.org_id = binary_data.org_id and m.binary_id = binary_data.id)`,
+    )
+    .orderBy(sql`binary_data.sha256 collate "C"`)
+    .orderBy('binaryData.id');
+  await sql`declare member no scroll cursor for ${query}`.execute(trx);
+  for (;;) {
+    const { rows } = await sql<T>`fetch forward ${sql.raw(String(pageRows))} from member`.execute(trx);
+    if (rows.length === 0) break;
+    yield rows;
+  }
+  await sql`close member`.execute(trx);
+}

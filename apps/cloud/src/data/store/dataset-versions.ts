@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { PlatformError } from '@platform/contract/errors';
+import type { JobKind, Split } from '@platform/contract/job';
+import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
+import { type Example, type FoundLabels, type LabelCounts, rules, tally } from '../rules/dataset-rules.ts';
+import { assignSplits } from '../rules/dataset-split.ts';
+import { manifestLine } from '../rules/manifest.ts';
+import { at, type Database } from '../../database/database.ts';
+import { tellDatasetTags } from './capture-tags.ts';
+import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
+import type { Trx } from '../../training/store/jobs.ts';
+import { noteBlob } from '../../blobs/store/owned-blobs.ts';
+
+/** One for all jobs: what is held out does not depend on who asks, so that models on one dataset can be compared. */
+const splitSeed = 1;
+
+/** What a job trains on, as bytes in the blob store; no row names them yet. */
+export type Frozen = {
+  manifest: StoredBlob;
+  counts: LabelCounts;
+  found: FoundLabels;
+  splits: Readonly<Record<Split, number>>;
+};
+
+/**
+ * Writes the manifest: the pictures of this moment with their labels and their split. The dataset is read twice in one
+ * snapshot, so that neither it nor the manifest is ever in memory as a whole.
+ *
+ * @param labels - to learn; for scripts none: they get all.
+ * @throws PlatformError DATASET_TOO_LARGE, or the rule of training that the dataset breaks.
+ */
+export async function freeze(
+  db: Database,
+  blobs: BlobStore,
+  of: { dataset: DatasetKey; kind: JobKind; labels: readonly string[] },
+): Promise<Frozen> {
+  const datasetId = of.dataset.id;
+  const pictures = await countMembers(db, of.dataset);
+  if (pictures > rules.maxPictures) {
+    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: rules.maxPictures });
+  }
+  await tellDatasetTags(db, of.dataset);
+  return db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (trx) => {
+      const counted = tally(of.kind, of.labels);
+      const examples: Example[] = [];
+      for await (const page of memberLabels(trx, of.dataset)) {
+        for (const picture of page) examples.push(counted.add(picture));
+      }
+      const verdict = counted.verdict();
+      if (!verdict.ok) throw new PlatformError(verdict.code, { datasetId, ...verdict.data });
+      const splits = assignSplits(of.kind, examples, splitSeed);
+      const perSplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
+      for (const split of splits) perSplit[split]++;
+      const manifest = await blobs.put(Readable.from(lines(trx, of.dataset, splits)));
+      return { manifest, counts: verdict.counts, found: counted.found(), splits: perSplit };
+    });
+}
+
+/** Splits are in the order of the members. */
+async function* lines(trx: Trx, dataset: DatasetKey, splits: readonly Split[]): AsyncGenerator<Uint8Array> {
+  let place = 0;
+  for await (const page of members(trx, dataset)) {
+    yield Buffer.from(page.map((picture) => manifestLine(picture, splits[place++] ?? 'train')).join(''));
+  }
+}
+
+/** The row of a frozen dataset; the same pictures with the same labels again are the same version. @returns its id. */
+export async function writeVersion(
+  trx: Trx,
+  of: { orgId: string; datasetId: string; frozen: Frozen; now: number },
+): Promise<string> {
+  const { orgId, datasetId, frozen, now } = of;
+  const { pictures } = frozen.counts;
+  await noteBlob(trx, orgId, frozen.manifest);
+  const row = await trx
+    .insertInto('datasetVersion')
+    .values({
+      orgId,
+      id: randomUUID(),
+      datasetId,
+      manifestSha256: frozen.manifest.sha256,
+      pictures,
+      counts: JSON.stringify({ ...frozen.counts, splits: frozen.splits }),
+      createdOn: at(now),
+    })
+    // An update that changes nothing, so that the row of before is returned.
+    .onConflict((conflict) => conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures }))
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}

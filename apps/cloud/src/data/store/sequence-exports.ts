@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
+import type { StoredBlob } from '../../blobs/blob-store.ts';
+import { isUuid } from '../rules/manifest.ts';
+import { atUs } from './binary-data.ts';
+import { at, type Database } from '../../database/database.ts';
+import type { DatasetKey } from './dataset-members.ts';
+import { noteForeignBlob } from '../../blobs/store/owned-blobs.ts';
+import { inSequence, type Sequence } from './sequences.ts';
+import type { SequenceExportRow } from '../../database/training-schema.ts';
+
+export type SequenceExport = Selectable<SequenceExportRow>;
+
+/** A new export of the dataset, or the one that runs. @returns its id. */
+export const startExport = (db: Database, dataset: DatasetKey, now: number): Promise<string> =>
+  db.transaction().execute(async (trx) => {
+    // Waits for deletions on their way, which cannot end an export that they do not see.
+    await sql`select from organization where id = ${dataset.orgId} for share`.execute(trx);
+    const { rows } = await sql<{ id: string }>`
+      insert into sequence_export (org_id, id, dataset_id, state, created_on)
+      values (${dataset.orgId}, ${randomUUID()}, ${dataset.id}, 'running', ${at(now)})
+      on conflict (org_id, dataset_id) where state = 'running' do update set state = excluded.state
+      returning id`.execute(trx);
+    return rows[0]?.id ?? '';
+  });
+
+export const findExport = async (db: Database, id: string): Promise<SequenceExport | undefined> =>
+  isUuid(id) ? db.selectFrom('sequenceExport').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
+
+/** The oldest that runs, with this attempt counted. An attempt of a server that was stopped is begun again. */
+export async function nextExport(db: Database): Promise<SequenceExport | undefined> {
+  const { rows } = await sql<SequenceExport>`
+    update sequence_export set attempts = attempts + 1
+     where id = (select id from sequence_export where state = 'running' order by attempts, created_on limit 1)
+    returning *`.execute(db);
+  return rows[0];
+}
+
+/** An attempt that a stop of the server ended does not count. */
+export async function uncountAttempt(db: Database, id: string): Promise<void> {
+  await sql`update sequence_export set attempts = attempts - 1 where id = ${id} and attempts > 0`.execute(db);
+}
+
+/** Nothing happens when the export, its dataset or what it read was deleted meanwhile. */
+export const completeExport = (
+  db: Database,
+  { orgId, id }: SequenceExport,
+  file: StoredBlob,
+  now: number,
+): Promise<boolean> =>
+  db.transaction().execute(async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable('sequenceExport')
+      .set({ state: 'completed', fileSha256: file.sha256, sizeBytes: file.sizeBytes, completedOn: at(now) })
+      .where('orgId', '=', orgId)
+      .where('id', '=', id)
+      .where('state', '=', 'running')
+      .executeTakeFirst();
+    if (numUpdatedRows === 0n) return false;
+    await noteForeignBlob(trx, orgId, file);
+    return true;
+  });
+
+export async function failExport(db: Database, id: string, errorMessage: string, now: number): Promise<void> {
+  await db
+    .updateTable('sequenceExport')
+    .set({ state: 'failed', errorMessage, completedOn: at(now) })
+    .where('id', '=', id)
+    .where('state', '=', 'running')
+    .execute();
+}
+
+/** Call it in the transaction that deletes captured data of these organizations: no export tells them any more. */
+export async function endExports(trx: Database, orgIds: readonly string[]): Promise<void> {
+  await sql`select from organization where id = any(${orgIds}::uuid[]) order by id for no key update`.execute(trx);
+  await sql`
+    update sequence_export set state = 'failed', file_sha256 = null, size_bytes = null,
+           completed_on = coalesce(completed_on, now()),
+           error_message = 'Captured data were deleted after this export began. Start the export again.'
+     where org_id = any(${orgIds}::uuid[]) and state <> 'failed'`.execute(trx);
+}
+
+/** Those that ended before. @returns how many were removed; their files are unnamed then. */
+export async function removeOldExports(db: Database, before: number, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`delete from sequence_export where id in (
+    select id from sequence_export where completed_on < ${at(before)} limit ${limit})`.execute(db);
+  return Number(numAffectedRows ?? 0n);
+}
+
+/** One thing that a sequence covers: a reading with its payload, or an image or file by its names. */
+export type CoveredRow = {
+  kind: 'tabular' | 'binary';
+  id: string;
+  locationId: string;
+  machineId: string | null;
+  machineName: string;
+  partName: string;
+  componentType: string;
+  componentName: string;
+  methodName: string;
+  timeRequestedUs: number;
+  timeReceivedUs: number;
+  tags: string[];
+  /** JSON text. */
+  payload: string | null;
+  fileName: string | null;
+  mimeType: string | null;
+  sizeBytes: number | null;
+  sha256: string | null;
+};
+
+/** The next ones of a sequence, oldest first. */
+export async function coveredRows(
+  db: Database,
+  of: Sequence,
+  { after, limit }: { after: CoveredRow | undefined; limit: number },
+): Promise<CoveredRow[]> {
+  const part = (table: 'binary_data' | 'tabular_data', kind: string, own: RawBuilder<unknown>) => {
+    const beyond = after
+      ? sql`(time_requested, id) > (${atUs(after.timeRequestedUs)}, ${after.id}::uuid)`
+      : sql<boolean>`true`;
+    return sql`(select ${sql.lit(kind)} as kind, id, location_id, machine_id, machine_name, part_name, component_type,
+        component_name, method_name, (extract(epoch from time_requested) * 1000000)::bigint as time_requested_us,
+        (extract(epoch from time_received) * 1000000)::bigint as time_received_us, tags, ${own}
+      from ${sql.table(table)} where ${inSequence(table, of)} and ${beyond} order by time_requested, id limit ${limit})`;
+  };
+  const readings = sql`payload::text as payload, null::text as file_name, null::text as mime_type,
+    null::bigint as size_bytes, null::text as sha256`;
+  const files = sql`null::text as payload, file_name, mime_type, size_bytes, sha256`;
+  const { rows } = await sql<CoveredRow>`
+    ${part('tabular_data', 'tabular', readings)} union all ${part('binary_data', 'binary', files)}
+    order by time_requested_us, id limit ${limit}`.execute(db);
+  return rows;
+}

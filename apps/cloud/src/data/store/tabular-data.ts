@@ -1,0 +1,124 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
+import { atUs, type Filter } from './binary-data.ts';
+import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
+import type { Database } from '../../database/database.ts';
+import { endExports } from './sequence-exports.ts';
+
+/** Readings of one resource of one machine part. */
+export type Readings = {
+  /** Those that the caller may see. */
+  orgIds: readonly string[];
+  partId: string;
+  resourceName: string;
+  /** As it was captured, or its last part: `sensor` for `rdk:component:sensor`. */
+  resourceSubtype: string;
+  methodName: string;
+  fromUs: number | undefined;
+  untilUs: number | undefined;
+};
+
+/** A page of readings. @param after - the last one of the page before. */
+export function readings(
+  db: Database,
+  of: Readings,
+  page: { after: DataPlace | undefined; isNewestFirst: boolean; limit: number },
+) {
+  const order = page.isNewestFirst ? 'desc' : 'asc';
+  let query = db
+    .selectFrom('tabularData')
+    .selectAll()
+    .select([
+      sql<number>`(extract(epoch from time_requested) * 1000000)::bigint`.as('timeRequestedUs'),
+      sql<number>`(extract(epoch from time_received) * 1000000)::bigint`.as('timeReceivedUs'),
+    ])
+    .where('orgId', 'in', of.orgIds)
+    .where('partId', '=', of.partId)
+    .where('componentName', '=', of.resourceName)
+    .where('methodName', '=', of.methodName).where(sql<boolean>`(component_type = ${of.resourceSubtype}
+      or right(component_type, length(${of.resourceSubtype}) + 1) = ':' || ${of.resourceSubtype})`);
+  if (of.fromUs !== undefined) query = query.where(sql<boolean>`time_requested >= ${atUs(of.fromUs)}`);
+  if (of.untilUs !== undefined) query = query.where(sql<boolean>`time_requested < ${atUs(of.untilUs)}`);
+  if (page.after) {
+    const beyond = sql.raw(page.isNewestFirst ? '<' : '>');
+    query = query.where(sql<boolean>`(time_requested, id) ${beyond} (${atUs(page.after.us)}, ${page.after.id}::uuid)`);
+  }
+  return query.orderBy('timeRequested', order).orderBy('id', order).limit(page.limit).execute();
+}
+
+/** Conditions on readings. What only images have is not among them. */
+export type ReadingFilter = Omit<Filter, 'mimeTypes' | 'boxLabels' | 'datasetId' | 'withinDatasetId' | 'isLabelsOnly'>;
+
+function condition(filter: ReadingFilter): RawBuilder<boolean> {
+  const parts = [sql<boolean>`org_id = any(${filter.orgIds}::uuid[])`];
+  const equal = (column: RawBuilder<unknown>, value: string): void => {
+    if (value !== '') parts.push(sql`${column} = ${value}`);
+  };
+  if (filter.locationIds.length > 0) parts.push(sql`location_id = any(${filter.locationIds}::text[])`);
+  equal(sql`machine_name`, filter.machineName);
+  equal(sql`machine_id::text`, filter.machineId.toLowerCase());
+  equal(sql`part_name`, filter.partName);
+  equal(sql`part_id::text`, filter.partId.toLowerCase());
+  equal(sql`component_name`, filter.componentName);
+  equal(sql`method_name`, filter.methodName);
+  if (filter.componentType !== '')
+    parts.push(sql`(component_type = ${filter.componentType}
+      or right(component_type, length(${filter.componentType}) + 1) = ':' || ${filter.componentType})`);
+  if (filter.tags.is === 'one-of') parts.push(sql`tags && ${filter.tags.tags}::text[]`);
+  if (filter.tags.is === 'tagged') parts.push(sql`cardinality(tags) > 0`);
+  if (filter.tags.is === 'untagged') parts.push(sql`cardinality(tags) = 0`);
+  if (filter.fromUs !== undefined) parts.push(sql`time_requested >= ${atUs(filter.fromUs)}`);
+  if (filter.untilUs !== undefined) parts.push(sql`time_requested < ${atUs(filter.untilUs)}`);
+  return sql<boolean>`(${sql.join(parts, sql` and `)})`;
+}
+
+const columns = (db: Database) =>
+  db
+    .selectFrom('tabularData')
+    .selectAll()
+    .select([
+      sql<number>`(extract(epoch from time_requested) * 1000000)::bigint`.as('timeRequestedUs'),
+      sql<number>`(extract(epoch from time_received) * 1000000)::bigint`.as('timeReceivedUs'),
+    ]);
+
+export type ReadingRow = Awaited<ReturnType<ReturnType<typeof columns>['execute']>>[number];
+
+/** A page of the readings that match, whoever's they are among the organizations of the filter. */
+export const pageOfReadings = (
+  db: Database,
+  filter: ReadingFilter,
+  page: { after: DataPlace | undefined; isAscending: boolean; limit: number },
+): Promise<Bounded<ReadingRow>> =>
+  readBounded<ReadingRow>({ rows: page.limit, bytes: pageBytes, atOnce: 100 }, (end, limit) => {
+    const after = end ? { us: end.timeRequestedUs, id: end.id } : page.after;
+    const beyond = sql.raw(page.isAscending ? '>' : '<');
+    const order = page.isAscending ? 'asc' : 'desc';
+    const matching = columns(db).where(condition(filter));
+    const rest = after
+      ? matching.where(sql<boolean>`(time_requested, id) ${beyond} (${atUs(after.us)}, ${after.id}::uuid)`)
+      : matching;
+    return rest.orderBy('timeRequested', order).orderBy('id', order).limit(limit).execute();
+  });
+
+export const countReadings = (db: Database, filter: ReadingFilter): Promise<{ count: number; sizeBytes: number }> =>
+  db
+    .selectFrom('tabularData')
+    .select([
+      sql<number>`count(*)::bigint`.as('count'),
+      sql<number>`coalesce(sum(length(payload::text)), 0)::bigint`.as('sizeBytes'),
+    ])
+    .where(condition(filter))
+    .executeTakeFirstOrThrow();
+
+/** A part of the readings that match; fewer than `limit`: there are no more. @returns how many were deleted. */
+export const deleteReadings = (db: Database, filter: ReadingFilter, limit: number): Promise<number> =>
+  db.transaction().execute(async (trx) => {
+    const { numDeletedRows } = await trx
+      .deleteFrom('tabularData')
+      .where(
+        sql<boolean>`(org_id, id) in (select org_id, id from tabular_data where ${condition(filter)} limit ${limit})`,
+      )
+      .executeTakeFirst();
+    if (numDeletedRows > 0n) await endExports(trx, filter.orgIds);
+    return Number(numDeletedRows);
+  });

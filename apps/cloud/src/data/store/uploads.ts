@@ -1,0 +1,193 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import type { StoredBlob } from '../../blobs/blob-store.ts';
+import { captureIdentity, uploadIdentity } from './capture-identity.ts';
+import type { Box } from '../rules/manifest.ts';
+import { atUs, type DatumKey } from './binary-data.ts';
+import type { Database } from '../../database/database.ts';
+import { addMembers, findDatasets } from './datasets.ts';
+import type { Trx } from '../../training/store/jobs.ts';
+import { mergeUpload } from './merged-uploads.ts';
+import { noteBlob } from '../../blobs/store/owned-blobs.ts';
+
+/** Where and by what something was captured. */
+export type Origin = {
+  orgId: string;
+  locationId: string;
+  machineId: string | null;
+  machineName: string;
+  partId: string | null;
+  partName: string;
+  componentType: string;
+  componentName: string;
+  methodName: string;
+  methodParameters: { [key: string]: unknown } | null;
+  tags: readonly string[];
+};
+export type Upload = Origin & {
+  fileName: string;
+  fileExt: string;
+  mimeType: string;
+  timeRequestedUs: number;
+  timeReceivedUs: number;
+  datasetIds: readonly string[];
+  boxes: readonly Omit<Box, 'id'>[];
+  classifications: readonly { label: string; confidence: number | null }[];
+  /** Those of `tags` that are no labels. */
+  captureTags: readonly string[];
+  /** Bytes that a dataset has already become no second image there: their labels and boxes are added. Not for machines. */
+  isMerged: boolean;
+  /**
+   * What makes a repeated upload, whose answer got lost, the same datum as the first: the id that the sender chose, or the
+   * capture itself, for machines. Undefined: every upload is a new datum.
+   */
+  repeats: { is: 'upload'; id: string } | { is: 'capture' } | undefined;
+};
+export type Reading = Origin & { payload: { [key: string]: unknown }; timeRequestedUs: number; timeReceivedUs: number };
+
+/**
+ * Datum, tags, annotations and dataset memberships, all or nothing. The bytes lie in the blob store already.
+ *
+ * @returns `existed`: a dataset had these bytes, and the upload was added to that image.
+ * @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH: nothing was written.
+ */
+export const writeUpload = (
+  db: Database,
+  upload: Upload,
+  blob: StoredBlob,
+): Promise<DatumKey & { locationId: string; existed: boolean }> =>
+  db.transaction().execute(async (trx) => {
+    const datasets = await uploadTargets(trx, upload.orgId, upload.datasetIds);
+    const before = upload.isMerged ? await mergeUpload(trx, datasets, upload, blob.sha256) : undefined;
+    const { id, locationId, isNew } = before ?? (await insertDatum(trx, upload, blob));
+    // After the datum: deletions lock in this order, too.
+    await noteBlob(trx, upload.orgId, blob);
+    if (isNew) await insertAnnotations(trx, { orgId: upload.orgId, id }, upload);
+    for (const dataset of before?.without ?? datasets) await addMembers(trx, dataset, [{ orgId: upload.orgId, id }]);
+    return { orgId: upload.orgId, id, locationId, existed: before !== undefined };
+  });
+
+/** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH */
+export async function uploadTargets(
+  db: Database,
+  orgId: string,
+  ids: readonly string[],
+): Promise<{ orgId: string; id: string }[]> {
+  if (ids.length === 0) return [];
+  const found = new Map((await findDatasets(db, ids)).map((dataset) => [dataset.id, dataset]));
+  return [...new Set(ids)].map((datasetId) => {
+    const dataset = found.get(datasetId.toLowerCase());
+    if (dataset?.orgId !== orgId) throw new PlatformError('DATASET_NOT_FOUND', { datasetId });
+    if (dataset.type !== 'binary_data') {
+      throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'pictures and files' });
+    }
+    return dataset;
+  });
+}
+
+type Written = { id: string; locationId: string; isNew: boolean };
+
+async function insertDatum(trx: Trx, upload: Upload, blob: StoredBlob): Promise<Written> {
+  const id = randomUUID();
+  const identity = identityOf(upload, blob);
+  const done = await trx
+    .insertInto('binaryData')
+    .values({
+      ...originColumns(upload),
+      captureTags: [...new Set(upload.captureTags)],
+      id,
+      sha256: blob.sha256,
+      sizeBytes: blob.sizeBytes,
+      fileName: upload.fileName,
+      fileExt: upload.fileExt,
+      mimeType: upload.mimeType,
+      timeRequested: atUs(upload.timeRequestedUs),
+      timeReceived: atUs(upload.timeReceivedUs),
+      identity,
+    })
+    .onConflict((conflict) => conflict.columns(['orgId', 'identity']).doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  if (done) return { id, locationId: upload.locationId, isNew: true };
+  const before = await trx
+    .selectFrom('binaryData')
+    .select(['id', 'locationId'])
+    .where('orgId', '=', upload.orgId)
+    .where('identity', '=', identity)
+    .executeTakeFirstOrThrow();
+  return { ...before, isNew: false };
+}
+
+function identityOf(upload: Upload, { sha256 }: StoredBlob): Buffer | null {
+  const { repeats } = upload;
+  if (!repeats) return null;
+  if (repeats.is === 'upload') return uploadIdentity(upload.partId, repeats.id);
+  return captureIdentity({ ...upload, sha256 }, upload.tags);
+}
+
+const originColumns = (of: Origin) => ({
+  orgId: of.orgId,
+  locationId: of.locationId,
+  machineId: of.machineId,
+  machineName: of.machineName,
+  partId: of.partId,
+  partName: of.partName,
+  componentType: of.componentType,
+  componentName: of.componentName,
+  methodName: of.methodName,
+  methodParameters: of.methodParameters ? JSON.stringify(of.methodParameters) : null,
+  tags: [...new Set(of.tags)],
+});
+
+async function insertAnnotations(
+  trx: Trx,
+  { orgId, id }: DatumKey,
+  { boxes, classifications }: Pick<Upload, 'boxes' | 'classifications'>,
+): Promise<void> {
+  if (boxes.length > 0) {
+    await trx
+      .insertInto('boundingBox')
+      .values(boxes.map((box) => ({ ...box, orgId, id: randomUUID(), binaryId: id })))
+      .execute();
+  }
+  if (classifications.length > 0) {
+    await trx
+      .insertInto('classification')
+      .values(classifications.map((one) => ({ ...one, orgId, id: randomUUID(), binaryId: id })))
+      .execute();
+  }
+}
+
+/** Readings of one batch, all or nothing. */
+export async function writeReadings(db: Database, readings: readonly Reading[]): Promise<void> {
+  if (readings.length === 0) return;
+  await db
+    .insertInto('tabularData')
+    .values(
+      readings.map((reading) => ({
+        ...originColumns(reading),
+        machineId: reading.machineId ?? sql<string>`null`,
+        partId: reading.partId ?? sql<string>`null`,
+        id: randomUUID(),
+        payload: JSON.stringify(reading.payload),
+        timeRequested: atUs(reading.timeRequestedUs),
+        timeReceived: atUs(reading.timeReceivedUs),
+      })),
+    )
+    .execute();
+}
+
+/** The location that things without a machine belong to: the oldest one. */
+export async function firstLocation(db: Database, orgId: string): Promise<string> {
+  const row = await db
+    .selectFrom('location')
+    .select('id')
+    .where('orgId', '=', orgId)
+    .orderBy('createdOn')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  if (!row) throw new PlatformError('LOCATION_NOT_FOUND', {});
+  return row.id;
+}

@@ -1,0 +1,21 @@
+import { type Expression, sql } from 'kysely';
+import { type Bounded, type Bounds, readBounded } from '../rpc/rules/answer-bounds.ts';
+import type { Database } from './database.ts';
+
+/**
+ * The first rows of a query, in its order, up to the bounds. One statement reads a list of fewer rows than a slice; a longer one comes
+ * slice by slice through a cursor, as it is at one moment, and what does not fit is not read.
+ */
+export async function boundedList<T>(db: Database, query: Expression<T>, of: Bounds<T>): Promise<Bounded<T>> {
+  const limit = Math.min(of.atOnce, of.rows + 1);
+  const { rows: first } = await sql<T>`select * from (${query}) listed limit ${limit}`.execute(db);
+  const start = await readBounded(of, (last) => Promise.resolve(last === undefined ? first : []));
+  if (start.isCut || first.length < limit) return start;
+  return db.transaction().execute(async (trx) => {
+    await sql`declare listed no scroll cursor for (${query})`.execute(trx);
+    return readBounded(of, async (_, next) => {
+      const { rows } = await sql<T>`fetch forward ${sql.lit(next)} from listed`.execute(trx);
+      return rows;
+    });
+  });
+}

@@ -1,0 +1,37 @@
+import { isDatabaseAway } from './database.ts';
+
+/**
+ * Many single questions as few large ones: what is asked while an answer is under way is asked together as soon as it is there.
+ * A question that comes alone waits for nothing.
+ *
+ * @param ask - answers in the order of the items.
+ */
+export function gathered<I, O>(
+  ask: (items: readonly I[]) => Promise<readonly O[]>,
+  mostAtOnce = 500,
+): (item: I) => Promise<O> {
+  type Asked = { item: I; resolve: (answer: O) => void; reject: (error: unknown) => void };
+  const waiting: Asked[] = [];
+  const state = { isAsking: false };
+
+  const settle = async (batch: readonly Asked[]): Promise<void> => {
+    try {
+      const answers = await ask(batch.map(({ item }) => item));
+      for (const [n, { resolve }] of batch.entries()) resolve(answers[n] as O);
+    } catch (error) {
+      // One strange item must not fail the others.
+      if (batch.length > 1 && !isDatabaseAway(error)) for (const one of batch) await settle([one]);
+      else for (const { reject } of batch) reject(error);
+    }
+  };
+  const askAll = async (): Promise<void> => {
+    state.isAsking = true;
+    while (waiting.length > 0) await settle(waiting.splice(0, mostAtOnce));
+    state.isAsking = false;
+  };
+  return (item) =>
+    new Promise<O>((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      if (!state.isAsking) void askAll();
+    });
+}

@@ -1,0 +1,83 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
+import {
+  AgentDeviceService,
+  type DeviceAgentConfigRequest,
+  DeviceAgentConfigRequestSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { longestHoldMs } from '@platform/kit';
+import { type AgentAnswers, type Answer, type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
+import type { Presence } from '../machines/presence.ts';
+import type { ReportedHosts } from './reported-hosts.ts';
+import { askOf } from './agent-service.ts';
+import type { Check, Present, ReadCheck } from '../wire/check.ts';
+
+export const agentCheckPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
+
+/** The check of an agent. One with a report, or the last one of an agent that is removed, is none. */
+export function agentChecks(of: {
+  answers: AgentAnswers;
+  hosts: ReportedHosts;
+  presence: Pick<Presence, 'checkMs'>;
+}): ReadCheck {
+  const { answers, hosts, presence } = of;
+  /** The interval is the same for all, and grows slowly; machines with the same configuration have the same answer. */
+  const last = { fingerprint: '', isUrgent: false, checkMs: 0, bytes: new Uint8Array() };
+  const present = (answer: Answer): Found => ({
+    answer,
+    fingerprint: answer.fingerprint,
+    isUrgent: answer.isRestartWanted,
+  });
+  const same = ({ fingerprint, isUrgent }: Present): Uint8Array => {
+    const checkMs = presence.checkMs();
+    if (last.fingerprint !== fingerprint || last.isUrgent !== isUrgent || last.checkMs !== checkMs) {
+      const bytes = sameBytes({ fingerprint, isRestartWanted: isUrgent }, checkMs);
+      Object.assign(last, { fingerprint, isUrgent, checkMs, bytes });
+    }
+    return last.bytes;
+  };
+
+  class AgentCheck implements Check {
+    readonly known: string;
+    readonly waitMs: number;
+    readonly #ask: Ask;
+
+    constructor(ask: Ask, { knownFingerprint, wait }: DeviceAgentConfigRequest) {
+      this.#ask = ask;
+      this.known = knownFingerprint;
+      this.waitMs = wait ? Math.min(durationMs(wait), longestHoldMs) : 0;
+    }
+    get partId(): string {
+      return this.#ask.partId;
+    }
+    now(): Found | undefined {
+      const answer = answers.known(this.#ask);
+      return answer && present(answer);
+    }
+    async look(): Promise<Found> {
+      return present(await answers.answer(this.#ask));
+    }
+    same(found: Present): Uint8Array {
+      return same(found);
+    }
+    whole({ answer }: Found): Uint8Array {
+      if (this.#ask.product !== 'platform') hosts.sent(this.#ask.partId, answer.revision);
+      return wholeBytes(answer, presence.checkMs());
+    }
+    watch(wake: () => void): () => void {
+      return answers.watch(this.#ask.partId, wake);
+    }
+  }
+
+  return (body, baseUrl) => {
+    const asked = fromBinary(DeviceAgentConfigRequestSchema, body);
+    if (asked.id === '' || asked.report || asked.uninstalled) return undefined;
+    return {
+      check: new AgentCheck(askOf(asked, asked.id, baseUrl), asked),
+      isKnown: hosts.isKnown(asked.id, asked),
+      save: () => hosts.save(asked.id, asked),
+    };
+  };
+}
+
+type Found = Present & { answer: Answer };

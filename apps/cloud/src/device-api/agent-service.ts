@@ -1,0 +1,63 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { durationMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import {
+  AgentDeviceService,
+  type DeviceAgentConfigRequest,
+  DeviceAgentConfigResponseSchema,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { longestHoldMs } from '@platform/kit';
+import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
+import { callerOf } from '../access/caller.ts';
+import { productOf } from '../releases/rules/update-info.ts';
+import { saveUninstalled } from '../machines/store/machines.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import { heldAnswer } from './held-answer.ts';
+import { ownPartId } from '../machines/part-access.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
+  const product = productOf(request.hostInfo?.tags ?? []);
+  return {
+    partId,
+    product,
+    platform: request.hostInfo?.platform ?? '',
+    baseUrl,
+    installed: product === 'platform' ? '' : (request.versionInfo?.agentInstalled ?? ''),
+  };
+}
+
+export const agentRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, answers, presence, hosts, waiting, clock } = deps;
+
+    router.service(AgentDeviceService, {
+      async deviceAgentConfig(request, context) {
+        const partId = await ownPartId(db, callerOf(context), request.id);
+        if (request.uninstalled) {
+          await saveUninstalled(db, partId, clock.wall());
+          return {};
+        }
+        presence.touch(partId);
+        await hosts.save(partId, request);
+        const ask = askOf(request, partId, baseUrlOf(deps, context));
+        const { knownFingerprint, wait } = request;
+        const isSame = (fingerprint: string): boolean => knownFingerprint !== '' && fingerprint === knownFingerprint;
+        const answer = await heldAnswer({
+          look: () => answers.answer(ask),
+          isNews: ({ fingerprint, isRestartWanted }) => !isSame(fingerprint) || isRestartWanted,
+          watch: (wake) => answers.watch(partId, wake),
+          sit: (sendAway) => waiting.agents.take(partId, sendAway),
+          waitMs: wait ? Math.min(durationMs(wait), longestHoldMs) : 0,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
+        });
+        presence.touch(partId);
+        if (ask.product !== 'platform') hosts.sent(partId, answer.revision);
+        const checkMs = presence.checkMs();
+        const bytes = isSame(answer.fingerprint) ? sameBytes(answer, checkMs) : wholeBytes(answer, checkMs);
+        return fromBinary(DeviceAgentConfigResponseSchema, bytes);
+      },
+    });
+  };

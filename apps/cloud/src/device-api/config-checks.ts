@@ -1,0 +1,201 @@
+import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
+import { PlatformError } from '@platform/contract/errors';
+import type { Authenticator } from '../access/authenticate.ts';
+import type { Identities } from '../access/identities.ts';
+import type { Claims, Tokens } from '../access/tokens.ts';
+import { baseUrl } from '../wire/base-url.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { type Seats, tooManyWait } from './seats.ts';
+import { agentChecks, agentCheckPath } from './agent-check.ts';
+import type { Check, CheckRequest, NewCheck, Present, ReadCheck } from '../wire/check.ts';
+import { publicError, toConnectError } from '../wire/errors.ts';
+import type { HeldCheck, HeldChecks } from './held-checks.ts';
+import { serverCheckPath, serverChecks } from './server-check.ts';
+
+type CheckDeps = Pick<
+  Deps,
+  'answers' | 'budgets' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'addresses' | 'clock' | 'log'
+> & {
+  authenticator: Pick<Authenticator, 'bearer'>;
+  identities: Pick<Identities, 'known'>;
+  tokens: Pick<Tokens, 'known' | 'signed'>;
+  held: HeldChecks;
+};
+
+/** Calls that may be checks. */
+export const checkPaths: readonly string[] = [agentCheckPath, serverCheckPath];
+/** A check without a report; what is longer has something to tell. */
+export const longestCheck = 2_048;
+
+/** Where the answer to a check goes. */
+export type Reply = {
+  readonly isGone: boolean;
+  /** Who asks has proved who they are. */
+  proven?(callerId: string): void;
+  /** @param headers - names and values in turn. */
+  send(status: number, headers: readonly string[], body: Uint8Array): void;
+  /** Who asked is gone, or has its answer. */
+  onEnd(then: () => void): void;
+};
+
+/** Looked up at once at most: what takes longer than machines wait for an answer would be asked again before it is there. */
+const mostCold = 10_000;
+/** A refusal that came at once would cost as much as an answer, and the machine would ask again at once. */
+const refusalMs = 1_000;
+const prefix = 'Bearer ';
+/** Cache-Status (RFC 9211) tells what came from memory alone. */
+const fromMemory = ['content-type', 'application/proto', 'cache-status', 'platform; hit'];
+const fromDatabase = ['content-type', 'application/proto', 'cache-status', 'platform; fwd=miss'];
+
+/**
+ * The calls that every machine makes all the time: "has anything changed?". When everything needed is in memory and the answer
+ * is no, it is given here at once, at a fifth of the cost of a full RPC and without the database; after a start of the server, when
+ * every machine comes anew, what is missing is fetched for many of them together.
+ *
+ * @returns does it answer? False: nothing was done, the full RPC has to; so for a report and for anything unusual.
+ */
+export function configChecks(deps: CheckDeps): (request: CheckRequest, reply: Reply) => boolean {
+  const { presence, clock, held, tokens, identities, budgets } = deps;
+  const readers = new Map<string, ReadCheck>([
+    [agentCheckPath, agentChecks(deps)],
+    [serverCheckPath, serverChecks(deps.configs)],
+  ]);
+  const waitingFor = new Map<string, Seats>([
+    [agentCheckPath, deps.waiting.agents],
+    [serverCheckPath, deps.waiting.servers],
+  ]);
+  const cold = { count: 0 };
+
+  /** The claims of a machine's own token. Nothing is read for a token that this server did not sign. */
+  const signedBy = (authorization: string): Claims | undefined => {
+    const claims = tokens.signed(authorization.slice(prefix.length));
+    return claims?.credentials === 'robot-secret' ? claims : undefined;
+  };
+  /** Whether memory knows that token and secret are still good. */
+  const isProven = (authorization: string): boolean => {
+    const claims = tokens.known(authorization.slice(prefix.length));
+    return claims !== undefined && identities.known('part', claims.subject)?.proofs.has(claims.proof) === true;
+  };
+  const read = ({ path, body, host, isSecure }: CheckRequest): NewCheck | undefined => {
+    try {
+      return readers.get(path)?.(body, baseUrl(deps.addresses, { host, isSecure }));
+    } catch {
+      return undefined;
+    }
+  };
+  const answerSame = (reply: Reply, check: Check, present: Present, head = fromMemory): void => {
+    presence.touch(check.partId);
+    reply.send(200, head, check.same(present));
+  };
+  const answerWhole = (reply: Reply, check: Check, present: Present): void => {
+    presence.touch(check.partId);
+    reply.send(200, fromDatabase, check.whole(present));
+  };
+  const fail = (reply: Reply, error: unknown, path: string): void => {
+    if (reply.isGone) return;
+    const found = toConnectError(publicError(error, deps.log, path.slice(1)));
+    const headers = ['content-type', 'application/json', ...[...found.metadata].flat()];
+    reply.send(codeToHttpStatus(found.code), headers, errorToJsonBytes(found, undefined));
+  };
+  /** @returns false: the machine is over its budget, and gets its refusal later. */
+  const isWithinBudget = (reply: Reply, partId: string, path: string): boolean => {
+    const refusal = budgets.admitCheck(partId);
+    if (!refusal) return true;
+    void clock.sleep(refusalMs).then(() => fail(reply, refusal, path));
+    return false;
+  };
+  /** What it is now goes to `use` before anything else may happen: a change while it was looked up is looked up, too. */
+  const look = async (check: Check, use: (found: Present) => void): Promise<void> => {
+    for (const seen = { isOld: true }; seen.isOld;) {
+      seen.isOld = false;
+      const unwatch = check.watch(() => (seen.isOld = true));
+      try {
+        const found = await check.look();
+        if (!seen.isOld) use(found);
+      } finally {
+        unwatch();
+      }
+    }
+  };
+  /** Waits for a change or the end of its time; then the answer may be a whole one. */
+  const answerLater = (reply: Reply, check: Check, path: string): void => {
+    presence.touch(check.partId);
+    /** @param isOver - the answer goes out now, changed or not. */
+    const release = (isOver: boolean): void => {
+      end();
+      if (reply.isGone) return;
+      const present = isOver ? check.now() : undefined;
+      if (present?.fingerprint === check.known) answerSame(reply, check, present);
+      else look(check, (found) => settle(found, isOver)).catch((error: unknown) => fail(reply, error, path));
+    };
+    const wake = (): void => release(false);
+    const waiting: HeldCheck = { due: clock.now() + check.waitMs, release: () => release(true) };
+    const state = { unwatch: check.watch(wake) };
+    const end = (): void => {
+      state.unwatch();
+      held.drop(waiting);
+    };
+    const settle = (found: Present, isOver: boolean): void => {
+      if (reply.isGone) return;
+      if (found.fingerprint !== check.known) return answerWhole(reply, check, found);
+      if (isOver || found.isUrgent) return answerSame(reply, check, found);
+      // Something changed that is nothing to it.
+      state.unwatch = check.watch(wake);
+      held.hold(waiting);
+    };
+    const leave = waitingFor.get(path)?.take(check.partId, () => fail(reply, tooManyWait(), path));
+    reply.onEnd(() => {
+      presence.touch(check.partId); // it was there until now
+      end();
+      leave?.();
+    });
+    held.hold(waiting);
+  };
+  /** What is missing is fetched. */
+  const answerCold = async (
+    reply: Reply,
+    { check, save }: NewCheck,
+    request: CheckRequest,
+    isCharged: boolean,
+  ): Promise<void> => {
+    const { partId } = check;
+    cold.count++;
+    try {
+      if (cold.count > mostCold)
+        throw new PlatformError('TOO_MANY_REQUESTS', { limit: `${mostCold} machines are being looked up` });
+      const caller = await deps.authenticator.bearer(request.authorization);
+      reply.proven?.(caller.id);
+      if (caller.id !== partId) throw new PlatformError('PART_NOT_FOUND', { partId });
+      if (!isCharged && !isWithinBudget(reply, partId, request.path)) return;
+      presence.touch(partId);
+      await save();
+      await look(check, (found) => {
+        if (reply.isGone) return;
+        if (check.known !== found.fingerprint) answerWhole(reply, check, found);
+        else if (check.waitMs > 0 && !found.isUrgent) answerLater(reply, check, request.path);
+        else answerSame(reply, check, found, fromDatabase);
+      });
+    } catch (error) {
+      fail(reply, error, request.path);
+    } finally {
+      cold.count--;
+    }
+  };
+
+  return (request, reply) => {
+    const claims = signedBy(request.authorization);
+    const found = claims && read(request);
+    if (!found || found.check.partId !== claims.subject) return false;
+    const { check, isKnown } = found;
+    const isTrusted = isProven(request.authorization);
+    if (isTrusted) {
+      reply.proven?.(claims.subject);
+      if (!isWithinBudget(reply, claims.subject, request.path)) return true;
+    }
+    const present = isTrusted && isKnown && check.known !== '' ? check.now() : undefined;
+    if (!present || present.fingerprint !== check.known) void answerCold(reply, found, request, isTrusted);
+    else if (check.waitMs > 0 && !present.isUrgent) answerLater(reply, check, request.path);
+    else answerSame(reply, check, present);
+    return true;
+  };
+}

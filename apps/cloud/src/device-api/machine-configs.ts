@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  CloudConfigSchema,
+  type RobotConfig,
+  RobotConfigSchema,
+} from '@platform/contract/gen/platform/app/v1/robot_pb';
+import type { Clock, Log } from '@platform/kit';
+import { partAddress } from '../machines/rules/addresses.ts';
+import { robotConfigOf } from '../configs/rules/robot-config.ts';
+import type { Changes } from '../database/changes.ts';
+import { findConfig } from '../configs/store/configs.ts';
+import type { Database } from '../database/database.ts';
+import { findPart, type PartRow } from '../machines/store/machines.ts';
+import { watchers } from './watchers.ts';
+
+/** Whose configuration, and by which address of this server it came to ask. */
+export type ConfigAsk = { partId: string; baseUrl: string };
+
+/** Configurations as machine servers read them. Only their revisions are kept in memory. */
+export type MachineConfigs = {
+  /** @param part - when it is known already. @throws PlatformError PART_NOT_FOUND */
+  answer(ask: ConfigAsk, part?: PartRow): Promise<RobotConfig>;
+  /** The `revision` of the answer, when it is in memory. */
+  known(ask: ConfigAsk): string | undefined;
+  /** `wake` is called when the answer may have changed. @returns ends it. */
+  watch(partId: string, wake: () => void): () => void;
+  isWatched(partId: string): boolean;
+};
+
+/** `follows`: the organization of which it names newest packages. */
+type Kept = { revision: string; baseUrl: string; follows: string | undefined };
+
+export function machineConfigs(of: {
+  db: Database;
+  /** The version that `latest` stands for. */
+  packageVersion: (orgId: string, name: string) => Promise<string | undefined>;
+  changes: Changes;
+  clock: Clock;
+  log: Log;
+  stop: AbortSignal;
+}): MachineConfigs {
+  const { db, log } = of;
+  const kept = new LRUCache<string, Kept>({ max: 200_000 });
+  const { watch, isWatched, wake, wakeMany } = watchers(of.clock, of.stop);
+  const epoch = { count: 0 };
+  of.changes.subscribe((kind, key) => {
+    if (kind !== undefined && kind !== 'config' && kind !== 'part' && kind !== 'package') return;
+    epoch.count++;
+    if (kind === undefined || key === undefined) {
+      kept.clear();
+      wakeMany();
+    } else if (kind === 'package') {
+      for (const [partId, { follows }] of kept.entries().toArray()) if (follows === key) kept.delete(partId);
+      wakeMany((partId) => !kept.has(partId));
+    } else {
+      kept.delete(key);
+      wake(key);
+    }
+  });
+  return {
+    watch,
+    isWatched,
+    known({ partId, baseUrl }) {
+      const found = kept.get(partId);
+      return found?.baseUrl === baseUrl ? found.revision : undefined;
+    },
+    async answer({ partId, baseUrl }, known) {
+      const before = epoch.count;
+      const saved = await findConfig(db, partId);
+      // A part that was deleted, also just now, must not be told that nothing is wanted of it.
+      const part = (saved && known) ?? (await findPart(db, partId));
+      if (!part) throw new PlatformError('PART_NOT_FOUND', { partId });
+      const names = { isFollowing: false };
+      const { config, skipped } = await robotConfigOf(saved?.config ?? {}, (name) => {
+        names.isFollowing = true;
+        return of.packageVersion(part.orgId, name);
+      });
+      if (skipped.length > 0)
+        log.warn('entries of a configuration cannot be read', { partId, skipped: skipped.slice(0, 10) });
+      const message = create(RobotConfigSchema, {
+        ...config,
+        revisionNumber: BigInt(saved?.revision ?? 0),
+        cloud: create(CloudConfigSchema, {
+          id: part.id,
+          fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+          localFqdn: partAddress(part.name, part.locationId, 'local'),
+          signalingAddress: new URL(baseUrl).host,
+          // No certificate authority here: the machine asks for no certificate.
+          signalingInsecure: true,
+          primaryOrgId: part.orgId,
+          locationId: part.locationId,
+          machineId: part.machineId,
+        }),
+      });
+      const bytes = toBinary(RobotConfigSchema, message);
+      message.revision = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
+      const follows = names.isFollowing ? part.orgId : undefined;
+      if (epoch.count === before) kept.set(partId, { revision: message.revision, baseUrl, follows });
+      return message;
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import { toBinary } from '@bufbuild/protobuf';
+import { LRUCache } from 'lru-cache';
+import type { DeviceAgentConfigRequest } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { gathered } from '../database/gathered.ts';
+import { productOf } from '../releases/rules/update-info.ts';
+import type { Database } from '../database/database.ts';
+import { type NewReport, type PartSource, saveReports } from './store/part-sources.ts';
+import type { JsonObject } from '../database/schema.ts';
+
+/** What machines say of themselves with each check; stored when it is new. */
+export type ReportedHosts = {
+  /** Does the check tell nothing new about its host? */
+  isKnown(partId: string, request: DeviceAgentConfigRequest): boolean;
+  save(partId: string, request: DeviceAgentConfigRequest): Promise<void>;
+  /** The part was sent this revision. Other products' agents report none: that it comes again says that it has arrived. */
+  sent(partId: string, revision: number): void;
+};
+
+/** @param sourceOf - what is stored of a part. */
+export function reportedHosts(
+  db: Database,
+  sourceOf: (partId: string) => Promise<PartSource | undefined>,
+): ReportedHosts {
+  const known = new LRUCache<string, string>({ max: 200_000 });
+  // Most machines say the same of themselves: each text is kept once.
+  const texts = new LRUCache<string, string>({ max: 2_000 });
+  const write = gathered(async (reports: readonly NewReport[]): Promise<readonly void[]> => {
+    await saveReports(db, reports);
+    return reports.map(() => undefined);
+  });
+  const revisions = new LRUCache<string, number>({ max: 200_000 });
+  const hostOf = (partId: string, request: DeviceAgentConfigRequest): JsonObject => {
+    const revision = isOther(request) ? revisions.get(partId) : undefined;
+    return { ...factsOf(request), ...(revision !== undefined && { revision }) };
+  };
+  const textOf = (partId: string, request: DeviceAgentConfigRequest): string => {
+    const text = JSON.stringify(hostOf(partId, request));
+    const shared = texts.get(text);
+    if (shared !== undefined) return shared;
+    texts.set(text, text);
+    return text;
+  };
+  return {
+    isKnown: (partId, request) => known.get(partId) === textOf(partId, request),
+    sent: (partId, revision) => void revisions.set(partId, revision),
+    async save(partId, request) {
+      const host = hostOf(partId, request);
+      const text = textOf(partId, request);
+      const before = known.get(partId);
+      // After a start nothing is known, but most of it is stored.
+      const isNew = before === undefined ? !isSame((await sourceOf(partId))?.host ?? null, host) : before !== text;
+      if (isNew || request.report) {
+        await write({
+          partId,
+          host: isNew ? host : undefined,
+          report: request.report && toBinary(AgentReportSchema, request.report),
+        });
+      }
+      known.set(partId, text);
+    },
+  };
+}
+
+const isOther = ({ hostInfo }: DeviceAgentConfigRequest): boolean => productOf(hostInfo?.tags ?? []) !== 'platform';
+
+/** Uptimes change all the time and are not kept. What ours has installed stands in its report. */
+const factsOf = ({ hostInfo, versionInfo }: DeviceAgentConfigRequest): JsonObject => ({
+  platform: hostInfo?.platform ?? '',
+  distro: hostInfo?.distro ?? '',
+  tags: hostInfo?.tags ?? [],
+  agent_version: versionInfo?.agentRunning ?? '',
+  server_version: versionInfo?.serverRunning ?? '',
+  ...(productOf(hostInfo?.tags ?? []) !== 'platform' && {
+    agent_installed: versionInfo?.agentInstalled ?? '',
+    server_installed: versionInfo?.serverInstalled ?? '',
+  }),
+});
+
+/** The database keeps the members in an order of its own. */
+const isSame = (stored: JsonObject | null, host: JsonObject): boolean =>
+  stored !== null &&
+  Object.entries(host).every(([key, value]) => JSON.stringify(stored[key]) === JSON.stringify(value));

@@ -1,0 +1,95 @@
+import { durationFromMs, durationMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { LRUCache } from 'lru-cache';
+import { PlatformError } from '@platform/contract/errors';
+import { logLimits } from '@platform/contract/log-limits';
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { longestHoldMs } from '@platform/kit';
+import { callerOf } from '../access/caller.ts';
+import { gathered } from '../database/gathered.ts';
+import { charactersOf } from '../logs/log-writer.ts';
+import { restartInterval } from '../machines/rules/online.ts';
+import { takeRestarts } from '../machines/store/machines.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import { heldAnswer } from './held-answer.ts';
+import { newLogRow } from '../logs/log-entries.ts';
+import { ownPart, ownPartId } from '../machines/part-access.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { unsupported } from '../rpc/unsupported.ts';
+
+const wokenRestartMs = 120_000;
+
+export const robotRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
+    /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */
+    const unwanted = new LRUCache<string, true>({ max: 200_000 });
+    const takeRestart = gathered((partIds: readonly string[]) => takeRestarts(db, partIds));
+    const epoch = { count: 0 };
+    changes.subscribe((kind, key) => {
+      if (kind !== undefined && kind !== 'part' && kind !== 'restart') return;
+      epoch.count++;
+      if (key === undefined) unwanted.clear();
+      else unwanted.delete(key);
+    });
+
+    router.service(RobotService, {
+      async config({ id, knownRevision, wait }, context) {
+        const part = await ownPart(db, callerOf(context), id);
+        presence.touch(part.id);
+        const ask = { partId: part.id, baseUrl: baseUrlOf(deps, context) };
+        const waitMs = wait && knownRevision !== '' ? Math.min(durationMs(wait), longestHoldMs) : 0;
+        const config = await heldAnswer({
+          // What the part was says nothing of what it is after a while.
+          look: () => configs.answer(ask, waitMs > 0 ? undefined : part),
+          isNews: ({ revision }) => revision !== knownRevision,
+          watch: (wake) => configs.watch(part.id, wake),
+          sit: (sendAway) => waiting.servers.take(part.id, sendAway),
+          waitMs,
+          clock,
+          signal: AbortSignal.any([context.signal, deps.stop]),
+        });
+        presence.touch(part.id);
+        return config.revision === knownRevision ? { notModified: true } : { config };
+      },
+      certificate: unsupported('certificates for machines'),
+      async needsRestart({ id }, context) {
+        const part = await ownPartId(db, callerOf(context), id);
+        presence.touch(part);
+        const answer = {
+          id,
+          mustRestart: false,
+          // A machine with a held check is woken when a restart is wanted; it need not ask all the time.
+          restartCheckInterval: durationFromMs(
+            answers.isWatched(part) ? wokenRestartMs : restartInterval(presence.checkMs()),
+          ),
+        };
+        if (unwanted.has(part)) return answer;
+        const before = epoch.count;
+        const taken = await takeRestart(part);
+        if (taken !== undefined) changes.tell('restart', part);
+        else if (epoch.count === before) unwanted.set(part, true);
+        if (taken === undefined || taken === 'expired') return answer;
+        return { ...answer, mustRestart: true, requestedAgo: durationFromMs(Math.round(taken.agoMs)) };
+      },
+      async log({ id, logs: entries }, context) {
+        const caller = callerOf(context);
+        // Machines log all the time: their token says all that is needed.
+        const partId = await ownPartId(db, caller, id);
+        if (entries.length > logLimits.linesPerCall) {
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'logs',
+            value: `${entries.length} lines`,
+            limit: `at most ${logLimits.linesPerCall} a call`,
+          });
+        }
+        presence.touch(partId);
+        const now = clock.wall();
+        const rows = entries.map((entry) => newLogRow(entry, partId, now));
+        budgets.chargeLines(caller, rows.length, charactersOf(rows));
+        await logs.write(partId, rows);
+        return {};
+      },
+    });
+  };

@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import { restartLifeMs } from '../../machines/rules/restart-request.ts';
+import { ourAgentTag } from '../../releases/rules/update-info.ts';
+import type { Database } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+
+/** What the answer to an agent is made of. */
+export type PartSource = {
+  revision: number;
+  /** The saved `agent` and `maintenance_window`, as they are. */
+  agent: unknown;
+  window: unknown;
+  quarantineClearance: number;
+  /** A person asked for a restart, and the machine has not taken it yet. */
+  isRestartWanted: boolean;
+  /** Somebody asked for a move from another product's agent to ours, and it has not happened yet. */
+  isMigrating: boolean;
+  host: JsonObject | null;
+};
+/** What a machine's token is checked against. */
+export type PartIdentity = {
+  id: string;
+  orgId: string;
+  machineId: string;
+  machineName: string;
+  locationId: string;
+  secretHashes: Buffer[];
+};
+
+/** In the order of the ids; undefined: there is no such part. */
+export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
+  const { rows } = await sql<PartSource & { id: string }>`
+    select part.id, part.revision, part.quarantine_clearance, part.host,
+      coalesce(part.restart_requested_on > now() - make_interval(secs => ${restartLifeMs / 1000}), false) as is_restart_wanted, part.migration_requested_on is not null as is_migrating, saved.config -> 'agent' as agent,
+      saved.config -> 'maintenance_window' as window
+    from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
+    where part.id = any(${ids}::uuid[])`.execute(db);
+  const found = new Map(rows.map(({ id, ...source }) => [id, source]));
+  return ids.map((id) => found.get(id));
+}
+
+/** In the order of the ids; undefined: there is no such part. */
+export async function readPartIdentities(db: Database, ids: readonly string[]): Promise<(PartIdentity | undefined)[]> {
+  const { rows } = await sql<PartIdentity>`
+    select part.id, part.org_id, part.machine_id, machine.name as machine_name, machine.location_id,
+      array(select secret_hash from part_secret where part_id = part.id) as secret_hashes
+    from part join machine on machine.id = part.machine_id
+    where part.id = any(${ids}::uuid[])`.execute(db);
+  const found = new Map(rows.map((row) => [row.id, row]));
+  return ids.map((id) => found.get(id));
+}
+
+export type NewReport = { partId: string; host: JsonObject | undefined; report: Uint8Array | undefined };
+
+/**
+ * What is absent stays as it was. Of two reports of a part, the later one counts. A check by our agent ends a migration, also one that
+ * says that it could not take over.
+ */
+export async function saveReports(db: Database, reports: readonly NewReport[]): Promise<void> {
+  const merged = new Map<string, NewReport>();
+  for (const { partId, host, report } of reports) {
+    const before = merged.get(partId);
+    merged.set(partId, { partId, host: host ?? before?.host, report: report ?? before?.report });
+  }
+  // Ids sorted, so that two writers never wait for each other in a circle.
+  const rows = [...merged.values()].toSorted((a, b) => (a.partId < b.partId ? -1 : 1));
+  await sql`
+    update part set host = coalesce(part.host || new.host, new.host, part.host), report = coalesce(new.report, part.report),
+      reported_on = case when new.report is null then part.reported_on else now() end,
+      migration_requested_on = case when coalesce(new.host, part.host) -> 'tags' ? ${ourAgentTag} then null
+        else part.migration_requested_on end
+    from unnest(${rows.map((row) => row.partId)}::uuid[], ${rows.map((row) => row.host && JSON.stringify(row.host))}::jsonb[],
+      ${rows.map((row) => row.report && Buffer.from(row.report))}::bytea[]) new(id, host, report)
+    where part.id = new.id`.execute(db);
+}

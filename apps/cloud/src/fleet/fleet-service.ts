@@ -1,0 +1,233 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { callerOf } from '../access/caller.ts';
+import { credentialsFile } from '../machines/rules/addresses.ts';
+import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
+import { audit } from '../access/store/audit.ts';
+import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
+import { installScriptCommand } from '@platform/contract/install-command';
+import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
+import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
+import { findConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
+import {
+  clearQuarantine,
+  deleteMachine,
+  findMainPart,
+  findPart,
+  insertMachine,
+  readPartSecrets,
+  requestMigration,
+  requestRestart,
+} from '../machines/store/machines.ts';
+import { machinePage } from '../machines/store/machine-lists.ts';
+import { firstLocation } from '../access/store/organizations.ts';
+import { authorityPem, authoritySha256 } from '../tls/authority.ts';
+import { locationFor, organizationFor } from '../organizations/organization-calls.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
+import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
+import { requiredName } from '../rpc/fields.ts';
+import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+/** Machines on a page. */
+
+export const fleetRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, changes, secrets, releases, usage } = deps;
+
+    const credentialsOf = async (
+      partId: string,
+      baseUrl: string,
+    ): Promise<{ credentialsJson: string; installScriptCommand: string }> => {
+      const authority = deps.authority();
+      const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
+      if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
+      const { secret } = newest;
+      return {
+        credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
+        installScriptCommand: installScriptCommand(baseUrl, authoritySha256(authority)),
+      };
+    };
+
+    router.service(FleetService, {
+      async createMachine({ organizationId, locationId, name }, context) {
+        const caller = callerOf(context);
+        const organization = await organizationFor(db, caller, organizationId);
+        requireOwner(caller, organization.id);
+        const location = locationId
+          ? await locationFor(db, caller, locationId)
+          : await firstLocation(db, organization.id);
+        if (!location || location.orgId !== organization.id)
+          throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
+        const created = await db.transaction().execute(async (trx) => {
+          const ids = await insertMachine(
+            trx,
+            { orgId: organization.id, locationId: location.id, name: requiredName('name', name) },
+            secrets.sealingKey,
+          );
+          await audit(trx, { orgId: organization.id, caller, action: 'create machine', subject: ids.machineId });
+          return ids;
+        });
+        const part = await findPart(db, created.partId);
+        if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
+        return {
+          machine: await machineMessage(deps, part),
+          ...(await credentialsOf(part.id, baseUrlOf(deps, context))),
+        };
+      },
+      async listMachines({ organizationId, pageSize, pageToken }, context) {
+        const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readMachineToken);
+        const { id } = await organizationFor(db, caller, organizationId);
+        // Whoever may see single machines or locations sees those.
+        const of = { reach: reachOf(caller), orgId: id };
+        const { rows, isCut } = await machinePage(db, of, page);
+        const last = rows.at(-1);
+        return {
+          machines: await Promise.all(rows.map((part) => machineMessage(deps, part))),
+          nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
+        };
+      },
+      async getMachine({ id }, context) {
+        const part = await operatedMainPart(db, callerOf(context), id);
+        return { machine: await machineMessage(deps, part, (await findConfig(db, part.id))?.config) };
+      },
+      async deleteMachine({ id }, context) {
+        const caller = callerOf(context);
+        const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+        const part = await findMainPart(db, machine.id);
+        await db.transaction().execute(async (trx) => {
+          await deleteMachine(trx, machine.id);
+          await audit(trx, {
+            orgId: machine.orgId,
+            caller,
+            action: 'delete machine',
+            subject: machine.id,
+            details: { name: machine.name },
+          });
+        });
+        if (part) changes.tell('part', part.id);
+        return {};
+      },
+      async getCredentials({ partId }, context) {
+        const part = await ownedPart(db, callerOf(context), partId);
+        return credentialsOf(part.id, baseUrlOf(deps, context));
+      },
+      async getConfig({ partId, revision }, context) {
+        const part = await operatedPart(db, callerOf(context), partId);
+        const config = await findConfig(db, part.id, Number(revision));
+        if (!config)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'revision',
+            value: String(revision),
+            limit: `1 to ${part.revision}`,
+          });
+        return {
+          configJson: config.text,
+          revision: BigInt(config.revision),
+          savedBy: config.savedBy,
+          ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
+        };
+      },
+      async checkConfig({ configJson, partId }, context) {
+        const caller = callerOf(context);
+        const part = partId ? await operatedPart(db, caller, partId) : undefined;
+        const { problems } = part ? await readConfigOf(deps, configJson, part) : await readConfig(releases, configJson);
+        return { problems: problems.map(problemMessage) };
+      },
+      async saveConfig({ partId, configJson, expectedRevision }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
+        const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
+        return { revision: BigInt(revision), problems: problems.map(problemMessage) };
+      },
+      async listConfigRevisions({ partId, before }, context) {
+        const part = await operatedPart(db, callerOf(context), partId);
+        const { rows, isCut } = await readBounded<SavedRevision>({ ...wholeAnswer, atOnce: 1_000 }, (last, limit) =>
+          revisionsBefore(db, part.id, { before: last?.revision ?? (Number(before) || undefined), limit }),
+        );
+        return {
+          revisions: rows.map((row) => ({
+            revision: BigInt(row.revision),
+            savedBy: row.savedBy,
+            savedOn: timestampFromMs(row.savedOn),
+            sha256: row.sha256.toString('hex'),
+          })),
+          truncated: isCut,
+        };
+      },
+      async clearQuarantine({ partId }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        await db.transaction().execute(async (trx) => {
+          await clearQuarantine(trx, part.id);
+          await audit(trx, {
+            orgId: part.orgId,
+            caller,
+            action: 'clear quarantine',
+            subject: part.id,
+            details: { versions: quarantinedOf(part) },
+          });
+        });
+        changes.tell('part', part.id);
+        return {};
+      },
+      async migrateMachine({ id }, context) {
+        const caller = callerOf(context);
+        const part = await operatedMainPart(db, caller, id);
+        const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name: part.machineName, problem });
+        if (!hasOtherAgent(part))
+          throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
+        const { platform } = machineFacts(part);
+        const version = await offeredVersion(releases, platform);
+        if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
+        await db.transaction().execute(async (trx) => {
+          await requestMigration(trx, part.id);
+          await audit(trx, {
+            orgId: part.orgId,
+            caller,
+            action: 'request migration',
+            subject: part.id,
+            details: { version },
+          });
+        });
+        changes.tell('part', part.id);
+        return { version };
+      },
+      async getUsage({ organizationId }, context) {
+        const caller = callerOf(context);
+        const { id } = await organizationFor(db, caller, organizationId);
+        requireMember(caller, id);
+        const used = await usage.read(id);
+        return {
+          usedBytes: BigInt(used.usedBytes),
+          files: BigInt(used.files),
+          waitingBytes: BigInt(used.waitingBytes),
+          arrivingBytes: BigInt(used.arrivingBytes),
+          limitBytes: BigInt(used.limitBytes),
+          images: BigInt(used.images),
+          readings: BigInt(used.readings),
+          datasets: BigInt(used.datasets),
+          machines: BigInt(used.machines),
+          jobs: BigInt(used.jobs),
+          packageVersions: BigInt(used.packageVersions),
+          logBytes: BigInt(used.logBytes),
+        };
+      },
+      async restartPart({ partId }, context) {
+        const caller = callerOf(context);
+        const part = await operatedPart(db, caller, partId);
+        await db.transaction().execute(async (trx) => {
+          await requestRestart(trx, part.id);
+          await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
+        });
+        changes.tell('restart', part.id);
+        return {};
+      },
+    });
+  };

@@ -1,0 +1,347 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { callerOf } from '../access/caller.ts';
+import { partAddress } from '../machines/rules/addresses.ts';
+import {
+  type Caller,
+  ownsMachine,
+  reachOf,
+  requireMachineOwner,
+  requireMember,
+  requireOwner,
+} from '../access/rules/permissions.ts';
+import { audit, changed } from '../access/store/audit.ts';
+import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
+import { parsePageToken } from '../rpc/paging.ts';
+import { longestHistory, partHistory } from '../configs/part-history.ts';
+import {
+  deleteMachine,
+  deletePartSecret,
+  findNamedPart,
+  findPart,
+  insertMachine,
+  insertPart,
+  insertPartSecret,
+  listParts,
+  type PartRow,
+  readPartSecrets,
+  renamePart,
+  requestRestart,
+  updateMachine,
+} from '../machines/store/machines.ts';
+import { type MachineFilter, type MachineLine, newestMachines } from '../machines/store/machine-lists.ts';
+import { locationFor, organizationFor, readableLocation } from '../organizations/organization-calls.ts';
+import { saveConfig } from '../configs/config-saving.ts';
+import { requiredName } from '../rpc/fields.ts';
+import { operatedMachine, operatedPart, ownedPart } from '../machines/part-access.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+const onlineStates = {
+  online: OnlineState.ONLINE,
+  offline: OnlineState.OFFLINE,
+  'awaiting setup': OnlineState.AWAITING_SETUP,
+} as const;
+
+export const machineCalls = (deps: Deps) => {
+  const { db, presence, changes, secrets, clock } = deps;
+
+  const contact = (part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
+    const seen = presence.lastSeen(part.id, part.lastSeen);
+    const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
+    return {
+      onlineState,
+      // Clients show 1970 without it.
+      lastAccess: timestampFromMs(seen ?? part.createdOn),
+      secondsSinceOnline: BigInt(
+        seen === undefined || onlineState === OnlineState.ONLINE
+          ? 0
+          : Math.max(0, Math.round((clock.wall() - seen) / 1000)),
+      ),
+    };
+  };
+  const robotMessage = (main: PartRow | MachineLine) => ({
+    id: main.machineId,
+    name: main.machineName,
+    location: main.locationId,
+    createdOn: timestampFromMs(main.machineCreatedOn),
+    ...contact(main),
+  });
+  /** Secrets only for owners of the machine. */
+  const partMessage = async (part: PartRow, caller: Caller, config?: ConfigRow) => {
+    const saved = config ?? (await findConfig(db, part.id));
+    const owned = ownsMachine(caller, part) ? await readPartSecrets(db, part.id, secrets.sealingKey) : [];
+    return {
+      id: part.id,
+      name: part.name,
+      robot: part.machineId,
+      secret: owned[0]?.secret ?? '',
+      secrets: owned.map((one) => ({
+        id: one.id,
+        secret: one.secret,
+        createdOn: timestampFromMs(one.createdOn),
+        state: SharedSecret_State.ENABLED,
+      })),
+      robotConfig: (saved?.config ?? {}) as JsonObject,
+      robotConfigJson: saved?.text ?? '{}',
+      userSuppliedInfo: (part.host ?? {}) as JsonObject,
+      mainPart: part.isMain,
+      fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+      dnsName: partAddress(part.name, part.locationId, 'platform.local'),
+      localFqdn: partAddress(part.name, part.locationId, 'local'),
+      locationId: part.locationId,
+      createdOn: timestampFromMs(part.createdOn),
+      lastUpdated: timestampFromMs(part.lastUpdated),
+      ...contact(part),
+    };
+  };
+  const freshPart = async (id: string, caller: Caller) => {
+    const part = await findPart(db, id);
+    if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: id });
+    return partMessage(part, caller);
+  };
+  const robotsOf = async (caller: Caller, of: Omit<MachineFilter, 'reach'>) => {
+    const { rows, isCut } = await newestMachines(db, { reach: reachOf(caller), ...of });
+    return { robots: rows.map(robotMessage), truncated: isCut };
+  };
+
+  return {
+    async newRobot({ name, location: locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      const { machineId } = await db.transaction().execute(async (trx) => {
+        const ids = await insertMachine(
+          trx,
+          { orgId: location.orgId, locationId: location.id, name: requiredName('name', name) },
+          secrets.sealingKey,
+        );
+        await audit(trx, { orgId: location.orgId, caller, action: 'create machine', subject: ids.machineId });
+        return ids;
+      });
+      return { id: machineId };
+    },
+    async getRobot({ id }, context) {
+      const machine = await operatedMachine(db, callerOf(context), id);
+      const [main] = await listParts(db, machine.id);
+      if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
+      return { robot: robotMessage(main) };
+    },
+    async listRobots({ locationId }, context) {
+      const caller = callerOf(context);
+      const location = await readableLocation(db, caller, locationId);
+      return robotsOf(caller, { locationIds: [location.id] });
+    },
+    async listRobotsForLocations({ locationIds }, context) {
+      const caller = callerOf(context);
+      const ids = [...new Set(locationIds)];
+      for (const id of ids) await readableLocation(db, caller, id);
+      const { robots, truncated } = await robotsOf(caller, { locationIds: ids });
+      const byLocation = Map.groupBy(robots, ({ location }) => location);
+      return { robots: ids.flatMap((id) => byLocation.get(id) ?? []), truncated };
+    },
+    async listRobotsForOrg({ orgId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, orgId);
+      return robotsOf(caller, { orgId: id });
+    },
+    async updateRobot({ id, name, location: locationId }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+      // Whoever names the place where it stands moves nothing.
+      const isMoved = locationId !== '' && locationId !== machine.locationId;
+      const location = isMoved ? await locationFor(db, caller, locationId, requireOwner) : undefined;
+      if (location && location.orgId !== machine.orgId) throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
+      const next = {
+        name: name === '' || name === machine.name ? machine.name : requiredName('name', name),
+        locationId: location?.id ?? machine.locationId,
+      };
+      await db.transaction().execute(async (trx) => {
+        await updateMachine(trx, machine.id, next);
+        const details = changed(
+          { name: machine.name, location: machine.locationId },
+          {
+            name: next.name,
+            location: next.locationId,
+          },
+        );
+        if (details)
+          await audit(trx, { orgId: machine.orgId, caller, action: 'update machine', subject: machine.id, details });
+      });
+      const [main] = await listParts(db, machine.id);
+      if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
+      for (const part of await listParts(db, machine.id)) changes.tell('part', part.id);
+      return { robot: robotMessage(main) };
+    },
+    async deleteRobot({ id }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+      const parts = await listParts(db, machine.id);
+      await db.transaction().execute(async (trx) => {
+        await deleteMachine(trx, machine.id);
+        await audit(trx, {
+          orgId: machine.orgId,
+          caller,
+          action: 'delete machine',
+          subject: machine.id,
+          details: { name: machine.name },
+        });
+      });
+      for (const part of parts) changes.tell('part', part.id);
+      return {};
+    },
+    async getRobotParts({ robotId }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, robotId);
+      return { parts: await Promise.all((await listParts(db, machine.id)).map((part) => partMessage(part, caller))) };
+    },
+    async getRobotPart({ id }, context) {
+      const caller = callerOf(context);
+      const part = await partMessage(await operatedPart(db, caller, id), caller);
+      return { part, configJson: part.robotConfigJson };
+    },
+    async getRobotPartByNameAndLocation({ name, locationId }, context) {
+      const caller = callerOf(context);
+      const location = await readableLocation(db, caller, locationId);
+      const part = await findNamedPart(db, location.id, name);
+      if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: name });
+      return { part: await partMessage(part, caller) };
+    },
+    async newRobotPart({ robotId, partName }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, robotId, requireMachineOwner);
+      const partId = await db.transaction().execute(async (trx) => {
+        const id = await insertPart(trx, {
+          orgId: machine.orgId,
+          machineId: machine.id,
+          name: requiredName('part_name', partName),
+          isMain: false,
+          sealingKey: secrets.sealingKey,
+        });
+        await audit(trx, { orgId: machine.orgId, caller, action: 'create part', subject: id });
+        return id;
+      });
+      return { partId };
+    },
+    async deleteRobotPart({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      if (part.isMain)
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'part_id',
+          value: partId,
+          limit: 'the main part goes with its machine',
+        });
+      await db.transaction().execute(async (trx) => {
+        await trx.deleteFrom('part').where('id', '=', part.id).execute();
+        await audit(trx, { orgId: part.orgId, caller, action: 'delete part', subject: part.id });
+      });
+      changes.tell('part', part.id);
+      return {};
+    },
+    async updateRobotPart({ id, name, robotConfig, robotConfigJson, lastKnownUpdate }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, id);
+      const text = robotConfigJson ?? (robotConfig ? JSON.stringify(robotConfig, null, 2) : undefined);
+      if (text !== undefined) {
+        await saveConfig(
+          deps,
+          caller,
+          part,
+          text,
+          lastKnownUpdate ? { lastUpdated: timestampMs(lastKnownUpdate) } : {},
+        );
+      }
+      if (name !== '' && name !== part.name) {
+        requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: id }));
+        const newName = requiredName('name', name);
+        await db.transaction().execute(async (trx) => {
+          await renamePart(trx, part.id, newName);
+          const details = changed({ name: part.name }, { name: newName }) ?? {};
+          await audit(trx, { orgId: part.orgId, caller, action: 'update part', subject: part.id, details });
+        });
+      }
+      return { part: await freshPart(part.id, caller) };
+    },
+    async markPartForRestart({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      await db.transaction().execute(async (trx) => {
+        await requestRestart(trx, part.id);
+        await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
+      });
+      changes.tell('restart', part.id);
+      return {};
+    },
+    async createRobotPartSecret({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      await db.transaction().execute(async (trx) => {
+        await insertPartSecret(trx, { orgId: part.orgId, partId: part.id, sealingKey: secrets.sealingKey });
+        await audit(trx, { orgId: part.orgId, caller, action: 'create part secret', subject: part.id });
+      });
+      changes.tell('part', part.id);
+      return { part: await freshPart(part.id, caller) };
+    },
+    async deleteRobotPartSecret({ partId, secretId }, context) {
+      const caller = callerOf(context);
+      const part = await ownedPart(db, caller, partId);
+      const isDeleted = await db.transaction().execute(async (trx) => {
+        await audit(trx, { orgId: part.orgId, caller, action: 'delete part secret', subject: part.id });
+        return deletePartSecret(trx, part.id, secretId);
+      });
+      if (!isDeleted)
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'secret_id',
+          value: secretId,
+          limit: 'one of several secrets of this part',
+        });
+      changes.tell('part', part.id);
+      return {};
+    },
+    async getRobotPartHistory({ id, pageToken: token, pageLimit, start, end }, context) {
+      const part = await operatedPart(db, callerOf(context), id);
+      const wanted = Number(pageLimit ?? 0n);
+      return partHistory(db, part, {
+        before: parsePageToken(token),
+        limit: wanted > 0 ? Math.min(wanted, longestHistory) : longestHistory,
+        ...(start && { from: timestampMs(start) }),
+        ...(end && { until: timestampMs(end) }),
+      });
+    },
+    async listMachineSummaries({ organizationId, locationIds, limit }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      const { rows, isCut } = await newestMachines(db, {
+        reach: reachOf(caller),
+        orgId: id,
+        ...(locationIds.length > 0 && { locationIds }),
+      });
+      const isLimited = limit !== undefined && limit > 0;
+      const places = Map.groupBy(isLimited ? rows.slice(0, limit) : rows, ({ locationId }) => locationId);
+      return {
+        locationSummaries: [...places].map(([locationId, parts]) => ({
+          locationId,
+          locationName: parts[0]?.locationName ?? '',
+          machineSummaries: parts.map((part) => ({
+            machineId: part.machineId,
+            machineName: part.machineName,
+            partSummaries: [
+              {
+                partId: part.id,
+                partName: part.name,
+                isMainPart: true,
+                platform: part.platform,
+                os: part.os,
+                ...contact(part),
+              },
+            ],
+          })),
+        })),
+        truncated: isCut,
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};

@@ -1,0 +1,68 @@
+import { create } from '@bufbuild/protobuf';
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type LogEntry, LogEntrySchema } from '@platform/contract/gen/platform/common/v1/common_pb';
+import { boundedCaller, boundedFields, cutText, logLimits } from '@platform/contract/log-limits';
+import type { LogRow, NewLogRow } from './store/part-logs.ts';
+
+/** Years 1 to 9999, in seconds since 1970: what the database and every client can read. */
+const earliest = -62_135_596_800;
+const latest = 253_402_300_799;
+
+/** PostgreSQL's texts hold no NUL. */
+const clean = (text: string): string => (text.includes('\u0000') ? text.replaceAll('\u0000', '\ufffd') : text);
+const cleanName = (text: string, characters: number = logLimits.nameCharacters): string =>
+  clean(text).slice(0, characters).toWellFormed();
+/** Undefined: none that means anything, as from a machine whose clock runs wild. */
+function timeUs({ time }: LogEntry): number | undefined {
+  const seconds = Number(time?.seconds ?? NaN);
+  return seconds >= earliest && seconds <= latest ? seconds * 1e6 + Math.floor((time?.nanos ?? 0) / 1000) : undefined;
+}
+/** JSON has no numbers that are not finite: they are kept as protobuf writes them, "NaN" and "Infinity". */
+function cleanJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'number' && !Number.isFinite(member) ? String(member) : member,
+  );
+  return text.includes('\\u0000') ? text.replaceAll('\\u0000', '\\ufffd') : text;
+}
+
+/** @param now - ms since 1970, for entries without a time. */
+export function newLogRow(entry: LogEntry, partId: string, now: number): NewLogRow {
+  const isNumbered = entry.bootId !== '' && entry.sequence > 0n && entry.sequence <= Number.MAX_SAFE_INTEGER;
+  const hasRest = entry.caller !== undefined || entry.stack !== '' || entry.fields.length > 0;
+  return {
+    partId,
+    bootId: isNumbered ? cleanName(entry.bootId) : null,
+    sequence: isNumbered ? Number(entry.sequence) : null,
+    timeUs: timeUs(entry) ?? now * 1000,
+    level: cleanName(entry.level.toLowerCase(), 20) || 'info',
+    host: cleanName(entry.host),
+    loggerName: cleanName(entry.loggerName),
+    message: cutText(clean(entry.message)),
+    // Members that are undefined are left out of JSON.
+    rest: hasRest
+      ? cleanJson({
+          caller: entry.caller && boundedCaller(entry.caller),
+          stack: entry.stack === '' ? undefined : cutText(clean(entry.stack)),
+          fields: entry.fields.length === 0 ? undefined : boundedFields(entry.fields),
+        })
+      : null,
+  };
+}
+
+export function logEntry(row: LogRow): LogEntry {
+  const rest = (row.rest ?? {}) as { caller?: JsonObject; stack?: string; fields?: JsonObject[] };
+  const seconds = Math.floor(row.timeUs / 1e6);
+  return create(LogEntrySchema, {
+    host: row.host,
+    level: row.level,
+    loggerName: row.loggerName,
+    message: row.message,
+    time: { seconds: BigInt(seconds), nanos: Math.round(row.timeUs - seconds * 1e6) * 1000 },
+    ...(rest.caller && { caller: rest.caller }),
+    stack: rest.stack ?? '',
+    fields: rest.fields ?? [],
+    sequence: BigInt(row.sequence ?? 0),
+    bootId: row.bootId ?? '',
+    position: BigInt(row.id),
+  });
+}

@@ -1,0 +1,56 @@
+import { PlatformError } from '@platform/contract/errors';
+import { type Caller, requireMachineOwner, requireOperator, requirePart } from '../access/rules/permissions.ts';
+import type { Database } from '../database/database.ts';
+import { findMachine, findMainPart, findPart, type MachineRow, type PartRow } from './store/machines.ts';
+
+const noPart = (partId: string) => () => new PlatformError('PART_NOT_FOUND', { partId });
+const noMachine = (machineId: string) => () => new PlatformError('MACHINE_NOT_FOUND', { machineId });
+
+/** The part, for people and keys that may operate its machine. @throws PlatformError PART_NOT_FOUND, PERMISSION_DENIED */
+export async function operatedPart(
+  db: Database,
+  caller: Caller,
+  id: string,
+  require = requireOperator,
+): Promise<PartRow> {
+  const part = await findPart(db, id);
+  if (!part) throw noPart(id)();
+  require(caller, part, noPart(id));
+  return part;
+}
+
+export const ownedPart = (db: Database, caller: Caller, id: string): Promise<PartRow> =>
+  operatedPart(db, caller, id, requireMachineOwner);
+
+/** The part, for its own machine (or whoever may operate it). */
+export async function ownPart(db: Database, caller: Caller, id: string): Promise<PartRow> {
+  const part = await findPart(db, id);
+  if (!part) throw noPart(id)();
+  requirePart(caller, part.id, part, noPart(id));
+  return part;
+}
+
+/** As ownPart, without the database for the machine itself: its token says who it is. */
+export async function ownPartId(db: Database, caller: Caller, id: string): Promise<string> {
+  return caller.kind === 'part' && caller.id === id ? id : (await ownPart(db, caller, id)).id;
+}
+
+export async function operatedMachine(
+  db: Database,
+  caller: Caller,
+  id: string,
+  require = requireOperator,
+): Promise<MachineRow> {
+  const machine = await findMachine(db, id);
+  if (!machine) throw noMachine(id)();
+  require(caller, { ...machine, machineId: machine.id }, noMachine(id));
+  return machine;
+}
+
+/** The main part, by the id of the machine or of one of its parts. */
+export async function operatedMainPart(db: Database, caller: Caller, id: string): Promise<PartRow> {
+  const part = await findMainPart(db, id);
+  if (!part) throw noMachine(id)();
+  requireOperator(caller, part, noMachine(id));
+  return part;
+}

@@ -1,0 +1,64 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { checkInterval, type Online, onlineState } from './rules/online.ts';
+import type { Database } from '../database/database.ts';
+import { saveLastSeen } from './store/machines.ts';
+
+/** Who was heard of when. Soft: kept in memory and written in batches; after a crash the next check makes it again. */
+export type Presence = {
+  touch(partId: string): void;
+  /** ms since 1970. @param stored - what the database says. */
+  lastSeen(partId: string, stored: number | null): number | undefined;
+  online(partId: string, stored: number | null): Online;
+  /** How long machines should wait between two checks, ms. */
+  checkMs(): number;
+  flush(): Promise<void>;
+};
+
+const flushMs = 5_000;
+const forgetMs = 10 * 60_000;
+
+export function presence(of: {
+  db: Database;
+  clock: Clock;
+  log: Log;
+  stop: AbortSignal;
+  /** It waits for an answer right now. */
+  isWaiting: (partId: string) => boolean;
+}): Presence & { done: Promise<void> } {
+  /** By the monotonic clock: setting the other one makes nobody offline. */
+  const seen = new Map<string, number>();
+  const fresh = new Map<string, number>();
+  const flush = async (): Promise<void> => {
+    const batch = new Map(fresh);
+    fresh.clear();
+    try {
+      await saveLastSeen(of.db, batch);
+    } catch (error) {
+      of.log.warn('last contacts could not be stored', { error: errorText(error) });
+      for (const [id, at] of batch) if (!fresh.has(id)) fresh.set(id, at);
+    }
+    const now = of.clock.now();
+    for (const [id, at] of seen) if (now - at > forgetMs) seen.delete(id);
+  };
+  const run = async (): Promise<void> => {
+    while (!of.stop.aborted) {
+      await of.clock.sleep(flushMs, of.stop);
+      await flush();
+    }
+  };
+  const self: Presence = {
+    touch(partId) {
+      seen.set(partId, of.clock.now());
+      fresh.set(partId, of.clock.wall());
+    },
+    lastSeen(partId, stored) {
+      if (of.isWaiting(partId)) return of.clock.wall();
+      const at = seen.get(partId);
+      return at === undefined ? (stored ?? undefined) : Math.round(of.clock.wall() - (of.clock.now() - at));
+    },
+    online: (partId, stored) => onlineState(self.lastSeen(partId, stored), of.clock.wall(), self.checkMs()),
+    checkMs: () => checkInterval(seen.size),
+    flush,
+  };
+  return { ...self, done: run() };
+}

@@ -1,0 +1,72 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import type { ActingAgent } from '@platform/contract/config-effect';
+import type { ServerFacts } from '@platform/contract/config-references';
+import { type AgentReport, AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { platformServerKnowledge, type ServerKnowledge } from '@platform/contract/server-resources';
+import { ourAgentTag } from '../../releases/rules/update-info.ts';
+import { wishesOf } from '../../releases/rules/version-wishes.ts';
+
+type Host = { readonly [key: string]: unknown };
+
+/** What a machine has reported about its programs, as far as its configuration is checked against it. */
+export interface MachineFacts {
+  /** For example linux/arm64; undefined: not reported yet. */
+  readonly platform: string | undefined;
+  /** Undefined: an agent of another product, of which nothing is known. */
+  readonly agent: ActingAgent | undefined;
+  /** What its machine server can run; undefined: not reported. */
+  readonly knowledge: ServerKnowledge | undefined;
+  /** Version of the running machine server; empty: none was reported. */
+  readonly serverVersion: string;
+}
+
+export function machineFacts(part: { host: Host | null; report: Buffer | null } | undefined): MachineFacts {
+  const report = reportOf(part);
+  const platform = text(part?.host?.['platform']);
+  const version = text(part?.host?.['agent_version']);
+  const isOurs = !hasOtherAgent(part);
+  return {
+    platform,
+    agent: isOurs
+      ? {
+          ...(platform !== undefined && { platform }),
+          ...(version !== undefined && { version }),
+          ...(report && report.actsOn.length > 0 && { actsOn: report.actsOn }),
+        }
+      : undefined,
+    knowledge: report?.serverKnowledge && knowledgeOf(report.serverKnowledge),
+    serverVersion: report?.server?.runningVersion ?? '',
+  };
+}
+
+/** False before the first check: what is not there yet will be ours. */
+export function hasOtherAgent(part: { host: Host | null } | undefined): boolean {
+  if (!part?.host) return false;
+  const tags = part.host['tags'];
+  return !(Array.isArray(tags) && tags.includes(ourAgentTag));
+}
+
+const knowledgeOf = ({ models, packageTypes }: NonNullable<AgentReport['serverKnowledge']>): ServerKnowledge => ({
+  models: models.map(({ kind, type, model, references }) => ({
+    kind: kind === 'component' ? 'component' : 'service',
+    type,
+    model,
+    references: references.map(({ attribute, type: of }) => ({ attribute, type: of })),
+  })),
+  packageTypes,
+});
+
+/** What is known of the machine server that a configuration will meet. */
+export function serverFacts(config: Host, { agent, knowledge, serverVersion }: MachineFacts): ServerFacts {
+  const wish = wishesOf(config).find(({ program }) => program === 'platform-server')?.wish;
+  const isOther = wish?.is === 'file' || (wish?.is === 'version' && wish.version !== serverVersion);
+  if (knowledge) return { knowledge, isCertain: !isOther };
+  // Before the first report: a build of somebody's own, or one that reports nothing, may know anything.
+  const isUnknown = wish?.is === 'file' || serverVersion !== '' || agent === undefined;
+  return { knowledge: isUnknown ? undefined : platformServerKnowledge, isCertain: false };
+}
+
+export const reportOf = (part: { report: Buffer | null } | undefined): AgentReport | undefined =>
+  part?.report ? fromBinary(AgentReportSchema, part.report) : undefined;
+
+const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);

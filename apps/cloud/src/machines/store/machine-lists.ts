@@ -1,0 +1,82 @@
+import { type ExpressionBuilder, sql } from 'kysely';
+import { type Bounded, boundsOf, byText, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
+import type { Reach } from '../../access/rules/permissions.ts';
+import type { MachinePlace } from '../../rpc/rules/page-tokens.ts';
+import { boundedList } from '../../database/bounded-list.ts';
+import type { Database } from '../../database/database.ts';
+import { type PartRow, partRows } from './machines.ts';
+import type { Tables } from '../../database/schema.ts';
+
+/** A machine by its main part, as lists show it: without the report, which is long. */
+export type MachineLine = Pick<
+  PartRow,
+  | 'id'
+  | 'name'
+  | 'machineId'
+  | 'machineName'
+  | 'machineCreatedOn'
+  | 'locationId'
+  | 'locationName'
+  | 'createdOn'
+  | 'lastSeen'
+> & { platform: string; os: string };
+
+/** Machines of an organization or of some of its locations, as far as the caller reaches. */
+export type MachineFilter = { reach: Reach; orgId?: string; locationIds?: readonly string[] };
+
+const matching =
+  ({ reach, orgId, locationIds }: MachineFilter) =>
+  (eb: ExpressionBuilder<Tables, 'part' | 'machine'>) =>
+    eb.and([
+      eb('part.isMain', '=', true),
+      sql<boolean>`(part.org_id = any(${reach.orgIds}::uuid[]) or machine.location_id = any(${reach.locationIds}::text[])
+        or machine.id::text = any(${reach.machineIds}::text[]))`,
+      ...(orgId === undefined ? [] : [eb('part.orgId', '=', orgId)]),
+      ...(locationIds === undefined ? [] : [sql<boolean>`machine.location_id = any(${locationIds}::text[])`]),
+    ]);
+
+/** The newest, by name. */
+export async function newestMachines(
+  db: Database,
+  filter: MachineFilter,
+  rows: number = wholeAnswer.rows,
+): Promise<Bounded<MachineLine>> {
+  const query = db
+    .selectFrom('part')
+    .innerJoin('machine', 'machine.id', 'part.machineId')
+    .innerJoin('location', 'location.id', 'machine.locationId')
+    .select([
+      'part.id',
+      'part.name',
+      'part.machineId',
+      'part.createdOn',
+      'part.lastSeen',
+      'machine.name as machineName',
+      'machine.createdOn as machineCreatedOn',
+      'machine.locationId',
+      'location.name as locationName',
+      sql<string>`coalesce(part.host ->> 'platform', '')`.as('platform'),
+      sql<string>`coalesce(part.host ->> 'distro', '')`.as('os'),
+    ])
+    .where(matching(filter))
+    .orderBy('machine.createdOn', 'desc')
+    .orderBy('machine.id', 'desc');
+  const found = await boundedList<MachineLine>(db, query, { ...wholeAnswer, rows, atOnce: 1_000 });
+  found.rows.sort((a, b) => byText(a.machineName, b.machineName) || byText(a.machineId, b.machineId));
+  return found;
+}
+
+/** By name, after a place in that order. @param size - 0: as many as an answer holds. */
+export function machinePage(
+  db: Database,
+  filter: MachineFilter,
+  { after, size }: { after: MachinePlace | undefined; size: number },
+): Promise<Bounded<PartRow>> {
+  let query = partRows(db).where(matching(filter));
+  if (after) query = query.where(sql<boolean>`(machine.name, machine.id) > (${after.name}, ${after.id}::uuid)`);
+  return boundedList<PartRow>(db, query.orderBy('machine.name').orderBy('machine.id'), {
+    ...boundsOf(size),
+    atOnce: 200,
+    size: ({ report }) => 500 + (report?.length ?? 0),
+  });
+}

@@ -1,0 +1,285 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { hashSecret, randomSecret, seal, unseal } from '../../access/secrets.ts';
+import { restartLifeMs } from '../rules/restart-request.ts';
+import { recordChange } from '../../database/changes.ts';
+import { at, type Database, sqlState } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+
+/** A part with the machine and the place that it belongs to. */
+export type PartRow = {
+  id: string;
+  orgId: string;
+  machineId: string;
+  machineName: string;
+  machineCreatedOn: number;
+  locationId: string;
+  locationName: string;
+  name: string;
+  isMain: boolean;
+  createdOn: number;
+  lastUpdated: number;
+  revision: number;
+  lastSeen: number | null;
+  host: JsonObject | null;
+  report: Buffer | null;
+  reportedOn: number | null;
+  restartRequestedOn: number | null;
+  quarantineClearance: number;
+  quarantineClearedOn: number | null;
+  /** Null: nobody asked for a move from another product's agent to ours, or it has happened. */
+  migrationRequestedOn: number | null;
+  uninstalledOn: number | null;
+};
+
+export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
+
+/** Ids come from callers: what is no UUID names nothing. */
+export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+
+export const partRows = (db: Database) =>
+  db
+    .selectFrom('part')
+    .innerJoin('machine', 'machine.id', 'part.machineId')
+    .innerJoin('location', 'location.id', 'machine.locationId')
+    .selectAll('part')
+    .select([
+      'machine.name as machineName',
+      'machine.createdOn as machineCreatedOn',
+      'machine.locationId',
+      'location.name as locationName',
+    ]);
+
+export const findPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
+  isUuid(id) ? partRows(db).where('part.id', '=', id).executeTakeFirst() : undefined;
+
+/** By the id of the machine or of one of its parts: the main part. */
+export const findMainPart = async (db: Database, id: string): Promise<PartRow | undefined> =>
+  isUuid(id)
+    ? partRows(db)
+        .where('part.isMain', '=', true)
+        .where('part.machineId', '=', (eb) =>
+          eb.fn.coalesce(
+            eb.selectFrom('part as other').select('other.machineId').where('other.id', '=', id),
+            sql<string>`${id}::uuid`,
+          ),
+        )
+        .executeTakeFirst()
+    : undefined;
+
+/** A part of one of the machines of a location, found by its name. */
+export const findNamedPart = (db: Database, locationId: string, name: string): Promise<PartRow | undefined> =>
+  partRows(db)
+    .where('machine.locationId', '=', locationId)
+    .where('part.name', '=', name)
+    .orderBy('machine.name')
+    .orderBy('machine.id')
+    .limit(1)
+    .executeTakeFirst();
+
+export const listParts = (db: Database, machineId: string): Promise<PartRow[]> =>
+  partRows(db).where('part.machineId', '=', machineId).orderBy('part.isMain', 'desc').orderBy('part.name').execute();
+
+export const findMachine = async (db: Database, id: string): Promise<MachineRow | undefined> =>
+  isUuid(id) ? db.selectFrom('machine').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
+
+const partOfMachine = 'part of this machine';
+
+/** Only the database knows whether a name is free at the moment it is taken. @throws PlatformError NAME_TAKEN */
+async function takingName(name: string, kind: string, write: () => Promise<unknown>): Promise<void> {
+  try {
+    await write();
+  } catch (error) {
+    if (sqlState(error) === '23505') throw new PlatformError('NAME_TAKEN', { name, kind }, error);
+    throw error;
+  }
+}
+
+/** @throws PlatformError NAME_TAKEN, LOCATION_NOT_FOUND when the location is deleted meanwhile. */
+export async function updateMachine(
+  db: Database,
+  id: string,
+  next: { name: string; locationId: string },
+): Promise<void> {
+  await takingName(next.name, 'machine of this location', () =>
+    db.updateTable('machine').set(next).where('id', '=', id).execute(),
+  ).catch((error: unknown) => {
+    if (sqlState(error) === '23503')
+      throw new PlatformError('LOCATION_NOT_FOUND', { locationId: next.locationId }, error);
+    throw error;
+  });
+}
+
+/** @throws PlatformError NAME_TAKEN */
+export const renamePart = (db: Database, id: string, name: string): Promise<void> =>
+  takingName(name, partOfMachine, () => db.updateTable('part').set({ name }).where('id', '=', id).execute());
+
+export type NewPart = { orgId: string; machineId: string; name: string; isMain: boolean; sealingKey: Buffer };
+
+/** A machine with its main part and that part's secret. @throws PlatformError NAME_TAKEN */
+export async function insertMachine(
+  db: Database,
+  machine: { orgId: string; locationId: string; name: string },
+  sealingKey: Buffer,
+): Promise<{ machineId: string; partId: string }> {
+  const machineId = randomUUID();
+  const row = { id: machineId, ...machine };
+  await takingName(machine.name, 'machine of this location', () => db.insertInto('machine').values(row).execute());
+  const partId = await insertPart(db, {
+    orgId: machine.orgId,
+    machineId,
+    name: `${machine.name}-main`,
+    isMain: true,
+    sealingKey,
+  });
+  return { machineId, partId };
+}
+
+/** @throws PlatformError NAME_TAKEN */
+export async function insertPart(db: Database, { sealingKey, ...part }: NewPart): Promise<string> {
+  const id = randomUUID();
+  const row = {
+    id,
+    ...part,
+    lastSeen: null,
+    host: null,
+    report: null,
+    reportedOn: null,
+    restartRequestedOn: null,
+    quarantineClearedOn: null,
+    migrationRequestedOn: null,
+    uninstalledOn: null,
+  };
+  await takingName(part.name, partOfMachine, () => db.insertInto('part').values(row).execute());
+  await insertPartSecret(db, { orgId: part.orgId, partId: id, sealingKey });
+  return id;
+}
+
+export async function insertPartSecret(
+  db: Database,
+  { orgId, partId, sealingKey }: { orgId: string; partId: string; sealingKey: Buffer },
+): Promise<string> {
+  const id = randomUUID();
+  const secret = randomSecret();
+  await db
+    .insertInto('partSecret')
+    .values({ id, orgId, partId, sealed: seal(sealingKey, partId, secret), secretHash: hashSecret(secret) })
+    .execute();
+  await recordChange(db, 'part', partId);
+  return id;
+}
+
+export type PartSecret = { id: string; secret: string; createdOn: number };
+
+/** Newest first: the first is the one to hand out. */
+export async function readPartSecrets(db: Database, partId: string, sealingKey: Buffer): Promise<PartSecret[]> {
+  const rows = await db
+    .selectFrom('partSecret')
+    .selectAll()
+    .where('partId', '=', partId)
+    .orderBy('createdOn', 'desc')
+    .orderBy('id')
+    .execute();
+  return rows.map((row) => ({ id: row.id, secret: unseal(sealingKey, partId, row.sealed), createdOn: row.createdOn }));
+}
+
+/** The last secret stays: a machine without one could never come back. */
+export async function deletePartSecret(db: Database, partId: string, secretId: string): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('partSecret')
+    .where('partId', '=', partId)
+    .where('id', '=', secretId)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('partSecret as other')
+          .select('other.id')
+          .where('other.partId', '=', partId)
+          .where('other.id', '!=', secretId),
+      ),
+    )
+    .executeTakeFirstOrThrow();
+  await recordChange(db, 'part', partId);
+  return numDeletedRows > 0n;
+}
+
+export async function deleteMachine(db: Database, machineId: string): Promise<void> {
+  const parts = await db.selectFrom('part').select('id').where('machineId', '=', machineId).execute();
+  await db.deleteFrom('machine').where('id', '=', machineId).execute();
+  for (const { id } of parts) await recordChange(db, 'part', id);
+}
+
+/** One-shot: set by a person, taken by the machine's next question, never given out twice. */
+export async function requestRestart(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ restartRequestedOn: sql<number>`now()` })
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'restart', partId);
+}
+
+/** A request that was taken: how long ago it was made, ms; undefined: there is none. `expired`: too long ago. */
+export type TakenRestart = { agoMs: number } | 'expired' | undefined;
+
+/** In the order of the ids: each request once. */
+export async function takeRestarts(db: Database, partIds: readonly string[]): Promise<TakenRestart[]> {
+  // Ids sorted, so that two of them never wait for each other in a circle.
+  const { rows } = await sql<{ id: string; agoMs: number }>`
+    with asked as (
+      select id, restart_requested_on as time from part
+       where id = any(${partIds}::uuid[]) and restart_requested_on is not null order by id for update)
+    update part set restart_requested_on = null from asked where part.id = asked.id
+    returning part.id, greatest(0, extract(epoch from now() - asked.time) * 1000)::double precision as ago_ms`.execute(
+    db,
+  );
+  const taken = new Map(rows.map(({ id, agoMs }) => [id, agoMs]));
+  return partIds.map((id) => {
+    const agoMs = taken.get(id);
+    taken.delete(id); // who asks twice at once is told once
+    return agoMs === undefined ? undefined : agoMs < restartLifeMs ? { agoMs } : 'expired';
+  });
+}
+
+/** The agent reported that it was removed. @param now - ms since 1970, of the clock by which machines are seen. */
+export async function saveUninstalled(db: Database, partId: string, now: number): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ uninstalledOn: at(now) })
+    .where('id', '=', partId)
+    .execute();
+}
+
+/** What the machine quarantined until now may be tried again. */
+export async function clearQuarantine(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set((eb) => ({
+      quarantineClearance: eb('quarantineClearance', '+', 1),
+      quarantineClearedOn: sql<number>`now()`,
+    }))
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
+}
+
+/** What an earlier try reported is gone: the next one says what became of it. */
+export async function requestMigration(db: Database, partId: string): Promise<void> {
+  await db
+    .updateTable('part')
+    .set({ migrationRequestedOn: sql<number>`now()`, report: null, reportedOn: null })
+    .where('id', '=', partId)
+    .execute();
+  await recordChange(db, 'part', partId);
+}
+
+/** Ids sorted, so that two writers never wait for each other in a circle. */
+export async function saveLastSeen(db: Database, seen: ReadonlyMap<string, number>): Promise<void> {
+  const rows = [...seen].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  if (rows.length === 0) return;
+  const ids = rows.map(([id]) => id);
+  const times = rows.map(([, ms]) => ms);
+  await sql`
+    update part set last_seen = to_timestamp(seen.ms / 1000)
+    from unnest(${ids}::uuid[], ${times}::double precision[]) seen(id, ms) where part.id = seen.id`.execute(db);
+}

@@ -1,0 +1,218 @@
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { create as message, toJson } from '@bufbuild/protobuf';
+import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { cookieOf } from '../access/authenticate.ts';
+import { callerOf } from '../access/caller.ts';
+import {
+  belongsTo,
+  type Caller,
+  type Grant,
+  mayGive,
+  type Place,
+  requireMachineOwner,
+  requireOwner,
+  type Role,
+} from '../access/rules/permissions.ts';
+import { audit } from '../access/store/audit.ts';
+import type { Database } from '../database/database.ts';
+import {
+  deleteKey,
+  insertKey,
+  type KeyRow,
+  type KeyWithGrants,
+  listKeys,
+  lockKey,
+  ownedByKeyAlone,
+  renameKey,
+  rotateKey,
+} from '../access/store/keys.ts';
+import { findMachine } from '../machines/store/machines.ts';
+import type { JsonObject } from '../database/schema.ts';
+import { endSessionsOfKey } from '../access/store/sessions.ts';
+import { locationFor, organizationFor } from './organization-calls.ts';
+import { requiredName } from '../rpc/fields.ts';
+import { operatedMachine } from '../machines/part-access.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+const authorizationOf = (grant: Grant, orgId: string) => ({
+  authorizationType: 'role',
+  authorizationId: `${grant.resource}_${grant.role}`,
+  resourceType: grant.resource,
+  resourceId: grant.resourceId,
+  orgId,
+});
+const keyMessage = (key: KeyWithGrants) => ({
+  apiKey: { id: key.id, name: key.name, createdOn: timestampFromMs(key.createdOn) },
+  authorizations: key.grants.map((grant) => authorizationOf(grant, key.orgId)),
+});
+
+/** The right that is asked for, if the caller may give it: owners give what they have. */
+async function grantFrom(db: Database, caller: Caller, asked: Authorization): Promise<Grant<Role> & { orgId: string }> {
+  const [resource, role] = asked.authorizationId.split('_') as [string, Role | undefined];
+  const isKnown = role === 'owner' || role === 'operator' || (role === 'runner' && resource === 'organization');
+  if (!isKnown || resource !== asked.resourceType || !['organization', 'location', 'robot'].includes(resource)) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'authorizations.authorization_id',
+      value: asked.authorizationId,
+      limit:
+        'organization, location or robot with _owner or _operator, or organization_runner; the same resource_type beside it',
+    });
+  }
+  if (resource === 'organization') {
+    const { id } = await organizationFor(db, caller, asked.resourceId || asked.organizationId);
+    requireOwner(caller, id);
+    return { role, resource, resourceId: id, orgId: id };
+  }
+  if (resource === 'location') {
+    const location = await locationFor(db, caller, asked.resourceId, requireOwner);
+    return { role, resource, resourceId: location.id, orgId: location.orgId };
+  }
+  const machine = await operatedMachine(db, caller, asked.resourceId, requireMachineOwner);
+  return { role, resource: 'robot', resourceId: machine.id, orgId: machine.orgId };
+}
+
+/**
+ * The key, locked, if the caller could have given every right that it has: whoever rotates or copies a key may do all that the key may.
+ *
+ * @throws PlatformError KEY_NOT_FOUND, NOT_OWNER, PERMISSION_DENIED
+ */
+async function managedKey(trx: Database, caller: Caller, id: string): Promise<KeyWithGrants> {
+  const key = await lockKey(trx, id);
+  if (!key || !belongsTo(caller, key.orgId)) throw new PlatformError('KEY_NOT_FOUND', { keyId: id });
+  // What has no right left is the organization's.
+  const grants = key.grants.length > 0 ? key.grants : [wholeOrganization(key.orgId)];
+  for (const grant of grants) {
+    if (mayGive(caller, grant, await placeOf(trx, grant))) continue;
+    if (grant.resource === 'installation') {
+      throw new PlatformError('PERMISSION_DENIED', { resource: `key ${key.id}, which owns the installation` });
+    }
+    throw new PlatformError('NOT_OWNER', { organizationId: key.orgId });
+  }
+  return key;
+}
+
+const wholeOrganization = (orgId: string): Grant<Role> => ({
+  role: 'owner',
+  resource: 'organization',
+  resourceId: orgId,
+  orgId,
+});
+
+async function placeOf(db: Database, grant: Grant): Promise<Place | undefined> {
+  if (grant.resource !== 'robot') return undefined;
+  const machine = await findMachine(db, grant.resourceId);
+  return machine && { ...machine, machineId: machine.id };
+}
+
+/** The browser session that the call comes from stays when its key ends. */
+const sessionOf = (context: HandlerContext): string | undefined => cookieOf(context.requestHeader.get('cookie') ?? '');
+
+/** A right that is asked for twice is given once. */
+const withoutRepeats = <G extends Grant<Role>>(grants: readonly G[]): G[] => [
+  ...new Map(grants.map((grant) => [`${grant.resource} ${grant.role} ${grant.resourceId}`, grant])).values(),
+];
+
+const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
+
+export const keyCalls = ({ db, changes, clock }: Deps) => {
+  const create = async (
+    trx: Database,
+    caller: Caller,
+    of: { orgId: string; name: string; grants: readonly Grant<Role>[] },
+    more: JsonObject = {},
+  ) => {
+    const created = await insertKey(trx, of);
+    const { orgId, name } = of;
+    const grants = of.grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`);
+    await audit(trx, {
+      orgId,
+      caller,
+      action: 'create key',
+      subject: created.id,
+      details: { name, grants, ...more },
+    });
+    return created;
+  };
+  return {
+    async createKey({ authorizations, name }, context) {
+      const caller = callerOf(context);
+      const grants = withoutRepeats(await Promise.all(authorizations.map((asked) => grantFrom(db, caller, asked))));
+      const [first] = grants;
+      if (!first)
+        throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'at least one is required' });
+      if (grants.some((grant) => grant.orgId !== first.orgId)) {
+        throw new PlatformError('INVALID_ARGUMENT', { field: 'authorizations', limit: 'all of one organization' });
+      }
+      const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
+      const { orgId } = first;
+      return db.transaction().execute((trx) => create(trx, caller, { orgId, name: keyName, grants }));
+    },
+    async createKeyFromExistingKeyAuthorizations({ id }, context) {
+      const caller = callerOf(context);
+      return db.transaction().execute(async (trx) => {
+        const { id: copyOf, orgId, name, grants } = await managedKey(trx, caller, id);
+        return create(trx, caller, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
+      });
+    },
+    async listKeys({ orgId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, orgId);
+      requireOwner(caller, id);
+      const { rows, isCut } = await listKeys(db, id);
+      return { apiKeys: rows.map(keyMessage), truncated: isCut };
+    },
+    async getRobotAPIKeys({ robotId }, context) {
+      const machine = await operatedMachine(db, callerOf(context), robotId, requireMachineOwner);
+      const { rows, isCut } = await listKeys(db, machine.orgId, machine.id);
+      return { apiKeys: rows.map(keyMessage), truncated: isCut };
+    },
+    async deleteKey({ id }, context) {
+      const caller = callerOf(context);
+      const key = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        const orphan = await ownedByKeyAlone(trx, found);
+        if (orphan) throw new PlatformError('LAST_OWNER', { resource: `${orphan.resource} ${orphan.resourceId}` });
+        const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
+        await deleteKey(trx, found.id);
+        await audit(trx, { orgId: found.orgId, caller, action: 'delete key', subject: found.id, ...named(found) });
+        return { id: found.id, ended };
+      });
+      changes.tell('api_key', key.id);
+      for (const hash of key.ended) changes.tell('session', hash);
+      return {};
+    },
+    async rotateKey({ id }, context) {
+      const caller = callerOf(context);
+      const rotated = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        await audit(trx, { orgId: found.orgId, caller, action: 'rotate key', subject: found.id, ...named(found) });
+        const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
+        return { id: found.id, key: await rotateKey(trx, found.id), ended };
+      });
+      changes.tell('api_key', rotated.id);
+      for (const hash of rotated.ended) changes.tell('session', hash);
+      return { id: rotated.id, key: rotated.key };
+    },
+    async renameKey({ id, name }, context) {
+      const caller = callerOf(context);
+      const newName = requiredName('name', name);
+      const key = await db.transaction().execute(async (trx) => {
+        const found = await managedKey(trx, caller, id);
+        await renameKey(trx, found.id, newName);
+        const details = { from: found.name, to: newName };
+        await audit(trx, { orgId: found.orgId, caller, action: 'rename key', subject: found.id, details });
+        return found;
+      });
+      changes.tell('api_key', key.id);
+      return { id: key.id, name: newName };
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** RFC 3339, to the second. */
+const timeText = (ms: number): string => {
+  const { seconds } = timestampFromMs(ms);
+  return toJson(TimestampSchema, message(TimestampSchema, { seconds }));
+};

@@ -1,0 +1,176 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { callerOf } from '../access/caller.ts';
+import { newLocationId } from '../access/secrets.ts';
+import { belongsTo, type Caller, mayReadLocation, requireMember, requireOwner } from '../access/rules/permissions.ts';
+import { audit, changed } from '../access/store/audit.ts';
+import type { Database } from '../database/database.ts';
+import { isUuid } from '../machines/store/machines.ts';
+import {
+  deleteLocation,
+  findLocation,
+  findOrganizations,
+  insertLocation,
+  listLocations,
+  type LocationRow,
+  newestOrganizations,
+  type OrganizationRow,
+  updateLocation,
+} from '../access/store/organizations.ts';
+import { requiredName } from '../rpc/fields.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+const organizationMessage = (row: OrganizationRow) => ({
+  id: row.id,
+  name: row.name,
+  publicNamespace: row.publicNamespace,
+  defaultRegion: 'local',
+  createdOn: timestampFromMs(row.createdOn),
+});
+
+/** A caller with a right on this location alone does not learn which other one it lies in. */
+const locationFrom = (row: LocationRow, caller: Caller) => {
+  const { orgId, parentLocationId } = row;
+  const isParentShown = parentLocationId !== null && mayReadLocation(caller, { orgId, locationId: parentLocationId });
+  return locationMessage({ ...row, parentLocationId: isParentShown ? parentLocationId : null });
+};
+
+const locationMessage = (row: LocationRow) => ({
+  id: row.id,
+  name: row.name,
+  createdOn: timestampFromMs(row.createdOn),
+  parentLocationId: row.parentLocationId ?? '',
+  organizations: [{ organizationId: row.orgId, primary: true }],
+  robotCount: row.machineCount,
+});
+
+/** @throws PlatformError ORGANIZATION_NOT_FOUND */
+export async function organizationFor(db: Database, caller: Caller, orgId: string): Promise<OrganizationRow> {
+  const absent = new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
+  if (!isUuid(orgId) || !belongsTo(caller, orgId.toLowerCase())) throw absent;
+  const [found] = await findOrganizations(db, [orgId]);
+  if (!found) throw absent;
+  return found;
+}
+
+/** @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED */
+export async function locationFor(
+  db: Database,
+  caller: Caller,
+  id: string,
+  require = requireMember,
+): Promise<LocationRow> {
+  const found = await findLocation(db, id);
+  const absent = () => new PlatformError('LOCATION_NOT_FOUND', { locationId: id });
+  if (!found) throw absent();
+  require(caller, found.orgId, absent);
+  return found;
+}
+
+/**
+ * As `locationFor`, also for owners and operators of that very location.
+ *
+ * @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED
+ */
+export const readableLocation = (db: Database, caller: Caller, id: string): Promise<LocationRow> =>
+  locationFor(db, caller, id, (who, orgId, absent) => {
+    if (!mayReadLocation(who, { orgId, locationId: id })) requireMember(who, orgId, absent);
+  });
+
+export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
+  ({
+    async listOrganizations(_, context) {
+      const caller = callerOf(context);
+      const ids =
+        caller.kind === 'part' ? [caller.orgId] : [...new Set(caller.grants.flatMap((grant) => grant.orgId ?? []))];
+      const { rows, isCut } = await newestOrganizations(db, ids);
+      return { organizations: rows.map(organizationMessage), truncated: isCut };
+    },
+    async getOrganization({ organizationId }, context) {
+      return { organization: organizationMessage(await organizationFor(db, callerOf(context), organizationId)) };
+    },
+    async updateOrganization({ organizationId, name }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireOwner(caller, id);
+      if (name !== undefined) {
+        await db.transaction().execute(async (trx) => {
+          await trx
+            .updateTable('organization')
+            .set({ name: requiredName('name', name) })
+            .where('id', '=', id)
+            .execute();
+          await audit(trx, { orgId: id, caller, action: 'rename organization', subject: id });
+        });
+      }
+      return { organization: organizationMessage(await organizationFor(db, caller, id)) };
+    },
+    async listLocations({ organizationId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      const { rows, isCut } = await listLocations(db, id);
+      return { locations: rows.map(locationMessage), truncated: isCut };
+    },
+    async getLocation({ locationId }, context) {
+      const caller = callerOf(context);
+      return { location: locationFrom(await readableLocation(db, caller, locationId), caller) };
+    },
+    async createLocation({ organizationId, name, parentLocationId }, context) {
+      const caller = callerOf(context);
+      const organization = await organizationFor(db, caller, organizationId);
+      requireOwner(caller, organization.id);
+      const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
+      if (parent && parent.orgId !== organization.id) {
+        throw new PlatformError('LOCATION_NOT_FOUND', { locationId: parent.id });
+      }
+      const id = newLocationId();
+      await db.transaction().execute(async (trx) => {
+        await insertLocation(trx, {
+          id,
+          orgId: organization.id,
+          name: requiredName('name', name),
+          parentLocationId: parent?.id ?? null,
+        });
+        await audit(trx, { orgId: organization.id, caller, action: 'create location', subject: id });
+      });
+      return { location: locationMessage(await locationFor(db, caller, id)) };
+    },
+    async updateLocation({ locationId, name, parentLocationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      const parent = parentLocationId ? await locationFor(db, caller, parentLocationId) : undefined;
+      if (parent && (parent.orgId !== location.orgId || parent.id === location.id)) {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'parent_location_id',
+          value: parent.id,
+          limit: 'another location of the same organization',
+        });
+      }
+      const next = {
+        ...(name !== undefined && { name: name === location.name ? name : requiredName('name', name) }),
+        ...(parentLocationId !== undefined && { parentLocationId: parent?.id ?? null }),
+      };
+      const { orgId } = location;
+      await db.transaction().execute(async (trx) => {
+        await updateLocation(trx, location.id, next);
+        const details = changed({ name: location.name, parentLocationId: location.parentLocationId }, next);
+        if (details) await audit(trx, { orgId, caller, action: 'update location', subject: location.id, details });
+      });
+      return { location: locationMessage(await locationFor(db, caller, locationId)) };
+    },
+    async deleteLocation({ locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      if (!(await deleteLocation(db, location, caller))) {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'location_id',
+          value: location.id,
+          limit: 'it must be empty; delete its machines and locations first',
+        });
+      }
+      return {};
+    },
+  }) satisfies Partial<ServiceImpl<typeof AppService>>;

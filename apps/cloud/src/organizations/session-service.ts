@@ -1,0 +1,78 @@
+import type { ConnectRouter } from '@connectrpc/connect';
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import { cookieOf } from '../access/authenticate.ts';
+import { callerOf } from '../access/caller.ts';
+import { wholeAnswer } from '../rpc/rules/answer-bounds.ts';
+import { type Caller, mayGive, memberships, requireInstallationOwner } from '../access/rules/permissions.ts';
+import { actorOf } from '../access/store/audit.ts';
+import type { Database } from '../database/database.ts';
+import { grantsOf } from '../access/store/keys.ts';
+import { findOrganizations } from '../access/store/organizations.ts';
+import { auditPerson, deleteSession, insertSignInLink } from '../access/store/sessions.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+export const signInLinkMs = 15 * 60_000;
+
+export const sessionRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, clock, secrets, changes } = deps;
+    router.service(SessionService, {
+      async whoAmI(_, context) {
+        const caller = callerOf(context);
+        const all = memberships(caller);
+        const places = all.slice(0, wholeAnswer.rows);
+        const organizations = await findOrganizations(
+          db,
+          caller.kind === 'part' ? [caller.orgId] : places.map((place) => place.orgId),
+        );
+        const names = new Map(organizations.map(({ id, name }) => [id, name]));
+        return {
+          kind: caller.kind,
+          id: caller.id,
+          name: caller.name,
+          serverVersion: deps.version,
+          memberships: places.map(({ orgId, role }) => ({
+            organizationId: orgId,
+            organizationName: names.get(orgId) ?? '',
+            role,
+          })),
+          truncated: places.length < all.length,
+        };
+      },
+      async createSignInLink(_, context) {
+        const expiresOn = clock.wall() + signInLinkMs;
+        const caller = callerOf(context);
+        const personId = await personFor(db, caller, secrets.first.ownerId);
+        const byKeyId = caller.kind === 'person' ? caller.byKeyId : caller.id;
+        const token = await db.transaction().execute(async (trx) => {
+          await auditPerson(trx, personId, { actor: actorOf(caller), action: 'create sign-in link' });
+          return insertSignInLink(trx, { personId, expiresOn, byKeyId });
+        });
+        return { url: `${baseUrlOf(deps, context)}/sign-in?token=${token}`, expiresOn: timestampFromMs(expiresOn) };
+      },
+      async signOut(_, context) {
+        const token = cookieOf(context.requestHeader.get('cookie') ?? '');
+        if (token === undefined)
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'cookie',
+            limit: 'only a browser session can sign out',
+          });
+        changes.tell('session', await deleteSession(db, token));
+        return {};
+      },
+    });
+  };
+
+/** People sign in as themselves; a key that may give all that the installation's owner has opens the owner's browser. */
+async function personFor(db: Database, caller: Caller, ownerId: string): Promise<string> {
+  if (caller.kind === 'person') return caller.id;
+  requireInstallationOwner(caller);
+  for (const grant of await grantsOf(db, 'person', ownerId)) {
+    if (!mayGive(caller, grant)) throw new PlatformError('NOT_OWNER', { organizationId: grant.orgId ?? '' });
+  }
+  return ownerId;
+}

@@ -1,0 +1,163 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import type { ConnectRouter, HandlerContext } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type CreatePackageRequest,
+  type PackageInfo,
+  PackageService,
+  PackageType,
+} from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { callerOf } from '../access/caller.ts';
+import { packageToken, pageOf, readPackageToken } from '../rpc/rules/page-tokens.ts';
+import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
+import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../access/rules/permissions.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { audit } from '../access/store/audit.ts';
+import {
+  findPackage,
+  listPackages,
+  machinesWith,
+  orgOfNamespace,
+  removeVersion,
+  type Version,
+} from './store/registry.ts';
+import { namesFrom } from './store/named-resources.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import { kindOfType, typeOfKind } from './package-kinds.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { storePackage } from './store-package.ts';
+
+type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage' | 'addresses'>;
+
+/** Path of the download on this server. */
+export const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>
+  `/packages/${row.orgId}/${encodeURIComponent(row.name)}/${encodeURIComponent(row.version)}.tar.gz`;
+
+export const packageRoutes =
+  (deps: PackageDeps) =>
+  (router: ConnectRouter): void => {
+    const { db } = deps;
+    const namesOf = namesFrom(db);
+    const message = (row: Version, context: HandlerContext, withUrl: boolean) => ({
+      id: `${row.orgId}/${row.name}`,
+      info: {
+        organizationId: row.orgId,
+        name: row.name,
+        version: row.version,
+        type: typeOfKind.get(row.type) ?? PackageType.UNSPECIFIED,
+        files: row.files.map((file) => ({ name: file.path, size: BigInt(file.size_bytes) })),
+        metadata: metadataOf(row),
+        ...(row.platform === null ? {} : { platform: row.platform }),
+      },
+      url: withUrl ? `${baseUrlOf(deps, context)}${packagePath(row)}` : '',
+      createdOn: timeOf(row.createdOn),
+      checksum: row.packageSha256,
+    });
+
+    router.service(PackageService, {
+      createPackage: (messages, context) => createPackage(deps, messages, callerOf(context)),
+
+      async getPackage({ id, version, type, includeUrl }, context) {
+        const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
+        const { owner, name } = check.packageId('id', id);
+        const orgId = await orgOfNamespace(db, owner);
+        if (orgId === undefined) throw absent();
+        const kind = type ? kindOfType.get(type) : undefined;
+        const row = await findPackage(db, { orgId, name, version: version || 'latest', type: kind });
+        // What was made public everybody may use.
+        if (!row) requireReaderOrPart(callerOf(context), orgId, absent);
+        if (!row) throw absent();
+        if (row.visibility === 'private') await requirePackageReader(callerOf(context), row, namesOf, absent);
+        return { package: message(row, context, includeUrl ?? false) };
+      },
+
+      async listPackages({ organizationId, name, version, type, includeUrl, pageSize, pageToken }, context) {
+        const caller = callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readPackageToken);
+        requireReaderOrPart(caller, check.filled('organization_id', organizationId));
+        const kind = type ? kindOfType.get(type) : undefined;
+        const names = await limitingNames(caller, namesOf);
+        const of = { orgId: organizationId, name, version, type: kind, named: names?.packages };
+        const { rows, isCut } = await listPackages(db, of, page);
+        const readable = readablePackages(caller, rows, names);
+        const last = rows.at(-1);
+        return {
+          packages: readable.map((row) => message(row, context, includeUrl ?? false)),
+          truncated: isCut,
+          nextPageToken: isCut && last ? packageToken(last.ordinal) : '',
+        };
+      },
+
+      async deletePackage({ id, version }, context) {
+        const caller = callerOf(context);
+        const absent = () => new PlatformError('PACKAGE_NOT_FOUND', { packageId: id, version });
+        const { owner: orgId, name } = check.packageId('id', id);
+        if (!belongsTo(caller, orgId)) throw absent();
+        requireOwner(caller, orgId, absent);
+        const { count, machine } = await machinesWith(db, { orgId, name, version });
+        if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId: id, version, count, machine });
+        const isRemoved = await db.transaction().execute(async (trx) => {
+          if (!(await removeVersion(trx, { orgId, name, version }))) return false;
+          await audit(trx, { orgId, caller, action: 'delete package', subject: `${id} ${version}` });
+          return true;
+        });
+        if (!isRemoved) throw absent();
+        return {};
+      },
+    });
+  };
+
+/** First the info, then the archive in pieces. The version exists only when all of it has arrived. */
+async function createPackage(
+  deps: PackageDeps,
+  messages: AsyncIterable<CreatePackageRequest>,
+  caller: Caller,
+): Promise<{ id: string; version: string }> {
+  const stream = messages[Symbol.asyncIterator]();
+  const first = (await stream.next()).value?.package;
+  if (first?.case !== 'info') {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'package',
+      value: '',
+      limit: 'the first message carries the info',
+    });
+  }
+  const info: PackageInfo = first.value;
+  return storePackage(
+    deps,
+    {
+      orgId: info.organizationId,
+      name: info.name,
+      version: info.version,
+      kind: kindOfType.get(info.type),
+      files: info.files.map((file) => ({ path: file.name, size_bytes: Number(file.size) })),
+      metadata: info.metadata ?? {},
+      platform: info.platform,
+    },
+    contentsOf(stream),
+    caller,
+  );
+}
+
+async function* contentsOf(stream: AsyncIterator<CreatePackageRequest>): AsyncGenerator<Uint8Array> {
+  for (let next = await stream.next(); !next.done; next = await stream.next()) {
+    const packet = next.value.package;
+    if (packet.case !== 'contents') throw badContents('only contents after the first message');
+    yield packet.value;
+  }
+}
+
+const badContents = (limit: string): PlatformError =>
+  new PlatformError('INVALID_ARGUMENT', { field: 'contents', value: '', limit });
+
+/** As it was sent, and where it comes from. */
+function metadataOf(row: Version): JsonObject {
+  const lineage = {
+    ...(row.jobId === null ? {} : { job_id: row.jobId }),
+    ...(row.datasetId === null ? {} : { dataset_id: row.datasetId }),
+    ...(row.datasetVersionId === null ? {} : { dataset_version_id: row.datasetVersionId }),
+    ...(row.scriptId === null ? {} : { script_id: row.scriptId, script_version: row.scriptVersion ?? '' }),
+  };
+  return { ...(row.metadata as JsonObject), ...(Object.keys(lineage).length > 0 ? { lineage } : {}) };
+}

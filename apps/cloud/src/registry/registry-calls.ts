@@ -1,0 +1,164 @@
+import type { ServiceImpl } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { type AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import { callerOf } from '../access/caller.ts';
+import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
+import { type Caller, isReader, memberships, requireOwner } from '../access/rules/permissions.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { audit } from '../access/store/audit.ts';
+import { namesFrom } from './store/named-resources.ts';
+import { machinesWith, orgOfNamespace, refuseTakenName } from './store/registry.ts';
+import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from './store/registry-items.ts';
+import { kindOfType, typeOfKind } from './package-kinds.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { frameworkName, kindOf } from '../training/training-metadata.ts';
+
+const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
+  private: Visibility.PRIVATE,
+  public: Visibility.PUBLIC,
+  public_unlisted: Visibility.PUBLIC_UNLISTED,
+};
+const visibilityOf = new Map(Object.entries(visibilities).map(([name, value]) => [value, name as Item['visibility']]));
+
+/** Registry items (models, training scripts and other packages) as AppService shows them. */
+export const registryCalls = ({ db, clock }: Deps) => {
+  const namesOf = namesFrom(db);
+  /** The item that an id `<organization or namespace>:<name>` names. */
+  const found = async (itemId: string, caller: Caller): Promise<Item> => {
+    const absent = () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId });
+    const { owner, name } = check.registryItemId('item_id', itemId);
+    const orgId = await orgOfNamespace(db, owner);
+    const item = orgId === undefined ? undefined : await findItem(db, { orgId, name });
+    if (!item) throw absent();
+    if (item.visibility === 'private') await requirePackageReader(caller, item, namesOf, absent);
+    return item;
+  };
+  const owned = async (itemId: string, caller: Caller): Promise<Item> => {
+    const item = await found(itemId, caller);
+    requireOwner(caller, item.orgId, () => new PlatformError('REGISTRY_ITEM_NOT_FOUND', { itemId }));
+    return item;
+  };
+
+  return {
+    async getRegistryItem({ itemId }, context) {
+      return { item: itemMessage(await found(itemId, callerOf(context))) };
+    },
+
+    async listRegistryItems(request, context) {
+      const caller = callerOf(context);
+      const all = [...new Set(memberships(caller).map(({ orgId }) => orgId))].filter((orgId) =>
+        isReader(caller, orgId),
+      );
+      const names = await limitingNames(caller, namesOf);
+      const { rows: items, isCut } = await listItems(db, {
+        memberOf: caller.kind === 'part' ? [caller.orgId] : all,
+        orgId: request.organizationId || undefined,
+        types: request.types.flatMap((type) => kindOfType.get(type) ?? []),
+        visibilities: request.visibilities.flatMap((one) => visibilityOf.get(one) ?? []),
+        namespaces: request.publicNamespaces,
+        search: request.searchTerm ?? '',
+        named: names?.packages,
+      });
+      const own = items.filter(({ visibility }) => visibility !== 'public');
+      const readable = new Set(readablePackages(caller, own, names));
+      const listed = items.filter((item) => item.visibility === 'public' || readable.has(item));
+      return { items: listed.map(itemMessage), truncated: isCut };
+    },
+
+    async createRegistryItem({ organizationId, name, type }, context) {
+      const caller = callerOf(context);
+      requireOwner(caller, check.filled('organization_id', organizationId));
+      const kind = kindOfType.get(type);
+      if (!kind) {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'type',
+          value: type,
+          limit: [...kindOfType.values()].join(', '),
+        });
+      }
+      const key = { orgId: organizationId, name: check.packageName('name', name) };
+      await refuseTakenName(db, { ...key, type: kind });
+      await createItem(db, { ...key, type: kind, now: clock.wall() });
+      await audit(db, { orgId: organizationId, caller, action: 'create registry item', subject: name });
+      return {};
+    },
+
+    async updateRegistryItem(request, context) {
+      const caller = callerOf(context);
+      const item = await owned(request.itemId, caller);
+      const visibility = visibilityOf.get(request.visibility) ?? item.visibility;
+      if (visibility !== 'private' && request.description === '') {
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'description',
+          value: '',
+          limit: 'public items need one',
+        });
+      }
+      const { metadata } = request;
+      const change: { [key: string]: unknown } = { ...item.metadata };
+      if (metadata.case === 'updateMlModelMetadata' || metadata.case === 'updateMlTrainingMetadata') {
+        change['model_type'] = kindOf.get(metadata.value.modelType) ?? 'unspecified';
+        change['model_framework'] = frameworkName(metadata.value.modelFramework);
+      }
+      if (metadata.case === 'updateMlTrainingMetadata') change['draft'] = metadata.value.draft;
+      const { description, url } = request;
+      await updateItem(db, item, { description, visibility, url, metadata: change, now: clock.wall() });
+      await audit(db, { orgId: item.orgId, caller, action: 'update registry item', subject: item.name });
+      return {};
+    },
+
+    async deleteRegistryItem({ itemId }, context) {
+      const caller = callerOf(context);
+      const item = await owned(itemId, caller);
+      const { count, machine } = await machinesWith(db, item);
+      const packageId = `${item.orgId}/${item.name}`;
+      if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId, version: 'any', count, machine });
+      await deleteItem(db, item, caller);
+      return {};
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+function itemMessage(item: Item) {
+  return {
+    itemId: `${item.publicNamespace || item.orgId}:${item.name}`,
+    organizationId: item.orgId,
+    publicNamespace: item.publicNamespace,
+    name: item.name,
+    type: typeOfKind.get(item.type) ?? PackageType.UNSPECIFIED,
+    visibility: visibilities[item.visibility],
+    url: item.url,
+    description: item.description,
+    metadata: metadataMessage(item),
+    createdAt: timeOf(item.createdOn),
+    updatedAt: timeOf(item.updatedOn),
+  };
+}
+
+function metadataMessage(item: Item) {
+  const text = (key: string): string => {
+    const value = item.metadata[key];
+    return typeof value === 'string' ? value : '';
+  };
+  const model = {
+    modelType: [...kindOf].find(([, kind]) => kind === text('model_type'))?.[0] ?? ModelType.UNSPECIFIED,
+    modelFramework:
+      Object.values(ModelFramework).find((one) => frameworkName(one) === text('model_framework')) ??
+      ModelFramework.UNSPECIFIED,
+  };
+  const versions = item.versions.map(({ version, createdOn }) => ({ version, createdOn: timeOf(createdOn) }));
+  if (item.type === 'ml_model') {
+    const value = { ...model, versions: item.versions.map(({ version }) => version), detailedVersions: versions };
+    return { case: 'mlModelMetadata' as const, value };
+  }
+  if (item.type === 'ml_training') {
+    return {
+      case: 'mlTrainingMetadata' as const,
+      value: { ...model, versions, draft: item.metadata['draft'] === true },
+    };
+  }
+  return { case: undefined };
+}

@@ -1,0 +1,87 @@
+import { modelArchive } from '@platform/contract/archive-rules';
+import { PlatformError } from '@platform/contract/errors';
+import { checkScriptArchive } from '@platform/sandbox/archive';
+import { checkModelArchive } from '@platform/sandbox/model-archive';
+import { putWithCrc } from '../blobs/package-archive.ts';
+import { type Caller, requireOwner } from '../access/rules/permissions.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { audit } from '../access/store/audit.ts';
+import { claimVersion } from '../training/store/jobs.ts';
+import { noteBlob } from '../blobs/store/owned-blobs.ts';
+import { publish, refuseTakenName } from './store/registry.ts';
+import type { PackageFile, PackageKind } from '../database/training-schema.ts';
+import { kindOfType } from './package-kinds.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+const packageLimitBytes = modelArchive.limits.unpackedBytes;
+/** A script's archive; what it holds unpacked has limits of its own. */
+const scriptLimitBytes = 100 * 1024 ** 2;
+
+/** A package as somebody sends it. */
+export type SentPackage = {
+  orgId: string;
+  name: string;
+  /** '': a new one. */
+  version: string;
+  kind: PackageKind | undefined;
+  files: readonly PackageFile[];
+  metadata: { [key: string]: unknown };
+  platform?: string | undefined;
+  /** Bytes of the archive, where the sender says them before. */
+  announcedBytes?: number;
+};
+
+/**
+ * Stores an archive and publishes it. The version exists only when all of it has arrived and can be unpacked.
+ *
+ * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
+ */
+export async function storePackage(
+  { db, blobs, clock, usage }: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>,
+  sent: SentPackage,
+  bytes: AsyncIterable<Uint8Array>,
+  caller: Caller,
+): Promise<{ id: string; version: string }> {
+  const orgId = check.filled('organization_id', sent.orgId);
+  requireOwner(caller, orgId);
+  const name = check.packageName('name', sent.name);
+  const { kind } = sent;
+  if (!kind) {
+    const limit = [...kindOfType.values()].map((one) => one.toUpperCase()).join(', ');
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'type', value: '', limit });
+  }
+  const now = clock.wall();
+  // Public clients leave it out and mean: a new one.
+  const version = sent.version === '' ? String(now) : check.packageVersion('version', sent.version);
+  await refuseTakenName(db, { orgId, name, type: kind });
+  const limitBytes = kind === 'ml_training' ? scriptLimitBytes : packageLimitBytes;
+  using admission = await usage.admit([orgId], sent.announcedBytes);
+  const packed = await putWithCrc(blobs, admission.counted(zipped(bytes)), { limitBytes });
+  // What no runner, no machine could unpack is refused now; bytes without a row are harmless.
+  if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
+  if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
+  const { files, metadata, platform } = sent;
+  await db.transaction().execute(async (trx) => {
+    await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now }, kind);
+    await noteBlob(trx, orgId, packed);
+    await publish(trx, { orgId, name, type: kind, version, packed, files, metadata, platform, now });
+    await audit(trx, { orgId, caller, action: 'create package', subject: `${orgId}/${name} ${version}` });
+  });
+  admission.keep();
+  return { id: `${orgId}/${name}`, version };
+}
+
+/** Machines unpack it as gzip; anything else would fail there, for ever. */
+async function* zipped(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head = Buffer.alloc(0);
+  for await (const chunk of bytes) {
+    if (head.length < 2) head = Buffer.concat([head, chunk.subarray(0, 2)]);
+    if (head.length >= 2 && (head[0] !== 0x1f || head[1] !== 0x8b))
+      throw badContents('the package must be a .tar.gz file');
+    yield chunk;
+  }
+  if (head.length < 2) throw badContents('it must not be empty');
+}
+
+const badContents = (limit: string): PlatformError =>
+  new PlatformError('INVALID_ARGUMENT', { field: 'contents', value: '', limit });

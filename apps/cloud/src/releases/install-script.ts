@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { baseUrlFor } from '../wire/base-url.ts';
+import { rolesOf } from '@platform/releases/documents';
+import type { Deps } from '../rpc-routes.ts';
+import { type InstallerValues, renderInstaller } from './rules/installer.ts';
+import { authorityPem } from '../tls/authority.ts';
+import { newestDocument } from './store/release-metadata.ts';
+import { findChannel, listReleases } from './store/releases.ts';
+import { type Route, sendText } from '../wire/exchange.ts';
+
+const file = path.resolve(import.meta.dirname, '../../install/install.sh');
+
+/** GET /authority.pem: what the install line verifies by its hash. */
+export const authorityRoutes = ({ authority }: Pick<Deps, 'authority'>): Route[] => [
+  {
+    methods: ['GET', 'HEAD'],
+    path: /^\/authority\.pem$/,
+    async answer({ response }) {
+      const pem = authorityPem(authority());
+      if (pem === undefined)
+        return sendText(response, 404, 'The certificate of this server needs no authority of its own.\n');
+      sendText(response, 200, pem, { 'content-type': 'application/x-pem-file', 'cache-control': 'no-store' });
+    },
+  },
+];
+
+/** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
+export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses' | 'authority'>): Route[] =>
+  (['install', 'uninstall'] as const).map((action) => ({
+    methods: ['GET', 'HEAD'],
+    path: new RegExp(`^/${action}\\.sh$`),
+    async answer({ request, response }) {
+      const url = baseUrlFor(deps, request);
+      const channels: Record<string, string> = {};
+      for (const channel of ['stable', 'dev']) {
+        const version = await findChannel(deps.db, 'platform-agent', channel);
+        if (version !== undefined) channels[channel] = version;
+      }
+      const agents = (await listReleases(deps.db, 'platform-agent')).filter(
+        ({ version, target }) => target !== null && Object.values(channels).includes(version),
+      );
+      const root = await newestDocument(deps.db, 'root');
+      const values: InstallerValues = {
+        url,
+        releaseKey: root ? rolesOf(root.bytes).installerKey : '',
+        trustedRoot: root && { version: root.version, sha256: createHash('sha256').update(root.bytes).digest('hex') },
+        channels,
+        // The URL may be https although the script came by plain http, and then it is anybody's.
+        agents: (deps.addresses.cameBy(request).isSecure ? agents : []).map(({ version, platform, sha256 }) => ({
+          version,
+          platform: platform.replace('/', '-'),
+          sha256: sha256.toString('hex'),
+        })),
+        authority: authorityPem(deps.authority()) ?? '',
+        action,
+      };
+      sendText(response, 200, renderInstaller(await readFile(file, 'utf8'), values), {
+        'content-type': 'text/x-shellscript; charset=utf-8',
+        'cache-control': 'no-store',
+      });
+    },
+  }));

@@ -1,0 +1,67 @@
+import type { FilePin, ReleaseName, VersionWish } from './rules/update-info.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { listChannels, listPatches, listReleases, type PatchRow, type ReleaseRow } from './store/releases.ts';
+
+/** What a wish of `version_control` comes to for one kind of machine. */
+export type Resolved =
+  | { is: 'release'; release: ReleaseRow; /** That lead to it, smallest first. */ patches: readonly PatchRow[] }
+  | { is: 'file'; pin: FilePin }
+  /** Nothing was ever published, or the channel points nowhere. */
+  | { is: 'no version' }
+  /** `platforms`: for which it was published. */
+  | { is: 'no build'; version: string; platforms: readonly string[] };
+
+/** The published releases, from memory until one changes: every machine of a fleet asks for the same few. */
+export type ReleaseBook = {
+  /** @param platform - for example linux/arm64; undefined: any for which the version is there. */
+  resolve(program: ReleaseName, wish: VersionWish, platform: string | undefined): Promise<Resolved>;
+};
+
+type Book = {
+  releases: ReadonlyMap<string, readonly ReleaseRow[]>;
+  channels: ReadonlyMap<string, string>;
+  /** By the hash of the file that they lead to. */
+  patches: ReadonlyMap<string, readonly PatchRow[]>;
+};
+
+export function releaseBook(db: Database, changes: Changes): ReleaseBook {
+  const kept: { book: Promise<Book> | undefined } = { book: undefined };
+  changes.subscribe((kind) => {
+    if (kind === undefined || kind === 'release') kept.book = undefined;
+  });
+  const open = (): Promise<Book> => {
+    if (kept.book) return kept.book;
+    const book = readBook(db);
+    kept.book = book;
+    book.catch(() => {
+      if (kept.book === book) kept.book = undefined;
+    });
+    return book;
+  };
+  return {
+    async resolve(program, wish, platform) {
+      if (wish.is === 'file') return { is: 'file', pin: wish };
+      const { releases, channels, patches } = await open();
+      const version =
+        wish.is === 'version'
+          ? wish.version
+          : // Without a dev release, dev is what is stable.
+            (channels.get(`${program} ${wish.channel}`) ?? channels.get(`${program} stable`));
+      if (version === undefined) return { is: 'no version' };
+      const builds = releases.get(`${program} ${version}`) ?? [];
+      const release = platform === undefined ? builds[0] : builds.find((one) => one.platform === platform);
+      if (!release) return { is: 'no build', version, platforms: builds.map((one) => one.platform) };
+      return { is: 'release', release, patches: patches.get(release.sha256.toString('hex')) ?? [] };
+    },
+  };
+}
+
+async function readBook(db: Database): Promise<Book> {
+  const rows = await listReleases(db, '');
+  return {
+    releases: Map.groupBy(rows, (row) => `${row.name} ${row.version}`),
+    channels: new Map((await listChannels(db)).map((row) => [`${row.name} ${row.channel}`, row.version])),
+    patches: Map.groupBy(await listPatches(db), (row) => row.toSha256.toString('hex')),
+  };
+}

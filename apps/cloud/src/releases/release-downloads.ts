@@ -1,0 +1,27 @@
+import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import { PlatformError } from '@platform/contract/errors';
+import type { Deps } from '../rpc-routes.ts';
+import { findRelease } from './store/releases.ts';
+import { type Route, sendBlob } from '../wire/exchange.ts';
+
+/** GET /releases/<name>/<version>/<os-arch>/<file name>: public, as agents download without credentials and check the sha256. */
+export const releaseFileRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>): Route[] => [
+  {
+    methods: ['GET', 'HEAD'],
+    path: /^\/releases\/([^/]+)\/([^/]+)\/([^/-]+)-([^/]+)\/[^/]+$/,
+    async answer(exchange, [name = '', version = '', os = '', arch = '']) {
+      const release = await findRelease(db, name, version, `${os}/${arch}`);
+      if (!release) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform: `${os}/${arch}` });
+      await sendBlob(exchange, blobs, {
+        sha256: release.sha256.toString('hex'),
+        sizeBytes: release.sizeBytes,
+        contentType: 'application/octet-stream',
+        isImmutable: true,
+        headers: { 'last-modified': httpTime(release.publishedOn) },
+      });
+    },
+  },
+];
+
+/** ms since 1970 as an HTTP date, for example Thu, 01 Jan 1970 00:00:00 GMT. */
+export const httpTime = (ms: number): string => timestampDate(timestampFromMs(ms)).toUTCString();

@@ -1,0 +1,235 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { ConnectRouter } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type Patch,
+  type PublishReleaseRequest,
+  ReleaseService,
+} from '@platform/contract/gen/platform/release/v1/release_pb';
+import { patchPath, platformPattern, versionPattern, type Target } from '@platform/releases/targets';
+import { callerOf } from '../access/caller.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens.ts';
+import { requireInstallationOwner } from '../access/rules/permissions.ts';
+import { otherReleases, releasePath } from './rules/update-info.ts';
+import { audit } from '../access/store/audit.ts';
+import { newestDocument } from './store/release-metadata.ts';
+import {
+  insertPatch,
+  insertRelease,
+  listReleases,
+  newestReleases,
+  type NewRelease,
+  type PatchRow,
+  type ReleaseWithChannels,
+  revokeRelease,
+  setChannel,
+  setTargets,
+} from './store/releases.ts';
+import { takeOver } from './tuf-repository.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+const programs = ['platform-agent', 'platform-server'];
+const channels = ['stable', 'dev'];
+
+export const releaseRoutes =
+  (deps: Deps) =>
+  (router: ConnectRouter): void => {
+    const { db, blobs, changes, clock, releaseKey } = deps;
+    const message = (row: ReleaseWithChannels, baseUrl: string) => ({
+      name: row.name,
+      version: row.version,
+      platform: row.platform,
+      sha256: row.sha256,
+      sizeBytes: BigInt(row.sizeBytes),
+      url: `${baseUrl}${releasePath(row)}`,
+      publishedOn: timestampFromMs(row.publishedOn),
+      channels: row.channels,
+      target: row.target ?? '',
+      ...(row.revokedOn !== null && { revokedOn: timestampFromMs(row.revokedOn) }),
+    });
+
+    router.service(ReleaseService, {
+      async publishRelease(request, context) {
+        const caller = callerOf(context);
+        requireInstallationOwner(caller);
+        const release = await releaseOf(request, blobs);
+        const { name, version, platform } = release;
+        await db.transaction().execute(async (trx) => {
+          const isSigned = (await newestDocument(trx, 'root')) !== undefined;
+          await insertRelease(trx, release);
+          for (const channel of request.channels) await setChannel(trx, name, channel, version);
+          const stored = (await listReleases(trx, name)).find((row) => isSame(row, release));
+          // Agents of the other product check no signatures.
+          if (isSigned && !stored?.target && !otherReleases.includes(name))
+            throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
+          await audit(trx, { orgId: null, caller, action: 'publish release', ...wordsOf(release, request.channels) });
+        });
+        changes.tell('release', name);
+        const stored = (await listReleases(db, name)).find((row) => isSame(row, release));
+        if (!stored) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform });
+        return { release: message(stored, baseUrlOf(deps, context)) };
+      },
+
+      async listReleases({ name, pageSize, pageToken }, context) {
+        callerOf(context);
+        const page = pageOf({ pageSize, pageToken }, readReleaseToken);
+        const baseUrl = baseUrlOf(deps, context);
+        const { rows, isCut } = await newestReleases(db, name, page);
+        const last = rows.at(-1);
+        return {
+          releases: rows.map((row) => message(row, baseUrl)),
+          truncated: isCut,
+          nextPageToken: isCut && last ? releaseToken(last) : '',
+        };
+      },
+
+      async setChannel({ name, channel, version }, context) {
+        const caller = callerOf(context);
+        requireInstallationOwner(caller);
+        check('channel', channel, channels.includes(channel), channels.join(', '));
+        await db.transaction().execute(async (trx) => {
+          await setChannel(trx, name, channel, version);
+          await audit(trx, {
+            orgId: null,
+            caller,
+            action: 'set channel',
+            subject: `${name} ${channel}`,
+            details: { version },
+          });
+        });
+        changes.tell('release', name);
+        return {};
+      },
+
+      async getMetadata(_, context) {
+        callerOf(context);
+        const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+        return {
+          root: root?.bytes ?? new Uint8Array(),
+          targets: targets?.bytes ?? new Uint8Array(),
+          onlineKey: JSON.stringify(releaseKey.publicKey),
+        };
+      },
+
+      async submitMetadata(request, context) {
+        const caller = callerOf(context);
+        requireInstallationOwner(caller);
+        const releases: NewRelease[] = [];
+        for (const one of request.releases) releases.push(await releaseOf(one, blobs));
+        const patches: PatchRow[] = [];
+        for (const one of request.patches) patches.push(await patchOf(one, blobs));
+        const changed = await db.transaction().execute(async (trx) => {
+          const taken = await takeOver(trx, request, releaseKey, clock.wall());
+          for (const release of releases) {
+            requireTarget(taken.targets, `${release.name}/${release.version}/${segment(release.platform)}`, release);
+            await insertRelease(trx, release);
+          }
+          for (const patch of patches) {
+            const from_sha256 = patch.fromSha256.toString('hex');
+            requireTarget(taken.targets, patchPath({ from_sha256, to_sha256: patch.toSha256.toString('hex') }), patch);
+            await insertPatch(trx, patch);
+          }
+          const known = await setTargets(trx, taken.programs);
+          const pointed: Record<string, string> = {};
+          for (const [i, { name, version }] of releases.entries()) {
+            for (const channel of request.releases[i]?.channels ?? []) {
+              await setChannel(trx, name, channel, version);
+              pointed[`${name} ${channel}`] = version;
+            }
+          }
+          await audit(trx, {
+            orgId: null,
+            caller,
+            action: 'sign releases',
+            subject:
+              releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
+              `documents root ${taken.versions.root}, targets ${taken.versions.targets}`,
+            details: { ...taken.versions, patches: patches.length, channels: pointed },
+          });
+          return new Set([...known, ...releases.map(({ name }) => name)]);
+        });
+        for (const name of changed) changes.tell('release', name);
+        const baseUrl = baseUrlOf(deps, context);
+        const stored = await listReleases(db, '');
+        return {
+          releases: stored
+            .filter((row) => releases.some((one) => isSame(row, one)))
+            .map((row) => message(row, baseUrl)),
+        };
+      },
+
+      async revokeRelease({ name, version }, context) {
+        const caller = callerOf(context);
+        requireInstallationOwner(caller);
+        await db.transaction().execute(async (trx) => {
+          await revokeRelease(trx, name, version);
+          const listed = await listReleases(trx, name, { isRevokedToo: true });
+          const signed = listed.find((row) => row.version === version && row.target !== null);
+          if (signed) {
+            const problem = `the signed targets still list ${signed.target}`;
+            throw new PlatformError('METADATA_REFUSED', { problem });
+          }
+          await audit(trx, { orgId: null, caller, action: 'revoke release', subject: `${name} ${version}` });
+        });
+        changes.tell('release', name);
+        return {};
+      },
+    });
+  };
+
+const segment = (platform: string): string => platform.replace('/', '-');
+const isSame = (row: NewRelease, one: NewRelease): boolean =>
+  row.name === one.name && row.version === one.version && row.platform === one.platform;
+const wordsOf = ({ name, version, platform, sha256 }: NewRelease, pointed: readonly string[]) => ({
+  subject: `${name} ${version} ${platform}`,
+  details: { sha256: sha256.toString('hex'), channels: pointed },
+});
+
+/** A release as it was asked for, whose file is there. */
+async function releaseOf(request: PublishReleaseRequest, blobs: BlobStore): Promise<NewRelease> {
+  const { name, version, platform, sizeBytes, channels: pointed } = request;
+  const names = [...programs, ...otherReleases];
+  check('name', name, names.includes(name), names.join(', '));
+  check('version', version, versionPattern.test(version), 'a semantic version, for example 1.2.3');
+  check('platform', platform, platformPattern.test(platform), 'for example linux/amd64');
+  for (const channel of pointed) check('channels', channel, channels.includes(channel), channels.join(', '));
+  const sha256 = checkedHash('sha256', request.sha256);
+  return { name, version, platform, sha256, sizeBytes: await storedBytes(blobs, sha256, sizeBytes) };
+}
+
+async function patchOf(request: Patch, blobs: BlobStore): Promise<PatchRow> {
+  const sha256 = checkedHash('patches.sha256', request.sha256);
+  return {
+    fromSha256: checkedHash('patches.from_sha256', request.fromSha256),
+    toSha256: checkedHash('patches.to_sha256', request.toSha256),
+    sha256,
+    sizeBytes: await storedBytes(blobs, sha256, request.sizeBytes),
+  };
+}
+
+function checkedHash(field: string, sha256: Uint8Array): Buffer {
+  check(field, `${sha256.length} bytes`, sha256.length === 32, '32 bytes');
+  return Buffer.from(sha256);
+}
+
+async function storedBytes(blobs: BlobStore, sha256: Buffer, sizeBytes: bigint): Promise<number> {
+  const hex = sha256.toString('hex');
+  // Touched, so that no sweep takes it before the release names it.
+  const stored = (await blobs.touch(hex)) ? await blobs.head(hex) : undefined;
+  if (!stored) throw new PlatformError('BLOB_MISSING', { sha256: hex });
+  const isRight = Number(sizeBytes) === stored.sizeBytes;
+  check('size_bytes', String(sizeBytes), isRight, `the file has ${stored.sizeBytes}`);
+  return stored.sizeBytes;
+}
+
+function requireTarget(targets: readonly Target[], path: string, file: { sha256: Buffer; sizeBytes: number }): void {
+  const target = targets.find((one) => one.path === path);
+  if (target?.sha256 === file.sha256.toString('hex') && target.sizeBytes === file.sizeBytes) return;
+  throw new PlatformError('METADATA_REFUSED', { problem: `the signed targets do not list ${path} with these bytes` });
+}
+
+function check(field: string, value: string, isValid: boolean, limit: string): void {
+  if (!isValid) throw new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 60), limit });
+}

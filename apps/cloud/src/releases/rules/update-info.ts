@@ -1,0 +1,69 @@
+import { isLoopbackHost } from '../../machines/rules/addresses.ts';
+
+/** What `version_control` may name. */
+export type VersionWish = { is: 'channel'; channel: 'stable' | 'dev' } | { is: 'version'; version: string } | FilePin;
+/** A file that no release key signed. `sha256`: as hex; empty: not given. */
+export type FilePin = { is: 'file'; url: string; sha256: string; problem: PinProblem | undefined };
+export type PinProblem = { message: string; remedy: string };
+
+/** Absent, empty or of a wrong type: the default, stable. */
+export function versionWish(value: unknown): VersionWish {
+  if (typeof value !== 'string' || value === '' || value === 'stable') return { is: 'channel', channel: 'stable' };
+  if (value === 'dev') return { is: 'channel', channel: 'dev' };
+  if (/^(https?|file):/i.test(value)) return filePin(value);
+  return { is: 'version', version: value.replace(/^v(?=\d)/, '') };
+}
+
+const hash = /^#sha256=([0-9a-f]{64})$/i;
+const hashForm = 'file:///opt/builds/program#sha256=<64 hexadecimal digits>';
+
+/** `https://host/file#sha256=<hex>`: a fragment is never sent to a server, so it is free to say what the file must be. */
+function filePin(text: string): FilePin {
+  const wrong = (message: string, remedy: string): FilePin => ({
+    is: 'file',
+    url: '',
+    sha256: '',
+    problem: { message, remedy },
+  });
+  if (!URL.canParse(text)) return wrong('is no valid address.', `Write it like https://host/path or ${hashForm}.`);
+  const url = new URL(text);
+  const sha256 = hash.exec(url.hash)?.[1]?.toLowerCase() ?? '';
+  if (url.hash !== '' && sha256 === '')
+    return wrong('ends with a fragment that is no hash.', `Write the hash of the file like ${hashForm}.`);
+  if (url.username !== '' || url.password !== '')
+    return wrong('holds a password.', 'Machines download without credentials: use a file that needs none.');
+  url.hash = '';
+  if (url.protocol === 'file:' && (url.host !== '' || url.pathname.length < 2 || url.pathname.endsWith('/')))
+    return wrong(
+      'names no file of the machine.',
+      'Write file:// and the whole path, for example file:///opt/builds/program.',
+    );
+  if (url.protocol === 'http:' && sha256 === '' && !isLoopbackHost(url.hostname))
+    return wrong(
+      'is fetched without TLS, so anybody on the way could put another program in its place.',
+      'Use https, or add the hash of the file: http://host/path#sha256=<64 hexadecimal digits>.',
+    );
+  return { is: 'file', url: url.href, sha256, problem: undefined };
+}
+
+/** Our agent says so in its tags; unmodified agents of the public protocol link the file by the name that they know. */
+export const ourAgentTag = 'platform-agent';
+export type Product = 'platform' | 'reference';
+export const productOf = (tags: readonly string[]): Product => (tags.includes(ourAgentTag) ? 'platform' : 'reference');
+
+export const programs = ['platform-agent', 'platform-server'] as const;
+export type Program = (typeof programs)[number];
+const otherPrograms = { 'platform-agent': 'viam-agent', 'platform-server': 'viam-server' } as const;
+/** Names of releases: our programs, and those of the other product that somebody publishes here for its agents. */
+export type ReleaseName = Program | (typeof otherPrograms)[Program];
+export const otherReleases: readonly string[] = Object.values(otherPrograms);
+/** A machine is offered releases of the product that its agent belongs to; it links the file by the same name. */
+export const releaseName = (program: Program, product: Product): ReleaseName =>
+  product === 'platform' ? program : otherPrograms[program];
+/** The key of version_control that chooses the program's version. */
+export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform-server' } as const;
+
+/** linux/amd64 → linux-amd64: one segment of a path. */
+export const platformSegment = (platform: string): string => platform.replace('/', '-');
+export const releasePath = (of: { name: string; version: string; platform: string }): string =>
+  `/releases/${of.name}/${of.version}/${platformSegment(of.platform)}/${of.name}`;

@@ -1,0 +1,130 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import { PlatformError } from '@platform/contract/errors';
+import { checkRoot, checkTargets } from '@platform/releases/checks';
+import { readRoot, readSnapshot, readTargets, readTimestamp, targetsOf } from '@platform/releases/documents';
+import { checkInstallerList } from '@platform/releases/installer-list';
+import type { SigningKey } from '@platform/releases/keys';
+import { renewed } from '@platform/releases/online';
+import { isProgram, type Target } from '@platform/releases/targets';
+import type { Database } from '../database/database.ts';
+import { insertDocument, lockDocuments, newestDocument, replaceInstallerSignature } from './store/release-metadata.ts';
+
+/** Signed documents from a publisher; empty bytes: that document stays as it is. */
+export type Submitted = { root: Uint8Array; targets: Uint8Array; installerSignature: Uint8Array };
+
+/** What holds after a submission. */
+export type Taken = {
+  targets: Target[];
+  programs: { name: string; version: string; platform: string; path: string; sha256: string }[];
+  versions: { root: number; targets: number };
+};
+
+/**
+ * Takes over what a publisher signed and signs what follows from it, in the transaction of the caller.
+ *
+ * @param now - ms since 1970.
+ * @throws PlatformError METADATA_REFUSED, ONLINE_KEY_UNKNOWN
+ */
+export async function takeOver(trx: Database, submitted: Submitted, key: SigningKey, now: number): Promise<Taken> {
+  await lockDocuments(trx);
+  const before = { root: await newestDocument(trx, 'root'), targets: await newestDocument(trx, 'targets') };
+  const hasRoot = submitted.root.length > 0;
+  const hasTargets = submitted.targets.length > 0;
+  const root = hasRoot ? Buffer.from(submitted.root) : before.root?.bytes;
+  if (!root) throw new PlatformError('METADATA_REFUSED', { problem: 'there is no root document yet, send the first' });
+  const targets = hasTargets ? Buffer.from(submitted.targets) : before.targets?.bytes;
+  if (!targets) throw new PlatformError('METADATA_REFUSED', { problem: 'there is no targets document yet' });
+
+  if (hasRoot) checkRoot(root, before.root?.bytes, now);
+  if (hasTargets) checkTargets(root, targets, before.targets?.bytes, now);
+  else checkStillSigned(root, targets);
+  if (hasRoot || hasTargets) checkInstallerList(root, targets, submitted.installerSignature);
+  if (hasRoot) await insertDocument(trx, 'root', { version: readRoot(root).signed.version, bytes: root });
+  if (hasTargets) {
+    const { version } = readTargets(targets).signed;
+    await insertDocument(trx, 'targets', { version, bytes: targets });
+  }
+  if (hasRoot || hasTargets) await replaceInstallerSignature(trx, Buffer.from(submitted.installerSignature));
+  await renew(trx, key, now);
+  const listed = targetsOf(targets);
+  return {
+    targets: listed,
+    programs: listed.flatMap(({ path, sha256, custom }) => (isProgram(custom) ? [{ ...custom, path, sha256 }] : [])),
+    versions: { root: readRoot(root).signed.version, targets: readTargets(targets).signed.version },
+  };
+}
+
+/** What is served already must hold under the new root, too. */
+function checkStillSigned(root: Uint8Array, targets: Uint8Array): void {
+  try {
+    readRoot(root).verifyDelegate('targets', readTargets(targets));
+  } catch (error) {
+    const problem = 'the new root names other keys for the targets: sign the targets with them and send both';
+    throw new PlatformError('METADATA_REFUSED', { problem }, error);
+  }
+}
+
+/** Signs snapshot and timestamp where that is due. @returns whether it was. */
+async function renew(trx: Database, key: SigningKey, now: number): Promise<boolean> {
+  const [root, targets, snapshot, timestamp] = [
+    await newestDocument(trx, 'root'),
+    await newestDocument(trx, 'targets'),
+    await newestDocument(trx, 'snapshot'),
+    await newestDocument(trx, 'timestamp'),
+  ];
+  if (!root || !targets) return false;
+  const served = {
+    root: root.bytes,
+    targets: targets.bytes,
+    snapshot: snapshot?.bytes,
+    timestamp: timestamp?.bytes,
+  };
+  const made = renewed(served, key, now);
+  if (made.snapshot) {
+    const { version } = readSnapshot(made.snapshot).signed;
+    await insertDocument(trx, 'snapshot', { version, bytes: made.snapshot });
+  }
+  if (made.timestamp) {
+    const { version } = readTimestamp(made.timestamp).signed;
+    await insertDocument(trx, 'timestamp', { version, bytes: made.timestamp });
+  }
+  return made.timestamp !== undefined;
+}
+
+const lookMs = 5 * 60_000;
+const warnMs = 14 * 86_400_000;
+
+/** Keeps snapshot and timestamp fresh, and says in time what people have to sign. Ends with `signal`. */
+export async function keepFresh(
+  { db, key, clock, log }: { db: Database; key: SigningKey; clock: Clock; log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  const warned = new Map<string, number>();
+  while (!signal.aborted) {
+    try {
+      const isDone = await db.transaction().execute(async (trx) => {
+        await lockDocuments(trx);
+        return renew(trx, key, clock.wall());
+      });
+      if (isDone) log.debug('the timestamp of the releases was signed anew');
+      for (const { role, expires } of await ends(db)) {
+        const isNear = Date.parse(expires) - clock.wall() < warnMs;
+        if (!isNear || clock.now() - (warned.get(role) ?? -Infinity) < 86_400_000) continue;
+        warned.set(role, clock.now());
+        const remedy = role === 'root' ? 'platform release rotate-root' : 'platform release sign';
+        log.warn('a signed document of the releases expires soon', { role, expires, remedy });
+      }
+    } catch (error) {
+      log.error('the documents of the releases could not be signed', { error: errorText(error) });
+    }
+    await clock.sleep(lookMs, signal);
+  }
+}
+
+async function ends(db: Database): Promise<{ role: string; expires: string }[]> {
+  const [root, targets] = [await newestDocument(db, 'root'), await newestDocument(db, 'targets')];
+  return [
+    ...(root ? [{ role: 'root', expires: readRoot(root.bytes).signed.expires }] : []),
+    ...(targets ? [{ role: 'targets', expires: readTargets(targets.bytes).signed.expires }] : []),
+  ];
+}

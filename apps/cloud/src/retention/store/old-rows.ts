@@ -1,0 +1,87 @@
+import { sql } from 'kysely';
+import { fromBinary } from '@bufbuild/protobuf';
+import { AgentReportSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import { at, type Database } from '../../database/database.ts';
+
+const changed = (result: { numAffectedRows?: bigint }): number => Number(result.numAffectedRows ?? 0n);
+
+/** Audit rows from before `before` (ms since 1970), `limit` at most. @returns how many were removed. */
+export const removeOldAudit = async (db: Database, before: number, limit: number): Promise<number> =>
+  changed(
+    await sql`delete from audit where id in (
+      select id from audit where at < ${at(before)} order by at limit ${limit})`.execute(db),
+  );
+
+/** Log lines of jobs that ended before `endedBefore`. */
+export const removeOldJobLogs = async (db: Database, endedBefore: number, limit: number): Promise<number> =>
+  changed(
+    await sql`delete from training_log where ctid = any(array(
+      select log.ctid from training_job job
+        join training_log log on log.org_id = job.org_id and log.job_id = job.id
+       where job.ended_on < ${at(endedBefore)} limit ${limit}))`.execute(db),
+  );
+
+/** What attempts of jobs left that ended before `endedBefore`: metrics, keys and transitions. The job itself stays. */
+export async function removeOldAttempts(db: Database, endedBefore: number, limit: number): Promise<number> {
+  const before = at(endedBefore);
+  const metrics = await sql`delete from training_metric where ctid = any(array(
+      select metric.ctid from training_job job
+        join training_metric metric on metric.org_id = job.org_id and metric.job_id = job.id
+       where job.ended_on < ${before} limit ${limit}))`.execute(db);
+  const keys = await sql`delete from attempt_key where ctid = any(array(
+      select key.ctid from training_job job join attempt_key key on key.org_id = job.org_id and key.job_id = job.id
+       where job.ended_on < ${before} limit ${limit}))`.execute(db);
+  const events = await sql`delete from training_event where id in (
+      select event.id from training_event event
+       where event.at < ${before} and not exists (select from training_job job
+         where job.org_id = event.org_id and job.id = event.job_id
+           and (job.ended_on is null or job.ended_on >= ${before}))
+       order by event.at limit ${limit})`.execute(db);
+  return changed(metrics) + changed(keys) + changed(events);
+}
+
+/** Sessions and sign-in links that expired before `before`, and runners that were last seen then. */
+export async function removeExpired(db: Database, before: number, limit: number): Promise<number> {
+  const time = at(before);
+  const sessions = await sql`delete from browser_session where token_hash in (
+    select token_hash from browser_session where expires_on < ${time} limit ${limit})`.execute(db);
+  const links = await sql`delete from sign_in_link where token_hash in (
+    select token_hash from sign_in_link where expires_on < ${time} limit ${limit})`.execute(db);
+  const runners = await sql`delete from runner where ctid = any(array(
+    select ctid from runner where last_seen < ${time} limit ${limit}))`.execute(db);
+  return changed(sessions) + changed(links) + changed(runners);
+}
+
+/** Parts that have had more than `kept` revisions. */
+export const partsWithRevisions = (
+  db: Database,
+  kept: number,
+): Promise<{ id: string; revision: number; report: Buffer | null }[]> =>
+  db.selectFrom('part').select(['id', 'revision', 'report']).where('revision', '>', kept).orderBy('id').execute();
+
+/**
+ * Thins what is older than the newest `kept` revisions of a part: of each day the last one stays, and the one that the machine
+ * reported in use.
+ */
+export async function thinRevisions(
+  db: Database,
+  part: { id: string; report: Buffer | null },
+  kept: number,
+  limit: number,
+): Promise<number> {
+  const report = part.report ? fromBinary(AgentReportSchema, part.report) : undefined;
+  const inUse = [report, ...(report?.slices ?? [])].map((one) => Number(one?.appliedRevision ?? 0n));
+  return changed(
+    await sql`
+    with old as (
+      select revision, row_number() over (partition by (saved_on at time zone 'utc')::date order by revision desc) as place
+        from config_revision
+       where part_id = ${part.id} and revision <= (
+         select revision from config_revision where part_id = ${part.id} order by revision desc offset ${kept} limit 1)
+    )
+    delete from config_revision where part_id = ${part.id} and revision in (
+      select revision from old where place > 1 and revision <> all(${inUse}::bigint[]) order by revision limit ${limit})`.execute(
+      db,
+    ),
+  );
+}

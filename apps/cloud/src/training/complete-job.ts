@@ -1,0 +1,156 @@
+import type { Clock } from '@platform/kit';
+import { modelArchive, ratioProblem } from '@platform/contract/archive-rules';
+import { PlatformError } from '@platform/contract/errors';
+import { resultFileLimits } from '@platform/contract/result-files';
+import type { CompleteJobRequest, JobFile } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { packFiles, type PackedFile } from '../blobs/package-archive.ts';
+import { type JobEvent, step } from './rules/job-life.ts';
+import type { Caller } from '../access/rules/permissions.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { at } from '../database/database.ts';
+import { leaseMs } from './store/job-queue.ts';
+import { jobOf, moveOn } from './store/jobs.ts';
+import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
+import { publish } from '../registry/store/registry.ts';
+import { leaseLost, ownAttempt, type RunnerDeps } from './own-attempt.ts';
+
+/** While the package is made the server itself keeps the lease. */
+const renewMs = leaseMs / 3;
+const maxFiles = resultFileLimits.files;
+
+/**
+ * Files into one package, then in one transaction: version in the registry and job completed. The same call again answers the
+ * same; an attempt that is over, or unknown, is a lost lease.
+ */
+export async function complete(deps: RunnerDeps, request: CompleteJobRequest, caller: Caller): Promise<string> {
+  const { db, blobs, clock, steady, usage } = deps;
+  const row = await ownAttempt(deps, request, caller);
+  const { attempt, runnerId: runner } = request;
+  const event: JobEvent = { is: 'completed', attempt, runner };
+  const by = () => ({ actor: `runner:${runner}`, now: clock.wall() });
+  const first = step(jobOf(row), event);
+  if (!first.ok) throw leaseLost(request);
+  const modelId = `${row.orgId}/${row.modelName}`;
+  if (!first.changed) return modelId;
+  const files = await storedFiles(deps, row.orgId, request.files);
+  const renew = async (): Promise<void> => {
+    await moveOn(db, row, { is: 'reported', attempt, runner, leaseUntil: steady.now() + leaseMs }, by());
+  };
+  using admission = await usage.admit([row.orgId]);
+  const packed = await whileRenewing(renew, clock, () => packFiles(blobs, files, (bytes) => admission.counted(bytes)));
+  requireUnpackable(files, packed);
+  const evaluation = request.evaluation ?? null;
+  const moved = await moveOn(db, row, event, by(), async (trx, job) => {
+    if (job.state !== 'completed') return;
+    const { now } = by();
+    await noteBlob(trx, row.orgId, packed);
+    await publish(trx, {
+      orgId: row.orgId,
+      name: row.modelName,
+      type: 'ml_model',
+      version: row.modelVersion,
+      packed,
+      files: files.map((file) => ({ path: file.path, sha256: file.sha256, size_bytes: file.sizeBytes })),
+      metadata: {
+        model_type: row.kind === 'custom' ? row.modelType : row.kind,
+        model_framework: row.modelFramework,
+      },
+      lineage: {
+        jobId: row.id,
+        datasetId: row.datasetId,
+        datasetVersionId: row.datasetVersionId,
+        script: row.registryItemId ? { id: row.registryItemId, version: row.registryItemVersion } : undefined,
+        evaluation,
+      },
+      now,
+    });
+    await trx
+      .updateTable('trainingJob')
+      .set({ modelId, evaluation: evaluation ? JSON.stringify(evaluation) : null, changedOn: at(now) })
+      .where('orgId', '=', row.orgId)
+      .where('id', '=', row.id)
+      .execute();
+  });
+  admission.keep();
+  // Canceled while it was publishing: the result is not wanted.
+  if (moved.row.state !== 'completed') throw leaseLost(request);
+  return modelId;
+}
+
+/** Renews the lease at once and again and again until `work` is done. @throws what either throws. */
+async function whileRenewing<T>(renew: () => Promise<void>, clock: Clock, work: () => Promise<T>): Promise<T> {
+  await renew();
+  const done = new AbortController();
+  const renewing = (async () => {
+    for (;;) {
+      await clock.sleep(renewMs, done.signal);
+      if (done.signal.aborted) return;
+      await renew();
+    }
+  })();
+  try {
+    // A lease that is lost meanwhile ends the work early.
+    return await Promise.race([work(), renewing.then(() => new Promise<never>(() => {}))]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** What is published must be taken by what unpacks it. @throws PlatformError INVALID_ARGUMENT */
+function requireUnpackable(files: readonly PackedFile[], packed: Pick<PackedFile, 'sizeBytes'>): void {
+  const bytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const problem = ratioProblem(bytes, packed.sizeBytes, modelArchive.limits);
+  if (problem === undefined) return;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'files',
+    value: `${bytes} bytes`,
+    limit: `the archive ${problem}`,
+  });
+}
+
+/** @throws PlatformError INVALID_ARGUMENT, BLOB_MISSING */
+async function storedFiles({ db, blobs }: RunnerDeps, orgId: string, files: readonly JobFile[]): Promise<PackedFile[]> {
+  if (files.length === 0 || files.length > maxFiles) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: 'files',
+      value: `${files.length} files`,
+      limit: `1 to ${maxFiles}`,
+    });
+  }
+  const readable = await readableBlobs(
+    db,
+    [orgId],
+    files.map((file) => file.sha256),
+  );
+  const paths = new Set<string>();
+  const stored: PackedFile[] = [];
+  for (const [index, file] of files.entries()) {
+    const path = check.packagePath(`files[${index}].path`, file.path);
+    if (paths.has(path))
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: `files[${index}].path`,
+        value: path,
+        limit: 'each path once',
+      });
+    paths.add(path);
+    // Touched, so that no sweep takes it before the package is made.
+    const isThere = readable.has(file.sha256) && (await blobs.touch(file.sha256));
+    const head = isThere ? await blobs.head(file.sha256) : undefined;
+    if (!head) throw new PlatformError('BLOB_MISSING', { sha256: file.sha256, path });
+    if (head.sizeBytes !== Number(file.sizeBytes)) {
+      throw new PlatformError('INVALID_ARGUMENT', {
+        field: `files[${index}].size_bytes`,
+        value: Number(file.sizeBytes),
+        limit: `the stored file has ${head.sizeBytes} bytes`,
+      });
+    }
+    stored.push({ path, sha256: file.sha256, sizeBytes: head.sizeBytes });
+  }
+  const bytes = stored.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const { unpackedBytes: limit } = modelArchive.limits;
+  if (bytes > limit) {
+    const sizes = { value: `${bytes} bytes`, limit: `at most ${limit} bytes in all` };
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'files', ...sizes });
+  }
+  return stored;
+}

@@ -1,0 +1,68 @@
+import { PlatformError } from '@platform/contract/errors';
+import type { LeaseJobRequest, RunnerContainer } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { jobKinds } from '@platform/contract/job';
+import type { OfferedContainer } from './rules/runner-offers.ts';
+import type { RunnerOffer, SeenRunner } from './store/runners.ts';
+import { msOf, timeOf } from '../rpc/protobuf-times.ts';
+
+const most = { containers: 50, text: 200, because: 2_000 } as const;
+
+/** Text of a runner that people are shown: one line, not long. */
+const shown = (text: string, longest: number = most.text): string =>
+  text
+    .replaceAll(/\p{Cc}+/gu, ' ')
+    .slice(0, longest)
+    .toWellFormed();
+
+/** What a runner says that it can do. @throws PlatformError INVALID_ARGUMENT */
+export function offerOf(id: string, request: LeaseJobRequest): RunnerOffer {
+  const kinds = request.kinds.filter((kind) => (jobKinds as readonly string[]).includes(kind));
+  if (kinds.length === 0) {
+    const limit = jobKinds.join(', ');
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'kinds', value: request.kinds.join(', '), limit });
+  }
+  if (request.containers.length > most.containers) {
+    const value = `${request.containers.length} containers`;
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'containers', value, limit: `at most ${most.containers}` });
+  }
+  return {
+    id,
+    kinds: [...new Set(kinds)],
+    gpus: request.gpus,
+    containers: request.containers.map(containerOf),
+    host: shown(request.host),
+    version: shown(request.version),
+    executor: shown(request.executor) || 'local',
+    noScriptsBecause: shown(request.noScriptsBecause, most.because),
+  };
+}
+
+const containerOf = ({ key, uri, framework, description, eol }: RunnerContainer): OfferedContainer => ({
+  key: shown(key),
+  uri: shown(uri),
+  framework: shown(framework),
+  description: shown(description),
+  eolMs: eol ? msOf(eol) : null,
+});
+
+export const containerMessage = ({ eolMs, ...container }: OfferedContainer) => ({
+  ...container,
+  ...(eolMs === null ? {} : { eol: timeOf(eolMs) }),
+});
+
+/** It asked for work, or reported, not longer ago than this. */
+const onlineMs = 60_000;
+
+export const runnerMessage = (runner: SeenRunner, now: number) => ({
+  runnerId: runner.id,
+  host: runner.host,
+  version: runner.version,
+  executor: runner.executor,
+  kinds: [...runner.kinds],
+  gpus: runner.gpus,
+  containers: runner.containers.map(containerMessage),
+  noScriptsBecause: runner.noScriptsBecause,
+  lastSeen: timeOf(runner.lastSeen),
+  online: Math.abs(now - runner.lastSeen) < onlineMs,
+  jobId: runner.jobId ?? '',
+});

@@ -1,0 +1,110 @@
+import { sql } from 'kysely';
+import { type Offer, queuePlace, type WaitingJobs, type Wants } from '../rules/runner-offers.ts';
+import type { Database } from '../../database/database.ts';
+import type { JobRow } from './jobs.ts';
+
+/** What lists show; not the evaluation, which may be long. */
+const lineColumns = [
+  'orgId',
+  'id',
+  'kind',
+  'modelName',
+  'modelVersion',
+  'modelFramework',
+  'labels',
+  'arguments',
+  'datasetId',
+  'datasetVersionId',
+  'limits',
+  'registryItemId',
+  'registryItemVersion',
+  'modelType',
+  'containerVersion',
+  'state',
+  'attempt',
+  'runnerId',
+  'cause',
+  'errorCode',
+  'errorMessage',
+  'phase',
+  'progress',
+  'etaMs',
+  'deadline',
+  'modelId',
+  'createdOn',
+  'changedOn',
+  'startedOn',
+  'endedOn',
+  'ordinal',
+  'gpus',
+  'status',
+  'scoreName',
+  'scoreValue',
+  'scoreCount',
+] as const satisfies readonly (keyof JobRow)[];
+export type JobLine = Pick<JobRow, (typeof lineColumns)[number]>;
+
+export type List = {
+  orgId: string;
+  status: JobRow['status'] | undefined;
+  /** Ordinal of the last job of the page before. */
+  after: number | undefined;
+};
+
+/** So many rows are read at once: between them other calls have their turn. */
+const rowsAtOnce = 500;
+
+/** Newest first, at most `most` jobs in all. */
+export async function* listJobs(db: Database, list: List, most = Infinity): AsyncGenerator<JobLine[]> {
+  let { after } = list;
+  for (let left = most; left > 0;) {
+    const limit = Math.min(left, rowsAtOnce);
+    let query = db.selectFrom('trainingJob').select(lineColumns).where('orgId', '=', list.orgId);
+    if (list.status) query = query.where('status', '=', list.status);
+    if (after !== undefined) query = query.where('ordinal', '<', after);
+    const rows = await query.orderBy('ordinal', 'desc').limit(limit).execute();
+    yield rows;
+    if (rows.length < limit) return;
+    after = rows.at(-1)?.ordinal;
+    left -= rows.length;
+  }
+}
+
+/** Waiting jobs of an organization as old as this one or older, itself among them, by what they need of a runner. */
+export async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<WaitingJobs[]> {
+  const rows = await db
+    .selectFrom('trainingJob')
+    .select(['kind', 'gpus', 'containerVersion as container', sql<number>`count(*)::integer`.as('count')])
+    .where('orgId', '=', row.orgId)
+    .where('state', '=', 'pending')
+    .where('ordinal', '<=', row.ordinal)
+    .groupBy(['kind', 'gpus', 'containerVersion'])
+    .execute();
+  return rows;
+}
+
+/**
+ * Places in the queue along a list, newest first: it has every waiting job behind its first one, so one count does for all.
+ *
+ * @param offers - of the runners that may take jobs of this organization.
+ */
+export function queuePlaces(
+  db: Database,
+  offers: () => Promise<readonly Offer[]>,
+): (rows: readonly JobLine[]) => Promise<Map<string, number>> {
+  const known: { waiting?: WaitingJobs[]; offers?: readonly Offer[] } = {};
+  return async (rows) => {
+    const places = new Map<string, number>();
+    for (const row of rows) {
+      if (row.state !== 'pending') continue;
+      const job = { kind: row.kind, gpus: row.gpus, container: row.containerVersion };
+      known.offers ??= await offers();
+      const waiting = (known.waiting ??= await waitingJobs(db, row));
+      places.set(row.id, queuePlace(job, waiting, known.offers));
+      const isOf = (one: Wants): boolean =>
+        one.kind === job.kind && one.gpus === job.gpus && one.container === job.container;
+      known.waiting = waiting.map((one) => (isOf(one) ? { ...one, count: Math.max(0, one.count - 1) } : one));
+    }
+    return places;
+  };
+}

@@ -1,0 +1,161 @@
+import { sql } from 'kysely';
+import { type JobEvent, pausesMs, step } from '../rules/job-life.ts';
+import { at, type Database } from '../../database/database.ts';
+import { type By, jobOf, type JobRow, moveOn, type Trx, writeStep } from './jobs.ts';
+
+/** How long a runner may be silent. */
+export const leaseMs = 15_000;
+
+/** What a runner has to give. */
+export type Offer = {
+  kinds: readonly string[];
+  gpus: number;
+  /** Environments for scripts. */
+  containers: readonly string[];
+  /** It hands its jobs to an engine with a queue of its own. */
+  hasQueue: boolean;
+};
+export type Want = {
+  orgIds: readonly string[];
+  runner: string;
+  offer: Offer;
+  /** For the rows: ms since 1970. */
+  now: number;
+  /** Steady time, from which leases and pauses count. */
+  steadyNow: number;
+};
+
+/** Rows in these states have a lease, the others have none. */
+export const leasedStates = ['in_progress', 'canceling'] as const;
+
+/** Nothing here has more. */
+const mostGpus = 16;
+
+/**
+ * What a runner that asks for work no longer runs goes back, or ends; a lease that never reached it is handed out again.
+ *
+ * @param running - jobs that it says it runs.
+ * @returns the job of such a lease.
+ */
+export const takeBack = (
+  db: Database,
+  { orgIds, runner, now, steadyNow }: Want,
+  running: readonly string[],
+): Promise<JobRow | undefined> =>
+  db.transaction().execute(async (trx) => {
+    const by: By = { actor: `runner:${runner}`, now };
+    const held = await trx
+      .selectFrom('trainingJob')
+      .selectAll()
+      .where('orgId', 'in', orgIds)
+      .where('runnerId', '=', runner)
+      .where('state', 'in', leasedStates)
+      .orderBy('ordinal')
+      .forUpdate()
+      .execute();
+    for (const row of held) {
+      if (running.includes(row.id)) continue;
+      const event: JobEvent = { is: 'returned', runner };
+      const next = step(jobOf(row), event);
+      if (!next.ok) continue;
+      if (next.changed) await writeStep(trx, row, next.job, event, by);
+      else return extend(trx, row, steadyNow + leaseMs);
+    }
+    return undefined;
+  });
+
+/** Gives the runner the oldest job that waits and that it can run. Jobs that it cannot run cost nothing, however many. */
+export async function leaseNext(db: Database, want: Want): Promise<JobRow | undefined> {
+  for (let most = 8; ; most *= 4) {
+    const found = await candidates(db, want, most);
+    if (found.length === 0) return undefined;
+    const row = await db.transaction().execute((trx) => leaseOne(trx, want, found));
+    if (row) return row;
+    // Others were quicker with all of these.
+  }
+}
+
+async function leaseOne(trx: Trx, want: Want, ids: readonly string[]): Promise<JobRow | undefined> {
+  const row = await trx
+    .selectFrom('trainingJob')
+    .selectAll()
+    .where('id', 'in', ids)
+    .where('state', '=', 'pending')
+    .orderBy('ordinal')
+    .limit(1)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { runner, now, steadyNow, offer } = want;
+  const event: JobEvent = { is: 'leased', runner, leaseUntil: steadyNow + leaseMs, isQueued: offer.hasQueue };
+  const next = step(jobOf(row), event);
+  return next.ok ? writeStep(trx, row, next.job, event, { actor: `runner:${runner}`, now }) : undefined;
+}
+
+/** Ids of the oldest jobs that fit, oldest first: one look into the index for each way to fit. */
+async function candidates(db: Database, { orgIds, offer, steadyNow }: Want, most: number): Promise<string[]> {
+  const fits = offer.kinds.flatMap((kind) =>
+    (kind === 'custom' ? ['', ...offer.containers] : ['']).map((container) => ({ kind, container })),
+  );
+  const { rows } = await sql<{ id: string }>`
+    select job.id
+      from unnest(${[...orgIds]}::uuid[]) org,
+           unnest(${fits.map((fit) => fit.kind)}::text[], ${fits.map((fit) => fit.container)}::text[]) fit (kind, container),
+           generate_series(0, ${Math.min(offer.gpus, mostGpus)}::integer) gpu,
+           lateral (
+             select id, ordinal from training_job
+              where org_id = org and state = 'pending' and kind = fit.kind and container_version = fit.container
+                and gpus = gpu and (not_before is null or not_before <= ${at(steadyNow)})
+              -- As the index training_job_wanted has it.
+              order by ordinal + 0
+              limit ${most}
+           ) job
+     order by job.ordinal
+     limit ${most}`.execute(db);
+  return rows.map((row) => row.id);
+}
+
+const extend = (trx: Trx, row: JobRow, leaseUntil: number): Promise<JobRow> =>
+  trx
+    .updateTable('trainingJob')
+    .set({ leaseUntil: at(leaseUntil) })
+    .where('orgId', '=', row.orgId)
+    .where('id', '=', row.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+
+/** Takes back every lease that has run out. @param now - of the wall clock, for the rows. @returns how many. */
+export async function expireLeases(db: Database, steadyNow: number, now = steadyNow): Promise<number> {
+  const due = await db
+    .selectFrom('trainingJob')
+    .select(['orgId', 'id'])
+    .where('state', 'in', leasedStates)
+    .where('leaseUntil', '<=', at(steadyNow))
+    .execute();
+  let expired = 0;
+  for (const key of due) {
+    const { changed } = await moveOn(db, key, { is: 'due', now: steadyNow }, { actor: 'server', now });
+    if (changed) expired++;
+  }
+  return expired;
+}
+
+/**
+ * While the server was away nobody could report: every lease gets a fresh start. The clock of the run before may have been
+ * ahead of this one: no pause lasts longer than the longest.
+ */
+export async function renewLeases(db: Database, steadyNow: number): Promise<void> {
+  await db
+    .updateTable('trainingJob')
+    .set({ leaseUntil: at(steadyNow + leaseMs) })
+    .where('state', 'in', leasedStates)
+    .execute();
+  const longest = at(steadyNow + Math.max(...pausesMs));
+  await db
+    .updateTable('trainingJob')
+    .set({ notBefore: longest })
+    .where('state', '=', 'pending')
+    .where('notBefore', '>', longest)
+    .execute();
+}

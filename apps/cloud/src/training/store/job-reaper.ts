@@ -1,0 +1,34 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import type { SteadyTime } from '../../process/steady-time.ts';
+import type { Database } from '../../database/database.ts';
+import { expireLeases, renewLeases } from './job-queue.ts';
+import { Overtime } from './job-overtime.ts';
+
+const everyMs = 1_000;
+/** Nobody could report to a server that was away for so long: stopped, starved, or without its database. */
+const awayMs = 5_000;
+
+/** Takes back leases whose runner fell silent. Ends with `signal`. */
+export async function reapJobs(
+  { db, clock, steady, log }: { db: Database; clock: Clock; steady: SteadyTime; log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  let lookedAt = -Infinity;
+  const overtime = new Overtime();
+  while (!signal.aborted) {
+    try {
+      // What runners could not report because of us is not their loss.
+      if (clock.now() - lookedAt > awayMs) await renewLeases(db, steady.now());
+      const lost = await expireLeases(db, steady.now(), clock.wall());
+      lookedAt = clock.now();
+      if (lost > 0) log.warn('runners fell silent', { jobs: lost });
+      const overdue = await overtime.end(db, steady.now(), clock.wall());
+      if (overdue > 0) log.warn('jobs were ended: their runners went on for too long', { jobs: overdue });
+    } catch (error) {
+      // Where we cannot write, what runners report is not written either.
+      lookedAt = -Infinity;
+      log.warn('leases could not be checked', { error: errorText(error) });
+    }
+    await clock.sleep(everyMs, signal);
+  }
+}

@@ -1,0 +1,229 @@
+import { type InsertObject, type Selectable, sql, type Transaction, type UpdateObject } from 'kysely';
+import { PlatformError } from '@platform/contract/errors';
+import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
+import { isUuid } from '../../data/rules/manifest.ts';
+import type { Caller } from '../../access/rules/permissions.ts';
+import { versionTaken } from '../../registry/rules/version-taken.ts';
+import { audit } from '../../access/store/audit.ts';
+import { at, type Database } from '../../database/database.ts';
+import type { Tables } from '../../database/schema.ts';
+import type { TrainingJobRow } from '../../database/training-schema.ts';
+
+export type JobRow = Selectable<TrainingJobRow>;
+export type JobKey = { orgId: string; id: string };
+/** Who made it happen, for the event row, and when (ms since 1970). */
+export type By = { actor: string; now: number };
+export type Trx = Transaction<Tables>;
+
+/** Notified at each transition, when its transaction commits: `<job id> <organization id> <state>`. */
+export const jobChannel = 'training_job';
+
+export function jobOf(row: JobRow): Job {
+  const { attempt, losses, reported } = row;
+  const head = { attempt, losses, runner: row.runnerId ?? undefined };
+  switch (row.state) {
+    case 'pending':
+      return { ...head, at: row.state, notBefore: row.notBefore ?? undefined };
+    case 'completed':
+    case 'canceled':
+      return { ...head, at: row.state };
+    case 'failed':
+      return {
+        ...head,
+        at: row.state,
+        failure: {
+          cause: (row.cause ?? 'infrastructure') as Cause,
+          code: row.errorCode ?? 'INTERNAL',
+          message: row.errorMessage ?? '',
+        },
+      };
+    case 'in_progress':
+    case 'canceling':
+      return { ...head, at: row.state, runner: row.runnerId ?? '', leaseUntil: row.leaseUntil ?? 0, reported };
+  }
+}
+
+/** The job, held until the transaction ends. @throws PlatformError TRAINING_JOB_NOT_FOUND */
+async function lockedJob(trx: Trx, { orgId, id }: JobKey): Promise<JobRow> {
+  const row = await trx
+    .selectFrom('trainingJob')
+    .selectAll()
+    .where('orgId', '=', orgId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  if (!row) throw new PlatformError('TRAINING_JOB_NOT_FOUND', { jobId: id });
+  return row;
+}
+
+/** The columns that a state decides. `now`: ms since 1970. */
+function columnsOf(job: Job, before: JobRow, event: JobEvent, now: number): UpdateObject<Tables, 'trainingJob'> {
+  const failure = job.at === 'failed' ? job.failure : undefined;
+  const isLeased = job.at === 'in_progress' || job.at === 'canceling';
+  const isNewRun = job.attempt !== before.attempt;
+  return {
+    state: job.at,
+    attempt: job.attempt,
+    losses: job.losses,
+    runnerId: job.runner ?? null,
+    reported: isLeased && job.reported,
+    leaseUntil: isLeased ? at(job.leaseUntil) : null,
+    notBefore: job.at === 'pending' && job.notBefore !== undefined ? at(job.notBefore) : null,
+    cause: failure?.cause ?? null,
+    errorCode: failure?.code ?? null,
+    errorMessage: failure?.message ?? null,
+    ...(job.at === before.state && !isNewRun ? {} : { changedOn: at(now) }),
+    ...(job.at === 'pending' ? { phase: '', progress: 0, etaMs: null, deadline: null } : {}),
+    ...(event.is === 'leased' ? beginning(event.isQueued, before, now) : {}),
+    ...(isEnded(job) ? { endedOn: at(now), etaMs: null } : {}),
+    ...(job.at === 'completed' ? { progress: 1 } : {}),
+  };
+}
+
+/** A run begins with its lease, or, in the queue of an engine, when it leaves that (writeReport). */
+const beginning = (isQueued: boolean, { limits }: JobRow, now: number): UpdateObject<Tables, 'trainingJob'> => ({
+  phase: isQueued ? 'queued' : '',
+  startedOn: isQueued ? null : at(now),
+  deadline: at(now + limits.wall_seconds * 1000),
+});
+
+/** Writes the state after `event`, and its event row. The row must be locked. */
+export async function writeStep(trx: Trx, row: JobRow, job: Job, event: JobEvent, by: By): Promise<JobRow> {
+  const next = await trx
+    .updateTable('trainingJob')
+    .set(columnsOf(job, row, event, by.now))
+    .where('orgId', '=', row.orgId)
+    .where('id', '=', row.id)
+    // The row is locked; the guard says in SQL, too, what this step starts from.
+    .where('state', '=', row.state)
+    .where('attempt', '=', row.attempt)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  if (next.state !== row.state || next.attempt !== row.attempt) {
+    const details = job.at === 'failed' ? job.failure : 'failure' in event ? event.failure : undefined;
+    await writeEvent(trx, next, event.is, row.state, by, details);
+  }
+  return next;
+}
+
+async function writeEvent(
+  trx: Trx,
+  row: JobRow,
+  event: string,
+  fromState: string | null,
+  by: By,
+  details?: object,
+): Promise<void> {
+  await trx
+    .insertInto('trainingEvent')
+    .values({
+      orgId: row.orgId,
+      jobId: row.id,
+      at: at(by.now),
+      event,
+      fromState,
+      toState: row.state,
+      attempt: row.attempt,
+      actor: by.actor,
+      details: details ? JSON.stringify(details) : null,
+    })
+    .execute();
+  await notifyOf(trx, row);
+}
+
+/** Wakes who waits for this job, or for one to run. */
+export const notifyOf = async (trx: Trx, { id, orgId, state }: JobRow): Promise<void> => {
+  await sql`select pg_notify(${jobChannel}, ${`${id} ${orgId} ${state}`})`.execute(trx);
+};
+
+export async function insertJob(trx: Trx, values: InsertObject<Tables, 'trainingJob'>, by: By): Promise<JobRow> {
+  const row = await trx.insertInto('trainingJob').values(values).returningAll().executeTakeFirstOrThrow();
+  await writeEvent(trx, row, 'submitted', null, by);
+  return row;
+}
+
+export type Moved = { before: JobRow; row: JobRow; changed: boolean };
+
+/**
+ * Moves a job on by one event: look, decide by the rules, write row and event row, in one transaction.
+ *
+ * @param also - more that belongs into the transaction; called when the event changes the job.
+ * @throws PlatformError TRAINING_JOB_NOT_FOUND, or what the rules refuse with.
+ */
+export const moveOn = (
+  db: Database,
+  key: JobKey,
+  event: JobEvent,
+  by: By,
+  also?: (trx: Trx, row: JobRow) => Promise<void>,
+): Promise<Moved> =>
+  db.transaction().execute(async (trx) => {
+    const before = await lockedJob(trx, key);
+    const next = step(jobOf(before), event);
+    if (!next.ok) {
+      const attempt = 'attempt' in event ? { attempt: event.attempt } : {};
+      throw new PlatformError(next.code, { jobId: key.id, status: before.state, ...attempt });
+    }
+    if (!next.changed) return { before, row: before, changed: false };
+    const row = await writeStep(trx, before, next.job, event, by);
+    await also?.(trx, row);
+    return { before, row, changed: true };
+  });
+
+/** The job with this id in whatever organization; the caller's rights are looked at by who calls this. */
+export const findJob = async (db: Database, id: string): Promise<JobRow | undefined> =>
+  isUuid(id) ? db.selectFrom('trainingJob').selectAll().where('id', '=', id).executeTakeFirst() : undefined;
+
+/** @throws PlatformError JOB_NOT_FINISHED. The model version stays claimed, the events stay. */
+export const deleteEnded = (db: Database, key: JobKey, by: By, caller: Caller): Promise<void> =>
+  db.transaction().execute(async (trx) => {
+    const row = await lockedJob(trx, key);
+    if (!isEnded(jobOf(row))) throw new PlatformError('JOB_NOT_FINISHED', { jobId: key.id, status: row.state });
+    await trx.deleteFrom('trainingJob').where('orgId', '=', key.orgId).where('id', '=', key.id).execute();
+    await writeEvent(trx, row, 'deleted', row.state, by);
+    const details = { model_name: row.modelName, model_version: row.modelVersion, attempts: row.attempt };
+    await audit(trx, { orgId: key.orgId, caller, action: 'delete training', subject: key.id, details });
+  });
+
+/**
+ * The claim on a version of a model or another package: kept for ever, whatever becomes of the job.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
+ */
+export async function claimVersion(
+  trx: Trx,
+  claim: { orgId: string; modelName: string; modelVersion: string; claimedBy: string | null; now: number },
+  type = 'ml_model',
+): Promise<void> {
+  const { now, ...values } = claim;
+  const done = await trx
+    .insertInto('modelVersionClaim')
+    .values({ ...values, claimedOn: at(now) })
+    .onConflict((conflict) => conflict.columns(['orgId', 'modelName', 'modelVersion']).doNothing())
+    .executeTakeFirst();
+  if (done.numInsertedOrUpdatedRows === 1n) return;
+  // Who had it first is there: the insert waited for that transaction.
+  await refuseTakenVersion(trx, claim, type);
+  throw new Error('a claim was refused and is not there');
+}
+
+/**
+ * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
+ * client whose answer got lost finds the job that it submitted.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
+ */
+export async function refuseTakenVersion(
+  db: Database | Trx,
+  { orgId, modelName, modelVersion }: { orgId: string; modelName: string; modelVersion: string },
+  type = 'ml_model',
+): Promise<void> {
+  const taken = await db
+    .selectFrom('modelVersionClaim')
+    .select('claimedBy')
+    .where('orgId', '=', orgId)
+    .where('modelName', '=', modelName)
+    .where('modelVersion', '=', modelVersion)
+    .executeTakeFirst();
+  if (taken) throw versionTaken({ type, name: modelName, version: modelVersion, jobId: taken.claimedBy });
+}

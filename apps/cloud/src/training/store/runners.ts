@@ -1,0 +1,114 @@
+import { sql } from 'kysely';
+import type { Clock } from '@platform/kit';
+import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
+import type { Offer } from '../rules/runner-offers.ts';
+import { boundedList } from '../../database/bounded-list.ts';
+import { at, type Database } from '../../database/database.ts';
+
+/** A runner with what it offers. */
+export type RunnerOffer = Offer & { id: string; host: string; version: string; executor: string };
+/** As the server saw it last. */
+export type SeenRunner = RunnerOffer & {
+  /** ms since 1970. */
+  lastSeen: number;
+  /** The job that it holds. */
+  jobId: string | undefined;
+};
+
+/** A runner that says the same again is written down so often. */
+const everyMs = 10_000;
+
+export type RunnerNotes = {
+  /** Notes that the runner is there, for each organization whose queue it serves. */
+  note(orgIds: readonly string[], offer: RunnerOffer): Promise<void>;
+  /** The runner spoke about a job. */
+  touch(orgId: string, runnerId: string): Promise<void>;
+};
+
+/** Writes down who runs jobs: at once when something changed, else now and then. */
+export function runnerNotes(db: Database, clock: Clock): RunnerNotes {
+  const written = new Map<string, { text: string; at: number }>();
+  /** True: it is time to write, and is counted as written. */
+  const isDue = (key: string, text: string | undefined): boolean => {
+    const before = written.get(key);
+    const isSame = before !== undefined && (text === undefined || before.text === text);
+    if (isSame && clock.now() - before.at < everyMs) return false;
+    if (written.size > 10_000) written.clear();
+    written.set(key, { text: text ?? before?.text ?? '', at: clock.now() });
+    return true;
+  };
+  return {
+    async note(orgIds, offer) {
+      const text = JSON.stringify(offer);
+      const due = orgIds.filter((orgId) => isDue(`${orgId} ${offer.id}`, text));
+      if (due.length === 0) return;
+      const { host, version, executor, gpus, noScriptsBecause } = offer;
+      const containers = offer.containers.map(({ eolMs, ...container }) => ({ ...container, eol_ms: eolMs }));
+      const columns = {
+        host,
+        version,
+        executor,
+        gpus,
+        noScriptsBecause,
+        kinds: [...offer.kinds],
+        containers: JSON.stringify(containers),
+        lastSeen: at(clock.wall()),
+      };
+      await db
+        .insertInto('runner')
+        .values(due.map((orgId) => ({ orgId, id: offer.id, ...columns })))
+        .onConflict((conflict) => conflict.columns(['orgId', 'id']).doUpdateSet(columns))
+        .execute();
+    },
+    async touch(orgId, id) {
+      if (!isDue(`${orgId} ${id}`, undefined)) return;
+      await db
+        .updateTable('runner')
+        .set({ lastSeen: at(clock.wall()) })
+        .where('orgId', '=', orgId)
+        .where('id', '=', id)
+        .execute();
+    },
+  };
+}
+
+/** Runners of these organizations that were seen since (ms since 1970), those seen last first, as many as an answer holds. */
+export async function runnersSince(
+  db: Database,
+  orgIds: readonly string[],
+  since: number,
+): Promise<Bounded<SeenRunner>> {
+  if (orgIds.length === 0) return { rows: [], isCut: false };
+  const query = db
+    .selectFrom('runner')
+    .select([
+      'runner.id',
+      'runner.host',
+      'runner.version',
+      'runner.executor',
+      'runner.kinds',
+      'runner.gpus',
+      'runner.containers',
+      'runner.noScriptsBecause',
+      'runner.lastSeen',
+    ])
+    .select(
+      sql<string | null>`(select job.id from training_job job where job.org_id = runner.org_id
+        and job.runner_id = runner.id and job.state in ('in_progress', 'canceling') order by job.created_on limit 1)`.as(
+        'jobId',
+      ),
+    )
+    .where('runner.orgId', 'in', orgIds)
+    .where('runner.lastSeen', '>=', at(since))
+    .orderBy('runner.lastSeen', 'desc')
+    .orderBy('runner.id');
+  const { rows, isCut } = await boundedList(db, query, { ...wholeAnswer, atOnce: 200 });
+  return {
+    rows: rows.map(({ containers, jobId, ...row }) => ({
+      ...row,
+      jobId: jobId ?? undefined,
+      containers: containers.map(({ eol_ms: eolMs, ...container }) => ({ ...container, eolMs })),
+    })),
+    isCut,
+  };
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { PlatformError } from '@platform/contract/errors';
+import {
+  type JobResources,
+  ModelFramework,
+  type ModelType,
+  type SubmitTrainingJobRequest,
+} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { JobKind, JobLimits } from '@platform/contract/job';
+import { madeFrameworks } from '@platform/contract/trainer-settings';
+import { advice } from '../data/rules/dataset-rules.ts';
+import { submitted } from './rules/job-life.ts';
+import { type Caller, requireOwner } from '../access/rules/permissions.ts';
+import { limitsOf } from './rules/resources.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { actorOf, audit } from '../access/store/audit.ts';
+import { at } from '../database/database.ts';
+import { freeze, writeVersion } from '../data/store/dataset-versions.ts';
+import { type Dataset, findDataset } from '../data/store/datasets.ts';
+import { writeLogs } from './store/job-reports.ts';
+import { claimVersion, insertJob, refuseTakenVersion, type Trx } from './store/jobs.ts';
+import { refuseTakenName } from '../registry/store/registry.ts';
+import { durationMs } from '../rpc/protobuf-times.ts';
+import type { Deps } from '../rpc-routes.ts';
+import { frameworkName, kindOf } from './training-metadata.ts';
+
+export type TrainingDeps = Pick<Deps, 'db' | 'blobs' | 'usage' | 'clock' | 'stop'>;
+
+/** Queues a training of a built-in model type. @returns id of the job. */
+export async function submit(deps: TrainingDeps, request: SubmitTrainingJobRequest, caller: Caller): Promise<string> {
+  const target = targetOf(request, caller);
+  const kind = builtInKind(request.modelType);
+  const framework = madeFramework(kind, request.modelFramework);
+  const labels = check.labels(request.tags);
+  const settings = check.trainerArguments(request.arguments, kind);
+  const limits = resourcesOf(request.resources);
+  const dataset = await ownPictures(deps, target);
+  await refuseTaken(deps, target);
+  return enqueue(deps, caller, { ...target, dataset, kind, framework, labels, arguments: settings, limits });
+}
+
+/** What every submit names, checked as far as that goes without the database. */
+export type Target = { orgId: string; datasetId: string; modelName: string; modelVersion: string };
+
+/** @throws PlatformError INVALID_ARGUMENT, ORGANIZATION_NOT_FOUND, NOT_OWNER */
+export function targetOf(
+  request: { organizationId: string; datasetId: string; modelName: string; modelVersion: string },
+  caller: Caller,
+): Target {
+  const orgId = check.filled('organization_id', request.organizationId);
+  requireOwner(caller, orgId);
+  return {
+    orgId,
+    datasetId: check.filled('dataset_id', request.datasetId),
+    modelName: check.packageName('model_name', request.modelName),
+    modelVersion: check.packageVersion('model_version', request.modelVersion),
+  };
+}
+
+/** @throws PlatformError INVALID_ARGUMENT */
+export const resourcesOf = (asked: JobResources | undefined): JobLimits =>
+  limitsOf(
+    asked && {
+      gpus: asked.gpus,
+      timeLimitMs: durationMs(asked.timeLimit),
+      memoryMib: asked.memoryMib,
+      diskMib: asked.diskMib,
+    },
+  );
+
+/** @throws PlatformError DATASET_NOT_FOUND, DATASET_TYPE_MISMATCH */
+export async function ownPictures({ db }: TrainingDeps, { orgId, datasetId }: Target): Promise<Dataset> {
+  const dataset = await findDataset(db, datasetId);
+  if (dataset?.orgId !== orgId) throw new PlatformError('DATASET_NOT_FOUND', { datasetId });
+  if (dataset.type !== 'binary_data') {
+    throw new PlatformError('DATASET_TYPE_MISMATCH', { datasetId, type: 'sequences', wanted: 'pictures' });
+  }
+  return dataset;
+}
+
+/** @throws PlatformError MODEL_VERSION_TAKEN, NAME_TAKEN */
+export async function refuseTaken({ db }: TrainingDeps, target: Target): Promise<void> {
+  await refuseTakenVersion(db, target);
+  await refuseTakenName(db, { orgId: target.orgId, name: target.modelName, type: 'ml_model' });
+}
+
+export type NewJob = Target & {
+  dataset: Dataset;
+  kind: JobKind;
+  framework: string;
+  labels: string[];
+  arguments: Record<string, string>;
+  limits: JobLimits;
+  /** Of custom jobs. */
+  script?: { id: string; version: string; sha256: string; modelType: string; container: string };
+  /** More that belongs into the transaction. */
+  also?: (trx: Trx) => Promise<void>;
+};
+
+/** Freezes the dataset and queues the job. Nothing is claimed or written before everything was found right. */
+export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller: Caller, job: NewJob): Promise<string> {
+  const { orgId, modelName, modelVersion, dataset, kind, labels, script } = job;
+  using admission = await usage.admit([orgId]);
+  const frozen = await freeze(db, blobs, { dataset, kind, labels });
+  // Not while it is made: that holds a connection of the database, and this may need another one.
+  await admission.take(frozen.manifest.sizeBytes);
+  const id = randomUUID();
+  const now = clock.wall();
+  const by = { actor: actorOf(caller), now };
+  await db.transaction().execute(async (trx) => {
+    await claimVersion(trx, { orgId, modelName, modelVersion, claimedBy: id, now });
+    const datasetVersionId = await writeVersion(trx, { orgId, datasetId: dataset.id, frozen, now });
+    const values = {
+      orgId,
+      id,
+      kind,
+      modelName,
+      modelVersion,
+      modelFramework: job.framework,
+      labels,
+      arguments: JSON.stringify(job.arguments),
+      datasetId: dataset.id,
+      datasetVersionId,
+      manifestSha256: frozen.manifest.sha256,
+      seed: check.seedOf(modelName, modelVersion),
+      limits: JSON.stringify(job.limits),
+      ...(script && {
+        registryItemId: script.id,
+        registryItemVersion: script.version,
+        scriptSha256: script.sha256,
+        modelType: script.modelType,
+        containerVersion: script.container,
+      }),
+      createdBy: by.actor,
+      state: submitted.at,
+      attempt: submitted.attempt,
+      losses: submitted.losses,
+      reported: false,
+      createdOn: at(now),
+      changedOn: at(now),
+    };
+    const row = await insertJob(trx, values, by);
+    const notes = advice(kind, frozen.counts, frozen.found).map((message, index) => ({
+      sequence: index + 1,
+      time: now,
+      level: 'warn',
+      message,
+    }));
+    await writeLogs(trx, row, 0, notes);
+    await job.also?.(trx);
+    await audit(trx, { orgId, caller, action: 'submit training', subject: id, details: { modelName, modelVersion } });
+  });
+  admission.keep();
+  return id;
+}
+
+type BuiltInKind = keyof typeof madeFrameworks;
+
+function builtInKind(type: ModelType): BuiltInKind {
+  const kind = kindOf.get(type);
+  if (kind) return kind;
+  throw new PlatformError('INVALID_ARGUMENT', {
+    field: 'model_type',
+    value: type,
+    limit: [...kindOf.values()].map((known) => `MODEL_TYPE_${known.toUpperCase()}`).join(', '),
+  });
+}
+
+/** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of those that are made. */
+function madeFramework(kind: BuiltInKind, asked: ModelFramework): string {
+  const made = madeFrameworks[kind];
+  const [usual = 'onnx'] = made;
+  if (asked === ModelFramework.UNSPECIFIED) return usual;
+  const name = frameworkName(asked);
+  const found = made.find((one) => one === name);
+  if (found) return found;
+  throw new PlatformError('FRAMEWORK_NOT_SUPPORTED', {
+    framework: name.toUpperCase(),
+    modelType: kind,
+    made: made.map((one) => `MODEL_FRAMEWORK_${one.toUpperCase()}`).join(', '),
+  });
+}

@@ -1,0 +1,86 @@
+import type { TLSSocket } from 'node:tls';
+import { createContextKey, type HandlerContext } from '@connectrpc/connect';
+import { PlatformError } from '@platform/contract/errors';
+import { clientAddress, type TrustedProxies } from './addresses.ts';
+import type { Request } from './mux.ts';
+import type { Deps } from '../rpc-routes.ts';
+
+/** The host by which a request names this server, and whether its client speaks TLS. */
+export type CameBy = { host: string; isSecure: boolean };
+
+/** The URLs of this server. They are known when its ports are open. */
+export type Addresses = {
+  /** What users and machines are told, whatever they came by; undefined: the URL that they came by. */
+  publicUrl(): string | undefined;
+  /** Of the port for the server's own machines; undefined: there is none beside the main one. */
+  insideUrl(): string | undefined;
+  /** How a request came, behind trusted proxies as they report it. */
+  cameBy(request: Request): CameBy;
+  /** The IP address of the client of a request. */
+  clientOf(request: Request): string;
+};
+
+export function addresses(
+  known: Pick<Addresses, 'publicUrl' | 'insideUrl'>,
+  isTrusted: TrustedProxies = () => false,
+): Addresses {
+  return {
+    ...known,
+    cameBy(request) {
+      const direct = {
+        host: hostOf(request) ?? '',
+        isSecure: (request.socket as Partial<TLSSocket>).encrypted === true,
+      };
+      if (!isTrusted(request.socket.remoteAddress)) return direct;
+      const host = lastOf(request.headers['x-forwarded-host']);
+      const scheme = lastOf(request.headers['x-forwarded-proto'])?.toLowerCase();
+      return {
+        host: host !== undefined && isHost(host) ? host : direct.host,
+        isSecure: scheme === undefined ? direct.isSecure : scheme === 'https',
+      };
+    },
+    clientOf: (request) =>
+      clientAddress(request.socket.remoteAddress ?? '', request.headers['x-forwarded-for']?.toString(), isTrusted),
+  };
+}
+
+/** HTTP/2 has `:authority` in place of Host. */
+export const hostOf = (request: Request): string | undefined =>
+  (request as { authority?: string }).authority ?? request.headers.host;
+
+/** A proxy adds its own value behind what a client has sent. */
+const lastOf = (header: string | string[] | undefined): string | undefined => {
+  const last = header?.toString().split(',').at(-1)?.trim();
+  return last === '' ? undefined : last;
+};
+
+const isHost = (host: string): boolean => /^[\w.:[\]-]+$/.test(host) && URL.canParse(`http://${host}`);
+
+/** Set for each RPC that comes by the port. */
+export const cameByKey = createContextKey<CameBy | undefined>(undefined, { description: 'how a call came' });
+
+/** URL of this server for a caller. @throws PlatformError INVALID_ARGUMENT: the caller names no host */
+export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { host, isSecure }: CameBy): string {
+  const inside = known.insideUrl();
+  if (inside !== undefined && !isSecure && `http://${host}` === inside) return inside;
+  const told = known.publicUrl();
+  if (told !== undefined) return told;
+  const base = `${isSecure ? 'https' : 'http'}://${host}`;
+  if (host === '' || !URL.canParse(base))
+    throw new PlatformError('INVALID_ARGUMENT', { field: 'Host', value: host.slice(0, 100), limit: 'a host name' });
+  return base;
+}
+
+/** URL of this server for the caller of an RPC. */
+export const baseUrlOf = (
+  deps: Pick<Deps, 'addresses'>,
+  { url, values }: Pick<HandlerContext, 'url' | 'values'>,
+): string =>
+  baseUrl(
+    deps.addresses,
+    values.get(cameByKey) ?? { host: URL.parse(url)?.host ?? '', isSecure: url.startsWith('https:') },
+  );
+
+/** URL of this server for whoever sent a plain HTTP request. */
+export const baseUrlFor = ({ addresses: known }: Pick<Deps, 'addresses'>, request: Request): string =>
+  baseUrl(known, known.cameBy(request));

@@ -1,0 +1,85 @@
+import path from 'node:path';
+import { PlatformError } from '@platform/contract/errors';
+import { atomicWrite, readJson } from '@platform/kit/node';
+import { isLoopback, type Listener, openPort, type Port, type PortOptions } from './mux.ts';
+
+/** Where the server answers, and what it calls itself. */
+export type Ports = {
+  port: number;
+  /** What users and machines are told when nothing else is known. */
+  url: string;
+  /** The same server on loopback without TLS, for programs of this host. */
+  localUrl: string;
+  /** For machines of this host: all addresses that they get begin with it. */
+  insideUrl: string;
+  /** Uses another certificate for connections from now on. */
+  renew: Port['renew'];
+  close(limitMs: number): Promise<void>;
+};
+
+type Wanted = {
+  listener: Listener;
+  options: PortOptions;
+  /** @param port - of the main port. */
+  publicUrlOf: (port: number) => string | undefined;
+  dataFolder: string;
+};
+
+/**
+ * Opens the main port, and on loopback what the server's own processes need: one more where the main port is not on loopback, and
+ * one by which machines of this host come where all others are told a public URL. That may have a name and a certificate that mean
+ * nothing here.
+ *
+ * @throws PlatformError PORT_IN_USE, INVALID_ARGUMENT
+ */
+export async function openPorts({ listener, options, publicUrlOf, dataFolder }: Wanted): Promise<Ports> {
+  const opened: Port[] = [];
+  const close = async (limitMs: number): Promise<void> =>
+    void (await Promise.all(opened.map((port) => port.close(limitMs))));
+  const open = async (of: PortOptions): Promise<Port> => {
+    const port = await openPort(listener, of);
+    opened.push(port);
+    return port;
+  };
+  try {
+    const main = await open(options);
+    const isEverywhere = main.address === '0.0.0.0' || main.address === '::';
+    const { tls: _, entrance: __, ...plain } = options;
+    const onLoopback = { ...plain, host: '127.0.0.1', allowPlaintext: false };
+    const local = isEverywhere || isLoopback(main.address) ? main : await open({ ...onLoopback, port: main.port });
+    const localUrl = urlOf(isEverywhere ? '127.0.0.1' : local.address, main.port);
+    const publicUrl = publicUrlOf(main.port);
+    const inside = publicUrl === undefined ? undefined : await openInside(open, onLoopback, dataFolder);
+    return {
+      port: main.port,
+      url: publicUrl ?? localUrl,
+      localUrl,
+      insideUrl: inside ? urlOf(inside.address, inside.port) : localUrl,
+      renew: (pair) => main.renew(pair),
+      close,
+    };
+  } catch (error) {
+    await close(0);
+    throw error;
+  }
+}
+
+const urlOf = (address: string, port: number): string =>
+  `http://${address.includes(':') ? `[${address}]` : address}:${port}`;
+
+/** The same port at each start, if it is free: a machine of this host knows it. */
+async function openInside(
+  open: (options: PortOptions) => Promise<Port>,
+  options: PortOptions,
+  dataFolder: string,
+): Promise<Port> {
+  const file = path.join(dataFolder, 'inside-port.json');
+  const before = (await readJson(file).catch(() => undefined)) as { port?: unknown } | undefined;
+  const known = typeof before?.port === 'number' ? before.port : 0;
+  const port = await open({ ...options, port: known }).catch((error: unknown) => {
+    if (known === 0 || !(error instanceof PlatformError)) throw error;
+    return open({ ...options, port: 0 });
+  });
+  if (port.port !== known) await atomicWrite(file, `${JSON.stringify({ port: port.port })}\n`, { mode: 0o600 });
+  return port;
+}
