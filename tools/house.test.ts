@@ -60,13 +60,16 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'packages/kit/src/testing': ['packages/kit/src', 'node:'],
   'packages/kit/src/web': ['packages/kit/src'],
   'apps/agent/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
-  'apps/agent/src/plans': [
-    '@platform/contract',
+  'apps/agent/src/state': ['@platform/contract', '@platform/kit', 'apps/agent/src/versions/ports.ts'],
+  'apps/agent/src/versions/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state'],
+  'apps/agent/src/machines': ['@platform/contract', '@platform/kit'],
+  'apps/agent/src/os/posix': [
+    'apps/agent/src/os',
+    'apps/agent/src/install/unit.ts',
     '@platform/kit',
-    'apps/agent/src/state.ts',
-    'apps/agent/src/update/trial-file.ts',
+    '@platform/contract',
+    'node:',
   ],
-  'apps/agent/src/machines': ['@platform/contract', '@platform/kit', 'apps/agent/src/state.ts'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
   ...cloudRules,
@@ -150,9 +153,9 @@ for (const folder of Object.keys(may)) {
           to === `${file.split('/').slice(0, 2).join('/')}/package.json` ||
           (isLocal &&
             to.split('/').slice(0, 2).join('/') === file.split('/').slice(0, 2).join('/') &&
-            !/\/(plans|rules)\/|agent\/src\/machines\//.test(file) &&
+            !/\/(plans|rules)\/|agent\/src\/(machines|state)\//.test(file) &&
             !/kit\/src/.test(file) &&
-            !/agent\/src\/os\/linux/.test(file));
+            !/agent\/src\/os\/(posix|linux)/.test(file));
         const isRegistry =
           !isLocal &&
           !isOurs(to) &&

@@ -5,7 +5,7 @@ import { systemClock, Usage } from '@platform/kit/node';
 import type { Command, Io } from './commands/command.ts';
 import { Ended, endedByMachine, exitCodes, exitMeanings } from './commands/exit-codes.ts';
 import { commands } from './commands/table.ts';
-import { isOtherStart } from './take-over/options.ts';
+import { isOtherStart } from './commands/take-over-options.ts';
 
 /** Runs the command that the words name; `run` when the first is an option. Ends with an exit code, never throws. */
 export async function commandLine(argv: readonly string[], env: Io['env']): Promise<number> {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { Cell } from '@platform/kit';
-import type { Condition } from '../src/sync/conditions.ts';
-import type { HeardTime } from '../src/sync/time.ts';
+import type { Condition } from '../src/health/conditions.ts';
+import type { HeardTime } from '../src/clock/device-time.ts';
 import { good, minute, World } from './world.ts';
 
 const truth = Date.UTC(2027, 5, 1);

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { parseVersionLine } from '@platform/contract/machine';
 import { spawnGroup, systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { runtimeEnvironment } from '../src/unit.ts';
+import { runtimeEnvironment } from '../src/install/unit.ts';
 import { startAgent } from './running-agent.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 import { tinyServer } from './tiny-server.ts';

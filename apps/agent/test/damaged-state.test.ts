@@ -1,7 +1,7 @@
 // Each file in which a machine keeps what it knows of its versions, damaged in each way: it comes back and takes the next update.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeChecked } from '../src/sync/checked-file.ts';
+import { encodeChecked } from '../src/storage/checked-file.ts';
 import { Rig } from './rig.ts';
 
 const text = (of: string): Uint8Array => new TextEncoder().encode(of);

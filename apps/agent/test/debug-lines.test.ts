@@ -7,11 +7,11 @@ import { test } from 'node:test';
 import { createLog, type LogLine } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
-import { linuxProbe } from '../src/os/linux/probe.ts';
-import { webBy } from '../src/os/linux/web.ts';
+import { linuxProbe } from '../src/os/probe.ts';
+import { webBy } from '../src/os/web.ts';
 import { RequestTrace } from '../src/os/request-trace.ts';
-import { DebugBudget } from '../src/sync/debug-budget.ts';
-import { guardedFetch } from '../src/sync/http.ts';
+import { DebugBudget } from '../src/logs/debug-budget.ts';
+import { guardedFetch } from '../src/link/http.ts';
 import { crashing, good, minute, World } from './world.ts';
 
 const passesOf = (w: World) =>

@@ -5,12 +5,12 @@ import { pathToFileURL } from 'node:url';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, seededRandom, tempFolder } from '@platform/kit/testing';
 import { fileDisk } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/linux/file-system.ts';
-import { linuxWeb } from '../src/os/linux/web.ts';
-import { fetchRelease } from '../src/update/fetch.ts';
-import type { FetchTask } from '../src/update/ports.ts';
-import { sourcesOn } from '../src/update/sources.ts';
-import { programStore } from '../src/update/store.ts';
+import { linuxFileSystem } from '../src/os/posix/file-system.ts';
+import { linuxWeb } from '../src/os/web.ts';
+import { fetchRelease } from '../src/versions/fetch.ts';
+import type { FetchTask } from '../src/versions/ports.ts';
+import { sourcesOn } from '../src/versions/sources.ts';
+import { programStore } from '../src/versions/store.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 
 const random = seededRandom(3);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { chunksOf, fileDisk, makeFolder, readFile, replaceFile } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/linux/file-system.ts';
+import { linuxFileSystem } from '../src/os/posix/file-system.ts';
 import type { FileSystem } from '../src/os/ports.ts';
 import { simFileSystem, type Fate, type Step } from '../src/os/sim/file-system.ts';
 import { SimFiles } from '../src/os/sim/files.ts';

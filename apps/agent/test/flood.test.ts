@@ -6,16 +6,16 @@ import { test } from 'node:test';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
-import { linuxDisk } from '../src/os/linux/disk.ts';
-import { linuxLines } from '../src/os/linux/lines.ts';
+import { linuxDisk } from '../src/os/posix/disk.ts';
+import { linuxLines } from '../src/os/posix/lines.ts';
 import type { Device } from '../src/os/ports.ts';
-import { Floods } from '../src/sync/floods.ts';
-import { Inlet } from '../src/sync/inlet.ts';
-import { storeLines } from '../src/sync/logs.ts';
-import { Mask } from '../src/sync/mask.ts';
-import { followOutput, outputLimitBytes } from '../src/sync/output.ts';
-import { Spool, standardSpoolLimits } from '../src/sync/spool.ts';
-import { DeviceTime } from '../src/sync/time.ts';
+import { Floods } from '../src/logs/floods.ts';
+import { Inlet } from '../src/logs/inlet.ts';
+import { storeLines } from '../src/logs/upload.ts';
+import { Mask } from '../src/logs/mask.ts';
+import { followOutput, outputLimitBytes } from '../src/logs/output.ts';
+import { Spool, standardSpoolLimits } from '../src/logs/spool.ts';
+import { DeviceTime } from '../src/clock/device-time.ts';
 
 test('120 MB of output: what is not stored is counted, and neither file outgrows its limit', async (t) => {
   await using folder = await tempFolder();

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
-import { keepAgent, type KeptAgent } from '../src/keep/keeper.ts';
-import { readKeptExit } from '../src/keep/exit-file.ts';
+import { keepAgent, type KeptAgent } from '../src/supervisor/keeper.ts';
+import { readKeptExit } from '../src/supervisor/exit-file.ts';
 import { fileDisk } from '../src/os/file-disk.ts';
 import { simFileSystem } from '../src/os/sim/file-system.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
-import { linkPath, linkTarget, programPath, statePath } from '../src/update/layout.ts';
-import { linkedId } from '../src/update/switch.ts';
+import { linkPath, linkTarget, programPath, statePath } from '../src/versions/layout.ts';
+import { linkedId } from '../src/versions/switch.ts';
 
 const old = `1.0.0-${'a'.repeat(12)}`;
 const fresh = `1.1.0-${'b'.repeat(12)}`;

@@ -2,7 +2,7 @@
 // Each has to be found by one of the scenarios below.
 import { parentPort as parent, workerData } from 'node:worker_threads';
 import type { FileSystem, WritableFile } from '../src/os/ports.ts';
-import { mostCuts, mostStarts } from '../src/update/trial-file.ts';
+import { mostCuts, mostStarts } from '../src/state/trial-file.ts';
 import { play, pointsOf, programs } from './kill-points.ts';
 import { Rig } from './rig.ts';
 

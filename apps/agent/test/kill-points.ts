@@ -2,7 +2,7 @@ import { seededRandom } from '@platform/kit/testing';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
 import type { Survivors } from '../src/os/sim/files.ts';
 import type { WebFate } from '../src/os/sim/web.ts';
-import type { Program } from '../src/update/layout.ts';
+import type { Program } from '../src/versions/layout.ts';
 import { Rig } from './rig.ts';
 
 export const programs = ['agent', 'server'] as const;

@@ -1,11 +1,11 @@
 // Prints, for each URL given, what is wrong with the way to it.
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
-import { peerValidity } from '../src/os/linux/peer-certificate.ts';
+import { peerValidity } from '../src/os/peer-certificate.ts';
 import { useProxiesOf } from '../src/os/proxies.ts';
-import { connectCloud, isRefused } from '../src/sync/cloud.ts';
-import { connectTransport } from '../src/sync/http.ts';
-import { linkProblemIn } from '../src/sync/link.ts';
+import { connectCloud, isRefused } from '../src/link/cloud.ts';
+import { connectTransport } from '../src/link/http.ts';
+import { linkProblemIn } from '../src/link/link.ts';
 
 useProxiesOf(process.env);
 for (const appAddress of process.argv.slice(2)) {

@@ -15,10 +15,10 @@ import { AuthenticateResponseSchema } from '@platform/contract/gen/proto/rpc/v1/
 import { Cell, type Clock } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
-import { peerValidity } from '../src/os/linux/peer-certificate.ts';
-import { connectCloud } from '../src/sync/cloud.ts';
-import { answerLimitBytes, connectTransport } from '../src/sync/http.ts';
-import { linkProblemIn } from '../src/sync/link.ts';
+import { peerValidity } from '../src/os/peer-certificate.ts';
+import { connectCloud } from '../src/link/cloud.ts';
+import { answerLimitBytes, connectTransport } from '../src/link/http.ts';
+import { linkProblemIn } from '../src/link/link.ts';
 import { certificate } from './certificate.ts';
 
 type Answer = (request: IncomingMessage, answer: ServerResponse) => void;

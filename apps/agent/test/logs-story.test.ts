@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Cell } from '@platform/kit';
-import type { HeardTime } from '../src/sync/time.ts';
+import type { HeardTime } from '../src/clock/device-time.ts';
 import type { StoredLine } from './test-cloud.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Transport } from '@connectrpc/connect';
 import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { mayRestart, restartWait } from '../src/plans/restart-wait.ts';
-import { nothingYet, type ServerStatus, type Settings, type Wanted } from '../src/state.ts';
+import { mayRestart, restartWait } from '../src/versions/plans/restart-wait.ts';
+import { nothingYet, type ServerStatus, type Settings, type Wanted } from '../src/state/state.ts';
 import { good, minute, World } from './world.ts';
 
 const window = { from: '02:00', to: '03:00', days: ['thu'], time_zone: 'UTC' };

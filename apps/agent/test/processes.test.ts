@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { processStartTime, spawnGroup, systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
-import { exitReason } from '../src/plans/exit-reason.ts';
+import { exitReason } from '../src/state/exit-reason.ts';
 import { linuxProcesses } from '../src/os/linux/processes.ts';
 import type { Processes } from '../src/os/ports.ts';
 import { SimFiles } from '../src/os/sim/files.ts';

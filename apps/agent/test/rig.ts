@@ -7,11 +7,11 @@ import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';
 import type { Survivors } from '../src/os/sim/files.ts';
-import { runAgent } from '../src/run-agent.ts';
-import { noPreviousRun } from '../src/sync/last-run.ts';
-import { gate } from '../src/update/gate.ts';
-import type { Program } from '../src/update/layout.ts';
-import { hashOfUnit } from '../src/update/unit-renewal.ts';
+import { runAgent } from '../src/composition/run-agent.ts';
+import { noPreviousRun } from '../src/health/last-run.ts';
+import { gate } from '../src/versions/gate.ts';
+import type { Program } from '../src/versions/layout.ts';
+import { hashOfUnit } from '../src/versions/unit-renewal.ts';
 import { agentBytes, serverBytes } from './programs.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 

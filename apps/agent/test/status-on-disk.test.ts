@@ -3,10 +3,10 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
-import { statusOnDisk } from '../src/commands/status-on-disk.ts';
-import { encodeChecked } from '../src/sync/checked-file.ts';
-import { linkPath, linkTarget, statePath } from '../src/update/layout.ts';
-import { badLine, trialLine, type Trial } from '../src/update/trial-file.ts';
+import { statusOnDisk } from '../src/control/status-on-disk.ts';
+import { encodeChecked } from '../src/storage/checked-file.ts';
+import { linkPath, linkTarget, statePath } from '../src/versions/layout.ts';
+import { badLine, trialLine, type Trial } from '../src/state/trial-file.ts';
 
 const [old, fresh, bad] = ['1.0.0-aaaaaaaaaaaa', '1.1.0-bbbbbbbbbbbb', '1.2.0-cccccccccccc'];
 const since = Date.parse('2025-12-31T22:00:00Z') / 1000;

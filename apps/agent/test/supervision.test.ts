@@ -1,7 +1,7 @@
 // What becomes of the machine server when things around it go wrong; each a story on a simulated machine.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { idOf } from '../src/state.ts';
+import { idOf } from '../src/state/state.ts';
 import { sha256Of } from './test-cloud.ts';
 import { good, minute, World } from './world.ts';
 

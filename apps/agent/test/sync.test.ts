@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { createConnectTransport } from '@connectrpc/connect-web';
 import { Cell } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
-import { decodeChecked, encodeChecked } from '../src/sync/checked-file.ts';
-import { connectCloud, isRefused } from '../src/sync/cloud.ts';
-import type { Troubles } from '../src/sync/troubles.ts';
+import { decodeChecked, encodeChecked } from '../src/storage/checked-file.ts';
+import { connectCloud, isRefused } from '../src/link/cloud.ts';
+import type { Troubles } from '../src/health/troubles.ts';
 import { listen, TestCloud } from './test-cloud.ts';
 import { good, minute, World, type RunningAgent } from './world.ts';
 

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/
 import { test } from 'node:test';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
 import { takeOverBeside } from '../src/take-over/beside.ts';
-import { isOtherStart } from '../src/take-over/options.ts';
+import { isOtherStart } from '../src/commands/take-over-options.ts';
 import { findOtherAgent, mostTries, putBack } from '../src/take-over/other-agent.ts';
 import { command } from './running-agent.ts';
 

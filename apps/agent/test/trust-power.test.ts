@@ -5,7 +5,7 @@ import { fileDisk } from '../src/os/file-disk.ts';
 import type { Web } from '../src/os/ports.ts';
 import { type Fate, simFileSystem, type Step } from '../src/os/sim/file-system.ts';
 import { SimFiles, type Survivors } from '../src/os/sim/files.ts';
-import { releaseTrust } from '../src/trust/trust.ts';
+import { releaseTrust } from '../src/versions/trust/trust.ts';
 import { program, Repository, type Page } from './release-repository.ts';
 
 const start = Date.parse('2026-03-01T00:00:00Z');

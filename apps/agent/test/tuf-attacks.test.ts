@@ -4,7 +4,7 @@ import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
 import { readRoot, readTargets, rolesOf, signTargets } from '@platform/releases/documents';
 import { nextTargets } from '@platform/releases/publication';
-import { pinRoot } from '../src/trust/trust.ts';
+import { pinRoot } from '../src/versions/trust/trust.ts';
 import { newKey, newRing, patch, program, Repository, sha256Of } from './release-repository.ts';
 import { day, hour, none, start, world, type World } from './tuf-world.ts';
 

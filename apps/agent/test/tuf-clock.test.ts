@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
-import { releaseTime } from '../src/trust/release-time.ts';
+import { releaseTime } from '../src/versions/trust/release-time.ts';
 import { program } from './release-repository.ts';
 import { day, hour, start, world } from './tuf-world.ts';
 

@@ -6,12 +6,12 @@ import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import type { Target } from '@platform/releases/targets';
 import { fileDisk } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/linux/file-system.ts';
+import { linuxFileSystem } from '../src/os/posix/file-system.ts';
 import type { Web } from '../src/os/ports.ts';
-import type { Condition } from '../src/sync/conditions.ts';
-import { lateTold } from '../src/trust/late.ts';
-import type { ReleaseTime } from '../src/trust/release-time.ts';
-import { releaseTrust } from '../src/trust/trust.ts';
+import type { Condition } from '../src/health/conditions.ts';
+import { lateTold } from '../src/versions/trust/late.ts';
+import type { ReleaseTime } from '../src/versions/trust/release-time.ts';
+import { releaseTrust } from '../src/versions/trust/trust.ts';
 import { program, Repository } from './release-repository.ts';
 
 export const none = new AbortController().signal;

@@ -1,7 +1,7 @@
 // What systemd starts the agent by follows its version, on a whole machine with its gate and its service manager.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unitKept } from '../src/update/unit-renewal.ts';
+import { unitKept } from '../src/versions/unit-renewal.ts';
 import { unitPath, Rig, type Behaviour } from './rig.ts';
 
 const hour = 60;

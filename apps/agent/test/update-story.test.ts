@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { gateText } from '../src/update/gate.ts';
-import { cutsReason, mostCuts, trialReason } from '../src/update/trial-file.ts';
-import type { Program } from '../src/update/layout.ts';
+import { gateText } from '../src/versions/gate.ts';
+import { cutsReason, mostCuts, trialReason } from '../src/state/trial-file.ts';
+import type { Program } from '../src/versions/layout.ts';
 import { Rig, type Behaviour } from './rig.ts';
 
 const hour = 60;

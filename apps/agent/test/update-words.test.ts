@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateState, type ProgramStatus } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { Program } from '../src/update/layout.ts';
-import { damagedReason } from '../src/update/trial-file.ts';
+import type { Program } from '../src/versions/layout.ts';
+import { damagedReason } from '../src/state/trial-file.ts';
 import { Rig } from './rig.ts';
 import { World } from './world.ts';
 

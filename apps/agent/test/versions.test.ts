@@ -8,11 +8,11 @@ import { captureLog, FakeClock, tempFolder } from '@platform/kit/testing';
 import { linuxDevice } from '../src/os/linux/device.ts';
 import type { Device, FileSystem } from '../src/os/ports.ts';
 import { SimDevice } from '../src/os/sim/device.ts';
-import { idOf } from '../src/state.ts';
-import { fetchRelease } from '../src/update/fetch.ts';
-import type { Program } from '../src/update/layout.ts';
-import type { Fetched, FetchTask, Patches, Trust } from '../src/update/ports.ts';
-import { programStore, type ProgramStore } from '../src/update/store.ts';
+import { idOf } from '../src/state/state.ts';
+import { fetchRelease } from '../src/versions/fetch.ts';
+import type { Program } from '../src/versions/layout.ts';
+import type { Fetched, FetchTask, Patches, Trust } from '../src/versions/ports.ts';
+import { programStore, type ProgramStore } from '../src/versions/store.ts';
 import { agentBytes, serverBytes } from './programs.ts';
 import { listen, sha256Of, TestCloud } from './test-cloud.ts';
 

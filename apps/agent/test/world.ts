@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { LogLine } from '@platform/kit';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
-import { runAgent, type AgentParts, type Ending } from '../src/run-agent.ts';
-import type { OwnLayers } from '../src/sync/intake.ts';
+import { runAgent, type AgentParts, type Ending } from '../src/composition/run-agent.ts';
+import type { OwnLayers } from '../src/config/intake.ts';
 import { sha256Of, TestCloud } from './test-cloud.ts';
 
 export interface RunningAgent {

@@ -3,7 +3,7 @@ import { createLog } from '@platform/kit';
 import { stderrSink } from '@platform/kit/node';
 import { examine } from '../doctor/look.ts';
 import { verdictsOf, worstOf, type Verdict } from '../doctor/verdicts.ts';
-import { linuxSystem } from '../install/system.ts';
+import { linuxSystem } from '../os/posix/system.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { wrapped } from './words.ts';

@@ -1,16 +1,16 @@
 import { systemClock } from '@platform/kit/node';
-import { linuxSystem } from '../install/system.ts';
-import { linuxDisk } from '../os/linux/disk.ts';
-import { linuxFileSystem } from '../os/linux/file-system.ts';
-import { webBy } from '../os/linux/web.ts';
+import { linuxSystem } from '../os/posix/system.ts';
+import { linuxDisk } from '../os/posix/disk.ts';
+import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { webBy } from '../os/web.ts';
 import { RequestTrace } from '../os/request-trace.ts';
-import { openProvenTime } from '../trust/proven-time.ts';
-import { tolerantFetch, trustedBy } from '../trust/tolerant-fetch.ts';
-import { deviceFetch } from '../update/device-fetch.ts';
-import { runFetchChild } from '../update/fetch-child.ts';
+import { openProvenTime } from '../clock/proven-time.ts';
+import { tolerantFetch, trustedBy } from '../link/tolerant-fetch.ts';
+import { deviceFetch } from '../versions/device-fetch.ts';
+import { runFetchChild } from '../versions/fetch-child.ts';
 import type { Io } from './command.ts';
 
-/** The process in which an agent downloads; see update/fetch-child.ts. */
+/** The process in which an agent downloads; see versions/fetch-child.ts. */
 export async function fetchOne(_given: object, io: Io): Promise<number> {
   const stop = new AbortController();
   process.once('SIGTERM', () => stop.abort(new Error('the agent does not need the file any more')));

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { onSignals, Usage } from '@platform/kit/node';
-import { stderrFile, stdoutFile } from '../loops/server-watch.ts';
-import { linuxLines } from '../os/linux/lines.ts';
-import { agentUnit } from '../unit.ts';
+import { stderrFile, stdoutFile } from '../server/watch.ts';
+import { linuxLines } from '../os/posix/lines.ts';
+import { agentUnit } from '../install/unit.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
-import { lastLinesOf } from './log-tail.ts';
+import { lastLinesOf } from '../logs/tail.ts';
 import { printable } from './words.ts';
 
 interface Given {

@@ -1,9 +1,9 @@
-import { readKeptExit } from '../keep/exit-file.ts';
+import { readKeptExit } from '../supervisor/exit-file.ts';
 import { previousRunOf } from '../os/linux/journal.ts';
 import type { Disk } from '../os/ports.ts';
-import { unitExitReason } from '../plans/exit-reason.ts';
-import { noPreviousRun, type PreviousRun } from '../sync/last-run.ts';
-import { agentUnit } from '../unit.ts';
+import { unitExitReason } from '../state/exit-reason.ts';
+import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
+import { agentUnit } from '../install/unit.ts';
 
 /** How the agent before ended, by the journal of systemd. @param env - of this agent */
 export async function previousRunInJournal(env: NodeJS.ProcessEnv): Promise<PreviousRun> {

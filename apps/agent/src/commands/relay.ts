@@ -3,14 +3,14 @@ import { setPriority } from 'node:os';
 import path from 'node:path';
 import { inMemory, systemClock } from '@platform/kit/node';
 import { relayFolder } from '../os/relay-places.ts';
-import { relayOutput } from '../relay/relay.ts';
+import { relayOutput } from '../logs/relay/relay.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /** Before what it reads from: a program that writes waits when its reader does. */
 const priority = -10;
 
-/** The process that reads what the machine server writes; see relay/relay.ts. */
+/** The process that reads what the machine server writes; see logs/relay/relay.ts. */
 export async function relay(given: { root: string }, _io: Io): Promise<number> {
   // It ends with the machine server. What stops all processes at a shutdown stops that one, too.
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => {});

@@ -1,4 +1,4 @@
-import { windowsPlaces } from '../os/windows/places.ts';
+import { windowsPlaces } from '../install/windows-places.ts';
 import type { OptionTable, OptionValues } from '@platform/kit/node';
 
 export const standardDefaults = '/etc/platform-defaults.json';

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { controlOf, NobodyThere } from '../control/client.ts';
-import { linuxDisk } from '../os/linux/disk.ts';
+import { linuxDisk } from '../os/posix/disk.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { lastRunHere } from './previous-run.ts';
-import { statusOnDisk } from './status-on-disk.ts';
+import { statusOnDisk } from '../control/status-on-disk.ts';
 import { statusText } from './status-text.ts';
 
 export async function status(given: { root: string; json: boolean }, io: Io): Promise<number> {

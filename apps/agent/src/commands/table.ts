@@ -1,6 +1,6 @@
 import { command, type Command } from './command.ts';
 import { installOptions } from './install-options.ts';
-import { takeOverOptions } from '../take-over/options.ts';
+import { takeOverOptions } from './take-over-options.ts';
 import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
 const programWord = { type: 'rest', words: 'agent|server', description: 'agent or server.' } as const;
@@ -135,7 +135,7 @@ export const commands: readonly Command[] = [
     about:
       'Goes back to the version before this one, from the disk of this machine, and keeps it there by a pin: `pin agent|server --off` takes it off again. Works also while no agent runs, for example because it does not start.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
-    load: async () => (await import('./operator.ts')).rollback,
+    load: async () => (await import('./versions.ts')).rollback,
   }),
   command({
     name: 'pin',
@@ -148,14 +148,14 @@ export const commands: readonly Command[] = [
       off: { type: 'boolean', env: '', description: 'Pin nothing any more.' },
       ...jsonOption,
     },
-    load: async () => (await import('./operator.ts')).pin,
+    load: async () => (await import('./versions.ts')).pin,
   }),
   command({
     name: 'clear',
     summary: 'Let quarantined versions of agent or server be tried again',
     about: 'A version that failed here is not tried again by itself. After this it is, once.',
     table: { program: programWord, root: placeOptions.root, ...jsonOption },
-    load: async () => (await import('./operator.ts')).clear,
+    load: async () => (await import('./versions.ts')).clear,
   }),
   command({
     name: 'supervise',

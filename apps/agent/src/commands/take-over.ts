@@ -3,14 +3,14 @@ import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, onSignals, stderrSink } from '@platform/kit/node';
-import { linuxSystem } from '../install/system.ts';
+import { linuxSystem } from '../os/posix/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { standardDefaults } from './run-options.ts';
 import { takeOverBeside } from '../take-over/beside.ts';
 import { findOtherAgent, guard, putBack, removeGuard, type OtherAgent } from '../take-over/other-agent.ts';
-import type { TakeOverOptions } from '../take-over/options.ts';
+import type { TakeOverOptions } from './take-over-options.ts';
 import { reportFailure } from '../take-over/report.ts';
-import { version } from '../version.ts';
+import { version } from '../versions/version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 

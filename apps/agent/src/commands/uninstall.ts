@@ -4,7 +4,7 @@ import { AgentSilent, controlOf, NobodyThere } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll } from '../install/remove.ts';
-import { linuxSystem } from '../install/system.ts';
+import { linuxSystem } from '../os/posix/system.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { unitText } from '../unit.ts';
+import { unitText } from '../install/unit.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 

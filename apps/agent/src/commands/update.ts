@@ -4,7 +4,7 @@ import { controlOf, NobodyThere } from '../control/client.ts';
 import { programNames } from '../control/operator.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { notRunning } from './operator.ts';
+import { notRunning } from './versions.ts';
 import { sizeText } from './words.ts';
 
 const lookMs = 500;

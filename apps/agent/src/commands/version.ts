@@ -1,5 +1,5 @@
 import { versionLine } from '@platform/contract/machine';
-import { version } from '../version.ts';
+import { version } from '../versions/version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 

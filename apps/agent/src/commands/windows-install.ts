@@ -6,8 +6,8 @@ import { fetchCredentials, foundCredentials, type ApiKey } from '../install/cred
 import { sayGoodbye } from '../install/goodbye.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
-import { linuxSystem } from '../install/system.ts';
-import { linuxHost } from '../os/linux/host.ts';
+import { linuxSystem } from '../os/posix/system.ts';
+import { linuxHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 

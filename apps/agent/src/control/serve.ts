@@ -1,9 +1,9 @@
 import { changedOr, errorText, type Clock, type Log } from '@platform/kit';
 import { PlatformError } from '@platform/contract/errors';
 import type { AgentStatus } from '@platform/contract/agent-status';
-import { readRecord } from '../loops/server-record.ts';
+import { readRecord } from '../server/record.ts';
 import type { Disk } from '../os/ports.ts';
-import type { Spool } from '../sync/spool.ts';
+import type { Spool } from '../logs/spool.ts';
 import { listen } from './listen.ts';
 import type { Operator } from './operator.ts';
 import { statusOf, type Reach } from './status.ts';

@@ -6,8 +6,8 @@ import type {
   SliceReport,
   StatusCondition,
 } from '@platform/contract/agent-status';
-import { revisionOf } from '../plans/slices.ts';
-import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../plans/version-names.ts';
+import { revisionOf } from '../state/slices.ts';
+import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
 import {
   sliceNames,
   type Actual,
@@ -18,10 +18,10 @@ import {
   type SliceName,
   type SliceStatus,
   type Wanted,
-} from '../state.ts';
-import { conditions, isRestartNeeded, type Condition } from '../sync/conditions.ts';
-import type { Self } from '../sync/request.ts';
-import type { Trial } from '../update/trial-file.ts';
+} from '../state/state.ts';
+import { conditions, isRestartNeeded, type Condition } from '../health/conditions.ts';
+import type { Self } from '../link/request.ts';
+import type { Trial } from '../state/trial-file.ts';
 
 /** Since when the cloud answers, or does not. Both clocks in ms. */
 export interface Reach {

@@ -1,8 +1,8 @@
 import type { Cell } from '@platform/kit';
-import type { Actual, Wanted } from '../state.ts';
-import type { Self } from '../sync/request.ts';
-import type { Spool } from '../sync/spool.ts';
-import type { Troubles } from '../sync/troubles.ts';
+import type { Actual, Wanted } from '../state/state.ts';
+import type { Self } from '../link/request.ts';
+import type { Spool } from '../logs/spool.ts';
+import type { Troubles } from '../health/troubles.ts';
 import type { Operator } from './operator.ts';
 
 /** What the control socket shows and moves of a running agent. */

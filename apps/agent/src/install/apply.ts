@@ -5,16 +5,16 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder } from '@platform/kit/node';
 import { controlOf } from '../control/client.ts';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
-import { linuxFileSystem } from '../os/linux/file-system.ts';
-import { agentUnit } from '../unit.ts';
-import { Inspector } from '../update/inspect.ts';
-import { partFolder } from '../update/layout.ts';
-import { programStore } from '../update/store.ts';
-import { rememberUnit } from '../update/unit-renewal.ts';
+import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { agentUnit } from './unit.ts';
+import { Inspector } from '../versions/inspect.ts';
+import { partFolder } from '../versions/layout.ts';
+import { programStore } from '../versions/store.ts';
+import { rememberUnit } from '../versions/unit-renewal.ts';
 import { placeLink, readChanges, recordBefore, type Changes } from './changes.ts';
 import type { Candidate } from './facts.ts';
 import { stepText, type Step } from './plan.ts';
-import type { System } from './system.ts';
+import type { System } from '../os/posix/system.ts';
 
 export const rootFolders = ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib'];
 

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, within, type Clock } from '@platform/kit';
-import { linuxHost } from '../os/linux/host.ts';
+import { linuxHost } from '../os/host.ts';
 import { useProxiesOf } from '../os/proxies.ts';
-import { connectCloud } from '../sync/cloud.ts';
-import { connectTransport } from '../sync/http.ts';
-import { unitEnvironmentFile } from '../unit.ts';
+import { connectCloud } from '../link/cloud.ts';
+import { connectTransport } from '../link/http.ts';
+import { unitEnvironmentFile } from './unit.ts';
 import { proxiesIn } from './proxies.ts';
-import { fetchFor } from '../trust/tolerant-fetch.ts';
+import { fetchFor } from '../link/tolerant-fetch.ts';
 
 const longestMs = 5_000;
 

@@ -3,16 +3,16 @@ import path from 'node:path';
 import type { Log, Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { chunksOf } from '../os/file-disk.ts';
-import { linuxFileSystem } from '../os/linux/file-system.ts';
-import { linuxHost } from '../os/linux/host.ts';
-import { idOf } from '../state.ts';
-import { agentUnit } from '../unit.ts';
-import { Inspector, refusalOf } from '../update/inspect.ts';
-import { programStore } from '../update/store.ts';
+import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { linuxHost } from '../os/host.ts';
+import { idOf } from '../state/state.ts';
+import { agentUnit } from './unit.ts';
+import { Inspector, refusalOf } from '../versions/inspect.ts';
+import { programStore } from '../versions/store.ts';
 import { foundCredentials } from './credentials.ts';
 import { exposedOf } from './exposed.ts';
 import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
-import { wordSize, type System } from './system.ts';
+import { wordSize, type System } from '../os/posix/system.ts';
 
 /** Agents and servers of others that would fight with this one over the machine. */
 const otherUnits = ['viam-agent.service', 'viam-server.service'];

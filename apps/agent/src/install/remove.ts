@@ -2,9 +2,9 @@ import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { runFolder } from '@platform/kit/node';
 import { errorText } from '@platform/kit';
-import { agentUnit, serverUnit } from '../unit.ts';
+import { agentUnit, serverUnit } from './unit.ts';
 import { readChanges, restore } from './changes.ts';
-import type { System } from './system.ts';
+import type { System } from '../os/posix/system.ts';
 
 /** Everything that agent and server make below the root. */
 export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];

@@ -2,8 +2,8 @@ import type { Clock, Log } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
 import { makeFolder } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
-import { partFolder } from '../update/layout.ts';
-import { programStore } from '../update/store.ts';
+import { partFolder } from '../versions/layout.ts';
+import { programStore } from '../versions/store.ts';
 import { copyChecked, rootFolders } from './apply.ts';
 import type { Candidate } from './facts.ts';
 

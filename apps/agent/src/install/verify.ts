@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock, Log } from '@platform/kit';
-import { linuxDisk } from '../os/linux/disk.ts';
-import { webBy } from '../os/linux/web.ts';
+import { linuxDisk } from '../os/posix/disk.ts';
+import { webBy } from '../os/web.ts';
 import type { Disk } from '../os/ports.ts';
-import { pinRoot, releaseTrust } from '../trust/trust.ts';
-import { timeOf } from '../update/device-fetch.ts';
+import { pinRoot, releaseTrust } from '../versions/trust/trust.ts';
+import { timeOf } from '../versions/device-fetch.ts';
 import type { Candidate } from './facts.ts';
-import type { System } from './system.ts';
+import type { System } from '../os/posix/system.ts';
 
 const longestMs = 60_000;
 

@@ -1,8 +1,8 @@
 import type { AgentStatus } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
-import { agentUnit } from '../unit.ts';
-import type { System } from './system.ts';
+import { agentUnit } from './unit.ts';
+import type { System } from '../os/posix/system.ts';
 
 const lookMs = 500;
 const unitLookMs = 5_000;

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, Usage } from '@platform/kit/node';
 import { windowsFileSystem } from '../os/windows/file-system.ts';
-import { keeperPath, serviceName } from '../os/windows/places.ts';
+import { keeperPath, serviceName } from './windows-places.ts';
 import { removeAtBoot, WindowsError, windowsService, type WindowsService } from '../os/windows/win32.ts';
 import type { Candidate } from './facts.ts';
 import { ours } from './remove.ts';
 import { placeSelf } from './self.ts';
-import type { System } from './system.ts';
+import type { System } from '../os/posix/system.ts';
 
 const restartMs = 5_000;
 const lookMs = 500;

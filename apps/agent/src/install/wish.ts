@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { unusableProxies, unusableText } from '../os/proxies.ts';
-import { agentUnit, unitEnvironmentFile, unitText } from '../unit.ts';
-import { gateText } from '../update/gate.ts';
-import { gatePath } from '../update/layout.ts';
+import { agentUnit, unitEnvironmentFile, unitText } from './unit.ts';
+import { gateText } from '../versions/gate.ts';
+import { gatePath } from '../versions/layout.ts';
 import type { Places } from './look.ts';
 import type { InstallWish } from './plan.ts';
 import { proxiesOf } from './proxies.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '@platform/kit';
-import type { System } from '../install/system.ts';
-import { agentUnit } from '../unit.ts';
+import type { System } from '../os/posix/system.ts';
+import { agentUnit } from '../install/unit.ts';
 import { otherUnit } from './other-agent.ts';
 
 export interface BesideParts {

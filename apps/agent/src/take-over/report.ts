@@ -2,11 +2,11 @@ import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, type Clock } from '@platform/kit';
-import { linuxHost } from '../os/linux/host.ts';
-import { connectCloud } from '../sync/cloud.ts';
-import { connectTransport } from '../sync/http.ts';
-import { version } from '../version.ts';
-import { fetchFor } from '../trust/tolerant-fetch.ts';
+import { linuxHost } from '../os/host.ts';
+import { connectCloud } from '../link/cloud.ts';
+import { connectTransport } from '../link/http.ts';
+import { version } from '../versions/version.ts';
+import { fetchFor } from '../link/tolerant-fetch.ts';
 
 /** Tells the management server, which then offers this program no more. */
 export async function reportFailure(credentialsText: string, problem: string, clock: Clock): Promise<void> {

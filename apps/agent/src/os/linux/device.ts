@@ -2,17 +2,17 @@ import type { Clock, Log } from '@platform/kit';
 import { inMemory, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Device } from '../ports.ts';
-import { linuxDisk } from './disk.ts';
+import { linuxDisk } from '../posix/disk.ts';
 import { relayFolder } from '../relay-places.ts';
-import { linuxFileSystem } from './file-system.ts';
-import { linuxHost } from './host.ts';
-import { linuxLines } from './lines.ts';
-import { outputRelay } from './output-relay.ts';
-import { linuxProbe } from './probe.ts';
+import { linuxFileSystem } from '../posix/file-system.ts';
+import { linuxHost } from '../host.ts';
+import { linuxLines } from '../posix/lines.ts';
+import { outputRelay } from '../posix/output-relay.ts';
+import { linuxProbe } from '../probe.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
-import { linuxWeb, webBy } from './web.ts';
+import { linuxWeb, webBy } from '../web.ts';
 
 /** A machine with a POSIX file system; processes are known again through /proc where there is one. */
 export function linuxDevice(of: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unitExitReason } from '../../plans/exit-reason.ts';
+import { unitExitReason } from '../../state/exit-reason.ts';
 import { lastRun, previousRunOf } from './journal.ts';
 
 const entry = (run: string, message: unknown, systemd = false) =>

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { UnitExit } from '../ports.ts';
-import { signalNames } from './signals.ts';
+import { signalNames } from '../posix/signals.ts';
 
 const answerMs = 10_000;
 const mostBytes = 4 * 2 ** 20;

@@ -6,8 +6,8 @@ import { isAlive, processAgeMs, processStartTime, signalGroup, spawnGroup } from
 import { childEnvironment } from '../environment.ts';
 import type { Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { endLeftBehind, leftBy, isMarked, memoryKills, type Mark } from './left-behind.ts';
-import { untilEnded } from './process-end.ts';
-import type { OutputRelay, RelayEnds } from './output-relay.ts';
+import { untilEnded } from '../posix/process-end.ts';
+import type { OutputRelay, RelayEnds } from '../posix/output-relay.ts';
 import { commandOf, listenerOf, namespaceOf, pids, programOf } from './process-table.ts';
 import { programFiles } from './program-files.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Log } from '@platform/kit';
 import { nobody, type Supervisor } from '../supervisor.ts';
 import { datagramsTo } from './libc.ts';
-import { forgetStarts } from './starts-file.ts';
+import { forgetStarts } from '../starts-file.ts';
 
 /**
  * systemd, when it started this process as a unit of Type=notify; else nobody.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { childEnvironment, environmentText } from '../environment.ts';
-import { exitReason } from '../../plans/exit-reason.ts';
+import { exitReason } from '../../state/exit-reason.ts';
 import { readUnitState } from './systemd.ts';
 
 /** Said by systemd 252 for the unit of a machine server in each of its states. */

@@ -7,10 +7,10 @@ import { isAlive, processStartTime, runFolder } from '@platform/kit/node';
 import { childEnvironment, environmentText } from '../environment.ts';
 import type { Command, Exit, ProcessId, Processes, RunningProcess } from '../ports.ts';
 import { endLeftBehind, leftBy, type Mark } from './left-behind.ts';
-import type { OutputRelay, RelayEnds } from './output-relay.ts';
-import { groupEventsOf, untilEnded } from './process-end.ts';
+import type { OutputRelay, RelayEnds } from '../posix/output-relay.ts';
+import { groupEventsOf, untilEnded } from '../posix/process-end.ts';
 import { relayEnvironment, withItsLines } from './processes.ts';
-import { signalNames } from './signals.ts';
+import { signalNames } from '../posix/signals.ts';
 
 /** systemd notices an end a little later than the process table does. */
 const reapLooks = 50;

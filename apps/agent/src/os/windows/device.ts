@@ -1,9 +1,9 @@
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import { linuxHost } from '../linux/host.ts';
-import { linuxLines } from '../linux/lines.ts';
-import { linuxProbe } from '../linux/probe.ts';
-import { linuxWeb } from '../linux/web.ts';
+import { linuxHost } from '../host.ts';
+import { linuxLines } from '../posix/lines.ts';
+import { linuxProbe } from '../probe.ts';
+import { linuxWeb } from '../web.ts';
 import type { Device } from '../ports.ts';
 import { windowsFileSystem } from './file-system.ts';
 import { windowsProcesses } from './processes.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '@platform/kit/node';
-import { linuxFileSystem } from '../linux/file-system.ts';
+import { linuxFileSystem } from '../posix/file-system.ts';
 import { readFile } from '../file-disk.ts';
 import type { FileSystem } from '../ports.ts';
 

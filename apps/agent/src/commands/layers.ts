@@ -1,0 +1,33 @@
+import { readFile } from 'node:fs/promises';
+import { parseJsonText } from '@platform/contract/json-text';
+import { errorText } from '@platform/kit';
+import { runOptions, type AgentOptions } from './run-options.ts';
+import type { OwnLayers } from '../config/intake.ts';
+
+/** A defaults file that cannot be used keeps no machine from running: the layers then say so, and do without it. */
+export async function readLayers({ debug, wait, fastStart, defaults }: AgentOptions): Promise<OwnLayers> {
+  let manufacturer: unknown;
+  let problem: string | undefined;
+  try {
+    const text = await readFile(defaults, 'utf8').catch(orMissing);
+    manufacturer = text === undefined ? undefined : parseJsonText(text);
+    if (manufacturer === undefined && defaults !== runOptions.defaults.default) problem = `${defaults} does not exist`;
+    else if (manufacturer !== undefined && !isObject(manufacturer)) problem = `${defaults} holds no JSON object`;
+  } catch (error) {
+    problem = error instanceof SyntaxError ? `${defaults} is not valid JSON` : errorText(error);
+  }
+  const set = { ...(debug && { debug }), ...(wait && { wait_for_update_check: true }) };
+  return {
+    commandLine: { advanced_settings: set },
+    manufacturer: isObject(manufacturer) ? manufacturer : undefined,
+    manufacturerFile: defaults,
+    isFastStart: fastStart,
+    ...(problem !== undefined && { problem }),
+  };
+}
+
+const orMissing = (error: unknown): undefined => {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+};
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,0 +1,283 @@
+import type { Transport } from '@connectrpc/connect';
+import type { MachineCredentials } from '@platform/contract/machine';
+import { resolveAgentConfig } from '@platform/contract/agent-config';
+import { Cell, errorText, type Clock, type Log, type Sink } from '@platform/kit';
+import type { AgentView } from '../control/view.ts';
+import { superviseServer } from '../server/process.ts';
+import { environmentMark, readRecord } from '../server/record.ts';
+import { stderrFile, stdoutFile } from '../server/watch.ts';
+import { linesFile } from '../os/relay-places.ts';
+import { openApplied } from '../config/applied.ts';
+import { holdFirstStart } from '../server/first-start.ts';
+import { openUpdates, type Leave } from '../versions/updates.ts';
+import type { Device, Disk } from '../os/ports.ts';
+import type { RequestTrace } from '../os/request-trace.ts';
+import { memoryLimits, newborn, tellStatus, watchdog, type Vitals } from '../health/watchdog.ts';
+import { nobody, type Supervisor } from '../os/supervisor.ts';
+import { Pulse, watchedDevice } from '../health/pulse.ts';
+import { settingsOf } from '../state/settings.ts';
+import { nothingYet, type Actual, type Wanted } from '../state/state.ts';
+import type { OwnLayers } from '../config/intake.ts';
+import { noAfterlife, type Afterlife, type PreviousRun } from '../health/last-run.ts';
+import { openSync } from './open-sync.ts';
+import type { Self } from '../link/request.ts';
+import type { HeardTime } from '../clock/device-time.ts';
+import { checksum } from '../storage/checksum.ts';
+import type { Troubles } from '../health/troubles.ts';
+import type { Fetcher, Patches, Trust } from '../versions/ports.ts';
+import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
+
+export interface AgentParts {
+  device: Device;
+  transport: Transport;
+  /** Set to what the cloud says that the time is, with each of its answers; left out: it is not heard. */
+  heardTime?: Cell<HeardTime | undefined>;
+  /** Of the requests that `device` and `transport` make; left out: they are not logged. */
+  trace?: RequestTrace;
+  /** What is known of the agent before this one; left out: nothing. */
+  afterlife?: Afterlife;
+  /** ms since 1970, in the past for certain; left out: nobody needs it. */
+  timeFloor?: () => number;
+  /** See machineEnvironment.certificateAuthority. */
+  authorityFile?: string;
+  credentials: MachineCredentials;
+  /** What was found wrong before; left out: nothing. */
+  troubles?: Troubles;
+  /** Handed to the machine server. */
+  credentialsFile: string;
+  root: string;
+  layers: OwnLayers;
+  version: string;
+  /** Id of the version of bin/ that this process was started from; left out: none, it is never replaced. */
+  selfId?: string | undefined;
+  /** Who vouches for releases; left out: whatever the management server names is used. */
+  trust?: Trust;
+  /** The unit that systemd starts this agent by; left out: there is none that is ours to change. */
+  unitPlace?: UnitPlace | undefined;
+  patches?: Patches;
+  /** Fetches releases; left out: this process does it itself. */
+  fetcher?: Fetcher;
+  clock: Clock;
+  /** Local log; what goes to the cloud is written here, too. */
+  sink: Sink;
+  random: () => number;
+  newId: () => string;
+  /** Who started this agent and has to hear that it lives; left out: nobody. */
+  supervisor?: Supervisor;
+  /** What has been proven of this agent so far, for whoever wants to know. */
+  vitals?: Cell<Vitals>;
+  /** Bytes of memory of this process's own; left out: not watched. */
+  ownMemory?: () => number | undefined;
+  /** Left out: that of the built program. */
+  memoryLimitBytes?: number;
+  /** Shows this agent to people on the machine and takes their wishes, until the signal. */
+  control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
+}
+
+/** Stopped: by the signal, and the machine server with it. Else bin/ leads to another version, which takes the server over. */
+export type Ending = 'stopped' | Leave;
+
+/**
+ * The whole agent. Returns after `signal` when the machine server was stopped and the last lines were sent or stored, or
+ * when another version has to take over. No loop waits for another: they share two cells.
+ */
+export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
+  const { clock, credentials, random, sink } = parts;
+  const layers = { ...parts.layers, platform: parts.device.host.platform };
+  const pulse = new Pulse(clock);
+  const device = watchedDevice(parts.device, pulse);
+  const wanted = new Cell<Wanted>(wantedBefore(layers));
+  const actual = new Cell<Actual>(nothingYet);
+  const restarts = new Cell(0);
+  const mayStart = new Cell(false);
+  const isReached = new Cell(false);
+  const troubles: Troubles = parts.troubles ?? new Cell([]);
+
+  const { bootId, previousRun } = parts.afterlife ?? noAfterlife;
+  let asked: Promise<PreviousRun> | undefined;
+  const afterlife: Afterlife = { bootId, previousRun: () => (asked ??= previousRun()) };
+  const sync = await openSync({
+    device,
+    transport: parts.transport,
+    heardTime: parts.heardTime ?? new Cell<HeardTime | undefined>(undefined),
+    version: parts.version,
+    afterlife,
+    credentials,
+    layers,
+    wanted,
+    actual,
+    restarts,
+    isReached,
+    troubles,
+    clock,
+    sink,
+    random,
+    newId: parts.newId,
+  });
+  const { log, spool } = sync;
+  // A request that sends log lines must not make more of them.
+  parts.trace?.listen((path) => (path.endsWith('/Log') ? sync.local : log));
+  const self: Self = {
+    partId: credentials.partId,
+    agentVersion: parts.version,
+    startedAt: clock.now(),
+    host: device.host,
+  };
+  log.info('platform agent started', {
+    version: parts.version,
+    part: credentials.partId,
+    cloud: credentials.appAddress,
+    isSupervisedBySystemd: device.host.isSupervisedBySystemd,
+  });
+
+  const broken = new AbortController(); // a loop that throws ends the process; what starts the agent starts it again
+  const handover = new AbortController();
+  const ending: { how: Ending } = { how: 'stopped' };
+  const early = AbortSignal.any([signal, broken.signal, handover.signal]);
+  const lateStop = new AbortController();
+  const late = lateStop.signal;
+  const loop = async (name: string, work: Promise<void>): Promise<void> => {
+    try {
+      await work;
+    } catch (error) {
+      log.error('a part of the agent failed', { loop: name, error });
+      if (!broken.signal.aborted) broken.abort(error);
+    }
+  };
+
+  const leave = (how: Leave): void => {
+    ending.how = how;
+    handover.abort(new Error(how === 'handover' ? 'a new version takes over' : 'the version before takes over'));
+  };
+  const vitals = parts.vitals ?? new Cell(newborn);
+  const { trust, patches, fetcher, selfId = null } = parts;
+  const unit = parts.unitPlace && unitRenewal(device.files, parts.unitPlace, troubles, log.child('unit'));
+  const updates = await openUpdates({
+    device,
+    selfId,
+    version: parts.version,
+    startedAt: self.startedAt,
+    wanted,
+    actual,
+    restarts,
+    vitals,
+    isReached,
+    trust,
+    patches,
+    fetcher,
+    previousRun: afterlife.previousRun,
+    crashed: sync.crashed,
+    mask: sync.mask,
+    unit,
+    leave,
+    clock,
+    timedClock: sync.clock,
+    log,
+    random,
+  });
+  const actor = { platform: device.host.platform, isReplaceable: selfId !== null, markOf: environmentMark };
+  const trackApplied = await openApplied({ wanted, actual, actor, disk: device.disk, clock: sync.clock, log });
+  const view: AgentView = {
+    self,
+    appAddress: credentials.appAddress,
+    root: parts.root,
+    wanted,
+    actual,
+    isReached,
+    spool,
+    troubles,
+    sinceOf: sync.sinceOf,
+    operator: updates.operator,
+    handOver: () => leave('handover'),
+  };
+  const control = parts.control?.(view, { disk: device.disk, clock: sync.clock, log: log.child('control') }, late);
+  const stdoutBegin = async () => (await readRecord(device.disk))?.from;
+  const outputs = { stdoutFile, stderrFile, linesFile, stdoutBegin };
+  const lateLoops = [
+    ...(control ? [loop('control', control)] : []),
+    ...sync.telling(self, outputs, late).map(({ name, work }) => loop(name, work)),
+  ];
+  const earlyLoops = [
+    ...sync.asking(self, early).map(({ name, work }) => loop(name, work)),
+    loop('hold', holdFirstStart({ wanted, actual, mayStart, clock, log }, early)),
+    ...updates.loops(early).map(({ name, work }) => loop(name, work)),
+  ];
+  lateLoops.push(loop('applied', trackApplied(late)));
+  const isSupervising = new Cell(false);
+  const watching = { supervisor: parts.supervisor ?? nobody, pulse, vitals, actual, isSupervising };
+  signal.addEventListener('abort', () => watching.supervisor.tell('STOPPING=1'), { once: true });
+  lateLoops.push(
+    loop(
+      'watchdog',
+      watchdog(
+        {
+          ...watching,
+          ownMemory: parts.ownMemory ?? (() => undefined),
+          memoryLimitBytes: parts.memoryLimitBytes ?? memoryLimits.built,
+          clock,
+          log,
+        },
+        late,
+      ),
+    ),
+    loop('status', tellStatus(watching, late)),
+  );
+  const { credentialsFile, root } = parts;
+  const credentialsMark = checksum(new TextEncoder().encode(JSON.stringify(credentials)));
+  await loop(
+    'server',
+    superviseServer(
+      {
+        device,
+        clock: sync.clock,
+        log: log.child('server'),
+        wanted,
+        actual,
+        restarts,
+        mayStart,
+        credentialsFile,
+        credentialsMark,
+        ...(parts.timeFloor && { timeFloor: parts.timeFloor }),
+        ...(parts.authorityFile !== undefined && { authorityFile: parts.authorityFile }),
+        root,
+        beginStart: updates.beginStart,
+        endedAsAsked: () => updates.interrupted('server'),
+        exited: updates.serverExited,
+        mask: sync.mask,
+        linked: updates.linked,
+        isSupervising,
+        // An agent that fails or is replaced is no reason to stop a server that works.
+        leave: AbortSignal.any([broken.signal, handover.signal]),
+      },
+      signal,
+    ),
+  );
+  await Promise.all(earlyLoops);
+  // One that never got ready may be stopped for that.
+  if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted('both');
+  log.info('platform agent ends', {
+    because: errorText(early.reason),
+  });
+  await sync.drained();
+  lateStop.abort();
+  await Promise.all(lateLoops);
+  await sync.close();
+  if (broken.signal.aborted) throw broken.signal.reason;
+  return ending.how;
+}
+
+/** Before anything was heard from the cloud: the defaults, and what this machine itself says. */
+function wantedBefore(layers: OwnLayers): Wanted {
+  const { config } = resolveAgentConfig({ commandLine: layers.commandLine, manufacturer: layers.manufacturer });
+  return {
+    revision: 0,
+    settings: settingsOf(config, layers),
+    corrections: [],
+    ineffective: [],
+    versions: { agent: '', server: '' },
+    server: undefined,
+    agent: undefined,
+    clearance: 0,
+    isFresh: false,
+  };
+}

@@ -1,0 +1,64 @@
+import { existsSync } from 'node:fs';
+import type { Clock, Log } from '@platform/kit';
+import { rootMark } from '../server/process.ts';
+import { memoryLimits } from '../health/watchdog.ts';
+import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit } from '../install/unit.ts';
+import { keeperOf } from '../supervisor/kept.ts';
+import { linuxDevice } from '../os/linux/device.ts';
+import { ownMemory } from '../os/linux/memory.ts';
+import { linuxSupervisor } from '../os/linux/supervisor.ts';
+import type { Device } from '../os/ports.ts';
+import type { RequestTrace } from '../os/request-trace.ts';
+import type { Supervisor } from '../os/supervisor.ts';
+import { windowsDevice } from '../os/windows/device.ts';
+
+export interface ThisMachine {
+  device: Device;
+  supervisor: Supervisor;
+  /** Aborts when the supervisor wants the agent to stop and has no signals for that. */
+  stopped: AbortSignal | undefined;
+  ownMemory: () => number | undefined;
+  memoryLimitBytes: number;
+}
+
+/**
+ * The machine that this process runs on, as its system has it. Changes `env`: what was said to the agent is no business of
+ * its children.
+ *
+ * @param orphaned - called when the process that keeps this agent has died.
+ */
+export async function thisMachine(of: {
+  root: string;
+  env: Record<string, string | undefined>;
+  orphaned: () => void;
+  /** Of what the agent asks of others; left out: it is not logged. */
+  trace?: RequestTrace;
+  clock: Clock;
+  log: Log;
+}): Promise<ThisMachine> {
+  const { root, env, orphaned, trace, clock, log } = of;
+  const keeper = keeperOf(env, orphaned);
+  const supervisor = keeper ?? (await linuxSupervisor(env, log));
+  const units = { unit: serverUnit, agentUnit, relayUnit, stopMs: serverStopSeconds * 1000 };
+  const device =
+    process.platform === 'win32'
+      ? windowsDevice({ root, clock })
+      : linuxDevice({
+          root,
+          mark: { name: rootMark, value: root },
+          units,
+          relay: { command: [...thisProgram(), 'relay', '--root', root], env: relayEnvironment },
+          clock,
+          trace,
+          log,
+        });
+  if (keeper) device.host.isKept = true;
+  const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
+  return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes };
+}
+
+/** How this program is started again: as one file, or from source by its runtime. */
+function thisProgram(): string[] {
+  const [, script = ''] = process.argv;
+  return script.endsWith('.ts') && existsSync(script) ? [process.execPath, script] : [process.execPath];
+}

@@ -1,0 +1,236 @@
+import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
+import { resolveAgentConfig, type Layer } from '@platform/contract/agent-config';
+import { ineffectiveFields } from '@platform/contract/config-effect';
+import { isObject } from '@platform/contract/config-field';
+import { readAgent } from '@platform/contract/config-reading';
+import { secretsIn } from '@platform/contract/config-secrets';
+import { agentOf } from '@platform/contract/device-structs';
+import {
+  DeviceAgentConfigResponseSchema,
+  type DeviceAgentConfigResponse,
+  type UpdateInfo,
+} from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { errorText, type Cell, type Log } from '@platform/kit';
+import type { Disk } from '../os/ports.ts';
+import { settingsOf } from '../state/settings.ts';
+import type { Release, Wanted } from '../state/state.ts';
+import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+
+export const cacheFile = 'state/config.json';
+
+/** The layers that are not the cloud's. */
+export interface OwnLayers {
+  commandLine: unknown;
+  manufacturer: unknown;
+  /** The file that the manufacturer's layer was read from. */
+  manufacturerFile?: string;
+  isFastStart: boolean;
+  /** Why the manufacturer's layer is missing, though it should not be. */
+  problem?: string;
+  /** Platform of this machine, linux/amd64 …; left out: unknown. */
+  platform?: string;
+}
+
+/** What an answer of the cloud makes wanted on this machine. */
+export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
+  const { config, corrections } = resolveAgentConfig({
+    commandLine: layers.commandLine,
+    cloud: cloudLayer(answer),
+    manufacturer: layers.manufacturer,
+    maintenanceWindow: answer.maintenanceWindow,
+  });
+  return {
+    revision: Number(answer.revision),
+    settings: settingsOf(config, layers),
+    corrections: corrections.map(({ layer, path, problem, used }) => ({
+      path,
+      file: fileOf(layer, layers),
+      problem,
+      used,
+    })),
+    ineffective: ineffectiveFields(
+      { agent: cloudLayer(answer), maintenance_window: answer.maintenanceWindow },
+      layers.platform === undefined ? {} : { platform: layers.platform },
+    ),
+    versions: writtenVersions(answer),
+    server: releaseOf(answer.serverUpdateInfo),
+    agent: releaseOf(answer.agentUpdateInfo),
+    clearance: Number(answer.quarantineClearance),
+    isFresh,
+  };
+}
+
+const fileOf = (layer: Layer, { manufacturerFile }: OwnLayers): string => {
+  if (layer === 'cloud') return '';
+  return layer === 'command line' ? 'the command line of the agent' : (manufacturerFile ?? 'the defaults file');
+};
+
+function writtenVersions({ agent }: DeviceAgentConfigResponse): Wanted['versions'] {
+  const versions = agent && readAgent(agent).agent['version_control'];
+  const text = (key: string): string => {
+    const value = isObject(versions) ? versions[key] : undefined;
+    return typeof value === 'string' ? value : '';
+  };
+  return { agent: text('agent'), server: text('platform-server') };
+}
+
+function cloudLayer(answer: DeviceAgentConfigResponse): unknown {
+  const { agent, advancedSettings, networkConfiguration, additionalNetworks, systemConfiguration } = answer;
+  return agentOf({
+    ...(agent && { agent }),
+    ...(advancedSettings && { advancedSettings }),
+    ...(networkConfiguration && { networkConfiguration }),
+    ...(additionalNetworks && { additionalNetworks }),
+    ...(systemConfiguration && { systemConfiguration }),
+  });
+}
+
+function releaseOf(update: UpdateInfo | undefined): Release | undefined {
+  // An empty version once reached devices by mistake; nothing could be installed from it.
+  if (!update || update.version === '' || update.url === '') return undefined;
+  const { url, version, target, wish, unsigned, deltas } = update;
+  return {
+    url,
+    version,
+    sha256: hex(update.sha256),
+    sizeBytes: Number(update.sizeBytes),
+    target,
+    isUnsigned: unsigned,
+    deltas: deltas.map((d) => ({
+      fromSha256: hex(d.fromSha256),
+      url: d.url,
+      sha256: hex(d.sha256),
+      sizeBytes: Number(d.sizeBytes),
+    })),
+    wish: wish || version,
+  };
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** What is stored; members that a newer agent adds are passed over. */
+export const cachedAnswer = (value: unknown): { bytes: string; answer: DeviceAgentConfigResponse } => {
+  const bytes = typeof value === 'object' && value !== null && 'answer' in value ? value.answer : undefined;
+  if (typeof bytes !== 'string') throw new Error('it holds no answer of the management server');
+  return { bytes, answer: fromBinary(DeviceAgentConfigResponseSchema, base64Decode(bytes)) };
+};
+
+export interface IntakeParts {
+  disk: Disk;
+  wanted: Cell<Wanted>;
+  layers: OwnLayers;
+  troubles: Troubles;
+  /** Told at once which texts no log may show, before anything of them could be logged. Left out: nobody has to know. */
+  hide?: (secrets: readonly string[]) => void;
+  log: Log;
+}
+
+/** Takes the cloud's answers in: cache first, then what is wanted. */
+export class Intake {
+  readonly #parts: IntakeParts;
+  #fingerprint = '';
+  #bytes = '';
+  /** The newest answer is on disk, too. */
+  #isStored = true;
+
+  constructor(parts: IntakeParts) {
+    this.#parts = parts;
+  }
+
+  /** Of the answer that is in effect; empty: none. */
+  get fingerprint(): string {
+    return this.#fingerprint;
+  }
+
+  /** Starts from the last answer of an earlier run. Without a usable one, the defaults hold. */
+  async loadCache(): Promise<void> {
+    const { disk, wanted, layers, troubles, log } = this.#parts;
+    this.#learn();
+    if (layers.problem !== undefined) {
+      log.error("the manufacturer's defaults are not used", { problem: layers.problem });
+      setTrouble(troubles, {
+        code: 'DEFAULTS_UNUSABLE',
+        severity: 'error',
+        message: `The manufacturer's defaults are not used: ${layers.problem}.`,
+        remedy: 'Correct or remove the file (--defaults names it), and restart the agent.',
+      });
+    }
+    const { value, problem } = await readChecked(disk, cacheFile, cachedAnswer);
+    if (problem !== undefined) {
+      const used = value ? 'the last good one is used' : 'the defaults are used until the management server answers';
+      log.warn('the stored configuration cannot be read', { problem, used });
+      setTrouble(troubles, {
+        code: 'CONFIG_CACHE_DAMAGED',
+        severity: 'warning',
+        message: `The stored configuration cannot be read (${problem}); ${used}.`,
+        remedy: 'Nothing: it is stored anew when the management server answers. If it comes back, check the disk.',
+      });
+    }
+    if (!value) return;
+    this.#learn(value.answer);
+    wanted.set(wantedOf(value.answer, layers, false));
+    if (problem === undefined) {
+      this.#fingerprint = value.answer.fingerprint;
+      this.#bytes = value.bytes;
+    } // else an older one: it must not be taken for the newest
+    log.info('starting from the cached configuration', { revision: wanted.get().revision });
+  }
+
+  /**
+   * True when it was news.
+   *
+   * @param askedWith - fingerprint with which the answer was asked for. When another answer came in since, by the other of two calls,
+   *   this one may be the older: it is left, and the next question tells.
+   */
+  async accept(answer: DeviceAgentConfigResponse, askedWith: string): Promise<boolean> {
+    const { wanted, layers, troubles, log } = this.#parts;
+    if (askedWith !== this.#fingerprint) return false;
+    const bytes = answer.notModified ? this.#bytes : base64Encode(toBinary(DeviceAgentConfigResponseSchema, answer));
+    if (bytes === this.#bytes) {
+      if (!this.#isStored) await this.#store();
+      if (!wanted.get().isFresh) wanted.update((w) => ({ ...w, isFresh: true }));
+      return false;
+    }
+    this.#bytes = bytes; // at once: the same answer may come by two calls
+    this.#fingerprint = answer.fingerprint;
+    this.#learn(answer);
+    const next = wantedOf(answer, layers, true);
+    log.info('configuration received', {
+      revision: next.revision,
+      server: next.server?.version,
+      agent: next.agent?.version,
+    });
+    for (const correction of next.corrections)
+      log.warn('a bad value of the configuration was replaced', { ...correction });
+    wanted.set(next); // before it is stored: who hears the same answer meanwhile must not take the old one for it
+    await this.#store();
+    clearTrouble(troubles, 'CONFIG_CACHE_DAMAGED');
+    return true;
+  }
+
+  #learn(answer?: DeviceAgentConfigResponse): void {
+    const { layers, hide } = this.#parts;
+    hide?.(secretsIn(answer && cloudLayer(answer), layers.commandLine, layers.manufacturer));
+  }
+
+  /** A disk that takes nothing keeps no configuration from being used: only the next start without a network misses it. */
+  async #store(): Promise<void> {
+    const { disk, troubles, log } = this.#parts;
+    try {
+      await writeChecked(disk, cacheFile, { answer: this.#bytes });
+      this.#isStored = true;
+      clearTrouble(troubles, 'STATE_NOT_STORED');
+    } catch (error) {
+      if (this.#isStored) log.warn('the configuration cannot be stored', { error });
+      this.#isStored = false;
+      setTrouble(troubles, {
+        code: 'STATE_NOT_STORED',
+        severity: 'error',
+        message: `The configuration is in effect, but cannot be stored: ${errorText(error)}.`,
+        remedy: "Make room on the disk and make the agent's folder writable; it is tried again.",
+      });
+    }
+  }
+}

@@ -1,0 +1,144 @@
+import { ineffectiveTexts } from '@platform/contract/config-effect';
+import { idOf, type Actual, type InstallStatus, type Release, type Wanted } from '../state/state.ts';
+import { desiredId, shownAsked } from '../state/version-names.ts';
+import { isQuarantined } from '../state/trial-file.ts';
+
+export interface Condition {
+  code: string;
+  severity: 'note' | 'warning' | 'error';
+  message: string;
+  remedy: string;
+  /** ms since 1970; undefined: unknown. */
+  sinceWall?: number;
+  /** Place in the configuration. */
+  path?: string;
+}
+
+const crashesBeforeTold = 3;
+
+/** What an operator should know. Derived, stored nowhere. */
+export function conditions(wanted: Wanted, actual: Actual): readonly Condition[] {
+  const { server, install, agentInstall } = actual;
+  const list: Condition[] = wanted.corrections.map(({ path, file, problem, used }) => ({
+    code: 'CONFIG_CORRECTED',
+    severity: 'warning',
+    message: `${path}${file === '' ? '' : ` in ${file}`}: ${problem} Used: ${used}.`,
+    remedy:
+      file === ''
+        ? 'Correct this field in the configuration of the machine.'
+        : `Correct this field in ${file}, and restart the agent.`,
+    // A place in the configuration of the management server; its editor marks it.
+    ...(file === '' && { path }),
+  }));
+  list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
+  list.push(...ofProgram('machine server', wanted.server, install, wanted.clearance));
+  list.push(...ofProgram('agent', wanted.agent, agentInstall, wanted.clearance));
+  const isFailing = server.at === 'waiting' || server.at === 'starting';
+  if (isFailing && server.isInBackground) {
+    list.push({
+      code: 'SERVER_IN_BACKGROUND',
+      severity: 'error',
+      message: `The machine server went into the background, where it cannot be supervised: ${server.lastExit}.`,
+      remedy: 'Have the program run in the foreground: its first process must go on until it is asked to stop.',
+    });
+  } else if (isFailing && server.failures >= crashesBeforeTold) {
+    const last = install.lastExit?.lines.at(-1);
+    list.push({
+      code: 'SERVER_CRASHES',
+      severity: 'error',
+      message: `The machine server failed ${server.failures} times in a row; last: ${server.lastExit}${last === undefined ? '' : `, after "${last.slice(0, 200)}"`}.`,
+      remedy: 'See its last lines in the logs. Another version can be chosen in version_control.platform-server.',
+    });
+  }
+  if (server.obstacle !== '') {
+    list.push({
+      code: 'SERVER_OBSTACLE',
+      severity: 'warning',
+      message: server.obstacle,
+      remedy: 'Stop that program, or configure the machine server so that they do not meet.',
+    });
+  }
+  if (actual.slices.settings?.code === 'RESTART_NEEDED' && !isRestartNeeded(actual)) {
+    list.push({
+      code: 'RESTART_NEEDED',
+      severity: 'note',
+      message: 'The machine server runs with an earlier platform_server_env.',
+      remedy: 'Restart the machine server to use it.',
+      path: 'agent.advanced_settings.platform_server_env',
+    });
+  }
+  if (isRestartNeeded(actual)) {
+    list.push({
+      code: 'RESTART_NEEDED',
+      severity: 'note',
+      message: `A newer version of the machine server is installed than the one that runs${because(install.wait)}.`,
+      remedy: 'Restart the machine server to use it.',
+    });
+  }
+  if (isAgentRestartNeeded(actual)) {
+    list.push({
+      code: 'AGENT_RESTART_NEEDED',
+      severity: 'note',
+      message: `Another version of the agent is installed than the one that runs${because(agentInstall.wait)}.`,
+      remedy: 'It is used from the next restart of the agent or of the machine on; the machine server keeps running.',
+    });
+  }
+  return list;
+}
+
+const because = (wait: string): string => (wait === '' ? '' : `: ${wait}`);
+
+const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
+  ineffectiveTexts(fields).map((text) => ({ code: 'NO_EFFECT_HERE', severity: 'warning', ...text }));
+
+const mostResources = 50;
+
+/** What the machine server reports of its configuration; what merely waits is no condition. */
+function ofResources({ at, config }: Actual['server']): Condition[] {
+  if (at !== 'running') return [];
+  const bad = config?.report?.resources.filter(({ state }) => state === 'failed' || state === 'unhealthy') ?? [];
+  const list = bad.slice(0, mostResources).map(({ path, name, state, sinceWall, error }): Condition => ({
+    code: error?.code || 'RESOURCE_FAILED',
+    severity: state === 'failed' ? 'error' : 'warning',
+    message: error?.message || `${name} does not work.`,
+    remedy: error?.remedy || 'See the logs of the machine server.',
+    sinceWall,
+    path,
+  }));
+  if (bad.length > mostResources)
+    list.push({
+      code: 'RESOURCE_FAILED',
+      severity: 'error',
+      message: `${bad.length - mostResources} more entries of the configuration do not work.`,
+      remedy: 'GET /resource_status of the machine server lists all of them.',
+    });
+  return list;
+}
+
+function ofProgram(name: string, wanted: Release | undefined, install: InstallStatus, clearance: number): Condition[] {
+  const { failure, quarantined, urls } = install;
+  const list: Condition[] = [];
+  if (failure) {
+    const { code, text, remedy, sinceWall } = failure;
+    list.push({ code: code || 'UPDATE_FAILED', severity: 'error', message: text, remedy, sinceWall });
+  }
+  const id = wanted && wanted.sha256 !== '' ? idOf(wanted.version, wanted.sha256) : (desiredId(install) ?? '');
+  const bad = isQuarantined(quarantined, id, clearance);
+  if (bad && wanted) {
+    list.push({
+      code: 'VERSION_QUARANTINED',
+      severity: 'error',
+      message: `Version ${shownAsked(wanted, id, urls)} of the ${name} failed on this machine and is not used: ${bad.reason}.`,
+      remedy: 'Choose another version, or clear the quarantine of the machine to have it tried again.',
+      sinceWall: bad.since * 1000,
+    });
+  }
+  return list;
+}
+
+export const isRestartNeeded = ({ server, install }: Actual): boolean =>
+  server.running !== null &&
+  (server.isReplacedOnDisk || (install.installed !== null && server.running !== install.installed));
+
+export const isAgentRestartNeeded = ({ agentInstall: { running, installed } }: Actual): boolean =>
+  running !== null && installed !== null && running !== installed;

@@ -1,0 +1,78 @@
+import { errorText, type Clock, type Log } from '@platform/kit';
+import type { Disk } from '../os/ports.ts';
+import { forgetChecked, readChecked, writeChecked } from '../storage/checked-file.ts';
+
+const file = 'state/run.json';
+const mostWords = 40;
+
+/** How the agent before this one ended, as whoever watched over it noted it. */
+export interface PreviousRun {
+  /** A clause; undefined: it ended as asked, or nobody knows. */
+  reason: string | undefined;
+  /** What it wrote last, oldest first. */
+  lines: readonly string[];
+  /** The same with what its supervisor wrote about it. */
+  words: readonly string[];
+  /** Id of the version; undefined: not noted. */
+  id?: string | undefined;
+  /** ms since 1970; undefined: not noted. */
+  atWall?: number | undefined;
+}
+export const noPreviousRun: PreviousRun = { reason: undefined, lines: [], words: [] };
+
+/** What outlives an agent that had no time for last words. */
+export interface Afterlife {
+  /** Another one after each start of the machine; empty: unknown. */
+  bootId: string;
+  previousRun: () => Promise<PreviousRun>;
+}
+export const noAfterlife: Afterlife = { bootId: '', previousRun: async () => noPreviousRun };
+
+interface Run {
+  version: string;
+  boot_id: string;
+  /** ms since 1970. */
+  started: number;
+  has_ended: boolean;
+}
+
+const runOf = (value: unknown): Run => {
+  const { version, boot_id, started, has_ended } = value as Partial<Record<keyof Run, unknown>>;
+  if (Number.isNaN(new Date(Number(started)).getTime())) throw new Error('"started" is no time'); // of another agent's form
+  return {
+    version: String(version),
+    boot_id: String(boot_id ?? ''),
+    started: Number(started),
+    has_ended: has_ended === true,
+  };
+};
+
+/**
+ * Logs how the agent before ended, if it did not end in order, and remembers this one. Never throws.
+ *
+ * @returns `crashed`: version of the agent before, if it crashed or was killed while the machine stayed up.
+ */
+export async function beginRun(
+  version: string,
+  { disk, afterlife, clock, log }: { disk: Disk; afterlife: Afterlife; clock: Clock; log: Log },
+): Promise<{ crashed: string | undefined; end: () => Promise<void> }> {
+  const { value: before } = await readChecked(disk, file, runOf);
+  const run: Run = { version, boot_id: afterlife.bootId, started: Math.round(clock.wall()), has_ended: false };
+  // A full disk is told by others that need it more. What was noted before would be wrong by then: better nothing.
+  const write = (state: Run) => writeChecked(disk, file, state).catch(() => forgetChecked(disk, file));
+  const isReboot = before !== undefined && before.boot_id !== '' && before.boot_id !== afterlife.bootId;
+  if (before && !before.has_ended) {
+    const { words: lastWords } = await afterlife
+      .previousRun()
+      .catch((error: unknown): PreviousRun => ({ ...noPreviousRun, words: [errorText(error)] }));
+    log.warn('the agent before this one did not end in order', {
+      version: before.version,
+      started: new Date(before.started).toISOString(),
+      because: isReboot ? 'the machine was switched off or restarted' : 'it crashed or was killed',
+      ...(lastWords.length > 0 && { lastWords: lastWords.slice(-mostWords) }),
+    });
+  }
+  await write(run);
+  const crashed = before && !before.has_ended && !isReboot ? before.version : undefined;
+  return { crashed, end: () => write({ ...run, has_ended: true }) };
+}

@@ -1,0 +1,71 @@
+import type { Clock } from '@platform/kit';
+import type { Device } from '../os/ports.ts';
+
+/**
+ * What the agent is in the middle of. A loop that waits for something is well; one that has been at the same piece of work
+ * for longer than that can take hangs, and the watchdog must hear nothing more.
+ */
+export class Pulse {
+  readonly #clock: Clock;
+  readonly #under = new Set<{ readonly what: string; readonly due: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The answer ends the piece of work. */
+  begin(what: string, limitMs: number): () => void {
+    const piece = { what, due: this.#clock.now() + limitMs };
+    this.#under.add(piece);
+    return () => void this.#under.delete(piece);
+  }
+
+  async within<T>(what: string, limitMs: number, work: () => Promise<T>): Promise<T> {
+    const end = this.begin(what, limitMs);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  /** Names of what has lasted longer than its limit. */
+  late(): string[] {
+    const now = this.#clock.now();
+    return [...this.#under].filter(({ due }) => due < now).map(({ what }) => what);
+  }
+
+  /** The same object; each of its calls that answers later is a piece of work until it has answered. */
+  watched<T extends object>(name: string, limitMs: number, port: T): T {
+    return new Proxy(port, {
+      get: (target, key) => {
+        const member: unknown = Reflect.get(target, key);
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]): unknown => {
+          const end = this.begin(`${name} ${String(key)}`, limitMs);
+          try {
+            const answer: unknown = Reflect.apply(member, target, args);
+            if (answer instanceof Promise) return answer.finally(end);
+            end();
+            return answer;
+          } catch (error) {
+            end();
+            throw error;
+          }
+        };
+      },
+    });
+  }
+}
+
+/** A disk or a process table that does not answer for so long is broken, and everything that waits for it hangs. */
+const deviceLimitMs = 3 * 60_000;
+
+/** The same device; its calls are pieces of work. Probes and downloads have limits of their own. */
+export const watchedDevice = (device: Device, pulse: Pulse): Device => ({
+  ...device,
+  processes: pulse.watched('processes', deviceLimitMs, device.processes),
+  files: pulse.watched('files', deviceLimitMs, device.files),
+  disk: pulse.watched('disk', deviceLimitMs, device.disk),
+  lines: pulse.watched('lines', deviceLimitMs, device.lines),
+});

@@ -1,0 +1,82 @@
+import { lstat, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
+import type { Clock, Log } from '@platform/kit';
+import { atomicWrite } from '@platform/kit/node';
+import type { Condition } from '../health/conditions.ts';
+
+const lookAgainMs = 10_000;
+const limitBytes = 64 * 2 ** 10;
+
+export interface FoundCredentials {
+  credentials: MachineCredentials;
+  /** The file that they stand in, for the machine server. */
+  file: string;
+  /** What is wrong with the file that they should stand in. */
+  problem: Condition | undefined;
+}
+
+type Read = { ok: true; text: string; value: MachineCredentials } | { ok: false; problem: string; isThere: boolean };
+
+/**
+ * The credentials of this machine. A file that is damaged is passed over for a copy of the last one that was good; without
+ * one the agent waits, looks again every 10 s and says what is missing: ending would only make somebody start it again.
+ * Undefined: `signal` came first.
+ *
+ * @param copy - where the last good one is kept.
+ * @param tell - told at each look what is waited for.
+ */
+export async function awaitCredentials(
+  file: string,
+  { copy, tell, clock, log }: { copy: string; tell: (text: string) => void; clock: Clock; log: Log },
+  signal: AbortSignal,
+): Promise<FoundCredentials | undefined> {
+  const remedy = `Copy the credentials of this machine from the management app (or \`platform machine credentials\`) to ${file}.`;
+  for (let told = ''; !signal.aborted; await clock.sleep(lookAgainMs, signal)) {
+    const read = await readFrom(file);
+    if (read.ok) {
+      await keep(copy, read.text).catch((error: unknown) => log.warn('credentials are not copied', { copy, error }));
+      return { credentials: read.value, file, problem: undefined };
+    }
+    const last = read.isThere ? await readFrom(copy) : undefined; // a file that was taken away was meant to be
+    if (last?.ok) {
+      log.error('the credentials file cannot be used; the last good one is used', { file, problem: read.problem });
+      const problem: Condition = {
+        code: 'CREDENTIALS_DAMAGED',
+        severity: 'error',
+        message: `The credentials file ${file} cannot be used (${read.problem}); the last good one is used.`,
+        remedy: `${remedy} It is used from the next start of the agent on.`,
+      };
+      return { credentials: last.value, file: copy, problem };
+    }
+    if (read.problem !== told) {
+      log.error('this machine has no usable credentials; waiting for them', { file, problem: read.problem, remedy });
+      told = read.problem;
+    }
+    tell(`no usable credentials: ${read.problem}`);
+  }
+  return undefined;
+}
+
+async function readFrom(file: string): Promise<Read> {
+  try {
+    const found = await stat(file);
+    if (!found.isFile()) return { ok: false, problem: 'it is not a file', isThere: true };
+    if (found.size > limitBytes) return { ok: false, problem: `it is larger than ${limitBytes} bytes`, isThere: true };
+    const text = await readFile(file, 'utf8');
+    const parsed = parseCredentials(text);
+    return parsed.ok
+      ? { ok: true, text, value: parsed.value }
+      : { ok: false, problem: text.trim() === '' ? 'it is empty' : parsed.problem, isThere: true };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT') return { ok: false, problem: 'there is no such file', isThere: false };
+    return { ok: false, problem: error instanceof Error ? error.message : String(error), isThere: true };
+  }
+}
+
+async function keep(copy: string, text: string): Promise<void> {
+  const before = await lstat(copy).catch(() => undefined);
+  if (before?.isFile() && (await readFile(copy, 'utf8')) === text) return;
+  await atomicWrite(path.resolve(copy), text, { mode: 0o600 });
+}

@@ -1,0 +1,225 @@
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { durationFromMs, timestampFromMs } from '@bufbuild/protobuf/wkt';
+import type { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+import { actedOn } from '@platform/contract/config-effect';
+import {
+  ConfigSlice,
+  ServerState,
+  Severity,
+  SliceState,
+  UpdateState,
+  type AgentReportSchema,
+} from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { Host } from '../os/ports.ts';
+import type { ServerKnowledge } from '@platform/contract/server-resources';
+import { revisionOf } from '../state/slices.ts';
+import { desiredId, shownDesired, shownOwn, shownVersion, type BuildUrls } from '../state/version-names.ts';
+import {
+  sliceNames,
+  versionOf,
+  type Actual,
+  type ExitReport,
+  type InstallStatus,
+  type Release,
+  type SliceName,
+  type SliceStatus,
+  type UpdateAttempt,
+  type Wanted,
+} from '../state/state.ts';
+import { conditions, isAgentRestartNeeded, isRestartNeeded, type Condition } from '../health/conditions.ts';
+
+export type RequestParts = ReturnType<typeof requestOf>;
+type ReportParts = MessageInitShape<typeof AgentReportSchema>;
+
+/** Who asks. */
+export interface Self {
+  partId: string;
+  agentVersion: string;
+  /** ms of the monotonic clock. */
+  startedAt: number;
+  host: Host;
+}
+
+const states: Record<Actual['server']['at'], ServerState> = {
+  stopped: ServerState.STOPPED,
+  starting: ServerState.STARTING,
+  running: ServerState.RUNNING,
+  stopping: ServerState.STOPPING,
+  waiting: ServerState.WAITING,
+  disabled: ServerState.DISABLED,
+};
+const slices: Record<SliceName, ConfigSlice> = {
+  settings: ConfigSlice.SETTINGS,
+  versions: ConfigSlice.VERSIONS,
+  network: ConfigSlice.NETWORK,
+  system: ConfigSlice.SYSTEM,
+  server: ConfigSlice.SERVER,
+};
+const sliceStates: Record<SliceStatus['at'], SliceState> = {
+  'in effect': SliceState.IN_EFFECT,
+  lagging: SliceState.LAGGING,
+  'no effect': SliceState.NO_EFFECT,
+  'not reported': SliceState.NOT_REPORTED,
+};
+const severities = { note: Severity.NOTE, warning: Severity.WARNING, error: Severity.ERROR } as const;
+const version = (id: string | null): string => (id === null ? '' : versionOf(id));
+
+/** What every request says of the machine. */
+export function requestOf({ partId, agentVersion, startedAt, host }: Self, actual: Actual, now: number) {
+  const { server, install, agentInstall } = actual;
+  return {
+    id: partId,
+    hostInfo: { platform: host.platform, distro: host.distro, tags: [...host.tags] },
+    versionInfo: {
+      agentRunning: agentVersion,
+      agentInstalled: version(agentInstall.installed) || agentVersion,
+      serverRunning: version(server.running),
+      serverInstalled: version(install.installed),
+    },
+    agentUptime: durationFromMs(Math.round(now - startedAt)),
+    ...(server.since !== null && {
+      serverUptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))),
+    }),
+  } satisfies MessageInitShape<typeof DeviceAgentConfigRequestSchema>;
+}
+
+const updateStates: Record<UpdateAttempt['at'], UpdateState> = {
+  downloading: UpdateState.DOWNLOADING,
+  staged: UpdateState.STAGED,
+  trying: UpdateState.TRYING,
+  healthy: UpdateState.HEALTHY,
+  reverted: UpdateState.REVERTED,
+  failed: UpdateState.FAILED,
+  superseded: UpdateState.SUPERSEDED,
+};
+type SinceOf = (noted: number) => number | undefined;
+/** Whole milliseconds: a fraction of one would fail the whole report. */
+const sinceField = (wall: number | undefined) =>
+  wall === undefined ? {} : { since: timestampFromMs(Math.round(wall)) };
+
+/** Of quarantined versions, with their last lines: a report is sent at each change. */
+const mostExits = 3;
+const exitOf = ({ id, reason, lines, sinceWall }: ExitReport, urls: BuildUrls, sinceOf: SinceOf) => ({
+  version: shownVersion(id, urls),
+  reason,
+  lines: [...lines],
+  ...sinceField(sinceOf(sinceWall)),
+});
+
+function programOf(runningVersion: string, install: InstallStatus, wanted: Release | undefined, sinceOf: SinceOf) {
+  const ofSeconds = (seconds: number) => sinceField(sinceOf(seconds * 1000));
+  const { installed, previous, trial, quarantined, lastExit, lastUpdate, why, urls } = install;
+  const shown = (id: string | null): string => (id === null ? '' : shownVersion(id, urls));
+  return {
+    runningVersion,
+    installedVersion: shown(installed),
+    wantedVersion: wanted ? shownDesired(wanted, desiredId(install), urls) : '',
+    previousVersion: shown(previous),
+    ...(trial && {
+      trial: {
+        version: shown(trial.to),
+        previousVersion: shown(trial.from),
+        starts: trial.starts,
+        ...ofSeconds(trial.since),
+      },
+    }),
+    quarantined: quarantined.map(({ id, reason, since, exit }, i) => ({
+      version: shown(id),
+      reason,
+      ...ofSeconds(since),
+      ...(exit && i < mostExits && { exit: exitOf(exit, urls, sinceOf) }),
+    })),
+    ...(lastExit && { lastExit: exitOf(lastExit, urls, sinceOf) }),
+    ...(lastUpdate && {
+      lastUpdate: {
+        version: lastUpdate.version,
+        fromVersion: lastUpdate.from,
+        state: updateStates[lastUpdate.at],
+        code: lastUpdate.code,
+        reason: lastUpdate.reason,
+        ...sinceField(sinceOf(lastUpdate.sinceWall)),
+        downloadedBytes: BigInt(lastUpdate.downloadedBytes),
+        sizeBytes: BigInt(lastUpdate.sizeBytes),
+        byDelta: lastUpdate.isByDelta,
+      },
+    }),
+    why,
+    unsigned: install.isUnsigned,
+    installedUnsigned: install.isInstalledUnsigned,
+  };
+}
+
+const sliceOf = (
+  name: SliceName,
+  { at, revision, sinceWall, code, reason, ineffective }: SliceStatus,
+  sinceOf: SinceOf,
+) => ({
+  slice: slices[name],
+  state: sliceStates[at],
+  appliedRevision: BigInt(revisionOf({ at, revision })),
+  ...sinceField(sinceOf(sinceWall)),
+  code,
+  reason,
+  ineffectivePaths: [...ineffective],
+});
+
+const knowledgeOf = ({ models, packageTypes }: ServerKnowledge) => ({
+  models: models.map((model) => ({ ...model, references: [...model.references] })),
+  packageTypes: [...packageTypes],
+});
+
+/** The whole report; `conditionsSince` tells when each condition was first seen (ms since 1970). */
+export function reportOf(
+  { agentVersion, startedAt, host }: Self,
+  wanted: Wanted,
+  actual: Actual,
+  now: number,
+  conditionsSince: (message: string) => number,
+  troubles: readonly Condition[] = [],
+  sinceOf: SinceOf = (noted) => noted,
+): ReportParts {
+  const { server, install, agentInstall } = actual;
+  return {
+    appliedRevision: BigInt(actual.applied),
+    agent: {
+      ...programOf(shownOwn(agentVersion, agentInstall), agentInstall, wanted.agent, sinceOf),
+      uptime: durationFromMs(Math.round(now - startedAt)),
+      restartNeeded: isAgentRestartNeeded(actual),
+    },
+    server: {
+      ...programOf(
+        server.running === null ? '' : shownVersion(server.running, install.urls),
+        install,
+        wanted.server,
+        sinceOf,
+      ),
+      ...(server.since !== null && { uptime: durationFromMs(Math.round(now - (server.startedAt ?? server.since))) }),
+      restartNeeded: isRestartNeeded(actual),
+    },
+    serverState: states[server.at],
+    serverUrl: server.url ?? '',
+    restartAllowed: server.isRestartAllowed ?? server.running === null,
+    lastExit: server.lastExit,
+    restarts: server.restarts,
+    conditions: [...conditions(wanted, actual), ...troubles].map(
+      ({ code, severity, message, remedy, path, sinceWall }) => ({
+        code,
+        path: path ?? '',
+        severity: severities[severity],
+        message,
+        remedy,
+        ...sinceField(sinceOf(sinceWall ?? conditionsSince(`${code} ${message}`))),
+      }),
+    ),
+    os: host.distro,
+    platform: host.platform,
+    hostname: host.hostname,
+    supervisedBySystemd: host.isSupervisedBySystemd,
+    slices: sliceNames.flatMap((name) => {
+      const status = actual.slices[name];
+      return status ? [sliceOf(name, status, sinceOf)] : [];
+    }),
+    actsOn: actedOn(host.platform),
+    ...(server.config?.report?.knowledge && { serverKnowledge: knowledgeOf(server.config.report.knowledge) }),
+  };
+}

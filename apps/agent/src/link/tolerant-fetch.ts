@@ -1,0 +1,42 @@
+import type { Clock } from '@platform/kit';
+import { clockTolerantFetch, type TrustedAuthority, trustingFetch } from '@platform/kit/node';
+import type { MachineCredentials } from '@platform/contract/machine';
+import type { System } from '../os/posix/system.ts';
+import { isClockSynchronized, type ProvenTime } from '../clock/proven-time.ts';
+
+/**
+ * The fetch of everything that this agent calls: a wrong clock keeps it from no server that proves who it is.
+ *
+ * @param refuted - told with each proof: the time that it is, when the clock of this machine cannot be right; else undefined.
+ */
+export const tolerantFetch = (of: {
+  clock: Clock;
+  system: System;
+  proven: ProvenTime;
+  trusted: TrustedAuthority | undefined;
+  refuted?: (time: number | undefined) => void;
+}): typeof fetch =>
+  clockTolerantFetch({
+    clock: of.clock,
+    env: process.env,
+    trusted: of.trusted,
+    floor: of.proven.floor,
+    isSynchronized: () => isClockSynchronized(of.system),
+    proven: (time, isClockRefuted) => {
+      of.proven.prove(time);
+      of.refuted?.(isClockRefuted ? time : undefined);
+    },
+  });
+
+/** The authority that the credentials name, for the server that they name. */
+export const trustedBy = ({
+  appAddress,
+  authority,
+}: Pick<MachineCredentials, 'appAddress' | 'authority'>): TrustedAuthority | undefined =>
+  authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority };
+
+/** A fetch for the server that the credentials name, for commands that call it once. */
+export function fetchFor(credentials: Pick<MachineCredentials, 'appAddress' | 'authority'>): typeof fetch {
+  const trusted = trustedBy(credentials);
+  return trusted ? trustingFetch(trusted) : fetch;
+}

@@ -1,0 +1,49 @@
+import { PlatformError } from '@platform/contract/errors';
+import { logLimits } from '@platform/contract/log-limits';
+import { Cell, type Clock } from '@platform/kit';
+import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+
+/** Without a dropped line for so long, it is over. */
+const quietMs = 5 * 60_000;
+
+/** The condition of a machine server that writes more than is kept; it goes when nothing was dropped for five minutes. */
+export class Floods {
+  readonly #parts: { troubles: Troubles; clock: Clock };
+  /** ms of the monotonic clock. */
+  readonly #until = new Cell(0);
+
+  constructor(parts: { troubles: Troubles; clock: Clock }) {
+    this.#parts = parts;
+  }
+
+  /** Lines were dropped because they were too many. */
+  seen(): void {
+    const { troubles, clock } = this.#parts;
+    const { linesPerSecond, bytesPerSecond } = logLimits;
+    const { what, remedy } = new PlatformError('SERVER_FLOODS', {
+      linesPerSecond,
+      kilobytesPerSecond: bytesPerSecond / 1000,
+    });
+    setTrouble(troubles, {
+      code: 'SERVER_FLOODS',
+      severity: 'warning',
+      message: what,
+      remedy,
+      sinceWall: clock.wall(),
+    });
+    this.#until.set(clock.now() + quietMs);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { troubles, clock } = this.#parts;
+    while (!signal.aborted) {
+      const until = this.#until.get();
+      if (until === 0) await this.#until.changed(signal);
+      else if (until > clock.now()) await clock.sleep(until - clock.now(), signal);
+      else {
+        clearTrouble(troubles, 'SERVER_FLOODS');
+        this.#until.set(0);
+      }
+    }
+  }
+}

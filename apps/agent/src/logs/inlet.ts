@@ -1,0 +1,69 @@
+import { boundedCaller, boundedFields, cutText } from '@platform/contract/log-limits';
+import { Cell, type Clock, type LogLine } from '@platform/kit';
+import { Fold } from './fold.ts';
+import type { Mask } from './mask.ts';
+import type { Cursor } from './spool-record.ts';
+import type { Spool } from './spool.ts';
+import type { DeviceTime } from '../clock/device-time.ts';
+
+/** Where all lines enter the spool: cut, masked, folded. */
+export class Inlet {
+  readonly #parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock };
+  readonly #fold = new Fold();
+  readonly #held = new Cell(0);
+  #isFolding = true;
+
+  constructor(parts: { spool: Spool; mask: Mask; time: DeviceTime; clock: Clock }) {
+    this.#parts = parts;
+  }
+
+  /** Off: repeated lines go one by one. */
+  setFolding(isFolding: boolean): void {
+    this.#isFolding = isFolding;
+    if (!isFolding) for (const line of this.#fold.rest()) void this.#write(line);
+  }
+
+  /** Resolves when the line, or what stands for it, is durable or dropped. `cursor`: its source was read that far. */
+  async enter(line: LogLine, cursor?: Cursor): Promise<void> {
+    const { mask, clock, spool } = this.#parts;
+    const shown = cut(mask.line(line));
+    const written = this.#isFolding ? this.#fold.take(shown, clock.now()) : [shown];
+    if (!written.includes(shown)) this.#held.update((n) => n + 1);
+    const stored = written.map((l) => this.#write(l, l === shown ? cursor : undefined));
+    if (cursor && !written.includes(shown)) stored.push(spool.move(cursor));
+    await Promise.all(stored);
+  }
+
+  /** Writes what is held back at the end of its minute. Ends with `signal`, when nothing is held back any more. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    while (!signal.aborted) {
+      const due = this.#fold.nextDue;
+      if (due === Infinity) {
+        await this.#held.changed(signal);
+        continue;
+      }
+      await clock.sleep(Math.max(0, due - clock.now()), signal);
+      for (const line of this.#fold.due(clock.now())) void this.#write(line);
+    }
+    for (const line of this.#fold.rest()) void this.#write(line);
+  }
+
+  #write(line: LogLine, cursor?: Cursor): Promise<void> {
+    const { spool, time } = this.#parts;
+    return spool.append(line, { cursor, unsure: time.unsure() });
+  }
+}
+
+/** Within the limits, in members that travel as they are. */
+function cut(line: LogLine): LogLine {
+  const { message, fields, caller, stack } = line;
+  const [first] = boundedFields([fields]);
+  return {
+    ...line,
+    message: cutText(message),
+    fields: first ?? fields,
+    ...(caller && { caller: boundedCaller(caller) }),
+    ...(stack !== undefined && { stack: cutText(stack) }),
+  };
+}

@@ -1,0 +1,208 @@
+import { mkdir, open, readFile, readdir, readlink, rename, rm, stat, symlink, type FileHandle } from 'node:fs/promises';
+import path from 'node:path';
+import { headerText, olderOf, parseHeader, type DroppedOutput, type OutputHeader } from '../../os/output-marks.ts';
+
+export interface RollingLimits {
+  /** Of all files of this name together; beyond it the oldest goes. */
+  totalBytes: number;
+  segmentBytes: number;
+  /** What waits in memory for the disk. */
+  queueBytes: number;
+}
+
+export interface RollingParts {
+  file: string;
+  /** Where files lie while the disk takes none; undefined: nowhere. */
+  spareFolder: string | undefined;
+  limits: RollingLimits;
+  newId: () => string;
+  taken?: () => Readonly<Record<string, number>>;
+  /** Lines that were written to it and are gone. */
+  lost: (lines: number, because: DroppedOutput['because']) => void;
+}
+
+interface Entry {
+  bytes: Buffer;
+  lines: number;
+  done: (isStored: boolean) => void;
+}
+
+const digits = 8;
+const newLine = 0x0a;
+
+/**
+ * A log file of bounded size, with one writer: the newest lines are in `file`, older ones in `file.00000001` and so on, each file
+ * whole lines. Writing never waits: what the disk does not take in time is dropped and counted.
+ */
+export class RollingFile {
+  readonly #parts: RollingParts;
+  #queue: Entry[] = [];
+  #queuedBytes = 0;
+  #work: Promise<void> | undefined;
+  #open: { handle: FileHandle; bytes: number; lines: number } | undefined;
+  /** Lines of older files of this run. */
+  readonly #lines = new Map<string, number>();
+
+  constructor(parts: RollingParts) {
+    this.#parts = parts;
+  }
+
+  /** `done` hears whether the lines are in the file; a crash of any program does not lose them then. */
+  write(bytes: Buffer, lines: number, done: (isStored: boolean) => void = () => {}): void {
+    const { limits, lost } = this.#parts;
+    if (this.#queuedBytes + bytes.length > limits.queueBytes) {
+      lost(lines, 'the disk takes nothing');
+      return done(false);
+    }
+    this.#queue.push({ bytes, lines, done });
+    this.#queuedBytes += bytes.length;
+    this.#work ??= this.#drain();
+  }
+
+  /** Resolves when nothing waits any more. */
+  async settled(): Promise<void> {
+    while (this.#work) await this.#work;
+  }
+
+  async close(): Promise<void> {
+    await this.settled();
+    await this.#open?.handle.close();
+    this.#open = undefined;
+  }
+
+  async #drain(): Promise<void> {
+    await Promise.resolve(); // those that come together are written together
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0);
+      const bytes = Buffer.concat(batch.map((entry) => entry.bytes));
+      const lines = batch.reduce((sum, entry) => sum + entry.lines, 0);
+      const isStored = (await this.#store(bytes, lines, false)) || (await this.#store(bytes, lines, true));
+      this.#queuedBytes -= bytes.length;
+      if (!isStored) this.#parts.lost(lines, 'the disk takes nothing');
+      for (const { done } of batch) done(isStored);
+    }
+    this.#work = undefined;
+  }
+
+  /** @param isSpare - the disk has just refused. */
+  async #store(bytes: Buffer, lines: number, isSpare: boolean): Promise<boolean> {
+    try {
+      if (isSpare && this.#open) await this.#roll();
+      const now = (this.#open ??= await this.#begin(isSpare));
+      try {
+        await now.handle.writeFile(bytes);
+      } catch (error) {
+        await now.handle.truncate(now.bytes).catch(() => {}); // whole lines only
+        throw error;
+      }
+      now.bytes += bytes.length;
+      now.lines += lines;
+      if (now.bytes >= this.#parts.limits.segmentBytes) await this.#roll();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Goes on with the file of an earlier relay; what another program wrote is put aside. */
+  async #begin(isSpare: boolean): Promise<{ handle: FileHandle; bytes: number; lines: number }> {
+    const { file, limits, spareFolder } = this.#parts;
+    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 }).catch(() => {});
+    const found = await readFile(file).catch(() => undefined);
+    if (found !== undefined) {
+      const text = found.subarray(0, Math.max(0, found.indexOf(newLine))).toString();
+      if (!isSpare && parseHeader(text) && found.length < limits.segmentBytes) {
+        const handle = await open(file, 'a', 0o640);
+        // The power may have failed within a line.
+        if (found.at(-1) !== newLine) await handle.writeFile('\n');
+        return { handle, bytes: (await handle.stat()).size, lines: linesIn(found) };
+      }
+      await this.#putAside(linesIn(found));
+    } else await rm(file, { force: true }); // a link to what was in memory before a boot
+    const header: OutputHeader = {
+      platform_output: 1,
+      segment: this.#parts.newId(),
+      ...(this.#parts.taken && { taken: this.#parts.taken() }),
+    };
+    if (!isSpare || spareFolder === undefined) return this.#made(file, header);
+    await mkdir(spareFolder, { recursive: true, mode: 0o700 });
+    // ext4 keeps the target of a link in its inode, up to 59 bytes; a longer one takes a block of the disk, which is full.
+    const spare = path.join(spareFolder, header.segment.slice(-12));
+    const made = await this.#made(spare, header);
+    await symlink(spare, file);
+    return made;
+  }
+
+  async #made(file: string, header: OutputHeader): Promise<{ handle: FileHandle; bytes: number; lines: number }> {
+    const handle = await open(file, 'ax', 0o640);
+    try {
+      const text = headerText(header);
+      await handle.writeFile(text);
+      return { handle, bytes: Buffer.byteLength(text), lines: 0 };
+    } catch (error) {
+      await handle.close();
+      await rm(file, { force: true });
+      throw error;
+    }
+  }
+
+  async #roll(): Promise<void> {
+    const lines = this.#open?.lines ?? 0;
+    await this.#open?.handle.close();
+    this.#open = undefined;
+    await this.#putAside(lines);
+    await this.#bound();
+  }
+
+  async #putAside(lines: number): Promise<void> {
+    const { file } = this.#parts;
+    const last = (await this.#older()).map(({ number }) => number).reduce((a, b) => Math.max(a, b), 0);
+    const to = `${file}.${String(last + 1).padStart(digits, '0')}`;
+    await rename(file, to);
+    this.#lines.set(to, lines);
+  }
+
+  /** The oldest goes; what the agent has taken over first. */
+  async #bound(): Promise<void> {
+    const { limits, lost } = this.#parts;
+    const older = (await this.#older()).toSorted((a, b) => Number(b.isRead) - Number(a.isRead) || a.number - b.number);
+    const sizes = await Promise.all(
+      older.map(({ file }) =>
+        stat(file).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    );
+    let total = sizes.reduce((sum, size) => sum + size, limits.segmentBytes);
+    for (const [i, { file, isRead }] of older.entries()) {
+      if (total <= limits.totalBytes) return;
+      const lines = this.#lines.get(file) ?? (await readFile(file).then(linesIn, () => 0));
+      await removeLinked(file);
+      this.#lines.delete(file);
+      total -= sizes[i] ?? 0;
+      if (!isRead) lost(lines, 'no room');
+    }
+  }
+
+  async #older(): Promise<{ file: string; number: number; isRead: boolean }[]> {
+    const { file } = this.#parts;
+    return olderOf(path.basename(file), await readdir(path.dirname(file)).catch(() => [])).map((found) => ({
+      ...found,
+      file: path.join(path.dirname(file), found.name),
+    }));
+  }
+}
+
+function linesIn(bytes: Uint8Array): number {
+  let lines = 0;
+  for (let i = bytes.indexOf(newLine); i >= 0; i = bytes.indexOf(newLine, i + 1)) lines++;
+  return Math.max(0, lines - (bytes[0] === 0x1e ? 1 : 0));
+}
+
+/** A file, and what it leads to where it is a link. */
+export async function removeLinked(file: string): Promise<void> {
+  const target = await readlink(file).catch(() => undefined);
+  await rm(file, { force: true });
+  if (target !== undefined) await rm(target, { force: true });
+}

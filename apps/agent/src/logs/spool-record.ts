@@ -1,0 +1,129 @@
+import { levels, type Level, type LogLine } from '@platform/kit';
+import type { Position } from '../os/ports.ts';
+import { checksum } from '../storage/checksum.ts';
+
+/** How far one source (a file that is followed) was read. */
+export interface Cursor extends Position {
+  source: string;
+}
+
+/** The time of a line was not known when it was written: it came `at` ms of the monotonic clock of this run. */
+export interface UnsureTime {
+  run: string;
+  at: number;
+}
+
+/** A log line with its place in the order of this spool. `cursor`: how far its source was read with it. */
+export interface SpoolRecord extends LogLine {
+  sequence: number;
+  cursor?: Cursor;
+  unsure?: UnsureTime;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** One line: checksum, blank, JSON. */
+export function encodeRecord(r: SpoolRecord): Uint8Array {
+  const json = JSON.stringify({
+    s: r.sequence,
+    t: r.time,
+    l: r.level,
+    n: r.logger,
+    m: r.message,
+    ...(Object.keys(r.fields).length > 0 && { f: r.fields }),
+    ...(r.caller && { w: r.caller }),
+    ...(r.stack !== undefined && { k: r.stack }),
+    ...(r.cursor && { c: r.cursor }),
+    ...(r.unsure && { u: r.unsure }),
+  });
+  return encoder.encode(`${checksum(encoder.encode(json))} ${json}\n`);
+}
+
+/** All whole records of a segment; a line that a power cut tore, or that means nothing to this version, is left out. */
+export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
+  const records: SpoolRecord[] = [];
+  for (let start = 0; start < bytes.length;) {
+    const found = bytes.indexOf(newLine, start);
+    const end = found < 0 ? bytes.length : found;
+    const json = bytes.subarray(start + checkLength, end);
+    const isWhole = json.length > 0 && decoder.decode(bytes.subarray(start, start + 8)) === checksum(json);
+    const record = isWhole ? recordOf(decoder.decode(json)) : undefined;
+    if (record) records.push(record);
+    start = end + 1;
+  }
+  return records;
+}
+const newLine = 0x0a;
+const checkLength = 9;
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function recordOf(json: string): SpoolRecord | undefined {
+  let v: unknown;
+  try {
+    v = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (!isObject(v)) return undefined;
+  const { s, t, l, n, m, f, w, k, c, u } = v;
+  if (!Number.isSafeInteger(s) || typeof t !== 'number' || typeof n !== 'string' || typeof m !== 'string') {
+    return undefined;
+  }
+  const cursor = cursorOf(c);
+  const unsure = isObject(u) && typeof u['run'] === 'string' && typeof u['at'] === 'number';
+  return {
+    sequence: s as number,
+    time: t,
+    level: levels.includes(l as Level) ? (l as Level) : 'info',
+    logger: n,
+    message: m,
+    fields: isObject(f) ? f : {},
+    ...(isObject(w) && { caller: w }),
+    ...(typeof k === 'string' && { stack: k }),
+    ...(cursor && { cursor }),
+    ...(unsure && { unsure: { run: String(u['run']), at: Number(u['at']) } }),
+  };
+}
+
+function cursorOf(value: unknown): Cursor | undefined {
+  if (!isObject(value)) return undefined;
+  const { source, file, offset } = value;
+  if (typeof source !== 'string' || typeof file !== 'string' || typeof offset !== 'number') return undefined;
+  return { source, file, offset };
+}
+
+/** What the spool knows beside its segments. */
+export interface SpoolState {
+  bootId: string;
+  /** Everything up to here was taken by the cloud. */
+  acked: number;
+  /** The highest number ever given. */
+  last: number;
+  /** The highest number of a line that is known to be on disk; `cursors` holds for all up to it. */
+  stored: number;
+  /** By source. */
+  cursors: Readonly<Record<string, Position>>;
+}
+
+/** @throws Error when the value is no such state; members of a newer version are passed over */
+export function stateOf(value: unknown): SpoolState {
+  if (!isObject(value)) throw new Error('it is no object');
+  const { bootId, acked, last, stored, cursors } = value;
+  if (typeof bootId !== 'string' || bootId === '' || bootId.includes('.')) throw new Error('"bootId" is missing');
+  if (!Number.isSafeInteger(acked) || !Number.isSafeInteger(last))
+    throw new Error('"acked" and "last" must be numbers');
+  const known = Object.entries(isObject(cursors) ? cursors : {}).flatMap(([source, at]) => {
+    const cursor = cursorOf({ ...(isObject(at) ? at : {}), source });
+    return cursor ? [[source, { file: cursor.file, offset: cursor.offset }]] : [];
+  });
+  return {
+    bootId,
+    acked: acked as number,
+    last: last as number,
+    stored: Number.isSafeInteger(stored) ? (stored as number) : (acked as number),
+    cursors: Object.fromEntries(known) as SpoolState['cursors'],
+  };
+}

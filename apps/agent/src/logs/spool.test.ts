@@ -1,0 +1,447 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Level, LogLine } from '@platform/kit';
+import { seededRandom } from '@platform/kit/testing';
+import { PowerCut, simDisk, type DiskFaults } from '../os/sim/disk.ts';
+import { SimFiles } from '../os/sim/files.ts';
+import { checksum } from '../storage/checksum.ts';
+import { decodeRecords, encodeRecord, type SpoolRecord } from './spool-record.ts';
+import { Spool, standardSpoolLimits, type SpoolLimits } from './spool.ts';
+
+const line = (message: string, level: Level = 'info'): LogLine => ({
+  time: 5,
+  level,
+  logger: 'a',
+  message,
+  fields: { n: 1 },
+});
+function sealed(json: string): Uint8Array {
+  return new TextEncoder().encode(`${checksum(new TextEncoder().encode(json))} ${json}\n`);
+}
+const at = (offset: number) => ({ cursor: { source: 'x', file: 'f', offset } });
+const read = (offset: number) => ({ file: 'f', offset });
+/** A segment for each line. */
+const tiny: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 1 };
+const small: SpoolLimits = { ...standardSpoolLimits, segmentBytes: 200, totalBytes: 1200 };
+
+async function world(limits = standardSpoolLimits) {
+  const [files, faults] = [new SimFiles(), {} as DiskFaults];
+  const disk = simDisk(files, faults);
+  let ids = 0;
+  const open = () => {
+    faults.isOff = false;
+    return Spool.open(disk, limits, () => `boot${++ids}`);
+  };
+  return { files, faults, open, spool: await open() };
+}
+const put = async (spool: Spool, ...lines: (string | LogLine)[]) => {
+  for (const l of lines) void spool.append(typeof l === 'string' ? line(l) : l);
+  await spool.flush();
+};
+const all = async (spool: Spool): Promise<string[]> => {
+  const got: string[] = [];
+  for (let batch = await spool.next(3); batch.length > 0; batch = await spool.next(3)) {
+    got.push(...batch.map((r) => `${r.sequence} ${r.message}`));
+    await spool.ack(batch.at(-1)!.sequence);
+  }
+  return got;
+};
+
+test('lines come back in order with numbers of their own, until they are acknowledged', async () => {
+  const { spool } = await world();
+  await put(spool, 'a', 'b');
+  await put(spool, 'c');
+  assert.deepEqual(
+    (await spool.next(2)).map((r) => r.message),
+    ['a', 'b'],
+  );
+  await spool.ack(1);
+  assert.deepEqual(
+    (await spool.next(9)).map((r) => [r.sequence, r.message, r.fields]),
+    [
+      [2, 'b', { n: 1 }],
+      [3, 'c', { n: 1 }],
+    ],
+  );
+  await spool.ack(3);
+  assert.deepEqual(await spool.next(9), []);
+});
+
+test('a line that is not stored yet is not sent', async () => {
+  const { spool } = await world();
+  void spool.append(line('a'));
+  assert.deepEqual(await spool.next(9), []);
+});
+
+test('everything survives a new start, numbers go on, and the cursor is kept', async () => {
+  const { spool, open } = await world(small);
+  for (const m of ['a', 'b', 'c', 'd', 'e']) await put(spool, m);
+  void spool.append(line('f'), at(77));
+  await spool.flush();
+  await spool.ack(2);
+  const again = await open();
+  assert.equal(again.bootId, spool.bootId);
+  assert.deepEqual(again.cursor('x'), read(77));
+  await put(again, 'g');
+  const got = await all(again);
+  assert.deepEqual(got.slice(-5), ['3 c', '4 d', '5 e', '6 f', '7 g']);
+});
+
+test('numbers go on even when all segments are gone', async () => {
+  const { spool, open, files } = await world(small);
+  for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
+  await all(spool);
+  await spool.saveState();
+  for (const name of files.names().filter((n) => n.endsWith('.seg'))) files.remove(name);
+  const again = await open();
+  await put(again, 'e');
+  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['5 e']]);
+});
+
+test('segments that the cloud has taken are removed', async () => {
+  const { spool, files } = await world(small);
+  for (let i = 0; i < 20; i++) await put(spool, `line ${i}`);
+  await all(spool);
+  assert.equal(files.names().filter((n) => n.endsWith('.seg')).length, 1);
+});
+
+test('a damaged state is made anew from the segments: the same id, everything again', async () => {
+  const { spool, open, files } = await world();
+  await put(spool, 'a', 'b');
+  await spool.ack(1);
+  files.put('spool/state', new TextEncoder().encode('00000000 {"bootId":"evil"'));
+  const again = await open();
+  assert.deepEqual([again.bootId, await all(again)], [spool.bootId, ['1 a', '2 b']]);
+});
+
+test('beyond the limit debug lines go first, then the oldest', async () => {
+  const { spool, files } = await world(small);
+  for (let i = 0; i < 8; i++) await put(spool, `info ${i}`, line(`debug ${i}`, 'debug'));
+  for (let i = 8; i < 12; i++) await put(spool, `info ${i}`);
+  const bytes = files
+    .names()
+    .filter((n) => n.endsWith('.seg'))
+    .reduce((sum, n) => sum + files.get(n)!.bytes.length, 0);
+  assert.ok(bytes <= small.totalBytes + small.segmentBytes, `${bytes}`);
+  const got = await all(spool);
+  const infos = got.filter((m) => m.includes('info')).map((m) => Number(m.split(' ')[2]));
+  assert.deepEqual(
+    infos,
+    Array.from({ length: infos.length }, (_, i) => 12 - infos.length + i),
+    'the newest, without a gap',
+  );
+  const debugKept = got.filter((m) => m.includes('debug')).map((m) => Number(m.split(' ')[2]));
+  assert.ok(
+    debugKept.every((n) => n >= 6),
+    debugKept.join(' '),
+  );
+});
+
+test('dropped lines are counted exactly', async () => {
+  const { spool } = await world({ ...small, totalBytes: 700 });
+  const got: { level: string; fields: Record<string, unknown> }[] = [];
+  for (let i = 0; i < 40; i++) await put(spool, line(`l${i}`, i % 2 ? 'debug' : 'info'));
+  await put(spool, 'last');
+  for (let b = await spool.next(9); b.length > 0; b = await spool.next(9)) {
+    got.push(...b);
+    await spool.ack(b.at(-1)!.sequence);
+  }
+  await put(spool, 'end');
+  got.push(...(await spool.next(9)));
+  const told = got.reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
+  const kept = got.filter((r) => !('lines_dropped' in r.fields)).length;
+  assert.equal(told, 42 - kept);
+  assert.equal(spool.counters.droppedLines, told);
+});
+
+test('while the disk is full lines wait in memory, the debug ones go first, and all is stored later', async () => {
+  const { spool, faults } = await world({ ...standardSpoolLimits, pendingLines: 3 });
+  faults.isFull = true;
+  for (const m of ['a', 'b', 'c', 'd']) void spool.append(line(m, m === 'b' ? 'debug' : 'info'));
+  await assert.rejects(spool.flush(), /DISK_FULL/);
+  faults.isFull = false;
+  await spool.flush();
+  assert.deepEqual(
+    (await spool.next(9)).map((r) => r.message),
+    ['a', 'c', 'd', 'log lines were dropped'],
+  );
+});
+
+const drain = async (spool: Spool, max: number) => {
+  const got: SpoolRecord[] = [];
+  for (let seen = 0; ; seen = got.length) {
+    const more = (await spool.next(max)).filter((r) => !got.some((g) => g.sequence === r.sequence));
+    got.push(...more);
+    if (got.length === seen) return got;
+    await spool.ack(got.at(-1)!.sequence);
+  }
+};
+const sequences = (bytes: Uint8Array) => decodeRecords(bytes).map((r) => r.sequence);
+test('a write that fails half does not damage the lines after it, nor repeat its own', async () => {
+  for (const share of [0.3, 0.6, 0.999]) {
+    const { spool, open, faults } = await world();
+    await put(spool, 'a');
+    faults.cutIn = { changes: 1, share };
+    for (const m of ['b', 'c']) void spool.append(line(m));
+    await assert.rejects(spool.flush());
+    faults.isOff = false;
+    await put(spool, 'd');
+    assert.deepEqual(
+      (await all(await open())).map((m) => m.split(' ')[1]),
+      ['a', 'b', 'c', 'd'],
+    );
+  }
+});
+
+test('what is dropped is told with its times, reason and number, and a dropped notice hands its count on', async () => {
+  const { spool } = await world({ ...small, totalBytes: 500 });
+  for (let i = 0; i < 60; i++) await put(spool, { ...line(`l${i}`, 'warn'), time: 1_000 * i });
+  await spool.flush();
+  const got: SpoolRecord[] = [];
+  for (let b = await spool.next(9); b.length > 0; b = await spool.next(9)) {
+    got.push(...b);
+    await spool.ack(b.at(-1)!.sequence);
+  }
+  const notices = got.filter((r) => r.message === 'log lines were dropped');
+  const first = notices[0]!;
+  assert.equal(notices.map((r) => String(r.fields['from'])).toSorted()[0], '1970-01-01T00:00:00.000Z');
+  assert.equal(first.fields['because'], 'no room');
+  const lines = got.filter((r) => r.message !== 'log lines were dropped');
+  assert.equal(
+    notices.reduce((sum, r) => sum + Number(r.fields['lines_dropped']), 0),
+    60 - lines.length,
+  );
+});
+
+test('beyond the limit warnings outlive infos, errors outlive warnings', async () => {
+  const { spool } = await world({ ...small, totalBytes: 1500 });
+  const levels: Level[] = ['error', 'warn', 'info', 'debug'];
+  for (let i = 0; i < 40; i++) await put(spool, line(`${levels[i % 4]} number ${i}`, levels[i % 4]));
+  const got = (await all(spool)).filter((m) => m.includes('number'));
+  const count = (level: string) => got.filter((m) => m.includes(level)).length;
+  assert.ok(
+    count('error') >= count('warn') && count('warn') >= count('info') && count('info') >= count('debug'),
+    got.join(),
+  );
+  assert.ok(count('error') > count('info') + 2, got.join());
+});
+
+const rubbish: readonly [string, Uint8Array][] = [
+  ['empty', new Uint8Array()],
+  ['garbage', Uint8Array.from({ length: 5_000 }, (_, i) => (i * 131) % 256)],
+  ['lines of another program', new TextEncoder().encode('hello\nworld\n'.repeat(50))],
+  ['lines of a newer version that mean nothing here', sealed('{"v":2,"lines":[1,2,3]}')],
+  ['lines with wrong types', sealed('{"s":"one","t":null,"l":7,"n":[],"m":{}}')],
+];
+for (const [name, bytes] of rubbish) {
+  test(`a segment that is ${name}: left out, said, and the others are read`, async () => {
+    const { spool, open, files } = await world(tiny);
+    for (const m of ['a', 'b', 'c', 'd']) await put(spool, m);
+    const last = files.names().findLast((n) => n.endsWith('.seg'));
+    files.put(last!, bytes);
+    const again = await open();
+    await put(again, 'e');
+    assert.deepEqual(await all(again), ['1 a', '2 b', '3 c', '5 e']);
+    assert.equal(again.problems.length, bytes.length > 0 ? 1 : 0);
+  });
+}
+
+test('an old segment that was damaged is not read at the start; its lines are counted as lost when it is their turn', async () => {
+  const { spool, open, files } = await world(tiny);
+  for (const m of ['a', 'b', 'c', 'd', 'e']) await put(spool, m);
+  const segments = files.names().filter((n) => n.endsWith('.seg'));
+  files.put(segments[1]!, new Uint8Array([1, 2, 3]));
+  const again = await open();
+  assert.deepEqual(again.problems, []);
+  const got = await drain(again, 9);
+  await again.flush();
+  got.push(...(await drain(again, 9)));
+  assert.deepEqual(
+    got.map((r) => r.message),
+    ['a', 'c', 'd', 'e', 'log lines were dropped'],
+  );
+  assert.deepEqual([got.at(-1)?.fields['lines_dropped'], got.at(-1)?.fields['because']], [1, 'damaged']);
+});
+
+test('a segment, a state and a folder that cannot be read: the spool opens and says so', async () => {
+  const { files, faults, spool } = await world(tiny);
+  for (const m of ['a', 'b', 'c']) await put(spool, m);
+  const disk = simDisk(files, faults);
+  const broken = async () => Promise.reject(new Error('EIO: i/o error'));
+  const segment = files.names().find((n) => n.endsWith('.seg'));
+  const unreadable = await Spool.open(
+    { ...disk, read: (f) => (f === segment ? broken() : disk.read(f)) },
+    small,
+    () => 'new',
+  );
+  assert.match(unreadable.problems.join(), /EIO/);
+  await put(unreadable, 'd');
+  assert.deepEqual(
+    (await all(unreadable)).map((m) => m.split(' ')[1]),
+    ['b', 'c', 'd'],
+  );
+  const nothing = await Spool.open({ ...disk, read: broken, list: broken }, small, () => 'new');
+  assert.equal(nothing.problems.length, 2);
+  await put(nothing, 'x');
+});
+
+test('on a disk without room for the state, taken segments are removed all the same, and no number comes twice', async () => {
+  const { spool, open, files, faults } = await world(small);
+  for (let i = 0; i < 12; i++) await put(spool, `line ${i}`);
+  const before = await drain(spool, 99);
+  faults.isFull = true;
+  await spool.ack(before.at(-1)!.sequence);
+  assert.ok(files.names().filter((n) => n.endsWith('.seg')).length <= 2);
+  faults.isFull = false;
+  const again = await open();
+  await put(again, 'fresh');
+  const fresh = (await drain(again, 99)).at(-1)!;
+  assert.ok(fresh.sequence > before.at(-1)!.sequence);
+});
+
+test('while the disk takes nothing, memory is bounded in lines and bytes, and each lost line is counted', async () => {
+  const { spool, faults } = await world({ ...standardSpoolLimits, pendingLines: 50, pendingBytes: 100_000 });
+  faults.isFull = true;
+  for (let i = 0; i < 1_000; i++) void spool.append(line(`${i} ${'x'.repeat(i % 5 === 0 ? 20_000 : 10)}`));
+  await assert.rejects(spool.flush());
+  const { waitingLines, droppedLines } = spool.counters;
+  assert.equal(waitingLines + droppedLines, 1_000);
+  assert.ok(waitingLines <= 50);
+  faults.isFull = false;
+  await spool.flush();
+  const told = (await drain(spool, 99)).reduce((sum, r) => sum + Number(r.fields['lines_dropped'] ?? 0), 0);
+  assert.equal(told, droppedLines);
+});
+
+test('while the disk takes nothing, lines can be sent from memory; each is stored or sent so, never both', async () => {
+  const { spool, open, faults } = await world();
+  await put(spool, 'a');
+  faults.isFull = true;
+  void spool.append(line('b'), at(7));
+  for (let i = 0; i < 3; i++) {
+    assert.equal(spool.nextLoose(9).records.length, 0, 'not at once');
+    await assert.rejects(spool.flush());
+  }
+  const loose = spool.nextLoose(9);
+  assert.deepEqual(
+    loose.records.map((r) => [r.sequence, r.message]),
+    [[1, 'b']],
+  );
+  assert.notEqual(loose.bootId, spool.bootId);
+  void spool.append(line('c'));
+  assert.equal(spool.nextLoose(9).records.length, 1, 'the same again until it is acknowledged');
+  assert.deepEqual([spool.hasLoose, spool.counters.waitingLines], [true, 3]);
+  faults.isFull = false;
+  await spool.flush();
+  spool.ackLoose(1);
+  assert.deepEqual([spool.hasLoose, spool.nextLoose(9).records.length], [false, 0]);
+  assert.deepEqual(spool.cursor('x'), read(7));
+  await spool.saveState();
+  assert.deepEqual(
+    (await all(await open())).map((m) => m.split(' ')[1]),
+    ['a', 'c'],
+  );
+});
+
+test('a batch is bounded in bytes, but never empty', async () => {
+  const { spool } = await world();
+  await put(spool, 'x'.repeat(5_000), 'a', 'b', 'y'.repeat(900));
+  assert.equal((await spool.next(99, 1_000)).length, 1);
+  await spool.ack(1);
+  assert.equal((await spool.next(99, 1_000)).length, 2);
+});
+
+test('a source that was read without a line to keep moves its cursor in order', async () => {
+  const { spool, open } = await world();
+  void spool.append(line('a'), at(5));
+  void spool.move({ source: 'x', file: 'f', offset: 9 });
+  await spool.flush();
+  assert.deepEqual(spool.cursor('x'), read(9));
+  await spool.saveState();
+  assert.deepEqual((await open()).cursor('x'), read(9));
+});
+
+test('a dropped debug line does not take the cursor with it', async () => {
+  const { spool, open } = await world(small);
+  void spool.append(line('x', 'debug'), at(9));
+  await spool.flush();
+  for (let i = 0; i < 9; i++) await put(spool, `some longer line with the number ${i}`);
+  await put(spool, line('y', 'debug'));
+  for (let i = 0; i < 9; i++) await put(spool, `some longer line with the number ${i}`);
+  const again = await open();
+  assert.equal(
+    (await again.next(99)).some((r) => r.level === 'debug'),
+    false,
+  );
+  assert.deepEqual(again.cursor('x'), read(9));
+});
+
+test('records: torn and damaged lines are left out, the rest is read', () => {
+  assert.equal(checksum(new TextEncoder().encode('123456789')), 'cbf43926');
+  const bytes = [1, 2, 3].map((sequence) => encodeRecord({ ...line(`zeile ü ${sequence}`), sequence }));
+  const joined = Buffer.concat(bytes);
+  for (let cut = 0; cut <= joined.length; cut++) {
+    const whole = sequences(joined.subarray(0, cut));
+    assert.deepEqual(whole, [1, 2, 3].slice(0, whole.length));
+  }
+  joined[bytes[0]!.length + 20]! ^= 1;
+  assert.deepEqual(sequences(joined), [1, 3]);
+});
+
+test('the power may fail in any write: what was acknowledged comes out once, in order, with one number for ever', async () => {
+  const random = seededRandom(11);
+  for (let cut = 1; cut <= 60; cut++) {
+    for (const share of [0, 0.3, 0.7, 0.999]) {
+      const { files, faults, open } = await world({ ...small, totalBytes: 1e6 });
+      const durable: string[] = [];
+      const cloud = new Map<string, string>(); // boot id and number → message, as the cloud de-duplicates
+      faults.cutIn = { changes: cut, share };
+      let spool: Spool | undefined;
+      let written = 0;
+      let cursor = 0; // of the newest line that was acknowledged with one
+      for (let turn = 0; turn < 40 || !spool; turn++) {
+        try {
+          if (!spool) {
+            spool = await open();
+            const known = spool.cursor('x')?.offset ?? 0;
+            assert.ok(known >= cursor, `cut ${cut}/${share}: the cursor went back from ${cursor} to ${known}`);
+          }
+          if (random() < 0.6) {
+            const mine = Array.from({ length: 1 + Math.floor(random() * 3) }, () => `m${++written}`);
+            const offset = random() < 0.3 ? written : undefined;
+            for (const m of mine) {
+              const stored = spool.append(line(m), offset === undefined ? undefined : at(offset));
+              void stored.then(() => ((cursor = offset ?? cursor), durable.push(m)));
+            }
+            await spool.flush();
+          } else {
+            const batch = await spool.next(4);
+            for (const r of batch) {
+              const key: string = `${spool.bootId}/${r.sequence}`;
+              assert.equal(cloud.get(key) ?? r.message, r.message, `cut ${cut}: number ${key} was given twice`);
+              cloud.set(key, r.message);
+            }
+            const last = batch.at(-1);
+            if (last) await spool.ack(last.sequence);
+            if (random() < 0.2) await spool.saveState();
+          }
+        } catch (error) {
+          assert.ok(error instanceof PowerCut);
+          spool = undefined; // the next agent, and its end
+          faults.cutIn ??= { changes: 1 + Math.floor(random() * 20), share };
+        }
+      }
+      delete faults.cutIn;
+      faults.isOff = false;
+      for (let batch = await spool.next(9); batch.length > 0; batch = await spool.next(9)) {
+        for (const r of batch) cloud.set(`${spool.bootId}/${r.sequence}`, r.message);
+        await spool.ack(batch.at(-1)!.sequence);
+      }
+      const arrived = [...cloud.values()].filter((m) => /^m\d+$/.test(m));
+      assert.deepEqual(arrived, [...new Set(arrived)], `cut ${cut}/${share}: a line came twice`);
+      const isKept = durable.filter((m) => arrived.includes(m));
+      assert.deepEqual(isKept, durable, `cut ${cut}/${share}: an acknowledged line is lost`);
+      assert.ok(files.names().length < 20);
+    }
+  }
+});

@@ -1,0 +1,460 @@
+import { logLimits } from '@platform/contract/log-limits';
+import { Cell, levels, type Level, type LogLine } from '@platform/kit';
+import type { Disk, Position } from '../os/ports.ts';
+import { encodeChecked } from '../storage/checked-file.ts';
+import { Losses, type LossReason } from './losses.ts';
+import {
+  countOf,
+  findSegments,
+  levelsOf,
+  newSegment,
+  spoolFolder,
+  spoolStateFile,
+  type Found,
+  type Segment,
+} from './spool-segments.ts';
+import {
+  decodeRecords,
+  encodeRecord,
+  type Cursor,
+  type SpoolRecord,
+  type SpoolState,
+  type UnsureTime,
+} from './spool-record.ts';
+
+/** Writes in a row that failed: then lines are sent without being stored. */
+const failuresUntilLoose = 3;
+const writeBytes = 256 * 2 ** 10;
+/** Lines that are under way without being stored. */
+const mostLoose = 100;
+
+interface Pending {
+  /** Absent: only the cursor moves. */
+  line?: LogLine;
+  cursor?: Cursor;
+  unsure?: UnsureTime;
+  bytes: number;
+  /** The disk did not take it once. */
+  isTried?: boolean;
+  stored: () => void;
+}
+
+export interface SpoolLimits {
+  /** Of all segments together; beyond it debug lines go first, then info, then warnings, then the oldest. */
+  totalBytes: number;
+  segmentBytes: number;
+  /** Lines that wait in memory, for example while the disk is full. */
+  pendingLines: number;
+  pendingBytes: number;
+}
+export const standardSpoolLimits: SpoolLimits = {
+  totalBytes: logLimits.spoolBytes,
+  segmentBytes: 64 * 2 ** 10,
+  pendingLines: 5000,
+  pendingBytes: 4 * 2 ** 20,
+};
+
+/**
+ * A durable queue of log lines: plain segment files of checksummed lines. A line has a number that is given once; with
+ * the id of the spool it names the line for ever, so the cloud takes it once however often it is sent.
+ *
+ * Order of writes: a line is on disk before it can be sent; the state is on disk before the last segment is removed, so
+ * that no number is given twice. A segment is never appended to after a new start: a torn end stays an end.
+ */
+export class Spool {
+  readonly #disk: Disk;
+  readonly #limits: SpoolLimits;
+  #segments: Segment[];
+  #active: Segment | undefined;
+  /** A write into it failed half. */
+  #torn: Segment | undefined;
+  #state: SpoolState;
+  #isSaved = true;
+  #pending: Pending[] = [];
+  #pendingBytes = 0;
+  /** Were sent, or are about to be, without being stored: never stored any more, else they could arrive twice. */
+  #loose: { record: SpoolRecord; entry: Pending }[] = [];
+  readonly #looseId: string;
+  #lastLoose = 0;
+  #failures = 0;
+  readonly #losses = new Losses();
+  #head: { segment: Segment; bytes: number; records: SpoolRecord[] } | undefined;
+  #work: Promise<unknown> = Promise.resolve();
+  /** Changes whenever lines wait to be stored or sent. */
+  readonly activity = new Cell(0);
+  /** What was found damaged when it was opened, for people. */
+  readonly problems: readonly string[];
+
+  private constructor(disk: Disk, limits: SpoolLimits, found: Found, looseId: string) {
+    this.#looseId = looseId;
+    this.#disk = disk;
+    this.#limits = limits;
+    this.#segments = found.segments;
+    this.#state = found.state;
+    this.problems = found.problems;
+  }
+
+  /**
+   * Takes over what an earlier agent left; what cannot be read is left out and told in `problems`. Never throws.
+   *
+   * @param newId - a random id, used when there is no spool yet.
+   */
+  static async open(disk: Disk, limits: SpoolLimits, newId: () => string): Promise<Spool> {
+    return new Spool(disk, limits, await findSegments(disk, newId), newId());
+  }
+
+  get bootId(): string {
+    return this.#state.bootId;
+  }
+
+  /** How far the followed file was read into this spool. */
+  cursor(source: string): Position | undefined {
+    return this.#state.cursors[source];
+  }
+
+  /** Nothing waits to be stored. */
+  get isIdle(): boolean {
+    return this.#pending.length === 0 && this.#losses.isEmpty;
+  }
+
+  /** For status: lines and bytes that the cloud has not taken, lines that were dropped in this run. */
+  get counters(): { waitingLines: number; droppedLines: number; bytes: number } {
+    const { acked } = this.#state;
+    const open = this.#segments.filter((s) => s.last > acked);
+    const stored = open.reduce(
+      (sum, s) => sum + Math.min(s.last - acked, s.lines ? countOf(s.lines) : s.last - s.first + 1),
+      0,
+    );
+    return {
+      waitingLines: stored + this.#loose.length + this.#pending.filter((p) => p.line).length,
+      droppedLines: this.#losses.total,
+      bytes: this.#segments.reduce((sum, s) => sum + s.bytes, 0),
+    };
+  }
+
+  /** Resolves when the line is durable (or was dropped for want of room). */
+  append(line: LogLine, also: { cursor?: Cursor | undefined; unsure?: UnsureTime | undefined } = {}): Promise<void> {
+    return this.#enter({
+      line,
+      ...(also.cursor && { cursor: also.cursor }),
+      ...(also.unsure && { unsure: also.unsure }),
+    });
+  }
+
+  /** The source was read that far, and nothing of it is to be stored. */
+  move(cursor: Cursor): Promise<void> {
+    return this.#enter({ cursor });
+  }
+
+  /** Lines that never came here are gone. */
+  lose(because: LossReason, lines: number, from: number, to: number): void {
+    this.#losses.add(because, lines, from, to);
+    this.activity.update((n) => n + 1);
+  }
+
+  /** Stores what waits. @throws when the disk does not take it; the lines go on waiting. */
+  flush(): Promise<void> {
+    return this.#oneAtATime(async () => {
+      if (this.isIdle) return;
+      try {
+        for (let rounds = Math.ceil(this.#pendingBytes / writeBytes) + 1; rounds > 0 && !this.isIdle; rounds--) {
+          await this.#store();
+        }
+        this.#failures = 0;
+      } catch (error) {
+        this.#failures++;
+        this.activity.update((n) => n + 1);
+        throw error;
+      }
+    });
+  }
+
+  /** The oldest lines that the cloud has not taken, at most `max` lines of together `maxBytes`, but one at least. */
+  next(max: number, maxBytes = Infinity): Promise<SpoolRecord[]> {
+    return this.#oneAtATime(async () => {
+      const unreadable: Segment[] = [];
+      for (const segment of this.#segments) {
+        if (segment.last <= this.#state.acked) continue;
+        const records = await this.#read(segment);
+        if (records.length === 0) unreadable.push(segment);
+        const open = records.filter((r) => r.sequence > this.#state.acked).slice(0, max);
+        let bytes = 0;
+        const few = open.filter((r, i) => (bytes += sizeOf(r)) <= maxBytes || i === 0);
+        if (few.length === 0) continue;
+        await this.#giveUp(unreadable, few[0]?.time ?? 0);
+        return few;
+      }
+      return [];
+    });
+  }
+
+  /** The cloud took everything up to `sequence`. */
+  ack(sequence: number): Promise<void> {
+    return this.#oneAtATime(async () => {
+      if (sequence <= this.#state.acked) return;
+      this.#change({ acked: sequence });
+      const done = this.#segments.filter((s) => s.last <= sequence && s !== this.#active);
+      if (done.length > 0) await this.#remove(done);
+    });
+  }
+
+  /** Lines are under way that are not stored. */
+  get hasLoose(): boolean {
+    return this.#loose.length > 0;
+  }
+
+  /**
+   * While the disk takes nothing: the oldest lines that wait in memory, under an id of their own, because their numbers
+   * are not kept. They are lost if this agent ends before `ackLoose`.
+   */
+  nextLoose(max: number): { bootId: string; records: readonly SpoolRecord[] } {
+    if (this.#loose.length === 0 && this.#failures >= failuresUntilLoose) {
+      // Each line is offered to the disk first: else nobody would notice that it takes lines again.
+      const taken = this.#pending.filter((p) => p.line && p.isTried).slice(0, mostLoose);
+      this.#forget(taken);
+      this.#loose = taken.flatMap((entry) =>
+        entry.line ? [{ record: { ...entry.line, sequence: ++this.#lastLoose }, entry }] : [],
+      );
+    }
+    return { bootId: this.#looseId, records: this.#loose.map(({ record }) => record).slice(0, max) };
+  }
+
+  ackLoose(sequence: number): void {
+    const taken = this.#loose.filter(({ record }) => record.sequence <= sequence).map(({ entry }) => entry);
+    this.#loose = this.#loose.filter(({ record }) => record.sequence > sequence);
+    this.#takeCursors(taken.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
+    for (const { stored } of taken) stored();
+  }
+
+  /**
+   * Writes down how far the cloud has come; without it more is sent again after the next start.
+   *
+   * @param always - also when it is written down already.
+   * @throws when the disk does not take it.
+   */
+  saveState(always = false): Promise<void> {
+    return this.#oneAtATime(() => {
+      if (always) this.#isSaved = false;
+      return this.#save();
+    });
+  }
+
+  /** Nothing more will be stored: nobody has to wait. */
+  giveUp(): void {
+    for (const { stored } of this.#pending.splice(0)) stored();
+    for (const { entry } of this.#loose.splice(0)) entry.stored();
+    this.#pendingBytes = 0;
+  }
+
+  /** Segments in which nothing can be read; lines after them have been found. */
+  async #giveUp(segments: readonly Segment[], time: number): Promise<void> {
+    if (segments.length === 0) return;
+    for (const { first, last } of segments) this.#losses.add('damaged', last - first + 1, time, time);
+    await this.#remove(segments);
+    this.activity.update((n) => n + 1);
+  }
+
+  #enter(entry: Omit<Pending, 'stored' | 'bytes'>): Promise<void> {
+    return new Promise((resolve) => {
+      const bytes = entry.line ? sizeOf(entry.line) : 0;
+      this.#pending.push({ ...entry, bytes, stored: resolve });
+      this.#pendingBytes += bytes;
+      const { pendingLines, pendingBytes } = this.#limits;
+      while (this.#pending.length > pendingLines || this.#pendingBytes > pendingBytes) this.#dropPending();
+      this.activity.update((n) => n + 1);
+    });
+  }
+
+  /** Appending, sending and dropping touch the same files: one after the other. */
+  #oneAtATime<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#work.then(work);
+    this.#work = result.catch(() => {});
+    return result;
+  }
+
+  #change(change: Partial<SpoolState>): void {
+    this.#state = { ...this.#state, ...change };
+    this.#isSaved = false;
+  }
+
+  async #store(): Promise<void> {
+    let bytes = 0;
+    const batch = this.#pending.filter((p) => (bytes += p.bytes) <= writeBytes);
+    if (batch.length === 0 && this.#pending[0]) batch.push(this.#pending[0]);
+    const lines = batch.flatMap(({ line, cursor, unsure }) =>
+      line ? [{ ...line, ...(cursor && { cursor }), ...(unsure && { unsure }) }] : [],
+    );
+    const markers = this.#losses.take();
+    const before = this.#active;
+    try {
+      await this.#append([...lines, ...markers]);
+    } catch (error) {
+      this.#losses.putBack(markers);
+      for (const entry of batch) entry.isTried = true;
+      throw error;
+    }
+    this.#change({ stored: Math.max(this.#state.stored, this.#active?.last ?? 0) });
+    this.#takeCursors(batch.flatMap(({ cursor }) => (cursor ? [cursor] : [])));
+    this.#forget(batch);
+    for (const { stored } of batch) stored();
+    // Once for each segment, so that a new start need not read what lies before.
+    if (this.#active && this.#active !== before) await this.#save().catch(() => {});
+    await this.#keepLimit();
+    if (lines.length + markers.length > 0) this.activity.update((n) => n + 1);
+  }
+
+  async #append(lines: readonly Omit<SpoolRecord, 'sequence'>[]): Promise<void> {
+    if (lines.length === 0) return;
+    const first = this.#state.last + 1;
+    let sequence = this.#state.last;
+    const records = lines.map((line): SpoolRecord => ({ ...line, sequence: ++sequence }));
+    const bytes = joined(records.map(encodeRecord));
+    // Numbers of a write that failed half are not given again: its torn lines may be read after a new start.
+    this.#change({ last: sequence });
+    const open = this.#active && this.#active.bytes < this.#limits.segmentBytes ? this.#active : undefined;
+    const active = open ?? newSegment(`${this.bootId}.${String(first).padStart(12, '0')}.seg`, first);
+    if (open) {
+      try {
+        await this.#disk.append(`${spoolFolder}/${active.name}`, bytes);
+      } catch (error) {
+        this.#active = undefined; // its end may be torn; what lies before stays readable
+        this.#torn = open;
+        throw error;
+      }
+    } else {
+      await this.#disk.write(`${spoolFolder}/${active.name}`, bytes); // whole or not at all, whatever had this name
+      this.#segments.push(active);
+      this.#active = active;
+      await this.#mend();
+    }
+    active.last = sequence;
+    active.bytes += bytes.length;
+    for (const { level } of records) if (active.lines) active.lines[level]++;
+  }
+
+  /** Cuts off what a failed write left: its lines have got new numbers by now, and must not be read again. */
+  async #mend(): Promise<void> {
+    const torn = this.#torn;
+    if (!torn || !this.#segments.includes(torn)) return;
+    try {
+      const records = await this.#read(torn);
+      await this.#disk.write(`${spoolFolder}/${torn.name}`, joined(records.map(encodeRecord)));
+      this.#torn = undefined;
+    } catch {
+      // at the next segment again
+    }
+  }
+
+  #takeCursors(cursors: readonly Cursor[]): void {
+    if (cursors.length === 0) return;
+    const known = Object.fromEntries(cursors.map(({ source, file, offset }) => [source, { file, offset }]));
+    this.#change({ cursors: { ...this.#state.cursors, ...known } });
+  }
+
+  #forget(gone: readonly Pending[]): void {
+    const all = new Set(gone);
+    this.#pending = this.#pending.filter((p) => !all.has(p));
+    for (const { bytes } of gone) this.#pendingBytes -= bytes;
+  }
+
+  async #keepLimit(): Promise<void> {
+    const { totalBytes } = this.#limits;
+    const excess = () => this.#segments.reduce((sum, s) => sum + s.bytes, 0) - totalBytes;
+    for (let now = excess(), before = Infinity; now > 0 && now < before; before = now, now = excess()) {
+      const closed = this.#segments.filter((s) => s !== this.#active);
+      for (const segment of closed) segment.lines ??= levelsOf(await this.#read(segment).catch(() => []));
+      const has = (s: Segment, level: Level): boolean => (s.lines?.[level] ?? 0) > 0;
+      const level = levels.slice(0, -1).find((l) => closed.some((s) => has(s, l)));
+      const oldest = level ? closed.find((s) => has(s, level)) : closed[0];
+      if (!oldest) return;
+      const hasOthers = level !== undefined && levels.some((l) => l !== level && has(oldest, l));
+      // Leaving lines out needs a little room itself; where there is none, all of the segment goes.
+      if (!hasOthers || !(await this.#thin(oldest, level))) await this.#dropSegment(oldest);
+    }
+  }
+
+  /** Leaves the lines of one level out of a segment. False: the disk does not take what is left. */
+  async #thin(segment: Segment, level: Level): Promise<boolean> {
+    const records = await this.#read(segment);
+    const kept = records.filter((r) => r.level !== level);
+    const bytes = joined(kept.map(encodeRecord));
+    try {
+      await this.#save(); // one of them may have held the newest cursor
+      await this.#disk.write(`${spoolFolder}/${segment.name}`, bytes);
+    } catch {
+      return false;
+    }
+    this.#lost(records.filter((r) => r.level === level));
+    segment.bytes = bytes.length;
+    if (segment.lines) segment.lines[level] = 0;
+    this.#head = undefined;
+    return true;
+  }
+
+  async #dropSegment(segment: Segment): Promise<void> {
+    this.#lost(await this.#read(segment).catch(() => []));
+    await this.#remove([segment]);
+  }
+
+  #lost(records: readonly SpoolRecord[]): void {
+    for (const r of records) if (r.sequence > this.#state.acked) this.#losses.addLine('no room', r);
+  }
+
+  async #remove(segments: readonly Segment[]): Promise<void> {
+    // On a full disk the state cannot be written, and only removing makes room: all but the newest may go before it.
+    const isSaved = await this.#save().then(
+      () => true,
+      () => false,
+    );
+    const gone = segments.filter((s) => isSaved || s !== this.#segments.at(-1));
+    for (const { name } of gone) await this.#disk.remove(`${spoolFolder}/${name}`).catch(() => {});
+    this.#segments = this.#segments.filter((s) => !gone.includes(s));
+    this.#head = undefined;
+  }
+
+  async #save(): Promise<void> {
+    if (this.#isSaved) return;
+    const state = this.#state;
+    await this.#disk.write(spoolStateFile, encodeChecked(state));
+    if (this.#state === state) this.#isSaved = true;
+  }
+
+  async #read(segment: Segment): Promise<SpoolRecord[]> {
+    if (this.#head?.segment === segment && this.#head.bytes === segment.bytes) return this.#head.records;
+    const bytes = await this.#disk.read(`${spoolFolder}/${segment.name}`);
+    // Beyond `last` lies what a failed write left; those lines were given new numbers.
+    const records = bytes ? decodeRecords(bytes).filter((r) => r.sequence <= segment.last) : [];
+    segment.lines ??= levelsOf(records);
+    this.#head = { segment, bytes: segment.bytes, records };
+    return records;
+  }
+
+  #dropPending(): void {
+    const wordy = levels
+      .map((level) => this.#pending.find((p) => p.line?.level === level))
+      .find((p) => p !== undefined);
+    const gone = wordy ?? this.#pending[0];
+    if (!gone) return;
+    this.#forget([gone]);
+    if (gone.line) this.#losses.addLine('the disk takes nothing', gone.line);
+    gone.stored();
+  }
+}
+
+/** About as many bytes as it takes on the disk and on the wire. */
+const sizeOf = ({ message, fields, caller, stack }: LogLine): number =>
+  message.length +
+  120 +
+  (stack?.length ?? 0) +
+  (caller ? JSON.stringify(caller).length : 0) +
+  Object.values(fields).reduce<number>((sum, v) => sum + (typeof v === 'string' ? v.length : 16), 0);
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
+  let at = 0;
+  for (const p of parts) {
+    whole.set(p, at);
+    at += p.length;
+  }
+  return whole;
+}

@@ -1,0 +1,31 @@
+import { open, stat } from 'node:fs/promises';
+import { isMark } from '../os/output-marks.ts';
+import { Ended, exitCodes } from '../commands/exit-codes.ts';
+
+const tailBytes = 1 << 20;
+
+/** Whole lines at the end of the file, and where they end. */
+export async function lastLinesOf(
+  file: string,
+  count: number,
+): Promise<{ lines: string[]; position: { file: string; offset: number } }> {
+  const found = await stat(file).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    throw new Ended(exitCodes.nothingToDo, {
+      code: 'NO_LOG',
+      what: `There is no log ${file} yet.`,
+      remedy: 'It begins when the machine server starts.',
+    });
+  });
+  const begin = Math.max(0, found.size - tailBytes);
+  await using handle = await open(file, 'r');
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(found.size - begin), 0, found.size - begin, begin);
+  const end = buffer.lastIndexOf(0x0a, bytesRead - 1) + 1; // an unfinished line waits for its end
+  const all = buffer.toString('utf8', 0, end).split('\n').slice(0, -1);
+  if (begin > 0) all.shift();
+  const lines = all.filter((line) => !isMark(line));
+  return {
+    lines: count === 0 ? [] : lines.slice(-count),
+    position: { file: `${found.dev}/${found.ino}`, offset: begin + end },
+  };
+}

@@ -1,0 +1,49 @@
+import { existsSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import type { Host } from './ports.ts';
+import { machineBootId } from './boot-id.ts';
+
+const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
+const systems: Readonly<Record<string, string>> = { win32: 'windows' };
+
+export function linuxHost(): Host {
+  return {
+    hostname: os.hostname(),
+    platform: `${systems[process.platform] ?? process.platform}/${architectures[process.arch] ?? process.arch}`,
+    distro: distro(),
+    tags: ['platform-agent', ...boardTags()],
+    bootId: machineBootId(),
+    isSupervisedBySystemd: isOwnUnit(),
+  };
+}
+
+/** Whether systemd started this very program as a service, not merely something that started it in turn. */
+function isOwnUnit(): boolean {
+  try {
+    const group = readFileSync('/proc/self/cgroup', 'utf8');
+    return existsSync('/run/systemd/system') && /\/platform-agent\.service$/m.test(group);
+  } catch {
+    return false;
+  }
+}
+
+/** ID:VERSION_ID of os-release, as the cloud knows them. */
+function distro(): string {
+  try {
+    const text = readFileSync('/etc/os-release', 'utf8');
+    const value = (key: string) => new RegExp(`^${key}="?([^"\n]*)"?$`, 'm').exec(text)?.[1];
+    const id = value('ID');
+    return id === undefined ? '' : `${id}:${value('VERSION_ID') ?? 'unknown'}`;
+  } catch {
+    return '';
+  }
+}
+
+function boardTags(): string[] {
+  try {
+    const model = /Raspberry Pi (\d+)?/.exec(readFileSync('/proc/device-tree/model', 'utf8'));
+    return model ? ['rpi', ...(model[1] === undefined ? [] : [`rpi${model[1]}`])] : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,185 @@
+import { mkdir, open, readdir, readlink, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  fileOfSegment,
+  isMark,
+  isRelayed,
+  olderOf,
+  parseDropped,
+  parseHeader,
+  type DroppedOutput,
+} from '../output-marks.ts';
+import type { Lines, Position } from '../ports.ts';
+import { watchFile } from './file-watch.ts';
+import { makeRoom } from './spare-lines.ts';
+
+const chunkBytes = 64 * 1024;
+const countBytes = 2 ** 20;
+const mostTurns = 20;
+const newLine = 0x0a;
+
+/** Read files of the relay that stay, for people who look on the machine. */
+const keptOlder = 3;
+const headerBytes = 1024;
+
+/** A file, or an older one of the same name; see logs/relay/rolling-file.ts. */
+interface Part {
+  path: string;
+  /** Names it for ever; see Position. */
+  id: string;
+  size: number;
+}
+
+/** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
+export function linuxLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
+  const at = (file: string) => path.join(root, file);
+  /** What was seen of a file, so that one at rest is not opened. */
+  const seen = new Map<string, { mark: string; id: string }>();
+  const look = async (where: string): Promise<Part | undefined> => {
+    try {
+      const s = await stat(where);
+      const file = `${s.dev}/${s.ino}`;
+      const mark = `${file} ${s.size} ${s.mtimeMs}`;
+      const known = seen.get(where);
+      const id = known?.mark === mark ? known.id : ((await segmentId(where, s.size)) ?? file);
+      seen.set(where, { mark, id });
+      return { path: where, id, size: s.size };
+    } catch {
+      seen.delete(where);
+      return undefined; // not there yet, or no longer
+    }
+  };
+  const older = async (file: string): Promise<{ part: Part; isRead: boolean }[]> => {
+    const folder = path.dirname(at(file));
+    const names = olderOf(path.basename(file), await readdir(folder).catch(() => []));
+    const parts = await Promise.all(
+      names.map(async ({ name, isRead }) => ({ part: await look(path.join(folder, name)), isRead })),
+    );
+    return parts.flatMap(({ part, isRead }) => (part ? [{ part, isRead }] : []));
+  };
+  /** Where the reader goes on, and the parts that follow. */
+  const following = async (file: string, from: Position | undefined): Promise<Part[]> => {
+    const current = await look(at(file));
+    if (from && current?.id === from.file) return [current];
+    const before = await older(file);
+    const parts = [...before.map(({ part }) => part), ...(current ? [current] : [])];
+    const begin = parts.findIndex(({ id }) => id === from?.file);
+    if (begin >= 0) return parts.slice(begin);
+    // Another file, or none: from the oldest on that nobody has read.
+    return [...before.filter(({ isRead }) => !isRead).map(({ part }) => part), ...(current ? [current] : [])];
+  };
+  const end = async (file: string): Promise<Position> => {
+    const current = (await look(at(file))) ?? (await older(file)).at(-1)?.part;
+    if (current) return { file: current.id, offset: current.size };
+    await mkdir(path.dirname(at(file)), { recursive: true, mode: 0o700 });
+    await (await open(at(file), 'a', 0o640)).close(); // its identity is needed before its first line
+    const made = await look(at(file));
+    return { file: made?.id ?? '', offset: made?.size ?? 0 };
+  };
+
+  return {
+    end,
+    async makeRoom(file) {
+      await mkdir(path.dirname(at(file)), { recursive: true, mode: 0o700 }).catch(() => {});
+      return makeRoom(at(file), await spareFolder?.());
+    },
+    async read(file, from) {
+      const parts = await following(file, from);
+      for (const [i, { path: where, id, size }] of parts.entries()) {
+        // A file that was cut off is read from its beginning.
+        const offset = from && from.file === id && from.offset <= size ? from.offset : 0;
+        const isLast = i === parts.length - 1;
+        if (size <= offset) {
+          if (isLast) return { lines: [], position: { file: id, offset } };
+          continue;
+        }
+        const { text, used } = await textFrom(where, offset, !isLast);
+        if (used === 0 && !isLast) continue;
+        return { ...linesOf(text), position: { file: id, offset: offset + used } };
+      }
+      return { lines: [], position: { file: '', offset: 0 } };
+    },
+    follow: (file, clock) => watchFile(at(file), clock),
+    async trim(file, read, limitBytes) {
+      if (isRelayed(read)) {
+        await retire(await older(file), read);
+        return read;
+      }
+      const current = await look(at(file));
+      if (!current || read.file !== current.id || current.size <= limitBytes || read.offset < current.size) return read;
+      await truncate(at(file), 0); // its writer appends, so it goes on at the new end
+      return { file: current.id, offset: 0 };
+    },
+    async empty(file, from, limitBytes) {
+      const current = await look(at(file));
+      if (!current || isRelayed({ file: current.id, offset: 0 })) return undefined; // bounded by its writer
+      const { id, size: first } = current;
+      const begin = from && from.file === id && from.offset <= first ? from.offset : 0;
+      if (first - begin <= limitBytes) return undefined;
+      let lines = 0;
+      let size = begin;
+      await using handle = await open(at(file), 'r');
+      const chunk = Buffer.alloc(countBytes);
+      // What is written between the last look and the cut is lost uncounted: the look comes just before it.
+      for (
+        let until = first, turns = 0;
+        size < until && turns < mostTurns;
+        until = (await look(at(file)))?.size ?? 0, turns++
+      ) {
+        while (size < until) {
+          const { bytesRead } = await handle.read(chunk, 0, chunk.length, size);
+          if (bytesRead === 0) break;
+          for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
+          size += bytesRead;
+        }
+      }
+      const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
+      await writeFile(`${at(file)}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
+      await truncate(at(file), 0);
+      return { position: { file: id, offset: 0 }, lines };
+    },
+  };
+}
+
+/** The name of a file of the relay; undefined: another program writes it. */
+async function segmentId(where: string, size: number): Promise<string | undefined> {
+  if (size === 0) return undefined;
+  await using handle = await open(where, 'r');
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(headerBytes), 0, headerBytes, 0);
+  const end = buffer.subarray(0, bytesRead).indexOf(newLine);
+  const header = end < 0 ? undefined : parseHeader(buffer.toString('utf8', 0, end));
+  return header && fileOfSegment(header);
+}
+
+/** @param isClosed - nothing will be added: a last line without an end is a line. */
+async function textFrom(where: string, offset: number, isClosed: boolean): Promise<{ text: string; used: number }> {
+  await using handle = await open(where, 'r');
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(chunkBytes), 0, chunkBytes, offset);
+  const last = buffer.subarray(0, bytesRead).lastIndexOf(newLine);
+  // A line longer than the chunk is given in parts; else an unfinished line waits for its end.
+  const used = last >= 0 ? last + 1 : bytesRead === chunkBytes || isClosed ? bytesRead : 0;
+  return { text: buffer.toString('utf8', 0, used), used };
+}
+
+function linesOf(text: string): { lines: string[]; dropped?: DroppedOutput[] } {
+  if (text === '') return { lines: [] };
+  const all = text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => line.replace(/\r$/, ''));
+  if (!all.some(isMark)) return { lines: all };
+  const dropped = all.flatMap((line) => parseDropped(line) ?? []);
+  return { lines: all.filter((line) => !isMark(line)), dropped };
+}
+
+/** Files that were read to their end; the relay removes these before others. */
+async function retire(parts: readonly { part: Part; isRead: boolean }[], read: Position): Promise<void> {
+  const until = parts.findIndex(({ part }) => part.id === read.file);
+  const done = until < 0 ? parts : parts.slice(0, until);
+  for (const { part, isRead } of done) if (!isRead) await rename(part.path, `${part.path}.read`).catch(() => {});
+  for (const { part, isRead } of done.slice(0, -keptOlder)) {
+    const name = isRead ? part.path : `${part.path}.read`;
+    const target = await readlink(name).catch(() => undefined);
+    for (const gone of target === undefined ? [name] : [name, target]) await rm(gone, { force: true }).catch(() => {});
+  }
+}

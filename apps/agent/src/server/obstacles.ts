@@ -1,0 +1,32 @@
+import { serverName } from '@platform/contract/machine';
+import type { Log } from '@platform/kit';
+import type { Device, Stranger } from '../os/ports.ts';
+import type { ServerStatus } from '../state/state.ts';
+
+const who = ({ pid, command }: Stranger): string => `process ${pid} (${command})`;
+
+/** A machine server that we did not start is told about and left alone: somebody wants it, or will want to know. */
+export async function tellStrangers(
+  { device, log }: { device: Device; log: Log },
+  publish: (change: Partial<ServerStatus>) => void,
+): Promise<void> {
+  const strangers = await device.processes.strangers(serverName);
+  if (strangers.length === 0) return;
+  const obstacle = `Another machine server runs that this agent has not started: ${strangers.map(who).join(', ')}.`;
+  log.warn('a machine server of somebody else is running', { processes: strangers });
+  publish({ obstacle });
+}
+
+/** How programs say that a port is taken: Node, Go, libc, each with the address before or after it. */
+const taken = /EADDRINUSE|address already in use/i;
+const port = /:(\d{2,5})\b/g;
+
+/** When the last lines of a server say that its port is taken: by whom. */
+export async function portInTheWay(device: Device, lines: readonly string[]): Promise<string | undefined> {
+  const line = lines.findLast((l) => taken.test(l));
+  for (const [, digits] of (line ?? '').matchAll(port)) {
+    const listener = await device.processes.listener(Number(digits));
+    if (listener) return `Port ${digits} is used by ${who(listener)}.`;
+  }
+  return undefined;
+}

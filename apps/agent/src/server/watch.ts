@@ -1,0 +1,179 @@
+import { parseReadyLine, serverName, type RestartStatus } from '@platform/contract/machine';
+import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
+import type { Device, FileWatch, Position, Probe, RunningProcess } from '../os/ports.ts';
+import { exitReason, reportedLines } from '../state/exit-reason.ts';
+import type { ServerConfig, ServerStatus, Wanted } from '../state/state.ts';
+import { readRecord, type ServerRecord } from './record.ts';
+
+export const stdoutFile = 'log/platform-server.stdout.log';
+export const stderrFile = 'log/platform-server.stderr.log';
+
+const statusLookMs = 10_000;
+/** While the server is behind the desired configuration; for a person who waits for it. */
+const behindLookMs = 1_000;
+const mostBehindLooks = 60;
+const tailBytes = 8192;
+const tailLines = 20;
+
+/** The url that the server told when it was ready; undefined when `signal` came first. */
+export async function awaitReady(
+  { device, clock }: { device: Device; clock: Clock },
+  record: ServerRecord,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (record.url !== undefined) return record.url;
+  let position = record.from;
+  using watch = closing(device.lines.follow(stdoutFile, clock));
+  while (!signal.aborted) {
+    const more = await device.lines.read(stdoutFile, position);
+    position = more.position;
+    for (const line of more.lines) {
+      const ready = parseReadyLine(line);
+      // Without a known beginning, lines of earlier processes are read, too.
+      if (ready && (record.from !== undefined || ready.pid === record.pid)) return ready.url;
+    }
+    if (more.lines.length === 0) await watch.changed(signal);
+  }
+  return undefined;
+}
+
+/** Path of an installed version's program, below the root. */
+export const programOf = (id: string): string => `versions/${id}/${serverName}`;
+
+const closing = (watch: FileWatch): FileWatch & Disposable => ({ ...watch, [Symbol.dispose]: watch.close });
+
+/** Asks a ready server again and again whether it may be restarted, and looks at its file. */
+export async function watchStatus(
+  { device, clock, wanted, log }: { device: Device; clock: Clock; wanted: Cell<Wanted>; log: Log },
+  record: ServerRecord,
+  url: string,
+  publish: (change: Partial<ServerStatus>) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let config: ServerConfig | undefined;
+  let behind = { revision: 0, looks: 0 };
+  while (!signal.aborted) {
+    const began = clock.now();
+    const status = await device.probe.restartStatus(url, signal);
+    config = await configOf(device.probe, url, status, config, signal);
+    const isReplaced = await device.processes.isReplaced(record, programOf(record.id)).catch(() => false);
+    if (signal.aborted) return;
+    publish({
+      isRestartAllowed: status?.restartAllowed,
+      hasMaintenance: status?.maintenance !== undefined,
+      config,
+      isReplacedOnDisk: isReplaced || status?.restartNeeded === true,
+    });
+    const { revision } = wanted.get();
+    log.debug('pass', {
+      by: 'server-status',
+      observed: {
+        isAnswered: status !== undefined,
+        isRestartAllowed: status?.restartAllowed,
+        revision: config.revision,
+        isChanging: config.isChanging,
+        isReplaced,
+      },
+      ms: Math.round(clock.now() - began),
+    });
+    const isBehind = isStillChanging(config, revision);
+    if (!isBehind || behind.revision !== revision) behind = { revision, looks: 0 };
+    const isHurried = isBehind && behind.looks++ < mostBehindLooks;
+    await changedOr(wanted, isHurried ? behindLookMs : statusLookMs, clock, signal);
+  }
+}
+
+const isStillChanging = (config: ServerConfig, wanted: number): boolean =>
+  config.revision !== undefined &&
+  (config.revision < wanted ||
+    config.isChanging ||
+    config.report?.resources.some(({ state }) => state === 'waiting') === true);
+
+/** What the server reports of its configuration; `before` itself while nothing is new. */
+async function configOf(
+  probe: Probe,
+  url: string,
+  status: RestartStatus | undefined,
+  before: ServerConfig | undefined,
+  signal: AbortSignal,
+): Promise<ServerConfig> {
+  if (!status) return before ?? { revision: undefined, isChanging: false, etag: '', report: undefined };
+  const etag = status.resourceStatusEtag ?? '';
+  const report =
+    etag === ''
+      ? undefined
+      : etag === before?.etag && before.report
+        ? before.report
+        : await probe.resourceReport(url, signal);
+  const next = { revision: status.revision, isChanging: status.reconfiguring === true, etag, report };
+  const isSame =
+    before?.revision === next.revision &&
+    before?.isChanging === next.isChanging &&
+    before?.etag === etag &&
+    before?.report === report;
+  return before && isSame ? before : next;
+}
+
+/** Finds the server that an earlier agent left running, or tells how it has ended meanwhile. */
+export async function adoptLeftover(
+  {
+    device,
+    linked,
+    log,
+    credentialsMark,
+    mask,
+    exited,
+  }: {
+    device: Device;
+    linked: () => Promise<string | null>;
+    log: Log;
+    credentialsMark: string;
+    mask: (text: string) => string;
+    exited: (id: string, how: { reason: string; lines: readonly string[] }) => Promise<void>;
+  },
+  publish: (change: Partial<ServerStatus>) => void,
+): Promise<{ process: RunningProcess; record: ServerRecord } | undefined> {
+  const record = await readRecord(device.disk);
+  const known = record && device.processes.adopt(record);
+  if (record && known) {
+    log.info('adopted the machine server of an earlier agent', { pid: record.pid, version: record.id });
+    return { process: known, record };
+  }
+  const exit = record && (await device.processes.ended(record));
+  if (record && exit) {
+    const how = exitReason(exit);
+    const tail = reportedLines(await lastLines(device, undefined, record.from), mask);
+    log.warn('the machine server ended while no agent ran', { how, pid: record.pid, lastLines: tail });
+    publish({ lastExit: how });
+    await exited(record.id, { reason: how, lines: tail });
+  }
+  for (const id of await device.processes.find()) {
+    const process = device.processes.adopt(id);
+    if (!process) continue;
+    const version = await linked();
+    log.warn('adopted a machine server without a record of it', { pid: id.pid, version });
+    return { process, record: { ...id, id: version ?? 'unknown', from: undefined, credentials: credentialsMark } };
+  }
+  return undefined;
+}
+
+/**
+ * The last lines that the server wrote, for the report of its end: on stderr after `errorsFrom`, or on stdout after `from` if there
+ * are none. Never fails.
+ */
+export async function lastLines(
+  device: Device,
+  errorsFrom: Position | undefined,
+  from: Position | undefined,
+): Promise<string[]> {
+  const errors = await tailOf(device, stderrFile, errorsFrom).catch(() => []);
+  return errors.length > 0 || from === undefined ? errors : tailOf(device, stdoutFile, from).catch(() => []);
+}
+
+async function tailOf(device: Device, file: string, from: Position | undefined): Promise<string[]> {
+  const end = await device.lines.end(file);
+  const begin = from?.file === end.file && from.offset <= end.offset ? from.offset : 0;
+  const offset = Math.max(begin, end.offset - tailBytes);
+  const { lines } = await device.lines.read(file, { ...end, offset });
+  return lines.slice(offset > begin ? 1 : 0).slice(-tailLines);
+}

@@ -1,0 +1,11 @@
+import type { KeptLimits } from '../machines/kept-agent.ts';
+import { agentStopSeconds } from '../install/unit.ts';
+
+/** As in the agent's systemd unit. */
+export const keeperLimits: KeptLimits = {
+  ready: 90_000,
+  watchdog: 60_000,
+  pause: 5_000,
+  stop: agentStopSeconds * 1000,
+  kill: 10_000,
+};

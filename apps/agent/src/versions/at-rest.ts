@@ -1,0 +1,42 @@
+import path from 'node:path';
+import { Cell, type Clock, type Log } from '@platform/kit';
+import { lockFolder } from '@platform/kit/node';
+import { linuxDisk } from '../os/posix/disk.ts';
+import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { operatorOf } from './operator.ts';
+import { readPins, type Pins } from './pins.ts';
+import { programStore } from './store.ts';
+import type { Operator, ProgramName } from '../control/operator.ts';
+
+/** What an operator may do while no agent runs, for example because it does not start. */
+export type OperatorAtRest = Pick<Operator, 'rollback' | 'pin' | 'clearQuarantine'>;
+
+/**
+ * Does it on the disk itself, with the folder locked against an agent that starts meanwhile; the next agent finds it so.
+ *
+ * @throws FolderLocked when one runs after all.
+ */
+export async function atRest<T>(
+  root: string,
+  { clock, log }: { clock: Clock; log: Log },
+  work: (operator: OperatorAtRest) => Promise<T>,
+): Promise<T> {
+  await using _lock = await lockFolder(path.join(root, 'state', 'agent.lock'));
+  const files = linuxFileSystem(root);
+  const disk = linuxDisk(root);
+  const store = (program: ProgramName) => programStore(files, program, { clock, log });
+  const stores = { agent: store('agent'), server: store('server') };
+  const pins = new Cell<Pins>(await readPins(disk, log));
+  const urgent = new Cell<Partial<Record<ProgramName, string>>>({});
+  const operator = operatorOf({ stores, disk, pins, urgent, again: () => {} });
+  return work({
+    ...operator,
+    /** No agent is there to switch: it is done here, so that the next start is of the version before. */
+    async rollback(program) {
+      const done = await operator.rollback(program);
+      const to = urgent.get()[program];
+      if (to !== undefined) await stores[program].activate(to, { clearance: 0, needs: 'local' });
+      return done;
+    },
+  });
+}

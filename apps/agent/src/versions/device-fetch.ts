@@ -1,0 +1,42 @@
+import type { Clock, Log } from '@platform/kit';
+import type { System } from '../os/posix/system.ts';
+import { machineBootId } from '../os/boot-id.ts';
+import type { Device, Disk } from '../os/ports.ts';
+import type { Late } from './trust/refresh.ts';
+import { isClockSynchronized } from '../clock/proven-time.ts';
+import { releaseTime, type ReleaseTime } from './trust/release-time.ts';
+import { releaseTrust } from './trust/trust.ts';
+import { fetchRelease } from './fetch.ts';
+import { vcdiffPatches } from './patches.ts';
+import type { Fetched, FetchTask, Progress } from './ports.ts';
+import { programStore } from './store.ts';
+
+export interface DeviceFetchParts {
+  device: Pick<Device, 'files' | 'disk' | 'web'>;
+  appAddress: string;
+  system: System;
+  /** Hears what looks expired by a clock that nobody vouches for; undefined: nothing does. */
+  late: (document: Late | undefined) => void;
+  clock: Clock;
+  log: Log;
+}
+
+/** Fetches a release with all that this machine has for it: the release keys it trusts, patches, what it knows of the time. */
+export async function deviceFetch(
+  task: FetchTask,
+  { device, appAddress, system, late, clock, log }: DeviceFetchParts,
+  tell: (progress: Progress) => void,
+  signal: AbortSignal,
+): Promise<Fetched> {
+  const { files, disk, web } = device;
+  const now = await timeOf(disk, system, clock);
+  const trust = releaseTrust({ disk, web, appAddress, time: () => now, late, clock, log });
+  const store = programStore(files, task.program, { clock, log });
+  const [patches, boot] = [vcdiffPatches(files), machineBootId()];
+  return fetchRelease(task, { files, web, store, trust, patches, boot, clock, log }, tell, signal);
+}
+
+/** What documents may be called expired by; see releaseTime. */
+export async function timeOf(disk: Disk, system: System, clock: Clock): Promise<ReleaseTime> {
+  return releaseTime(disk, clock, await isClockSynchronized(system));
+}

@@ -1,0 +1,154 @@
+import type { Writable } from 'node:stream';
+import { isErrorCode, PlatformError, type ErrorData } from '@platform/contract/errors';
+import { errorText, type Log } from '@platform/kit';
+import { spawnGroup } from '@platform/kit/node';
+import type { Late } from './trust/refresh.ts';
+import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
+
+// Download, signatures and patches need memory that an idle agent should not hold, and their code should not be able to
+// stop it: they run in a process of their own that ends with the file. It is told the task on stdin and answers with JSON
+// lines on stdout.
+
+type Told =
+  | { is: 'progress'; progress: Progress }
+  | { is: 'late'; document?: Late }
+  | { is: 'log'; level: 'debug' | 'info' | 'warn' | 'error'; message: string; fields: Record<string, unknown> }
+  | { is: 'fetched'; fetched: Fetched }
+  | { is: 'failed'; code: string; text: string; data: ErrorData };
+
+export interface FetchOrder {
+  root: string;
+  appAddress: string;
+  /** Vouches for the management server beside the authorities of the system, PEM. */
+  authority?: string;
+  task: FetchTask;
+}
+
+const lineLimit = 64 * 1024;
+const endMs = 5_000;
+
+/** Fetches by `command`, which is this program with its command `fetch`. */
+export function childFetcher(of: {
+  command: string;
+  args: readonly string[];
+  env: Record<string, string | undefined>;
+  root: string;
+  appAddress: string;
+  authority?: string | undefined;
+  /** See DeviceFetchParts. */
+  late: (document: Late | undefined) => void;
+  log: Log;
+}): Fetcher {
+  const { command, args, env, root, appAddress, authority, late, log } = of;
+  return {
+    async fetch(task, tell, signal) {
+      signal.throwIfAborted();
+      const child = await spawnGroup({ command, args, env, stdin: 'pipe' });
+      const stop = (): void => void child.stop({ termMs: endMs });
+      signal.addEventListener('abort', stop, { once: true });
+      if (signal.aborted) stop();
+      let isOver = false;
+      let end: Extract<Told, { is: 'fetched' | 'failed' }> | undefined;
+      try {
+        const lastWords = collected(child.stderr);
+        await hand(child.stdin, { root, appAddress, ...(authority !== undefined && { authority }), task });
+        for await (const told of toldBy(child.stdout)) {
+          if (told.is === 'progress') tell(told.progress);
+          else if (told.is === 'late') late(told.document);
+          else if (told.is === 'log') log[told.level](told.message, told.fields);
+          else end = told;
+        }
+        const { code, signal: by } = await child.exited;
+        isOver = true;
+        signal.throwIfAborted();
+        if (end?.is === 'fetched') return end.fetched;
+        if (end?.is === 'failed' && isErrorCode(end.code))
+          throw new PlatformError(end.code, end.data, new Error(end.text));
+        const problem = end?.text ?? `its process ended (${by ?? code}) ${(await lastWords).trim().slice(-300)}`;
+        throw new PlatformError('DOWNLOAD_FAILED', { url: task.url, problem });
+      } finally {
+        signal.removeEventListener('abort', stop);
+        if (!isOver) child.signal('SIGKILL'); // nothing of it may go on
+      }
+    },
+  };
+}
+
+/** The other side: takes the order from stdin, does it, and tells. Ends with 0 when the file is there. */
+export async function runFetchChild(
+  input: AsyncIterable<Uint8Array>,
+  say: (line: string) => void,
+  work: (
+    order: FetchOrder,
+    on: { log: Log; tell: (progress: Progress) => void; late: (document: Late | undefined) => void },
+  ) => Promise<Fetched>,
+): Promise<number> {
+  const tell = (told: Told): void => say(JSON.stringify(told));
+  const log = logTo(tell);
+  try {
+    const order = JSON.parse(await text(input)) as FetchOrder;
+    const fetched = await work(order, {
+      log,
+      tell: (progress) => tell({ is: 'progress', progress }),
+      late: (document) => tell({ is: 'late', ...(document && { document }) }),
+    });
+    tell({ is: 'fetched', fetched });
+    return 0;
+  } catch (error) {
+    const known = error instanceof PlatformError ? error : undefined;
+    tell({ is: 'failed', code: known?.code ?? '', text: errorText(error), data: known?.data ?? {} });
+    return 1;
+  }
+}
+
+function logTo(tell: (told: Told) => void): Log {
+  const at =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (message: string, fields: Record<string, unknown> = {}) =>
+      tell({ is: 'log', level, message, fields });
+  const log: Log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), child: () => log };
+  return log;
+}
+
+function hand(stdin: Writable | null, order: FetchOrder): Promise<void> {
+  return new Promise((resolve) => {
+    stdin?.on('error', () => resolve()); // it ended at once: its exit tells why
+    stdin?.end(JSON.stringify(order), () => resolve());
+  });
+}
+
+async function* toldBy(stdout: AsyncIterable<Buffer> | null): AsyncGenerator<Told> {
+  let rest = '';
+  for await (const chunk of stdout ?? []) {
+    rest += chunk.toString('utf8');
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > lineLimit) throw new Error('the process that downloads says too long a line');
+    for (const line of lines) {
+      const told = parsed(line);
+      if (told) yield told;
+    }
+  }
+}
+
+/** What is no line of ours is none of our business. */
+function parsed(line: string): Told | undefined {
+  try {
+    const told = JSON.parse(line) as Told;
+    return typeof told === 'object' && told !== null && typeof told.is === 'string' ? told : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function collected(stream: AsyncIterable<Buffer> | null): Promise<string> {
+  let all = '';
+  for await (const chunk of stream ?? []) all = (all + chunk.toString('utf8')).slice(-4096);
+  return all;
+}
+
+async function text(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of input) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
+}

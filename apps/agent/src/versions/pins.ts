@@ -1,0 +1,83 @@
+import { Cell, type Log } from '@platform/kit';
+import type { Goal } from './plans/program-version.ts';
+import { customVersion } from '../state/version-names.ts';
+import type { Disk } from '../os/ports.ts';
+import type { Wanted } from '../state/state.ts';
+import { readChecked, writeChecked } from '../storage/checked-file.ts';
+import { pinsFile, type Program } from './layout.ts';
+
+/** What an operator at the machine wants instead of what the management server wants. */
+export interface Pin {
+  /** An installed version, or empty. */
+  id: string;
+  /** Else an address. */
+  url: string;
+  sha256: string;
+  /** As the operator said it. */
+  wish: string;
+}
+
+export type Pins = Partial<Record<Program, Pin>>;
+
+export async function readPins(disk: Disk, log: Log): Promise<Pins> {
+  const { value, problem } = await readChecked(disk, pinsFile, (json) => {
+    const pins = json as Pins;
+    for (const pin of Object.values(pins)) {
+      if ([pin.id, pin.url, pin.sha256, pin.wish].some((text) => typeof text !== 'string')) throw new Error('no pin');
+    }
+    return pins;
+  });
+  if (problem !== undefined) log.warn('the pins of this machine are damaged', { problem });
+  return value ?? {};
+}
+
+export const writePins = (disk: Disk, pins: Pins): Promise<void> => writeChecked(disk, pinsFile, pins);
+
+export function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent: boolean): Goal {
+  const release = wanted[program];
+  const common = {
+    revision: wanted.revision,
+    clearance: wanted.clearance,
+    isUrgent,
+    pin: pin?.wish ?? '',
+    isFresh: wanted.isFresh,
+  };
+  if (!pin) return { ...common, want: release && { is: 'release', release } };
+  if (pin.id !== '') return { ...common, want: { is: 'installed', id: pin.id } };
+  const own = { url: pin.url, sha256: pin.sha256, version: customVersion, wish: pin.wish };
+  return {
+    ...common,
+    want: { is: 'release', release: { ...own, sizeBytes: 0, target: '', isUnsigned: true, deltas: [] } },
+  };
+}
+
+export const noGoal: Goal = { revision: 0, want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
+
+/** Keeps `goal` at what is wanted of one program: a new value only when it is another. */
+export async function followGoal(
+  program: Program,
+  { wanted, pins, urgent, goal }: GoalCells,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    setGoal(program, { wanted, pins, urgent, goal });
+    const turn = new AbortController();
+    const over = AbortSignal.any([turn.signal, signal]);
+    await Promise.race([wanted.changed(over), pins.changed(over), urgent.changed(over)]);
+    turn.abort();
+  }
+}
+
+export interface GoalCells {
+  wanted: Cell<Wanted>;
+  pins: Cell<Pins>;
+  /** What an operator waits for, by its version's id. */
+  urgent: Cell<Partial<Record<Program, string>>>;
+  goal: Cell<Goal>;
+}
+
+export function setGoal(program: Program, { wanted, pins, urgent, goal }: GoalCells): void {
+  const pin = pins.get()[program];
+  const next = goalOf(program, wanted.get(), pin, pin !== undefined && urgent.get()[program] === pin.id);
+  if (JSON.stringify(next) !== JSON.stringify(goal.get())) goal.set(next);
+}

@@ -1,0 +1,129 @@
+import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
+import type { Actual, Wanted } from '../state/state.ts';
+import { unreached } from '../state/trial-file.ts';
+import { agentTrialMs, judge, serverSteadyMs, type Evidence, type TrialLimits } from './plans/trial.ts';
+import type { ProgramStore } from './store.ts';
+import type { Program } from './layout.ts';
+import { sliceOf } from './program-version.ts';
+
+const retryMs = 30_000;
+
+export interface TrialParts {
+  program: Program;
+  store: ProgramStore;
+  actual: Cell<Actual>;
+  /** Undefined: the version on trial is not what runs now. */
+  evidence: () => Omit<Evidence, 'now' | 'doneSince'> | undefined;
+  limits: () => TrialLimits;
+  /** Changes when the evidence may have. */
+  watched: readonly Cell<unknown>[];
+  /** What is in use has changed. */
+  ended: (how: 'proven' | 'failed') => Promise<void>;
+  clock: Clock;
+  log: Log;
+}
+
+/** Watches the version on trial of one program until it has proved itself or has failed; then the next. */
+export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promise<void> {
+  const { program, store, actual, clock, log } = parts;
+  let done: { key: string; since: number } | undefined;
+  while (!signal.aborted) {
+    const { trial } = actual.get()[sliceOf[program]];
+    const seen = trial && parts.evidence();
+    let until = Infinity;
+    if (seen) {
+      const isDone = seen.duties.every((duty) => duty.isDone);
+      const key = `${trial.to} ${seen.since}`;
+      if (!isDone || done?.key !== key) done = isDone ? { key, since: clock.now() } : undefined;
+      const verdict = judge({ ...seen, now: clock.now(), doneSince: done?.since ?? null }, parts.limits());
+      const open = seen.duties.filter((duty) => !duty.isDone).map((duty) => duty.what);
+      log.debug('pass', {
+        by: `${program}-trial`,
+        observed: { id: trial.to, starts: trial.starts, open },
+        did: [verdict.at],
+      });
+      if (verdict.at === 'waiting') until = verdict.until;
+      else {
+        try {
+          if (verdict.at === 'proven') {
+            await store.confirm();
+            log.info('the version has proved itself', { id: trial.to, starts: trial.starts });
+          } else {
+            await store.revert(verdict.reason);
+            log.error('the version has failed: the one before it is back', {
+              id: trial.to,
+              back: trial.from,
+              reason: verdict.reason,
+            });
+          }
+          await parts.ended(verdict.at);
+        } catch (error) {
+          if (signal.aborted) return;
+          log.warn('the end of a trial was not written', { error });
+        }
+        until = clock.now() + retryMs;
+      }
+    } else {
+      done = undefined;
+    }
+    await anyChanged([actual, ...parts.watched], until - clock.now(), clock, signal);
+  }
+}
+
+async function anyChanged(
+  [first, ...others]: readonly Cell<unknown>[],
+  ms: number,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const turn = new AbortController();
+  const over = AbortSignal.any([turn.signal, signal]);
+  await Promise.race([changedOr(first!, ms, clock, over), ...others.map((cell) => cell.changed(over))]);
+  turn.abort();
+}
+
+/** A new server: ready in its time, then up for some minutes. */
+export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence']> {
+  const { server, install } = actual;
+  if (server.running === null || server.running !== install.trial?.to || server.since === null) return undefined;
+  return { since: server.since, duties: [{ what: 'it is not ready', isDone: server.url !== null }] };
+}
+
+const earlierMs = 1_000;
+
+export const serverLimits = (wanted: Wanted): TrialLimits => ({
+  // Before it is killed for it and started again: then nothing would be left to judge.
+  withinMs: wanted.settings.startTimeoutMs - earlierMs,
+  steadyMs: serverSteadyMs,
+});
+
+export interface AgentVitals {
+  /** Told to what supervises this agent. */
+  isReady: boolean;
+  /** Times that the watchdog was fed. */
+  ticks: number;
+}
+
+const neededTicks = 3;
+
+/** A new agent: ready, alive, in charge of the server, and in touch with the cloud if the one before it was. */
+export function agentEvidence(
+  { self, since, vitals, isReached }: { self: string | null; since: number; vitals: AgentVitals; isReached: boolean },
+  actual: Actual,
+): ReturnType<TrialParts['evidence']> {
+  const { trial } = actual.agentInstall;
+  if (!trial || trial.to !== self) return undefined;
+  const { at } = actual.server;
+  const isInCharge = at !== 'stopped' || actual.install.installed === null;
+  return {
+    since,
+    duties: [
+      { what: 'it did not get ready', isDone: vitals.isReady },
+      { what: 'its watchdog was not fed', isDone: vitals.ticks >= neededTicks },
+      { what: 'it did not take the machine server over', isDone: isInCharge },
+      { what: unreached, isDone: trial.needs === 'local' || isReached },
+    ],
+  };
+}
+
+export const agentLimits = (): TrialLimits => ({ withinMs: agentTrialMs, steadyMs: 0 });

@@ -1,0 +1,16 @@
+import { clearTrouble, setTrouble, type Troubles } from '../../health/troubles.ts';
+import type { Late } from './refresh.ts';
+
+const code = 'METADATA_EXPIRED';
+
+/** Makes what looks expired a condition of the machine, until documents were checked again and nothing did. */
+export const lateTold =
+  (troubles: Troubles) =>
+  (document: Late | undefined): void => {
+    if (!document) return clearTrouble(troubles, code);
+    const { role, expires } = document;
+    const message = `A release was fetched though its signed ${role} document looks expired (${expires}): no time server sets the clock of this machine, so it decides nothing.`;
+    const remedy =
+      'Let a time server set the clock. If the clock is right, the management server serves old documents: look at its log.';
+    setTrouble(troubles, { code, severity: 'warning', message, remedy });
+  };

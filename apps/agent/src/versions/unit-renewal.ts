@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { errorText, type Log } from '@platform/kit';
+import { readFile, replaceFile } from '../os/file-disk.ts';
+import type { FileSystem } from '../os/ports.ts';
+import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
+
+// The agent's systemd unit follows its version. A unit is written before the version that wants it is switched to, and taken
+// back with that version, by the agent or by the gate. At each step the unit on the disk is one that systemd can start.
+
+/** The unit of the agent that runs, and systemd. */
+export interface UnitPlace {
+  /** Of its folder. */
+  files: FileSystem;
+  /** Among `files`. */
+  path: string;
+  /** As the gate finds it: absolute, or below the root. */
+  gatePath: string;
+  /** What this version wants. */
+  own: string;
+  /** What another version that is stored here wants; undefined: it does not say. */
+  textOf(id: string): Promise<string | undefined>;
+  /** Why systemd would not start the agent by it; undefined: it would. */
+  refusal(text: string): Promise<string | undefined>;
+  /** Makes systemd read its units again if they are other ones than it knows. */
+  reload(): Promise<void>;
+}
+
+export interface UnitRenewal {
+  /** Writes what this version wants, and remembers what was there. Before the switch; never fails. */
+  lay(id: string): Promise<void>;
+  /** After the switch; never fails. */
+  reload(): Promise<void>;
+  /** The version on trial has proved itself. */
+  keep(): Promise<void>;
+  /** The version before is back: so is its unit. */
+  takeBack(): Promise<void>;
+  /** Nothing is on trial: the unit becomes that of this version. False: it could not, and may later. */
+  renew(): Promise<boolean>;
+}
+
+/** Content of the unit before the version on trial; the gate reads it, too. */
+export const unitBefore = 'state/unit.before';
+/** Path of the unit, for the gate. */
+export const unitPlaceFile = 'state/unit.place';
+/** The unit of an installation that remembered none of ours: somebody may have changed it. */
+export const unitKept = 'state/unit.bak';
+/** SHA-256 of units that we have written, the newest last. */
+const writtenFile = 'state/unit.written';
+const keptHashes = 8;
+
+const encoder = new TextEncoder();
+export const hashOfUnit = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function read(files: FileSystem, path: string): Promise<string | undefined> {
+  const bytes = await readFile(files, path);
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+const write = (files: FileSystem, path: string, text: string): Promise<void> =>
+  replaceFile(files, path, encoder.encode(text), { mode: 0o644 });
+
+/** Remembers that a unit with this text is one of ours. */
+export async function rememberUnit(files: FileSystem, ...texts: readonly string[]): Promise<void> {
+  const before = ((await read(files, writtenFile)) ?? '').split('\n').filter((line) => line !== '');
+  const all = [...new Set([...before, ...texts.map(hashOfUnit)])].slice(-keptHashes);
+  if (all.join() !== before.join()) await write(files, writtenFile, `${all.join('\n')}\n`);
+}
+
+/** Puts the unit before back, if there is one; true: it did. */
+export async function takeUnitBack(files: FileSystem, place: Pick<UnitPlace, 'files' | 'path'>): Promise<boolean> {
+  const before = await read(files, unitBefore);
+  if (before === undefined) return false;
+  const now = await read(place.files, place.path);
+  if (before !== '' && now !== undefined && before !== now) await write(place.files, place.path, before);
+  await files.unlink(unitBefore);
+  await files.syncFolder('state');
+  return true;
+}
+
+export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troubles, log: Log): UnitRenewal {
+  const current = () => read(place.files, place.path);
+  const report = (code: string, message: string, remedy: string): void => {
+    setTrouble(troubles, { code, severity: 'warning', message, remedy });
+    log.warn('the unit was not renewed', { problem: message });
+  };
+  const isWritten = async (text: string): Promise<boolean | undefined> =>
+    (await read(files, writtenFile))?.includes(hashOfUnit(text));
+  const accepts = async (text: string): Promise<boolean> => {
+    const problem = await place.refusal(text);
+    if (problem === undefined) return true;
+    const message = `systemd does not start the agent by its new unit, so the old one stays: ${problem.slice(0, 300)}`;
+    report(
+      'UNIT_REFUSED',
+      message,
+      'Look at that setting. Drop-ins of the unit count, too: systemctl cat platform-agent.',
+    );
+    return false;
+  };
+  const reload = (): Promise<void> =>
+    place.reload().catch((error: unknown) => log.warn('systemd did not read its units again', { error }));
+  const tried = async (work: () => Promise<void>): Promise<boolean> => {
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      log.warn('the unit was not renewed', { error: errorText(error) });
+      return false;
+    }
+  };
+
+  const takeBack = async (): Promise<void> => {
+    if (!(await takeUnitBack(files, place))) return;
+    log.info('the unit of the version before is back');
+    await reload();
+  };
+
+  return {
+    async lay(id) {
+      await tried(async () => {
+        const now = await current();
+        if (now === undefined || (now !== place.own && (await isWritten(now)) !== true)) return;
+        const text = await place.textOf(id);
+        if (text === undefined || text === now || !(await accepts(text))) return;
+        await write(files, unitPlaceFile, `${place.gatePath}\n`);
+        // Of a trial that goes on with another version: the unit of the version that it goes back to.
+        if ((await read(files, unitBefore)) === undefined) await write(files, unitBefore, now);
+        await rememberUnit(files, now, text);
+        await write(place.files, place.path, text);
+        log.info('the unit is the one of the new version', { id });
+      });
+    },
+    reload,
+    async keep() {
+      if ((await files.stat(unitBefore)) === undefined) return;
+      await files.unlink(unitBefore);
+      await files.syncFolder('state');
+    },
+    takeBack,
+    renew: () =>
+      tried(async () => {
+        await takeBack();
+        const now = await current();
+        if (now === undefined) return;
+        if (now === place.own) {
+          for (const code of ['UNIT_CHANGED', 'UNIT_REFUSED']) clearTrouble(troubles, code);
+          await rememberUnit(files, now);
+          return reload();
+        }
+        const isOurs = await isWritten(now);
+        if (isOurs === false) {
+          const message = `${place.gatePath} was changed by somebody, so it was not renewed for this version of the agent.`;
+          const remedy =
+            'Put changes into a drop-in (systemctl edit platform-agent) and run `platform-agent install`, which writes the unit anew.';
+          return report('UNIT_CHANGED', message, remedy);
+        }
+        if (!(await accepts(place.own))) return;
+        if (isOurs === undefined) {
+          // An agent that remembered no units wrote it, or somebody else did.
+          await write(files, unitKept, now);
+          log.warn('the unit was renewed; the one before is kept', { kept: unitKept });
+        } else log.info('the unit was renewed');
+        await rememberUnit(files, now, place.own);
+        await write(place.files, place.path, place.own);
+        await reload();
+      }),
+  };
+}

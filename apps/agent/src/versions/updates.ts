@@ -1,0 +1,299 @@
+import { Cell, changedOr, converge, type Clock, type Log } from '@platform/kit';
+import { programNames, type Operator } from '../control/operator.ts';
+import { replaceFile } from '../os/file-disk.ts';
+import type { Device } from '../os/ports.ts';
+import type { Goal } from './plans/program-version.ts';
+import type { Actual, Wanted } from '../state/state.ts';
+import type { PreviousRun } from '../health/last-run.ts';
+import { agentExitBefore } from './agent-exit.ts';
+import { Attempts } from './attempts.ts';
+import { Exits } from './exits.ts';
+import { fetchRelease } from './fetch.ts';
+import { gateText } from './gate.ts';
+import { gatePath, type Program } from './layout.ts';
+import { operatorOf } from './operator.ts';
+import { followGoal, noGoal, readPins, setGoal, type Pins } from './pins.ts';
+import type { Fetcher, Patches, Trust } from './ports.ts';
+import { sourcesOn } from './sources.ts';
+import { programStore } from './store.ts';
+import { textOf } from './switch.ts';
+import { isSameContent, wasOnlyUnreached, type Bad } from '../state/trial-file.ts';
+import type { UnitRenewal } from './unit-renewal.ts';
+import { programVersion, type ProgramVersion } from './program-version.ts';
+import { agentEvidence, agentLimits, serverEvidence, serverLimits, watchTrial } from './trials.ts';
+import type { Vitals } from '../health/watchdog.ts';
+
+const hourMs = 3_600_000;
+const unitRetryMs = 600_000;
+const spreadMs = 20_000;
+/** An agent that starts where there is a way to the management server has reached it by then. */
+const usualReachMs = 60_000;
+/** A version that was taken back so shortly before the start of this agent was taken back for it. */
+const justBeforeMs = 5 * 60_000;
+
+export interface UpdatesParts {
+  device: Device;
+  /** Id of the version that this agent is; null: it was not started from bin/, and never replaces itself. */
+  selfId: string | null;
+  /** Of this agent. */
+  version: string;
+  /** When this agent started, ms of the monotonic clock. */
+  startedAt: number;
+  wanted: Cell<Wanted>;
+  actual: Cell<Actual>;
+  /** Counts the restarts of the server that are asked for. */
+  restarts: Cell<number>;
+  vitals: Cell<Vitals>;
+  isReached: Cell<boolean>;
+  /** Undefined: whatever the management server names is used. */
+  trust: Trust | undefined;
+  /** Undefined: files are always fetched whole. */
+  patches: Patches | undefined;
+  /** Follows the version of the agent; undefined: nobody starts it by a unit of ours. */
+  unit: UnitRenewal | undefined;
+  /** In place of fetching in this process. */
+  fetcher: Fetcher | undefined;
+  /** How the agent before this one ended. */
+  previousRun: () => Promise<PreviousRun>;
+  /** Its version, if it crashed; undefined: it did not. */
+  crashed: string | undefined;
+  /** Takes secrets out of what programs wrote. */
+  mask: (text: string) => string;
+  /** Ends this agent so that bin/ is started next; the server goes on meanwhile. */
+  leave: (why: Leave) => void;
+  /** Of the system, as the gate and systemd have it: what they note is compared with it. */
+  clock: Clock;
+  /** With a time as good as it is known. */
+  timedClock: Clock;
+  log: Log;
+  random: () => number;
+}
+
+export type Leave = 'handover' | 'reverted';
+
+export interface Updates {
+  operator: Operator;
+  /** Counts a start of the server; answers with the version to start. */
+  beginStart(): Promise<string | null>;
+  /** The version of the server that is in use. */
+  linked(): Promise<string | null>;
+  /** The server ended without being asked to. */
+  serverExited(id: string, how: { reason: string; lines: readonly string[] }): Promise<void>;
+  /** The server, or both, were asked to stop, and did: no word against versions on trial. */
+  interrupted(who: 'server' | 'both'): Promise<void>;
+  loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
+}
+
+/** Both programs of this machine: fetched, put to use, tried, taken back. */
+export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
+  const { device, selfId, wanted, actual, clock, log, isReached } = parts;
+  const { files, disk, web, host } = device;
+  const pins = new Cell<Pins>(await readPins(disk, log));
+  const urgent = new Cell<Partial<Record<Program, string>>>({});
+  const attempts = await Attempts.open(disk, log);
+  const exits = await Exits.open(disk, log);
+  const sources = sourcesOn(disk, web, clock);
+  const reach = { lastAt: -Infinity, isFirst: true };
+  const startedWall = clock.wall();
+  /** Counts the trials of the agent that have ended. */
+  const proofs = new Cell(0);
+  const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
+  /** Whoever started this agent starts it again when it ends. */
+  const isRestarted = host.isSupervisedBySystemd || host.isKept === true;
+
+  const make = (program: Program) => {
+    const programLog = log.child(program === 'server' ? 'version' : 'self');
+    const unit = program === 'agent' ? parts.unit : undefined;
+    const store = programStore(files, program, { clock, log: programLog, boot: host.bootId, unit });
+    const goal = new Cell<Goal>(noGoal);
+    const { trust, patches } = parts;
+    const fetchParts = { files, web, store, trust, patches, boot: host.bootId, clock, log: programLog };
+    const version = programVersion({
+      program,
+      store,
+      fetcher: parts.fetcher ?? { fetch: (task, tell, signal) => fetchRelease(task, fetchParts, tell, signal) },
+      sources,
+      attempts,
+      exits,
+      platform: host.platform,
+      wanted,
+      actual,
+      goal,
+      running: () => (program === 'server' ? actual.get().server.running : selfId),
+      elsewhere: program === 'agent' && selfId === null ? parts.version : '',
+      mayActivate: program === 'server' || selfId !== null,
+      restart: (to) => {
+        if (program === 'server') return parts.restarts.update((n) => n + 1);
+        log.info('this agent ends, the new one takes over', { to });
+        parts.leave('handover');
+      },
+      canRestart: program === 'server' || isRestarted,
+      wasReached,
+      clock: parts.timedClock,
+      log: programLog,
+      random: parts.random,
+    });
+    setGoal(program, { wanted, pins, urgent, goal });
+    return { program, store, goal, version, log: programLog };
+  };
+  const programs = { agent: make('agent'), server: make('server') };
+  const again = (program: Program, because: 'asked' | 'reached' = 'asked'): void => {
+    const { version, goal } = programs[program];
+    version.forgetFailures(because);
+    setGoal(program, { wanted, pins, urgent, goal });
+    goal.set({ ...goal.get() }); // another value: it is looked again
+  };
+  const { agent, server } = programs;
+  const agentExit = await agentExitBefore({ ...parts, startedWall, bad: () => agent.store.bad() });
+  if (agentExit) {
+    const { id, exit } = agentExit;
+    actual.update((a) => ({ ...a, agentInstall: { ...a.agentInstall, lastExit: exit } }));
+    if (id !== undefined) await exits.set('agent', id, exit);
+  }
+
+  return {
+    operator: operatorOf({ stores: { agent: agent.store, server: server.store }, disk, pins, urgent, again }),
+
+    async beginStart() {
+      const { id, outcome } = await server.store.beginStart();
+      if (outcome === 'reverted') {
+        server.log.error('the new version did not prove itself: the one before it is back', { id });
+      }
+      if (outcome !== 'normal') await server.version.refresh();
+      return id;
+    },
+    linked: () => server.store.linked(),
+    async serverExited(id, { reason, lines }) {
+      const exit = { id, reason, lines, sinceWall: clock.wall() };
+      actual.update((a) => ({ ...a, install: { ...a.install, lastExit: exit } }));
+      const { trial, quarantined } = actual.get().install;
+      if (trial?.to !== id && !quarantined.some((bad) => isSameContent(bad.id, id))) return;
+      await exits.set('server', id, exit);
+      await server.version.refresh();
+    },
+    async interrupted(who) {
+      for (const { store, log: programLog } of who === 'both' ? [agent, server] : [server]) {
+        await store
+          .interrupt()
+          .catch((error: unknown) => programLog.warn('the end of a start was not noted', { error }));
+      }
+    },
+
+    loops(signal) {
+      const followReach = async (): Promise<void> => {
+        let was = isReached.get();
+        reach.isFirst = !was;
+        while (!signal.aborted) {
+          if (isReached.get() === was) await isReached.changed(signal);
+          if (isReached.get() === was) continue;
+          was = isReached.get();
+          if (!was) {
+            reach.lastAt = clock.now();
+            continue;
+          }
+          if (reach.isFirst) await forgiveUnreached();
+          reach.isFirst = false;
+          // What could not be fetched may be now; not by all machines of a server at once.
+          const failed = programNames.filter((program) => programs[program].version.isHeld());
+          if (failed.length === 0) continue;
+          await clock.sleep(parts.random() * spreadMs, signal);
+          for (const program of failed) again(program, 'reached');
+        }
+      };
+      /** The version before did not reach the management server, and neither did this one: then it was not to blame. */
+      const forgiveUnreached = async (): Promise<void> => {
+        if (clock.now() - parts.startedAt < usualReachMs) return;
+        const isMeant = (bad: Bad) =>
+          wasOnlyUnreached(bad) && Math.abs(bad.since * 1000 - startedWall) < justBeforeMs && bad.id !== selfId;
+        for (const { id } of await agent.store.forgive(isMeant).catch(() => [])) {
+          agent.log.info('nobody reached the management server: the version is tried again', { id });
+          again('agent');
+        }
+      };
+      /** The guard of the agent's start is as new as the agent, once that has proved itself. */
+      const renewGate = async (): Promise<void> => {
+        if (selfId === null || (await agent.store.trial())) return;
+        if ((await files.stat(gatePath)) === undefined || (await textOf(files, gatePath)) === gateText) return;
+        await replaceFile(files, gatePath, new TextEncoder().encode(gateText), { mode: 0o755 }).catch(
+          (error: unknown) => log.warn('the gate was not renewed', { error }),
+        );
+      };
+      /** What systemd starts the agent by is as new as the agent. One on trial brought its unit along. */
+      const followUnit = async (): Promise<void> => {
+        if (selfId === null) return;
+        while (!signal.aborted) {
+          const isDone = await agent.store.renewUnit().catch(() => false);
+          await changedOr(proofs, isDone ? Infinity : unitRetryMs, clock, signal);
+        }
+      };
+      /** What the server does decides what may be done with it. */
+      const followServer = async (): Promise<void> => {
+        let last = '';
+        while (!signal.aborted) {
+          const { running, at, isRestartAllowed, hasMaintenance } = actual.get().server;
+          const now = JSON.stringify([running, at === 'running', isRestartAllowed, hasMaintenance]);
+          if (now !== last && last !== '') server.goal.set({ ...server.goal.get() });
+          last = now;
+          await actual.changed(signal);
+        }
+      };
+      const endedOf =
+        (of: { version: ProgramVersion; program: Program }) =>
+        async (how: 'proven' | 'failed'): Promise<void> => {
+          await of.version.refresh();
+          again(of.program);
+          await renewGate();
+          if (of.program === 'agent') proofs.update((n) => n + 1);
+          if (of.program === 'agent' && how === 'failed' && isRestarted) parts.leave('reverted');
+        };
+      const common = { actual, clock };
+      const self = () => ({
+        self: selfId,
+        since: parts.startedAt,
+        vitals: parts.vitals.get(),
+        isReached: isReached.get(),
+      });
+      const work = [
+        ...[agent, server].map(({ program, goal, version, log: programLog }) => ({
+          name: `${program} version`,
+          work: Promise.all([
+            followGoal(program, { wanted, pins, urgent, goal }, signal),
+            converge(version, goal, { clock, log: programLog }, signal),
+          ]).then(() => undefined),
+        })),
+        {
+          name: 'server trial',
+          work: watchTrial(
+            {
+              ...common,
+              ...server,
+              evidence: () => serverEvidence(actual.get()),
+              limits: () => serverLimits(wanted.get()),
+              watched: [wanted],
+              ended: endedOf(server),
+            },
+            signal,
+          ),
+        },
+        {
+          name: 'agent trial',
+          work: watchTrial(
+            {
+              ...common,
+              ...agent,
+              evidence: () => agentEvidence(self(), actual.get()),
+              limits: agentLimits,
+              watched: [parts.vitals, isReached],
+              ended: endedOf(agent),
+            },
+            signal,
+          ),
+        },
+        { name: 'reach', work: followReach() },
+        { name: 'gate', work: renewGate().then(followUnit) },
+        { name: 'server state', work: followServer() },
+      ];
+      return work;
+    },
+  };
+}
