@@ -107,6 +107,7 @@ const may: Readonly<Record<string, readonly string[]>> = {
     '@platform/contract/job',
     '@platform/contract/evaluation',
     '@platform/contract/confidence',
+    '@platform/contract/model-kinds',
     '@platform/contract/model-output',
     '@platform/trainer-engine',
     '@platform/contract/errors',

@@ -8,7 +8,7 @@ import {
   ModelType,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import { madeFrameworks } from '@platform/contract/trainer-settings';
+import { modelKinds } from '@platform/contract/model-kinds';
 import { datasetOf, type Submit, submission } from './training-data.ts';
 import { outcome, trainingServer, type Who } from './training-server.ts';
 
@@ -112,7 +112,10 @@ test('what a job may use is stored, told and handed to the runner; what is not s
   const spec = (await runner.leaseJob({ ...ask, gpus: 2 })).job?.spec;
   assert.deepEqual(
     [spec?.['limits'], spec?.['framework']],
-    [{ gpus: 1, wall_seconds: 91, memory_mib: 512, disk_mib: 4096 }, madeFrameworks.single_label_classification[0]],
+    [
+      { gpus: 1, wall_seconds: 91, memory_mib: 512, disk_mib: 4096 },
+      modelKinds.single_label_classification.frameworks[0],
+    ],
   );
 });
 

@@ -9,13 +9,11 @@
  *   exit.json       JobExit                                written by the runner, last
  */
 
-export const jobKinds = [
-  'single_label_classification',
-  'multi_label_classification',
-  'object_detection',
-  'custom',
-] as const;
-export type JobKind = (typeof jobKinds)[number];
+import { type BuiltInKind, builtInKinds, type MadeFramework, modelFrameworks } from './model-kinds.ts';
+
+/** `custom`: a training script of a user. */
+export type JobKind = BuiltInKind | 'custom';
+export const jobKinds: readonly JobKind[] = [...builtInKinds, 'custom'];
 
 export const splits = ['train', 'validation', 'test'] as const;
 export type Split = (typeof splits)[number];
@@ -67,10 +65,6 @@ export interface JobLimits {
   /** GPUs that the job needs. 0 or absent: none; it may use what is there. */
   gpus?: number;
 }
-
-export const modelFrameworks = ['tflite', 'onnx'] as const;
-/** What built-in trainers make. `tflite` brings the ONNX file, too. */
-export type MadeFramework = (typeof modelFrameworks)[number];
 
 /** The training script of a custom job, as the registry holds it. */
 export interface JobScript {

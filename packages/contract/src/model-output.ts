@@ -1,26 +1,14 @@
 // What a model file reports about its outputs, and how they are read: trainers evaluate and machines predict by this.
-import type { JobKind } from './job.ts';
-
-export type ModelTask = Exclude<JobKind, 'custom'>;
+import { type BuiltInKind, isBuiltInKind, modelKinds } from './model-kinds.ts';
 
 /** Read from a model file's own metadata. */
 export interface ModelDescription {
-  readonly task: ModelTask;
+  readonly task: BuiltInKind;
   /** In the order of the outputs; absent: the file does not name them. */
   readonly labels?: readonly string[];
   /** Score from which on a label counts, in the order of the labels; absent: the file has none. */
   readonly thresholds?: readonly number[];
 }
-
-/** The outputs of a model file, all float32. */
-export const modelOutputs: Readonly<Record<ModelTask, readonly string[]>> = {
-  single_label_classification: ['probability'],
-  multi_label_classification: ['probability'],
-  object_detection: ['location', 'category', 'score'],
-};
-
-/** Thresholds of labels for which nothing was measured. */
-export const defaultThresholds = { multi_label_classification: 0.5, object_detection: 0.3 } as const;
 
 /**
  * The kind of a model, from the metadata of its file. A file without a task that is known here has one label per image:
@@ -31,13 +19,11 @@ export const defaultThresholds = { multi_label_classification: 0.5, object_detec
 export function describeModel(metadata: Readonly<Record<string, string>>): ModelDescription {
   const { task = '', labels, thresholds } = metadata;
   return {
-    task: isModelTask(task) ? task : 'single_label_classification',
+    task: isBuiltInKind(task) ? task : 'single_label_classification',
     ...(labels !== undefined && { labels: labels.split('\n') }),
     ...(thresholds !== undefined && { thresholds: thresholds.split('\n').map(readThreshold) }),
   };
 }
-
-const isModelTask = (task: string): task is ModelTask => Object.hasOwn(modelOutputs, task);
 
 function readThreshold(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text);
@@ -47,7 +33,7 @@ function readThreshold(text: string): number {
 
 /** The labels, by index, whose probability reaches their threshold. */
 export function labelsAbove(probabilities: ArrayLike<number>, thresholds: readonly number[]): number[] {
-  const usual = defaultThresholds.multi_label_classification;
+  const usual = modelKinds.multi_label_classification.defaultThreshold;
   return [...thresholds.keys()].filter((k) => (probabilities[k] ?? 0) >= (thresholds[k] ?? usual));
 }
 
@@ -86,7 +72,7 @@ export function boxesAbove<T extends Pick<DetectedBox, 'label' | 'score'>>(
   boxes: readonly T[],
   thresholds: readonly number[],
 ): T[] {
-  const usual = defaultThresholds.object_detection;
+  const usual = modelKinds.object_detection.defaultThreshold;
   return boxes
     .filter(({ label, score }) => score > 0 && score >= (thresholds[label] ?? usual))
     .toSorted((a, b) => b.score - a.score);

@@ -1,6 +1,7 @@
 /** Figures of a classifier whose labels are there or not, each for itself. */
 import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/evaluation';
-import { defaultThresholds, labelsAbove } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/model-kinds';
+import { labelsAbove } from '@platform/contract/model-output';
 import type { Judged } from './score.ts';
 
 interface Ranked {
@@ -151,6 +152,6 @@ export function labelReports(
     f1: f1Of(hits, wrong, missed),
     support: hits + missed,
     average_precision: averagePrecision(judged, k),
-    threshold: thresholds[k] ?? defaultThresholds.multi_label_classification,
+    threshold: thresholds[k] ?? modelKinds.multi_label_classification.defaultThreshold,
   }));
 }

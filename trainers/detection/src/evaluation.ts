@@ -1,7 +1,8 @@
 /** What evaluation.json says. */
 import type { DetectionEvaluation, DetectionMistakes, DetectionScore, FoundBox } from '@platform/contract/evaluation';
 import { withIntervals } from '@platform/contract/confidence';
-import { boxesAbove, defaultThresholds } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/model-kinds';
+import { boxesAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
 import { headOf, referenceTo } from '@platform/trainer-engine/report';
@@ -26,7 +27,7 @@ export interface Findings extends Pupil {
 
 const shownWorst = 20;
 /** Of labels that no validation picture shows. */
-const usualThreshold = defaultThresholds.object_detection;
+const usualThreshold = modelKinds.object_detection.defaultThreshold;
 /** Boxes count as found from this overlap on, except where it says otherwise. */
 const overlapNeeded = 0.5;
 

@@ -1,8 +1,8 @@
 /** A program for people who want to use a model outside of the platform. A test runs it as it stands in the model card. */
 
-export type SampleTask = 'single_label_classification' | 'multi_label_classification' | 'object_detection';
+import type { BuiltInKind } from '@platform/contract/model-kinds';
 
-const results: Readonly<Record<SampleTask, readonly string[]>> = {
+const results: Readonly<Record<BuiltInKind, readonly string[]>> = {
   single_label_classification: [
     'for k in np.argsort(-found["probability"][0])[:3]:',
     '    print(labels[k], round(float(found["probability"][0][k]), 3))',
@@ -20,7 +20,7 @@ const results: Readonly<Record<SampleTask, readonly string[]>> = {
 };
 
 /** @param file - a .tflite file for LiteRT, else an .onnx file for ONNX Runtime. */
-export function sampleProgram({ file, side, task }: { file: string; side: number; task: SampleTask }): string[] {
+export function sampleProgram({ file, side, task }: { file: string; side: number; task: BuiltInKind }): string[] {
   const isTflite = file.endsWith('.tflite');
   const runtime = isTflite ? 'ai-edge-litert' : 'onnxruntime';
   return [

@@ -1,12 +1,8 @@
 /** What the arguments of a job say about its training. */
 import { PlatformError } from '@platform/contract/errors';
 import type { JobSpec } from '@platform/contract/job';
-import {
-  type BuiltInKind,
-  isTrainerSetting,
-  type RecipeName,
-  settingProblem,
-} from '@platform/contract/trainer-settings';
+import type { BuiltInKind } from '@platform/contract/model-kinds';
+import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
 
 export interface Wishes {
   recipe?: RecipeName;

@@ -1,13 +1,16 @@
-import { ModelFramework, ModelType } from '@platform/client';
-import { madeFrameworks, type RecipeName, recipes } from '@platform/contract/trainer-settings';
+import { ModelFramework, type ModelType } from '@platform/client';
+import { builtInKinds, modelKinds } from '@platform/contract/model-kinds';
+import { type RecipeName, recipes } from '@platform/contract/trainer-settings';
 
-export const modelTypes = {
-  'single-label': ModelType.SINGLE_LABEL_CLASSIFICATION,
-  'multi-label': ModelType.MULTI_LABEL_CLASSIFICATION,
-  'object-detection': ModelType.OBJECT_DETECTION,
-  'single-label-classification': ModelType.SINGLE_LABEL_CLASSIFICATION,
-  'multi-label-classification': ModelType.MULTI_LABEL_CLASSIFICATION,
-} as const;
+const withDashes = (text: string): string => text.replaceAll(/[ _]/g, '-');
+
+/** Of each type its short word and its long one. */
+export const modelTypes: Readonly<Record<string, ModelType>> = Object.fromEntries(
+  builtInKinds.flatMap((kind) => {
+    const { shortTitle, modelType } = modelKinds[kind];
+    return [withDashes(shortTitle), withDashes(kind)].map((word) => [word, modelType]);
+  }),
+);
 export const frameworks = {
   tflite: ModelFramework.TFLITE,
   tensorflow: ModelFramework.TENSORFLOW,
@@ -16,8 +19,6 @@ export const frameworks = {
 } as const;
 /** Those that built-in training makes. */
 export const trainedFrameworks: Readonly<Record<string, ModelFramework>> = Object.fromEntries(
-  Object.values(madeFrameworks)
-    .flat()
-    .map((one) => [one, frameworks[one]]),
+  builtInKinds.flatMap((kind) => modelKinds[kind].frameworks).map((one) => [one, frameworks[one]]),
 );
 export const recipeWords: Readonly<Record<string, RecipeName>> = Object.fromEntries(recipes.map((one) => [one, one]));

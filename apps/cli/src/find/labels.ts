@@ -1,9 +1,10 @@
-import { ModelType } from '@platform/client';
+import type { ModelType } from '@platform/client';
+import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
 import type { Connection } from '../connection.ts';
 
 /** Every label of the dataset that the model type learns from, in alphabetical order. */
 export async function labelsOf(connection: Connection, datasetId: string, type: ModelType): Promise<string[]> {
-  if (type === ModelType.OBJECT_DETECTION) {
+  if (modelKind(kindOfModelType(type))?.labelSource === 'boxes') {
     return (await connection.client.dataClient.boundingBoxLabelsByFilter({ datasetId })).toSorted();
   }
   return (await connection.client.dataClient.labelsByFilter({ datasetId })).toSorted();

@@ -7,6 +7,7 @@ import {
   TrainingStatusSchema,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { scoreText as measured } from '@platform/contract/confidence';
+import { scoreName } from '@platform/contract/model-kinds';
 import { ago, enumName, enumWord, isoTime, spanText } from '../output.ts';
 
 /** TrainingStatus has two names for one value; this is the one of the documents of the API. */
@@ -18,10 +19,9 @@ export const statusWord = (job: TrainingJobMetadata): string => statusName(job.s
 export const typeWord = (job: TrainingJobMetadata): string =>
   job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType);
 
-const scoreWords: Readonly<Record<string, string>> = { accuracy: 'accuracy', micro_f1: 'F1', map50: 'mAP50' };
 /** "accuracy 91.5 % (86.8 to 94.6 %)"; '' before the end and where the script measured nothing. */
 export const scoreText = ({ score }: TrainingJobMetadata): string =>
-  score ? `${scoreWords[score.name] ?? score.name} ${measured(score.name, score.value, score.count)}` : '';
+  score ? `${scoreName(score.name)} ${measured(score.name, score.value, score.count)}` : '';
 
 const seconds = (span: { seconds: bigint; nanos: number } | undefined): number | undefined =>
   span && Number(span.seconds) + span.nanos / 1e9;

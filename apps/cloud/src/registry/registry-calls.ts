@@ -2,6 +2,7 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { type AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { callerOf } from '../access/caller.ts';
 import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
@@ -14,7 +15,7 @@ import { createItem, deleteItem, findItem, type Item, listItems, updateItem } fr
 import { kindOfType, typeOfKind } from './package-kinds.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
 import type { Deps } from '../rpc-routes.ts';
-import { frameworkName, kindOf } from '../training/training-metadata.ts';
+import { frameworkName } from '../training/training-metadata.ts';
 
 const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
   private: Visibility.PRIVATE,
@@ -100,7 +101,7 @@ export const registryCalls = ({ db, clock }: Deps) => {
       const { metadata } = request;
       const change: { [key: string]: unknown } = { ...item.metadata };
       if (metadata.case === 'updateMlModelMetadata' || metadata.case === 'updateMlTrainingMetadata') {
-        change['model_type'] = kindOf.get(metadata.value.modelType) ?? 'unspecified';
+        change['model_type'] = kindOfModelType(metadata.value.modelType) ?? 'unspecified';
         change['model_framework'] = frameworkName(metadata.value.modelFramework);
       }
       if (metadata.case === 'updateMlTrainingMetadata') change['draft'] = metadata.value.draft;
@@ -144,7 +145,7 @@ function metadataMessage(item: Item) {
     return typeof value === 'string' ? value : '';
   };
   const model = {
-    modelType: [...kindOf].find(([, kind]) => kind === text('model_type'))?.[0] ?? ModelType.UNSPECIFIED,
+    modelType: modelKind(text('model_type'))?.modelType ?? ModelType.UNSPECIFIED,
     modelFramework:
       Object.values(ModelFramework).find((one) => frameworkName(one) === text('model_framework')) ??
       ModelFramework.UNSPECIFIED,

@@ -7,7 +7,7 @@ import {
   type TrainingJobMetadataSchema,
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import type { madeFrameworks } from '@platform/contract/trainer-settings';
+import { modelKind } from '@platform/contract/model-kinds';
 import type { Metric } from './store/job-reports.ts';
 import type { JobLine } from './store/job-lists.ts';
 import type { JobRow } from './store/jobs.ts';
@@ -32,13 +32,6 @@ export function stateOf(status: TrainingStatus): JobRow['state'] | undefined {
   }
   return found;
 }
-
-export const kindOf: ReadonlyMap<ModelType, keyof typeof madeFrameworks> = new Map([
-  [ModelType.SINGLE_LABEL_CLASSIFICATION, 'single_label_classification'],
-  [ModelType.MULTI_LABEL_CLASSIFICATION, 'multi_label_classification'],
-  [ModelType.OBJECT_DETECTION, 'object_detection'],
-]);
-const typeOf = new Map<string, ModelType>([...kindOf].map(([type, kind]) => [kind, type]));
 
 const frameworks: ReadonlyMap<number, string> = new Map(
   Object.entries(ModelFramework).map(([name, framework]) => [framework, name.toLowerCase()]),
@@ -78,7 +71,7 @@ export function metadataOf(
     organizationId: row.orgId,
     modelName: row.modelName,
     modelVersion: row.modelVersion,
-    modelType: typeOf.get(isCustom ? row.modelType : row.kind) ?? ModelType.UNSPECIFIED,
+    modelType: modelKind(isCustom ? row.modelType : row.kind)?.modelType ?? ModelType.UNSPECIFIED,
     tags: row.labels,
     modelFramework: frameworkOf(row.modelFramework),
     isCustomJob: isCustom,

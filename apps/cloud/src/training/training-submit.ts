@@ -7,7 +7,7 @@ import {
   type SubmitTrainingJobRequest,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobKind, JobLimits } from '@platform/contract/job';
-import { madeFrameworks } from '@platform/contract/trainer-settings';
+import { type BuiltInKind, builtInKinds, kindOfModelType, modelKinds } from '@platform/contract/model-kinds';
 import { advice } from '../data/rules/dataset-rules.ts';
 import { submitted } from './rules/job-life.ts';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
@@ -22,7 +22,7 @@ import { claimVersion, insertJob, refuseTakenVersion, type Trx } from './store/j
 import { refuseTakenName } from '../registry/store/registry.ts';
 import { durationMs } from '../rpc/protobuf-times.ts';
 import type { Deps } from '../rpc-routes.ts';
-import { frameworkName, kindOf } from './training-metadata.ts';
+import { frameworkName } from './training-metadata.ts';
 
 export type TrainingDeps = Pick<Deps, 'db' | 'blobs' | 'usage' | 'clock' | 'stop'>;
 
@@ -154,22 +154,20 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
   return id;
 }
 
-type BuiltInKind = keyof typeof madeFrameworks;
-
 function builtInKind(type: ModelType): BuiltInKind {
-  const kind = kindOf.get(type);
+  const kind = kindOfModelType(type);
   if (kind) return kind;
   throw new PlatformError('INVALID_ARGUMENT', {
     field: 'model_type',
     value: type,
-    limit: [...kindOf.values()].map((known) => `MODEL_TYPE_${known.toUpperCase()}`).join(', '),
+    limit: builtInKinds.map((known) => `MODEL_TYPE_${known.toUpperCase()}`).join(', '),
   });
 }
 
 /** @throws PlatformError FRAMEWORK_NOT_SUPPORTED with the list of those that are made. */
 function madeFramework(kind: BuiltInKind, asked: ModelFramework): string {
-  const made = madeFrameworks[kind];
-  const [usual = 'onnx'] = made;
+  const made = modelKinds[kind].frameworks;
+  const [usual] = made;
   if (asked === ModelFramework.UNSPECIFIED) return usual;
   const name = frameworkName(asked);
   const found = made.find((one) => one === name);

@@ -1,5 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
-import { describeModel, modelOutputs } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/model-kinds';
+import { describeModel } from '@platform/contract/model-output';
 import { errorText } from '@platform/kit';
 import type { Clock } from '@platform/kit';
 import { readFile } from 'node:fs/promises';
@@ -34,7 +35,7 @@ export async function loadModel(
     const labels = readLabels(await readFile(files.labelPath, 'utf8'));
     const onnx = await readFile(files.modelPath);
     const description = describeModel(readModelMetadata(onnx));
-    const network = await engine.load(onnx, modelOutputs[description.task]);
+    const network = await engine.load(onnx, modelKinds[description.task].outputs);
     const reader = { labels, description };
     try {
       const outputs = await network.run(new Uint8Array(network.height * network.width * 3));

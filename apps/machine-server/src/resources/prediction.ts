@@ -1,4 +1,5 @@
-import { boxesAbove, boxesOf, defaultThresholds, labelsAbove } from '@platform/contract/model-output';
+import { modelKinds } from '@platform/contract/model-kinds';
+import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
 import type { ModelDescription } from '@platform/contract/model-output';
 import type { Outputs } from './model-engine.ts';
 
@@ -69,19 +70,19 @@ function classifiedAs(probability: Float32Array, labels: readonly string[]): Cla
   };
 }
 
-const thresholdsOf = ({ labels, description }: OutputReader, task: keyof typeof defaultThresholds): readonly number[] =>
-  description.thresholds ?? labels.map(() => defaultThresholds[task]);
+const thresholdsOf = ({ labels, description }: OutputReader): readonly number[] =>
+  description.thresholds ?? labels.map(() => modelKinds[description.task].defaultThreshold ?? 0);
 
 /** The most probable first. */
 function readLabelsAbove(probability: Float32Array, reader: OutputReader): ScoredLabel[] {
-  return labelsAbove(probability, thresholdsOf(reader, 'multi_label_classification'))
+  return labelsAbove(probability, thresholdsOf(reader))
     .map((k): ScoredLabel => ({ label: reader.labels[k] ?? '', score: probability[k] ?? 0 }))
     .toSorted((a, b) => b.score - a.score);
 }
 
 function readDetections(outputs: Outputs, reader: OutputReader): Detection[] {
   const boxes = boxesOf(outputs('location'), outputs('category'), outputs('score'));
-  return boxesAbove(boxes, thresholdsOf(reader, 'object_detection')).flatMap((box): Detection[] => {
+  return boxesAbove(boxes, thresholdsOf(reader)).flatMap((box): Detection[] => {
     const label = reader.labels[box.label];
     if (label === undefined) return [];
     const { score, left, top, right, bottom } = box;

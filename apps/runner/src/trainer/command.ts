@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobKind, JobSpec } from '@platform/contract/job';
+import { builtInKinds, modelKinds } from '@platform/contract/model-kinds';
 import type { JobFolder } from '../job/folder.ts';
 
 /** Programs of the built-in trainers by kind. */
@@ -14,13 +15,10 @@ export const installationFolders = ['package.json', 'node_modules', 'packages', 
 const trainer = (name: string): string => path.join(checkoutFolder, 'trainers', name, 'src', 'main.ts');
 /** Loads what trainers load, and ends. */
 export const trainerProbe = path.join(checkoutFolder, 'trainers', 'engine', 'src', 'self-check.ts');
-const classification = trainer('classification');
 
-export const builtInTrainers: Trainers = {
-  single_label_classification: classification,
-  multi_label_classification: classification,
-  object_detection: trainer('detection'),
-};
+export const builtInTrainers: Trainers = Object.fromEntries(
+  builtInKinds.map((kind) => [kind, trainer(modelKinds[kind].trainer)]),
+);
 
 /** Program and arguments; the flags are those that scripts of users get, plus the files of built-in trainers. */
 export function trainerCommand(program: string, spec: JobSpec, folder: Pick<JobFolder, 'file'>): string[] {

@@ -1,4 +1,3 @@
-import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { Note } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { judge } from '../view/material.ts';
@@ -17,8 +16,8 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
   const hasBoxes = boxes.labels.length > 0;
   const isOnlyBoxes = hasBoxes && tags.labels.length === 0;
   const judgement = isOnlyBoxes
-    ? judge(ModelType.OBJECT_DETECTION, boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
-    : judge(ModelType.SINGLE_LABEL_CLASSIFICATION, tags, new Set(names), labelled);
+    ? judge('object_detection', boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
+    : judge('single_label_classification', tags, new Set(names), labelled);
   const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
   const most = Math.max(1, ...tags.labels.map((one) => one.pictures), ...boxes.labels.map((one) => one.pictures));
   const of = (from: typeof tags, label: string): number =>

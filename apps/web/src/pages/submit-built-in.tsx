@@ -1,10 +1,6 @@
 import { useMutation } from '@connectrpc/connect-query';
-import {
-  MLTrainingService,
-  ModelFramework,
-  ModelType,
-} from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
-import { madeFrameworks } from '@platform/contract/trainer-settings';
+import { MLTrainingService, ModelFramework } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { type BuiltInKind, builtInKinds, modelKinds } from '@platform/contract/model-kinds';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { FailureNote, Note } from '../parts/messages.tsx';
@@ -12,26 +8,11 @@ import { useClock } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { judge } from '../view/material.ts';
 import { versionStamp } from '../view/times.ts';
-import { modelNameProblem, modelTypeText } from '../view/training-jobs.ts';
+import { modelNameProblem } from '../view/training-jobs.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
 import { LimitFields, limitsProblem, resourcesOf, SelectField, TextField, useLimits } from './submit-fields.tsx';
 import type { SubmitProps } from './submit-page.tsx';
 
-const types = [
-  ModelType.SINGLE_LABEL_CLASSIFICATION,
-  ModelType.MULTI_LABEL_CLASSIFICATION,
-  ModelType.OBJECT_DETECTION,
-] as const;
-const typeHints: Readonly<Record<number, string>> = {
-  [ModelType.SINGLE_LABEL_CLASSIFICATION]: 'Which one of the labels does a picture show?',
-  [ModelType.MULTI_LABEL_CLASSIFICATION]: 'Which of the labels does a picture show, any number of them?',
-  [ModelType.OBJECT_DETECTION]: 'Where in a picture are things, and which? Learns from boxes.',
-};
-const kindOf = {
-  [ModelType.SINGLE_LABEL_CLASSIFICATION]: 'single_label_classification',
-  [ModelType.MULTI_LABEL_CLASSIFICATION]: 'multi_label_classification',
-  [ModelType.OBJECT_DETECTION]: 'object_detection',
-} as const;
 const frameworks = {
   tflite: { value: ModelFramework.TFLITE, text: 'TFLite, with ONNX beside it' },
   onnx: { value: ModelFramework.ONNX, text: 'ONNX' },
@@ -44,7 +25,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
   const { organizationId } = organization;
   const clock = useClock();
   const navigate = useNavigate();
-  const [type, setType] = useState<(typeof types)[number]>(types[0]);
+  const [kind, setKind] = useState<BuiltInKind>('single_label_classification');
   const [recipe, setRecipe] = useState('auto');
   const [framework, setFramework] = useState('');
   const [name, setName] = useState(() => suggestion(datasets.find(({ id }) => id === datasetId)?.name ?? ''));
@@ -52,18 +33,17 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
   const [left, setLeft] = useState(noLabels);
   const [limits, setLimits] = useLimits();
   const [isTried, setTried] = useState(false);
-  const labelKind = type === ModelType.OBJECT_DETECTION ? 'boxes' : 'tags';
-  const counts = useLabelCounts(organizationId, datasetId, labelKind);
+  const { labelSource, frameworks: made, modelType, question } = modelKinds[kind];
+  const counts = useLabelCounts(organizationId, datasetId, labelSource);
   const material = counts.data;
   const chosen = (material?.labels ?? []).map(({ label }) => label).filter((label) => !left.has(label));
-  const labelled = useLabelled(organizationId, datasetId, labelKind, chosen);
-  const judgement = material && judge(type, material, new Set(chosen), labelled);
+  const labelled = useLabelled(organizationId, datasetId, labelSource, chosen);
+  const judgement = material && judge(kind, material, new Set(chosen), labelled);
   const submission = useMutation(MLTrainingService.method.submitTrainingJob, {
     onSuccess: ({ id }) => navigate({ to: '/training/$jobId', params: { jobId: id } }),
   });
   const nameProblem = modelNameProblem(name);
   const versionProblem = version.trim() === '' ? 'Give the version a name; it is never used twice.' : undefined;
-  const made = madeFrameworks[kindOf[type]];
   const submit = (): void => {
     setTried(true);
     if (nameProblem ?? versionProblem ?? limitsProblem(limits)) return;
@@ -73,7 +53,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
       datasetId,
       modelName: name,
       modelVersion: version.trim(),
-      modelType: type,
+      modelType,
       tags: chosen,
       modelFramework: made.find((one) => one === framework) ? frameworks[framework as 'onnx'].value : 0,
       arguments: recipe === 'auto' ? {} : { recipe },
@@ -102,10 +82,10 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
         />
         <SelectField
           label="Type"
-          value={String(type)}
-          onChange={(value) => (setType(types.find((one) => String(one) === value) ?? type), setLeft(noLabels))}
-          options={types.map((one) => ({ value: String(one), text: modelTypeText(one) }))}
-          hint={typeHints[type]}
+          value={kind}
+          onChange={(value) => (setKind(builtInKinds.find((one) => one === value) ?? kind), setLeft(noLabels))}
+          options={builtInKinds.map((one) => ({ value: one, text: modelKinds[one].title }))}
+          hint={question}
         />
         <TextField
           label="Model name"
@@ -128,7 +108,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
           !counts.error && <p className="soft small">Counting …</p>
         ) : material.labels.length === 0 ? (
           <p className="soft small">
-            {labelKind === 'boxes'
+            {labelSource === 'boxes'
               ? 'No picture of this dataset has a box yet: '
               : 'This dataset has no labeled pictures yet: '}
             <Link to="/datasets/$datasetId" params={{ datasetId }}>

@@ -8,6 +8,7 @@ import type {
 } from '@platform/contract/evaluation';
 import { classFigures, classText, scoreText } from '@platform/contract/confidence';
 import type { ClassFigure } from '@platform/contract/confidence';
+import { mainScoreKeys, modelKind } from '@platform/contract/model-kinds';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
 import { isolated } from './user-text.ts';
@@ -99,7 +100,6 @@ const shareNames: readonly (readonly [key: string, name: string])[] = [
   ['exact_match', 'All labels right'],
   ['mean_average_precision', 'Mean average precision'],
 ];
-const mainKeys = ['accuracy', 'map50', 'micro_f1'] as const;
 
 const shareIn = (from: object | null | undefined, key: string): number | undefined => {
   const value = (from as Record<string, unknown> | null | undefined)?.[key];
@@ -108,7 +108,7 @@ const shareIn = (from: object | null | undefined, key: string): number | undefin
 
 /** The main figure of an evaluation or of one of its stages. */
 export function mainShare(from: object | null | undefined): { key: string; share: number; count: number } | undefined {
-  for (const key of mainKeys) {
+  for (const key of mainScoreKeys) {
     const share = shareIn(from, key);
     if (share !== undefined) return { key, share, count: shareIn(from, 'count') ?? 0 };
   }
@@ -157,11 +157,12 @@ const drawn = (box: Omit<FoundBox, 'score'>, is: DrawnBox['is']): DrawnBox => ({
 
 const listed = (labels: readonly string[], otherwise: string): string => labels.join(', ') || otherwise;
 
-function mistakesOf(task: string, worst: readonly object[]): Mistake[] {
+/** Told apart by their shape, not by the task: a new kind of model may share one. */
+function mistakesOf(worst: readonly object[]): Mistake[] {
   const mistakes = worst.flatMap((any): Mistake[] => {
     const picture = any as Evaluation['worst'][number];
     const head = { binaryDataId: picture.binary_data_id ?? '', fileName: picture.file_name, boxes: [] };
-    if (task === 'object_detection') {
+    if ('missed' in any) {
       const { missed, wrong } = any as DetectionEvaluation['worst'][number];
       const boxes = [...missed.map((box) => drawn(box, 'missed')), ...wrong.map((box) => drawn(box, 'wrong'))];
       const truth = listed([...new Set(missed.map((box) => box.label))], 'nothing missed');
@@ -171,7 +172,7 @@ function mistakesOf(task: string, worst: readonly object[]): Mistake[] {
       );
       return boxes.length === 0 ? [] : [{ ...head, truth, said, boxes }];
     }
-    if (task === 'multi_label_classification') {
+    if ('labels' in any) {
       const { labels, predicted } = any as MultiLabelEvaluation['worst'][number];
       return [{ ...head, truth: listed(labels, 'no label'), said: listed(predicted, 'no label') }];
     }
@@ -208,7 +209,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     heldOut: from.evaluated_on ?? 'test',
     labels,
     heat: from.confusion ? heatOf(labels, from.confusion) : [],
-    classes: classesOf(from.per_class ?? [], from.task === 'object_detection' ? 'Boxes' : 'Pictures'),
+    classes: classesOf(from.per_class ?? [], modelKind(from.task)?.labelSource === 'boxes' ? 'Boxes' : 'Pictures'),
     curve: from.curve ?? [],
     chosen: from.chosen,
     scores: stages.flatMap(({ name, score }) => {
@@ -220,7 +221,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     ),
     pictures: from.pictures,
     skipped: from.skipped ?? [],
-    mistakes: mistakesOf(from.task ?? '', from.worst ?? []),
+    mistakes: mistakesOf(from.worst ?? []),
     advice: from.advice ?? [],
     side: from.side,
     device: from.device && `${from.device.name.toUpperCase()}: ${from.device.reason}`,

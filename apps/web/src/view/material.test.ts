@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import type { BuiltInKind } from '@platform/contract/model-kinds';
 import { judge } from './material.ts';
 
-const single = ModelType.SINGLE_LABEL_CLASSIFICATION;
-const multi = ModelType.MULTI_LABEL_CLASSIFICATION;
-const boxes = ModelType.OBJECT_DETECTION;
+const single = 'single_label_classification';
+const multi = 'multi_label_classification';
+const boxes = 'object_detection';
 const labels = (of: Record<string, number>) => Object.entries(of).map(([label, pictures]) => ({ label, pictures }));
 
 type Row = [
   name: string,
-  type: ModelType,
+  type: BuiltInKind,
   pictures: number,
   of: Record<string, number>,
   labelled: number | undefined,

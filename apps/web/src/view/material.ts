@@ -1,4 +1,6 @@
-import { ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
+import { ambiguousAdvice, type BrokenRule, brokenRules, datasetAdvice } from '@platform/contract/dataset-rules';
+import { PlatformError } from '@platform/contract/errors';
+import { type BuiltInKind, modelKinds } from '@platform/contract/model-kinds';
 import { counted } from './quantities.ts';
 import { isolated } from './user-text.ts';
 
@@ -16,62 +18,69 @@ export interface Judgement {
   advice: readonly string[];
 }
 
-const minPerLabel = 10;
-const minForDetection = 15;
-const maxUnlabelledShare = 0.2;
-
-export const minLabels = (type: ModelType): number => (type === ModelType.OBJECT_DETECTION ? 1 : 2);
-
-const names = (of: readonly { label: string; pictures: number }[]): string =>
-  of.map(({ label, pictures }) => `${isolated(label)} (${pictures})`).join(', ');
-
 /**
- * What is missing before a training on the chosen labels can begin. The server judges again; boxes are counted there, here only
- * pictures that have some.
+ * What is missing before a training on the chosen labels can begin, and only then what would make it better. The server judges
+ * again; it counts boxes, and this page pictures that have some.
  *
  * @param labelled - pictures with at least one of the chosen labels; undefined while that is not known.
  */
 export function judge(
-  type: ModelType,
+  kind: BuiltInKind,
   material: Material,
   chosen: ReadonlySet<string>,
   labelled: number | undefined,
 ): Judgement {
-  const isDetection = type === ModelType.OBJECT_DETECTION;
+  const { pictures } = material;
   const taken = material.labels.filter(({ label }) => chosen.has(label));
-  const problems: string[] = [];
-  const advice: string[] = [];
-  const fewest = minLabels(type);
-  if (taken.length < fewest) problems.push(`Choose at least ${counted(fewest, 'label')}.`);
-  const few = taken.filter((one) => one.pictures < minPerLabel);
-  if (few.length > 0) {
-    if (isDetection) advice.push(`Each label needs ${minPerLabel} boxes. Few pictures have one of: ${names(few)}.`);
-    else
-      problems.push(
-        `Each label needs ${minPerLabel} pictures. Too few: ${names(few)}. Add some, or leave the label out.`,
-      );
-  }
-  if (isDetection && material.pictures < minForDetection)
-    problems.push(`Object detection needs ${minForDetection} pictures; there are ${material.pictures}.`);
-  const total = taken.reduce((sum, one) => sum + one.pictures, 0);
-  if (labelled !== undefined && taken.length > 0) {
-    const without = material.pictures - labelled;
-    const most = Math.floor(maxUnlabelledShare * (total + without));
-    const what = isDetection ? 'have no box with these labels' : 'carry none of these labels';
-    if (without > most)
-      problems.push(`${counted(without, 'picture')} ${what}; at most ${most} may. Label them, or take them out.`);
-    else if (without > 0)
-      advice.push(
-        `${counted(without, 'picture')} ${what} and ${isDetection ? 'serve as background' : 'make a class of their own'}.`,
-      );
-    if (type === ModelType.SINGLE_LABEL_CLASSIFICATION && total > labelled)
-      advice.push('Some pictures carry several of these labels: they are left out. A multi-label model can use them.');
-  }
-  const sizes = taken.map((one) => one.pictures);
-  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  if (taken.length > 1 && most > 3 * least)
-    advice.push(
-      `The most frequent label has ${counted(most, 'picture')}, the rarest ${least}: more of the rare ones would help.`,
-    );
+  const counts = {
+    pictures,
+    labels: Object.fromEntries(taken.map((one) => [one.label, one.pictures])),
+    unlabelled: labelled === undefined || taken.length === 0 ? 0 : pictures - labelled,
+    ambiguous: 0,
+    absent: [],
+  };
+  const broken = brokenRules(kind, counts);
+  // A picture may have many boxes: only the server can refuse for too few of them.
+  const fewBoxes = broken.filter(({ code }) => code === 'TOO_FEW_BOXES');
+  const problems = problemLines(
+    kind,
+    broken.filter(({ code }) => code !== 'TOO_FEW_BOXES'),
+  );
+  if (problems.length > 0) return { problems, advice: [] };
+  const advice = datasetAdvice(kind, counts, 'picture');
+  const [few] = fewBoxes;
+  if (few) advice.unshift(`Each label needs ${few.data.limit} boxes. Few pictures have one of: ${names(fewBoxes)}.`);
+  const labels = taken.reduce((sum, one) => sum + one.pictures, 0);
+  if (modelKinds[kind].labelsPerImage === 'one' && labelled !== undefined && labels > labelled)
+    advice.push(ambiguousAdvice(undefined));
   return { problems, advice };
+}
+
+const names = (rules: readonly BrokenRule[]): string =>
+  rules.map(({ data }) => `${isolated(data.label ?? '')} (${data.count})`).join(', ');
+
+/** In words of this page, which knows what the user can do here; any other rule in those of the error table. */
+function problemLines(kind: BuiltInKind, broken: readonly BrokenRule[]): string[] {
+  const few = broken.filter(({ code }) => code === 'TOO_FEW_PICTURES');
+  return broken.flatMap((rule) => {
+    const { code, data } = rule;
+    const { count = 0, limit = 0 } = data;
+    switch (code) {
+      case 'TOO_FEW_LABELS':
+        return [`Choose at least ${counted(limit, 'label')}.`];
+      case 'TOO_FEW_PICTURES':
+        return rule === few[0]
+          ? [`Each label needs ${limit} pictures. Too few: ${names(few)}. Add some, or leave the label out.`]
+          : [];
+      case 'DATASET_TOO_SMALL':
+        return [`${modelKinds[kind].title} needs ${limit} pictures; there are ${count}.`];
+      case 'TOO_MANY_UNLABELED': {
+        const what =
+          modelKinds[kind].labelSource === 'boxes' ? 'have no box with these labels' : 'carry none of these labels';
+        return [`${counted(count, 'picture')} ${what}; at most ${limit} may. Label them, or take them out.`];
+      }
+      default:
+        return [new PlatformError(code, data).what];
+    }
+  });
 }

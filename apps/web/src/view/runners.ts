@@ -1,4 +1,5 @@
 import type { Runner } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { modelKind } from '@platform/contract/model-kinds';
 import type { Word } from './machine-status.ts';
 import { msOf } from './times.ts';
 
@@ -16,11 +17,6 @@ export interface RunnerView {
   jobId: string;
 }
 
-const kindTexts: Readonly<Record<string, string>> = {
-  single_label_classification: 'single-label',
-  multi_label_classification: 'multi-label',
-  object_detection: 'detection',
-};
 const executorTexts: Readonly<Record<string, string>> = {
   local: 'this computer',
   slurm: 'Slurm',
@@ -38,7 +34,7 @@ export const runnerView = (one: Runner): RunnerView => ({
       : { tone: 'good', text: 'Free' }
     : { tone: 'quiet', text: 'Offline' },
   gpus: one.gpus,
-  models: one.kinds.flatMap((kind) => kindTexts[kind] ?? []),
+  models: one.kinds.flatMap((kind) => modelKind(kind)?.shortTitle ?? []),
   containers: one.containers.map(({ key }) => key),
   noScriptsBecause: one.noScriptsBecause,
   lastSeen: msOf(one.lastSeen),

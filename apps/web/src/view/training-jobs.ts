@@ -1,12 +1,13 @@
 import type { TrainingJobMetadata } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import {
   ModelFramework,
-  ModelType,
+  type ModelType,
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobMetric } from '@platform/contract/gen/platform/runner/v1/runner_pb';
 import type { Word } from './machine-status.ts';
 import { scoreText } from '@platform/contract/confidence';
+import { kindOfModelType, modelKind, scoreName } from '@platform/contract/model-kinds';
 import { mainShare } from './evaluations.ts';
 import { counted } from './quantities.ts';
 import { msOf, span, spanOf } from './times.ts';
@@ -19,12 +20,7 @@ const statusWords: Readonly<Record<number, Word>> = {
   [TrainingStatus.CANCELED]: { tone: 'quiet', text: 'Canceled' },
   [TrainingStatus.CANCELING]: { tone: 'warn', text: 'Canceling' },
 };
-const typeWords: Readonly<Record<number, string>> = {
-  [ModelType.SINGLE_LABEL_CLASSIFICATION]: 'Single-label classification',
-  [ModelType.MULTI_LABEL_CLASSIFICATION]: 'Multi-label classification',
-  [ModelType.OBJECT_DETECTION]: 'Object detection',
-};
-export const modelTypeText = (type: ModelType): string => typeWords[type] ?? 'Custom script';
+const modelTypeText = (type: ModelType): string => modelKind(kindOfModelType(type))?.title ?? 'Custom script';
 
 const frameworkWords: Readonly<Record<number, string>> = {
   [ModelFramework.TFLITE]: 'TFLite',
@@ -73,12 +69,11 @@ const active: readonly TrainingStatus[] = [
   TrainingStatus.IN_PROGRESS,
   TrainingStatus.CANCELING,
 ];
-const scoreNames: Readonly<Record<string, string>> = { accuracy: 'accuracy', micro_f1: 'micro F1', map50: 'mAP50' };
 
 /** Of the job's own score or, where only the evaluation has it, of that. */
 function scoreOf({ score, evaluation }: TrainingJobMetadata): JobView['score'] {
   const found = score ? { key: score.name, share: score.value, count: score.count } : mainShare(evaluation);
-  return found && { name: scoreNames[found.key] ?? found.key, value: scoreText(found.key, found.share, found.count) };
+  return found && { name: scoreName(found.key), value: scoreText(found.key, found.share, found.count) };
 }
 
 function limitsText({ resources }: TrainingJobMetadata): string {

@@ -139,7 +139,7 @@ test('advice names what would help', () => {
   assert.ok(verdict.ok);
   assert.deepEqual(
     advice(single, verdict.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
-    ['No picture carries the', '2 pictures carry several', 'The most frequent label', '1 pictures carry none'],
+    ['No picture carries the', '2 pictures carry several', 'The most frequent label', '1 picture carries none'],
   );
 });
 

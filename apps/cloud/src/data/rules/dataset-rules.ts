@@ -1,5 +1,7 @@
+import { type BrokenRule, brokenRules, datasetAdvice, type LabelCounts } from '@platform/contract/dataset-rules';
 import type { ErrorCode, ErrorData } from '@platform/contract/errors';
 import { type JobKind, type Split, splits } from '@platform/contract/job';
+import { type BuiltInKind, modelKind, modelKinds } from '@platform/contract/model-kinds';
 import { nearestLabel } from './nearest-label.ts';
 
 /** What the rules need to know of a picture. */
@@ -14,34 +16,9 @@ export interface Labelled {
   readonly boxes: readonly { readonly label: string }[];
 }
 
-export const rules = {
-  /** Pictures, or boxes, of each label that occurs. */
-  minPerLabel: 10,
-  /** Labels of a classifier that are asked for, and that occur. */
-  minLabels: 2,
-  /** Pictures of an object detector in all. */
-  minForDetection: 15,
-  /** Pictures without any of the labels, as a share of all labels given (such a picture counts as one label). */
-  maxUnlabelledShare: 0.2,
-  /** Pictures in one dataset that is trained on. */
-  maxPictures: 500_000,
-} as const;
-
 export type Verdict =
   | { readonly ok: true; readonly counts: LabelCounts }
   | { readonly ok: false; readonly code: ErrorCode; readonly data: ErrorData };
-
-export interface LabelCounts {
-  readonly pictures: number;
-  /** Pictures of each label; for object detection its boxes. */
-  readonly labels: Readonly<Record<string, number>>;
-  /** Pictures without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
-  readonly unlabelled: number;
-  /** Pictures with several of the requested labels: left out of single-label training. */
-  readonly ambiguous: number;
-  /** Requested labels that no picture carries. */
-  readonly absent: readonly string[];
-}
 
 /** What stays of a picture while a dataset is looked at: few bytes, because there may be very many. */
 export interface Example {
@@ -82,8 +59,8 @@ export const labelsOf = (image: Pick<Labelled, 'tags' | 'captureTags' | 'classif
 /** Labels of a picture as a kind of job sees them; scripts see all. */
 function labelsFor(kind: JobKind, picture: Labelled): string[] {
   const boxes = (): string[] => sortedOnce(picture.boxes.map(({ label }) => label));
-  if (kind === 'object_detection') return boxes();
-  return kind === 'custom' ? sortedOnce([...labelsOf(picture), ...boxes()]) : labelsOf(picture);
+  if (kind === 'custom') return sortedOnce([...labelsOf(picture), ...boxes()]);
+  return modelKinds[kind].labelSource === 'boxes' ? boxes() : labelsOf(picture);
 }
 
 /** Counts pictures one by one, so that a dataset need not be in memory. */
@@ -113,7 +90,8 @@ const mostExamples = 3;
 
 /** @param requested - the labels to learn; scripts get all, whatever stands here. */
 export function tally(kind: JobKind, requested: readonly string[]): Tally {
-  const wanted = kind === 'custom' ? undefined : new Set(requested);
+  const facts = modelKind(kind);
+  const wanted = facts && new Set(requested);
   const perLabel = new Map([...(wanted ?? [])].toSorted().map((label) => [label, 0]));
   const seen = { pictures: 0, unlabelled: 0, ambiguous: 0 };
   // Most pictures share their set of labels with many others.
@@ -141,9 +119,9 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
       if (labels.length === 0 && picture.id !== undefined && unlabelled.length < mostExamples)
         unlabelled.push(picture.id);
       if (labels.length === 0) seen.unlabelled++;
-      else if (kind === 'object_detection') {
+      else if (facts?.labelSource === 'boxes') {
         for (const { label } of picture.boxes) if (wanted?.has(label)) count(label, 1);
-      } else if (kind === 'single_label_classification' && labels.length > 1) seen.ambiguous++;
+      } else if (facts?.labelsPerImage === 'one' && labels.length > 1) seen.ambiguous++;
       else for (const label of labels) count(label, 1);
       return { sha256: picture.sha256, labels: shared(labels), chosen: chosenSplit(picture.tags) };
     },
@@ -158,38 +136,38 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
 
 const no = (code: ErrorCode, data: ErrorData): Verdict => ({ ok: false, code, data });
 
-/** The first rule that is broken. */
+/** The first rule that is broken, with what the dataset has instead. */
 function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): Verdict | undefined {
-  if (kind === 'custom') return counts.pictures === 0 ? no('DATASET_EMPTY', { problem: 'it is empty' }) : undefined;
-  const isDetection = kind === 'object_detection';
-  const limit = isDetection ? 1 : rules.minLabels;
-  const requested = Object.keys(counts.labels);
-  if (requested.length < limit) return no('TOO_FEW_LABELS', { limit, count: requested.length });
-  if (counts.pictures === 0) return no('DATASET_EMPTY', { problem: 'it is empty' });
-  if (counts.unlabelled === counts.pictures)
-    return no('DATASET_EMPTY', { problem: missingLabels(isDetection, counts, found) });
-  const occurring = Object.entries(counts.labels).filter(([, count]) => count > 0);
-  if (occurring.length === 0) return no('LABELS_AMBIGUOUS', { count: counts.ambiguous });
-  if (occurring.length < limit) {
-    return no('TOO_FEW_LABELS', { limit, count: occurring.length, counts: shown(counts), ...offered(counts, found) });
+  if (counts.pictures === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
+    return no('DATASET_EMPTY', { problem: 'it is empty' });
+  if (kind === 'custom') return undefined;
+  const [broken] = brokenRules(kind, counts);
+  return broken && no(broken.code, { ...broken.data, ...explanation(kind, broken, counts, found) });
+}
+
+function explanation(
+  kind: BuiltInKind,
+  { code, data }: BrokenRule,
+  counts: LabelCounts,
+  found: FoundLabels,
+): ErrorData {
+  switch (code) {
+    case 'DATASET_EMPTY':
+      return { problem: missingLabels(modelKinds[kind].labelSource === 'boxes', counts, found) };
+    case 'TOO_FEW_LABELS':
+      return data.count === Object.keys(counts.labels).length
+        ? {}
+        : { counts: shown(counts), ...offered(counts, found) };
+    case 'TOO_FEW_BOXES':
+    case 'TOO_FEW_PICTURES':
+      return { counts: shown(counts) };
+    case 'TOO_MANY_UNLABELED': {
+      const examples = found.examples.join(', ');
+      return { ...(examples && { examples }), ...offered(counts, found) };
+    }
+    default:
+      return {};
   }
-  if (isDetection && counts.pictures < rules.minForDetection) {
-    return no('DATASET_TOO_SMALL', { count: counts.pictures, limit: rules.minForDetection });
-  }
-  const few = occurring.find(([, count]) => count < rules.minPerLabel);
-  if (few) {
-    const [label, count] = few;
-    const code = isDetection ? 'TOO_FEW_BOXES' : 'TOO_FEW_PICTURES';
-    return no(code, { label, count, limit: rules.minPerLabel, counts: shown(counts) });
-  }
-  const total = counts.unlabelled + occurring.reduce((sum, [, count]) => sum + count, 0);
-  const most = Math.floor(rules.maxUnlabelledShare * total);
-  if (counts.unlabelled > most) {
-    const examples = found.examples.join(', ');
-    const data = { count: counts.unlabelled, total, limit: most, ...(examples && { examples }) };
-    return no('TOO_MANY_UNLABELED', { ...data, ...offered(counts, found) });
-  }
-  return undefined;
 }
 
 /** `cup 12, mug 3`, short enough for an error. */
@@ -228,30 +206,11 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
 /** Things that do not stop a training but that its owner should know; one sentence each. */
 export function advice(kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] {
   if (kind === 'custom') return [];
-  const isDetection = kind === 'object_detection';
-  const [one, many] = isDetection ? ['box', 'boxes'] : ['picture', 'pictures'];
-  const lines = counts.absent.map((label) => {
+  const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'picture';
+  const absent = counts.absent.map((label) => {
     const meant = found && nearestLabel(label, found.others.keys());
     const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;
-    return `No ${one} carries the label "${label}": the model will not know it.${hint}`;
+    return `No ${unit} carries the label "${label}": the model will not know it.${hint}`;
   });
-  if (counts.pictures < rules.minForDetection) {
-    lines.push(
-      `There are ${counts.pictures} pictures; from ${rules.minForDetection} on a model can be relied on more.`,
-    );
-  }
-  if (counts.ambiguous > 0) {
-    lines.push(`${counts.ambiguous} pictures carry several of the labels and are left out.`);
-  }
-  const sizes = Object.values(counts.labels).filter((count) => count > 0);
-  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  if (most > 3 * least)
-    lines.push(`The most frequent label has ${most} ${many}, the rarest ${least}: more of the rare ones would help.`);
-  if (counts.unlabelled > 0)
-    lines.push(
-      isDetection
-        ? `${counts.unlabelled} pictures have no box with these labels and serve as background.`
-        : `${counts.unlabelled} pictures carry none of the labels and make a class of their own.`,
-    );
-  return lines;
+  return [...absent, ...datasetAdvice(kind, counts)];
 }

@@ -1,4 +1,5 @@
 import type { JobKind, Split } from '@platform/contract/job';
+import { modelKind } from '@platform/contract/model-kinds';
 import type { Example } from './dataset-rules.ts';
 
 /** Shares of validation and test; the rest is for training. */
@@ -29,7 +30,7 @@ export function assignSplits(kind: JobKind, examples: readonly Example[], seed: 
   }
   const held = (['test', 'validation'] as const).filter((split) => !owner.has(split));
   const order = [...free.values()].toSorted((a, b) => a.place - b.place || (a.sha256 < b.sha256 ? -1 : 1));
-  if (kind === 'single_label_classification') divideStrata(order, held, bySha);
+  if (modelKind(kind)?.labelsPerImage === 'one') divideStrata(order, held, bySha);
   else divideRareFirst(order, held, bySha);
   return examples.map(({ sha256 }) => bySha.get(sha256) ?? 'train');
 }

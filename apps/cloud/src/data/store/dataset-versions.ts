@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import { datasetRules, type LabelCounts } from '@platform/contract/dataset-rules';
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
-import { type Example, type FoundLabels, type LabelCounts, rules, tally } from '../rules/dataset-rules.ts';
+import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
 import { at, type Database } from '../../database/database.ts';
@@ -37,8 +38,8 @@ export async function freeze(
 ): Promise<Frozen> {
   const datasetId = of.dataset.id;
   const pictures = await countMembers(db, of.dataset);
-  if (pictures > rules.maxPictures) {
-    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: rules.maxPictures });
+  if (pictures > datasetRules.maxImages) {
+    throw new PlatformError('DATASET_TOO_LARGE', { datasetId, count: pictures, limit: datasetRules.maxImages });
   }
   await tellDatasetTags(db, of.dataset);
   return db

@@ -2,12 +2,8 @@ import { resultPathProblem } from '@platform/contract/result-files';
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import { longestLabel, nameProblem } from '@platform/contract/names';
-import {
-  type BuiltInKind,
-  isTrainerSetting,
-  settingProblem,
-  trainerSettings,
-} from '@platform/contract/trainer-settings';
+import type { BuiltInKind } from '@platform/contract/model-kinds';
+import { isTrainerSetting, settingProblem, trainerSettings } from '@platform/contract/trainer-settings';
 
 function invalid(field: string, value: string, limit: string): PlatformError {
   return new PlatformError('INVALID_ARGUMENT', { field, value: value.slice(0, 80).toWellFormed(), limit });
@@ -87,7 +83,7 @@ export function scriptArguments(values: Readonly<Record<string, string>>): Recor
 export function trainerArguments(values: Readonly<Record<string, string>>, kind: BuiltInKind): Record<string, string> {
   for (const [key, value] of Object.entries(values)) {
     if (!isTrainerSetting(key))
-      throw invalid(`arguments.${key}`, value, `known settings: ${Object.keys(trainerSettings).join(', ')}`);
+      throw invalid(`arguments.${key}`, value, `known settings: ${trainerSettings.join(', ')}`);
     const problem = settingProblem(key, value, kind);
     if (problem !== undefined) throw invalid(`arguments.${key}`, value, problem);
   }

@@ -1,0 +1,100 @@
+// What a dataset needs before a built-in trainer can learn from it. The server refuses by these rules; pages show them.
+import type { ErrorCode, ErrorData } from './errors.ts';
+import { type BuiltInKind, modelKinds } from './model-kinds.ts';
+
+export const datasetRules = {
+  /** Images without any of the labels, as a share of all labels given (such an image counts as one label). */
+  maxUnlabelledShare: 0.2,
+  /** Images in one dataset that is trained on. */
+  maxImages: 500_000,
+  /** Results of fewer images say little. */
+  reliableImages: 15,
+  /** How often the most frequent label may occur for each time that the rarest one does. */
+  maxImbalance: 3,
+} as const;
+
+export interface LabelCounts {
+  readonly pictures: number;
+  /** Pictures of each label; for object detection its boxes. */
+  readonly labels: Readonly<Record<string, number>>;
+  /** Pictures without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
+  readonly unlabelled: number;
+  /** Pictures with several of the requested labels: left out of single-label training. */
+  readonly ambiguous: number;
+  /** Requested labels that no picture carries. */
+  readonly absent: readonly string[];
+}
+
+/** A row of the error table. `label` names the label that breaks the rule. */
+export interface BrokenRule {
+  readonly code: ErrorCode;
+  readonly data: ErrorData & { readonly label?: string; readonly count?: number; readonly limit?: number };
+}
+
+/** Every rule that these counts break, in the order in which they have to be mended. */
+export function brokenRules(kind: BuiltInKind, counts: LabelCounts): BrokenRule[] {
+  const { minimum, labelSource } = modelKinds[kind];
+  const occurring = Object.entries(counts.labels).filter(([, count]) => count > 0);
+  const broken = labelProblem(kind, counts, occurring.length);
+  if (counts.pictures < minimum.images && counts.pictures > 0) {
+    broken.push({ code: 'DATASET_TOO_SMALL', data: { count: counts.pictures, limit: minimum.images } });
+  }
+  const tooFew = labelSource === 'boxes' ? 'TOO_FEW_BOXES' : 'TOO_FEW_PICTURES';
+  for (const [label, count] of occurring)
+    if (count < minimum.perLabel) broken.push({ code: tooFew, data: { label, count, limit: minimum.perLabel } });
+  const total = counts.unlabelled + occurring.reduce((sum, [, count]) => sum + count, 0);
+  const limit = Math.floor(datasetRules.maxUnlabelledShare * total);
+  if (counts.unlabelled > limit) {
+    broken.push({ code: 'TOO_MANY_UNLABELED', data: { count: counts.unlabelled, total, limit } });
+  }
+  return broken;
+}
+
+/** At most one: labels come before everything else. */
+function labelProblem(kind: BuiltInKind, counts: LabelCounts, occurring: number): BrokenRule[] {
+  const limit = modelKinds[kind].minimum.labels;
+  const requested = Object.keys(counts.labels).length;
+  if (requested < limit) return [{ code: 'TOO_FEW_LABELS', data: { limit, count: requested } }];
+  if (counts.unlabelled === counts.pictures) return [{ code: 'DATASET_EMPTY', data: {} }];
+  if (occurring === 0) return [{ code: 'LABELS_AMBIGUOUS', data: { count: counts.ambiguous } }];
+  return occurring < limit ? [{ code: 'TOO_FEW_LABELS', data: { limit, count: occurring } }] : [];
+}
+
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
+/** @param pictures - that carry several of the labels of a single-label model; undefined: not counted. */
+export const ambiguousAdvice = (pictures: number | undefined): string => {
+  const some = pictures === undefined ? 'Some pictures carry' : counted(pictures, 'picture carries', 'pictures carry');
+  return `${some} several of these labels and will be left out. A multi-label model can use them.`;
+};
+
+/**
+ * What does not stop a training but would make the model better; one sentence each.
+ *
+ * @param unit - of the counts per label.
+ */
+export function datasetAdvice(
+  kind: BuiltInKind,
+  counts: LabelCounts,
+  unit: 'picture' | 'box' = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'picture',
+): string[] {
+  const { pictures, ambiguous, unlabelled } = counts;
+  const { reliableImages, maxImbalance } = datasetRules;
+  const lines: string[] = [];
+  if (pictures < reliableImages)
+    lines.push(`There are ${pictures} pictures; from ${reliableImages} on a model can be relied on more.`);
+  if (ambiguous > 0) lines.push(ambiguousAdvice(ambiguous));
+  const sizes = Object.values(counts.labels).filter((count) => count > 0);
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
+  const units = unit === 'box' ? 'boxes' : 'pictures';
+  if (most > maxImbalance * least)
+    lines.push(`The most frequent label has ${most} ${units}, the rarest ${least}: more of the rare ones would help.`);
+  if (unlabelled > 0) {
+    lines.push(
+      modelKinds[kind].labelSource === 'boxes'
+        ? `${counted(unlabelled, 'picture has', 'pictures have')} no box with these labels: background.`
+        : `${counted(unlabelled, 'picture carries', 'pictures carry')} none of these labels: a class of their own.`,
+    );
+  }
+  return lines;
+}
