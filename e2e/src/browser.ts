@@ -33,9 +33,10 @@ interface Program {
 }
 
 /** Starts a browser; the caller closes it. */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(...more: string[]): Promise<Browser> {
   const { file, env } = await findProgram();
-  return chromium.launch({ executablePath: file, args: flags, env: { ...definedEnvironment(), ...env } });
+  const args = [...flags, ...more];
+  return chromium.launch({ executablePath: file, args, env: { ...definedEnvironment(), ...env } });
 }
 
 async function findProgram(): Promise<Program> {
