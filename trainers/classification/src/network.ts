@@ -13,6 +13,7 @@ import type { Trial } from '@platform/trainer-engine/device';
 import { inputsOf, sizesOf } from '@platform/trainer-engine/network/layers';
 import type { Layer, LayerOf } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
+import { emitTraining } from '@platform/trainer-engine/network/training';
 import { FLOAT } from '@platform/trainer-engine/onnx/graph';
 import type { Graph } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -65,20 +66,6 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     const [w, b] = [`w${number}`, `b${number}`];
     return [parameter(layer, w, layer.weights, layer.dims), parameter(layer, b, layer.bias, [layer.bias.length])];
   };
-  const convolved = (layer: LayerOf<'conv'>, x: Value): Value => {
-    const { stride, depthwise, relu } = layer;
-    const y = tape.conv(x, ...parametersOf(layer), { stride, depthwise });
-    return relu === 6 ? tape.relu6(y) : y;
-  };
-  const learn = (some: readonly Layer[], values: Values): void => {
-    for (const layer of some) {
-      if (layer.is === 'conv') values.set(layer.output, convolved(layer, valueAt(values, layer.input)));
-      else if (layer.is === 'add') {
-        const [a, b] = layer.inputs;
-        values.set(layer.output, tape.add(valueAt(values, a), valueAt(values, b)));
-      } else throw new Error(`a layer "${layer.is}" cannot be trained here`);
-    }
-  };
   const learnInRows = (some: readonly Layer[], from: Values): Rows => {
     const values = new Map([...from].map(([index, value]) => [index, rowsOf(tape, value)]));
     for (const layer of some) {
@@ -95,7 +82,7 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
   };
   const parts = oneByOne(tape, image).map((part) => {
     const values = frozenValues(tape, frozen, [...inParts, ...rest], part);
-    learn(inParts, values);
+    emitTraining(tape, inParts, values, { parametersOf });
     return values;
   });
   const wanted = wantedOf([...frozen, ...inParts], rest);

@@ -4,12 +4,12 @@
  * pretrained distances to the edges of the box are to be corrected, read without the second network, which tells nothing of
  * edges. It also says how well the box will fit, and a score is both: a thing of the label, well enclosed.
  */
-import { relu, upsample, weighted } from '@platform/trainer-engine/autodiff/operations';
 import { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Value } from '@platform/trainer-engine/autodiff/tape';
 import { needed } from '@platform/trainer-engine/network/layers';
-import type { Dims4, Layer } from '@platform/trainer-engine/network/layers';
+import type { Dims4, Layer, LayerOf } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
+import { emitTraining } from '@platform/trainer-engine/network/training';
 import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
@@ -77,60 +77,76 @@ export function firstWeights(shape: Shape, seed: number): Map<string, Float32Arr
   return weights;
 }
 
-interface Heads {
-  logits: Value;
+/** The head and the pretrained layers before it; numbers of values. */
+interface HeadNetwork {
+  layers: readonly Layer[];
+  /** Convolution of the head → name of its weights. */
+  names: ReadonlyMap<Layer, string>;
+  logits: number;
   /** Logits of the overlap that the box is expected to have with the true one. */
-  quality: Value;
-  residual: Value;
-  /** Name of the pretrained distances, in units of 16 px. */
-  given: string;
+  quality: number;
+  /** Correction of the pretrained distances. */
+  residual: number;
+  /** [K, S/4, S/4] 0..1, and [4, S/4, S/4] in units of 16 px. */
+  heat: number;
+  edges: number;
 }
-function headOn(
-  tape: Tape,
-  detector: Detector,
-  weights: Weights,
-  shape: Shape,
-  inputs: Record<Sight, Value> & { kept?: Value },
-): Heads {
-  const g = tape.graph;
-  const { neck, deep, kinds, parts, kept } = inputs;
-  const { taps } = detector;
-  const [batch = 0, , h = 0] = neck.shape;
-  const seen = new Map([[taps.neck, neck.name]]);
-  const wanted = [taps.classView, taps.boxView, taps.distances];
-  emitOnnx(
-    g,
-    needed(detector.layers, wanted).filter(({ output }) => wanted.includes(output)),
-    seen,
-  );
-  const view = (tap: number): Value => ({
-    name: seen.get(tap) ?? '',
-    shape: [batch, neckChannels, h, h],
-    trained: false,
-  });
+type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
+
+/** The one description of the head: the training graph and the delivered files are made from it. */
+function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, shape: Shape): HeadNetwork {
+  const layers: Layer[] = [...pretrained];
+  const names = new Map<Layer, string>();
   const shapes = convolutions(shape);
-  const conv = (x: Value, name: string): Value => {
-    const { to, from } = shapes[name] ?? { to: 0, from: 0 };
-    const w = tape.parameter(name, Float32Array.from(weights.get(name) ?? []), [to, from, 1, 1]);
-    const bias = weights.get(`${name}.bias`);
-    const b = bias
-      ? tape.parameter(`${name}.bias`, Float32Array.from(bias), [to])
-      : tape.frozen(new Float32Array(to), [to]);
-    return tape.conv(x, w, b);
+  const add = (layer: Unnumbered): Layer => {
+    const numbered: Layer = { ...layer, output: layers.length + 1 };
+    layers.push(numbered);
+    return numbered;
   };
-  const near = tape.add(conv(neck, 'inner'), conv(view(taps.classView), 'seen'));
-  const coarse = upsample(tape, tape.add(conv(deep, 'around'), conv(kinds, 'kind')), factors.deep);
-  const far = upsample(tape, tape.add(coarse, conv(parts, 'part')), factors.parts);
-  const some = (whole: Value): Value => (kept ? weighted(tape, whole, kept) : whole);
-  const inner = some(relu(tape, tape.add(near, far)));
-  const edgeView = view(taps.boxView);
-  const edgeNear = tape.add(conv(neck, 'edge_inner'), conv(edgeView, 'edge_seen'));
-  const edgeFar = upsample(tape, conv(deep, 'edge_around'), factors.deep * factors.parts);
-  const edgeInner = some(relu(tape, tape.add(edgeNear, edgeFar)));
+  const conv = (input: number, name: string): number => {
+    const { to, from } = shapes[name] ?? { to: 0, from: 0 };
+    const dims: Dims4 = [to, from, 1, 1];
+    const values = weights.get(name) ?? new Float32Array(to * from);
+    const bias = weights.get(`${name}.bias`) ?? new Float32Array(to);
+    const layer = add({ is: 'conv', input, depthwise: false, stride: 1, relu: false, dims, weights: values, bias });
+    names.set(layer, name);
+    return layer.output;
+  };
+  const sum = (a: number, b: number): number => add({ is: 'add', inputs: [a, b] }).output;
+  const product = (a: number, b: number): number => add({ is: 'multiply', inputs: [a, b] }).output;
+  const up = (input: number, factor: number): number => add({ is: 'upsample', input, factor, anchor: 'center' }).output;
+  const sigmoid = (input: number): number => add({ is: 'sigmoid', input }).output;
+  const hidden = (input: number): number => add({ is: 'dropout', input: add({ is: 'relu', input }).output }).output;
+
+  const near = sum(conv(taps.neck, 'inner'), conv(taps.classView, 'seen'));
+  const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
+  const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
+  const inner = hidden(sum(near, far));
+  const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
+  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
+  const edgeInner = hidden(sum(edgeNear, edgeFar));
+  const quality = sum(conv(edgeInner, 'quality'), conv(taps.boxView, 'quality_seen'));
+  const fit = sigmoid(quality);
+  const squaredFit = product(fit, fit);
+  const logits = conv(inner, 'heat');
+  const heat = product(sigmoid(logits), squaredFit);
   const correction = conv(edgeInner, 'correction');
-  const residual = tape.add(conv(edgeView, 'edge'), correction);
-  const quality = tape.add(conv(edgeInner, 'quality'), conv(edgeView, 'quality_seen'));
-  return { logits: conv(inner, 'heat'), quality, residual, given: seen.get(taps.distances) ?? '' };
+  const residual = sum(conv(taps.boxView, 'edge'), correction);
+  const edges = sum(taps.distances, residual);
+  return { layers, names, logits, quality, residual, heat, edges };
+}
+
+/** Emits the pretrained layers that read the neck alone: what CenterNet's own heads see, and its distances. */
+function emitPretrained(tape: Tape, { layers, taps }: Detector, neck: Value): Map<number, Value> {
+  const [batch = 0, , h = 0] = neck.shape;
+  const names = new Map([[taps.neck, neck.name]]);
+  const wanted = [taps.classView, taps.boxView, taps.distances];
+  const onNeck = needed(layers, wanted).filter(({ output }) => wanted.includes(output));
+  emitOnnx(tape.graph, onNeck, names);
+  const channelsOf = (tap: number): number => (tap === taps.distances ? 4 : neckChannels);
+  return new Map(
+    wanted.map((tap) => [tap, { name: names.get(tap) ?? '', shape: [batch, channelsOf(tap), h, h], trained: false }]),
+  );
 }
 
 export interface HeadGraph {
@@ -168,25 +184,46 @@ export function headGraph(
     const values = g.op('Mul', [g.op('Cast', ['neck'], { to: FLOAT }), g.constant(steps, [neckChannels, 1, 1])]);
     return { name: values, shape: dims, trained: false };
   };
-  const seen = {
-    neck: neckSteps ? storedNeck(neckSteps) : sight('neck'),
-    deep: sight('deep'),
-    kinds: sight('kinds'),
-    parts: sight('parts'),
+  const { taps } = detector;
+  const neck = neckSteps ? storedNeck(neckSteps) : sight('neck');
+  const values = new Map<number, Value>([
+    [taps.neck, neck],
+    ...(['deep', 'kinds', 'parts'] as const).map((name): [number, Value] => [taps[name], sight(name)]),
+  ]);
+  const dropoutMask = to === 'learn' ? { dropoutMask: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
+  for (const [tap, value] of emitPretrained(tape, detector, neck)) values.set(tap, value);
+  const network = headNetwork(detector, weights, shape);
+  const layers = network.layers.slice(detector.layers.length);
+  const parametersOf = (layer: LayerOf<'conv'>): readonly [Value, Value] => {
+    const name = network.names.get(layer) ?? '';
+    const w = tape.parameter(name, Float32Array.from(layer.weights), layer.dims);
+    const dims = [layer.bias.length];
+    const b = weights.has(`${name}.bias`)
+      ? tape.parameter(`${name}.bias`, Float32Array.from(layer.bias), dims)
+      : tape.frozen(layer.bias, dims);
+    return [w, b];
   };
-  const kept = to === 'learn' ? { kept: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
-  const { logits, quality, residual, given } = headOn(tape, detector, weights, shape, { ...seen, ...kept });
+  const results = [network.logits, network.quality, network.residual];
+  emitTraining(tape, needed(layers, results), values, { parametersOf, ...dropoutMask });
+  const valueOf = (value: number): Value => {
+    const found = values.get(value);
+    if (!found) throw new Error(`the head lacks value ${value}`);
+    return found;
+  };
   const wanted = tape.input('heatmap', [batch, shape.labels, h, h]);
   const distances = tape.input('distances', [batch, 4, h, h]);
   const mask = tape.input('mask', [batch, 1, h, h]);
   const inverseCount = tape.input('inverse_count', [1]);
-  heatmapLoss(tape, logits, wanted, inverseCount, 'heat_loss');
-  overlapLoss(tape, { residual, given, quality }, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
+  const quality = valueOf(network.quality);
+  const predicted = { residual: valueOf(network.residual), given: valueOf(taps.distances).name, quality };
+  heatmapLoss(tape, valueOf(network.logits), wanted, inverseCount, 'heat_loss');
+  overlapLoss(tape, predicted, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
   g.op('Add', ['heat_loss', 'overlap_loss'], {}, 'loss');
   if (to === 'learn') return { tape, model: tape.finish(['loss']) };
-  const fit = g.op('Sigmoid', [quality.name]);
-  g.op('Mul', [g.op('Sigmoid', [logits.name]), g.op('Mul', [fit, fit])], {}, 'scores');
-  g.op('Add', [residual.name, given], {}, 'edges');
+  const names = new Map([...values].map(([value, { name }]) => [value, name]));
+  emitOnnx(g, needed(layers, [network.heat, network.edges]), names);
+  g.op('Identity', [names.get(network.heat) ?? ''], {}, 'scores');
+  g.op('Identity', [names.get(network.edges) ?? ''], {}, 'edges');
   for (const name of ['loss', 'scores', 'edges']) g.outputs.push({ name, type: FLOAT });
   return { tape, model: g.encode() };
 }
@@ -197,38 +234,8 @@ export interface Network {
   heat: number;
   edges: number;
 }
-/** The whole trained detector as one description, for the files that are made of it. */
-export function wholeNetwork({ layers, taps }: Detector, weights: Weights, shape: Shape): Network {
-  const all: Layer[] = [...layers];
-  const shapes = convolutions(shape);
-  type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
-  const add = (layer: Unnumbered): number => {
-    const output = all.length + 1;
-    all.push({ ...layer, output });
-    return output;
-  };
-  const conv = (input: number, name: string): number => {
-    const { to, from } = shapes[name] ?? { to: 0, from: 0 };
-    const dims: Dims4 = [to, from, 1, 1];
-    const values = weights.get(name) ?? new Float32Array(to * from);
-    const bias = weights.get(`${name}.bias`) ?? new Float32Array(to);
-    return add({ is: 'conv', input, depthwise: false, stride: 1, relu: false, dims, weights: values, bias });
-  };
-  const sum = (a: number, b: number): number => add({ is: 'add', inputs: [a, b] });
-  const up = (input: number, factor: number): number => add({ is: 'upsample', input, factor, anchor: 'center' });
-  const near = sum(conv(taps.neck, 'inner'), conv(taps.classView, 'seen'));
-  const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
-  const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
-  const inner = add({ is: 'relu', input: sum(near, far) });
-  const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
-  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
-  const edgeInner = add({ is: 'relu', input: sum(edgeNear, edgeFar) });
-  const quality = sum(conv(edgeInner, 'quality'), conv(taps.boxView, 'quality_seen'));
-  const sigmoid = (input: number): number => add({ is: 'sigmoid', input });
-  const fit = sigmoid(quality);
-  const fit2 = add({ is: 'multiply', inputs: [fit, fit] });
-  const heat = add({ is: 'multiply', inputs: [sigmoid(conv(inner, 'heat')), fit2] });
-  const correction = conv(edgeInner, 'correction');
-  const edges = sum(taps.distances, sum(conv(taps.boxView, 'edge'), correction));
-  return { layers: needed(all, [heat, edges]), heat, edges };
+/** The whole trained detector, for the delivered files. */
+export function wholeNetwork(detector: Detector, weights: Weights, shape: Shape): Network {
+  const { layers, heat, edges } = headNetwork(detector, weights, shape);
+  return { layers: needed(layers, [heat, edges]), heat, edges };
 }

@@ -1,6 +1,7 @@
 /**
- * A network as a list of layers, the one description out of which the ONNX and the TensorFlow Lite file are made. Values
- * are numbered; 0 is the picture, RGB 0..255 as float32. Shapes are given without the batch; layouts are the formats' own.
+ * A network as a list of layers: the one description from which the training graph, the ONNX file and the TensorFlow Lite
+ * file are made. Values are numbered; 0 is the image, RGB 0..255 as float32. Shapes have no batch dimension; each format
+ * uses its own layout.
  */
 
 export type Dims4 = readonly [number, number, number, number];
@@ -35,6 +36,8 @@ export type Layer = { output: number } & (
   | { is: 'concat'; inputs: readonly number[] }
   /** Over height and width, which become 1. */
   | { is: 'mean'; input: number }
+  /** The identity, except in training. */
+  | { is: 'dropout'; input: number }
   | { is: 'relu' | 'sigmoid' | 'hard-sigmoid' | 'hard-swish'; input: number }
 );
 export type LayerOf<K extends Layer['is']> = Extract<Layer, { is: K }>;

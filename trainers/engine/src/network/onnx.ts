@@ -53,6 +53,8 @@ function emit(g: Graph, layer: Layer, of: (value: number) => string): string {
       return hardSigmoid(g, of(layer.input));
     case 'hard-swish':
       return g.op('Mul', [of(layer.input), hardSigmoid(g, of(layer.input))]);
+    case 'dropout':
+      return of(layer.input);
     case 'relu':
     case 'sigmoid':
       return g.op(onnxOps[layer.is], [of(layer.input)]);

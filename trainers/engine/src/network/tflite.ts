@@ -70,6 +70,8 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => Placed): Plac
     }
     case 'hard-swish':
       return like('HARD_SWISH', of(layer.input));
+    case 'dropout':
+      return of(layer.input);
     case 'relu':
       return like('RELU', of(layer.input));
     case 'sigmoid':

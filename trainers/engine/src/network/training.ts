@@ -1,0 +1,52 @@
+import { relu, upsample, weighted } from '../autodiff/operations.ts';
+import type { Tape, Value } from '../autodiff/tape.ts';
+import type { Layer, LayerOf } from './layers.ts';
+
+export interface TrainingOptions {
+  /** Weights and bias of a convolution, trained or frozen. */
+  parametersOf(layer: LayerOf<'conv'>): readonly [weights: Value, bias: Value];
+  /** Factors of each channel in each image, [N,C,1,1]; absent: dropout layers change nothing, as in inference. */
+  dropoutMask?: Value;
+}
+
+/** Emits the layers whose inputs are in `values` with their gradients, NCHW, and puts their outputs there. */
+export function emitTraining(
+  tape: Tape,
+  layers: readonly Layer[],
+  values: Map<number, Value>,
+  options: TrainingOptions,
+): void {
+  const of = (value: number): Value => {
+    const found = values.get(value);
+    if (!found) throw new Error(`value ${value} is used before it is made`);
+    return found;
+  };
+  for (const layer of layers) values.set(layer.output, emit(tape, layer, of, options));
+}
+
+function emit(
+  tape: Tape,
+  layer: Layer,
+  of: (value: number) => Value,
+  { parametersOf, dropoutMask }: TrainingOptions,
+): Value {
+  switch (layer.is) {
+    case 'conv': {
+      const { stride, depthwise, relu: activation } = layer;
+      const y = tape.conv(of(layer.input), ...parametersOf(layer), { stride, depthwise });
+      if (activation === 6) return tape.relu6(y);
+      return activation ? relu(tape, y) : y;
+    }
+    case 'add':
+      return tape.add(of(layer.inputs[0]), of(layer.inputs[1]));
+    case 'relu':
+      return relu(tape, of(layer.input));
+    case 'dropout':
+      return dropoutMask ? weighted(tape, of(layer.input), dropoutMask) : of(layer.input);
+    case 'upsample':
+      if (layer.anchor !== 'center') throw new Error('the gradient of an upsampling by corners is not implemented');
+      return upsample(tape, of(layer.input), layer.factor);
+    default:
+      throw new Error(`the gradient of a layer "${layer.is}" is not implemented`);
+  }
+}
