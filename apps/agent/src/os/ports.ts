@@ -31,7 +31,10 @@ export interface Exit {
   leftBehind?: readonly Stranger[];
 }
 
-/** How systemd saw a service end, as SERVICE_RESULT and EXIT_CODE of systemd.exec(5); `status`: a number, or SIG…. Empty: not known. */
+/**
+ * How systemd saw a service end, as SERVICE_RESULT and EXIT_CODE of systemd.exec(5), and "stop-timeout": a timeout of its stop.
+ * `status`: a number, or SIG…. Empty: not known.
+ */
 export interface UnitExit {
   result: string;
   code: string;

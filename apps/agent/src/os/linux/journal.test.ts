@@ -77,6 +77,34 @@ test('how the last run ended, from the fields that systemd adds', () => {
     assert.equal(unitExitReason(lastRun(ended(fields, result), 'three')!.exit), reason);
 });
 
+test('a timeout: systemd names no signal for an end by its own TERM, and does for one that it forced', () => {
+  // As systemd 252 writes it, without the fields that nobody reads.
+  const aboutUnit = (fields: Record<string, string>) => JSON.stringify({ INVOCATION_ID: 'two', ...fields });
+  const starting = aboutUnit({ MESSAGE: 'Starting platform-agent.service…', JOB_TYPE: 'start' });
+  const late = aboutUnit({ MESSAGE: 'platform-agent.service: start operation timed out. Terminating.' });
+  const killed = aboutUnit({
+    MESSAGE: 'platform-agent.service: Main process exited, code=killed, status=9/KILL',
+    COMMAND: 'ExecStart',
+    EXIT_CODE: 'killed',
+    EXIT_STATUS: '9',
+  });
+  const failed = aboutUnit({ MESSAGE: "Failed with result 'timeout'.", UNIT_RESULT: 'timeout' });
+  const notStarted = aboutUnit({ MESSAGE: 'Failed to start.', JOB_TYPE: 'start', JOB_RESULT: 'failed' });
+  const started = aboutUnit({ MESSAGE: 'Started.', JOB_TYPE: 'start', JOB_RESULT: 'done' });
+  const stopping = aboutUnit({ MESSAGE: 'Stopping platform-agent.service…', JOB_TYPE: 'stop' });
+  const stopped = aboutUnit({ MESSAGE: 'Stopped.', JOB_TYPE: 'stop', JOB_RESULT: 'done' });
+  const table: [entries: string[], reason: string][] = [
+    [[starting, late, failed, notStarted], 'not ready in time; systemd ended it (signal SIGTERM)'],
+    [[starting, late, killed, failed, notStarted], 'not ready in time; systemd ended it (signal SIGKILL)'],
+    [
+      [starting, started, stopping, killed, failed, stopped],
+      'it was asked to stop and did not end in time; systemd ended it (signal SIGKILL)',
+    ],
+  ];
+  for (const [entries, reason] of table)
+    assert.equal(unitExitReason(lastRun(entries.join('\n'), 'three')!.exit), reason);
+});
+
 test('without a journal there are no words', async () => {
   assert.equal(await previousRunOf('platform-agent.service', {}), undefined);
 });

@@ -27,11 +27,23 @@ export async function previousRunOf(unit: string, env: NodeJS.ProcessEnv): Promi
   return lastRun(stdout, thisRun);
 }
 
+/**
+ * systemd writes nothing about an end that it takes for clean, which is one by its own TERM, too: nothing else in the journal says which
+ * signal ended a start that took too long. The result is "timeout" for a stop that took too long as well; only a stop has a job.
+ */
+function wholeExit(exit: UnitExit, isStop: boolean): UnitExit {
+  if (exit.result !== 'timeout') return exit;
+  if (isStop) return { ...exit, result: 'stop-timeout' };
+  return exit.code === '' ? { ...exit, code: 'killed', status: 'SIGTERM' } : exit;
+}
+
 interface Entry {
   run: string;
   text: string;
   /** systemd wrote it about the unit. */
   isOfSystemd: boolean;
+  /** Somebody asked systemd to stop the unit. */
+  isStop: boolean;
   exit: Partial<UnitExit>;
   atWall: number;
 }
@@ -50,7 +62,10 @@ export function lastRun(output: string, thisRun: string): JournalRun | undefined
   const own = entries.filter(({ run }) => run === last.run);
   const exit = own.reduce((all, entry) => ({ ...all, ...entry.exit }), { result: '', code: '', status: '' });
   return {
-    exit,
+    exit: wholeExit(
+      exit,
+      own.some(({ isStop }) => isStop),
+    ),
     lines: own.filter(({ isOfSystemd }) => !isOfSystemd).map(({ text }) => text),
     words: own.map(({ text }) => text),
     atWall: last.atWall,
@@ -89,6 +104,7 @@ function entryOf(line: string): Entry | undefined {
     run,
     text,
     isOfSystemd: told !== undefined || isOfGate,
+    isStop: told !== undefined && textIn(fields['JOB_TYPE']) === 'stop',
     exit: {
       ...(isMain && code !== undefined && { code }),
       ...(isMain && status !== undefined && { status }),
