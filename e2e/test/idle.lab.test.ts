@@ -50,6 +50,16 @@ const wireBytes = async (on: LabMachine): Promise<number> =>
     ),
   );
 
+/** Resident memory counts twice what both have of the one program file. */
+const sum = (a: Costs, b: Costs): Costs => ({
+  pid: a.pid,
+  cpuSeconds: a.cpuSeconds + b.cpuSeconds,
+  wakeUps: a.wakeUps + b.wakeUps,
+  writtenBytes: a.writtenBytes + b.writtenBytes,
+  anonymousMb: a.anonymousMb + b.anonymousMb,
+  residentMb: a.residentMb + b.residentMb,
+});
+
 const cpuOf = (name: string, before: Costs, after: Costs): string => {
   const seconds = after.cpuSeconds - before.cpuSeconds;
   return `${name}: ${seconds.toFixed(2)} s of CPU (${((seconds / (minutes * 60)) * 100).toFixed(2)} % of a core), ${((after.wakeUps - before.wakeUps) / (minutes * 60)).toFixed(1)} wake-ups a second, ${((after.writtenBytes - before.writtenBytes) / 1024).toFixed(0)} KiB written to disk, ${after.anonymousMb.toFixed(0)} MiB of memory anonymous, ${after.residentMb.toFixed(0)} MiB resident`;
@@ -66,6 +76,7 @@ for (const [where, machineAt] of [
     await using machine = await machineAt(site.port);
     const look = async () => ({
       agent: await costs(machine, 'platform-agent'),
+      relay: await costs(machine, 'platform-server-output'),
       server: await costs(machine, 'platform-server'),
       wire: await wireBytes(machine),
     });
@@ -76,10 +87,13 @@ for (const [where, machineAt] of [
       await systemClock.sleep(minutes * 60_000);
       const after = await look();
       assert.equal(after.agent.pid, before.agent.pid, 'the agent was started again');
+      assert.equal(after.relay.pid, before.relay.pid, 'the relay was started again');
       assert.equal(after.server.pid, before.server.pid, 'the machine server was started again');
       const wire = (after.wire - before.wire) / 1024;
       const note = [
         cpuOf('agent', before.agent, after.agent),
+        cpuOf('relay of the output', before.relay, after.relay),
+        cpuOf('agent and relay together', sum(before.agent, before.relay), sum(after.agent, after.relay)),
         cpuOf('machine server', before.server, after.server),
         `machine: ${wire.toFixed(0)} KiB on the wire, both directions (${((wire * 144 * 10) / minutes / 1024).toFixed(1)} MiB a day)`,
       ].join('; ');
