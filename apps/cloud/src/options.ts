@@ -31,6 +31,11 @@ const table = {
     description:
       'File with the certificate of your own authority (PEM), if machines do not know it: the install line and credentials files pass it on. Not needed where --tls-cert ends with it.',
   },
+  tlsKnownAuthority: {
+    type: 'string',
+    description:
+      'File with an authority (PEM) whose certificates every machine and browser of yours trusts already, as your company installed it. It then counts as public: nothing is passed on, and browsers come by TLS only (HSTS).',
+  },
   allowPlaintext: {
     type: 'boolean',
     default: false,

@@ -41,6 +41,17 @@ for (const [name, pem, is, authority] of chains)
     assert.equal(found.sha256, fingerprint(found.pem));
   });
 
+const known: [name: string, pem: string, known: string[], is: string][] = [
+  ['that all clients know', direct.cert, [own.cert], 'public'],
+  ['with one between', `${deep.cert}${between.cert}`, [own.cert], 'public'],
+  ['at the end of the file', `${direct.cert}${own.cert}`, [own.cert], 'public'],
+  ['that is the certificate itself', alone.cert, [alone.cert], 'own'],
+  ['that is not the known one', direct.cert, [root('Authority of a barn').cert], 'unknown'],
+  ['that is not the known one, at the end of the file', `${direct.cert}${own.cert}`, [root('Other').cert], 'own'],
+];
+for (const [name, pem, authorities, is] of known)
+  test(`an authority ${name}`, () => assert.equal(authorityOf(pem, authorities).is, is));
+
 async function serverWith(folder: TempFolder, cert: string, key: string, flags: string[] = []): Promise<TestServer> {
   await writeFile(folder.file('cert.pem'), cert);
   await writeFile(folder.file('key.pem'), key);

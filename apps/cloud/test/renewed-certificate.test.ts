@@ -26,6 +26,7 @@ const optionsIn = (folder: TempFolder) => ({
   tlsCert: folder.file('cert.pem'),
   tlsKey: folder.file('key.pem'),
   tlsAuthority: undefined,
+  tlsKnownAuthority: undefined,
   publicUrl: undefined,
 });
 async function put(folder: TempFolder, { cert }: Issued, { key }: Issued): Promise<void> {

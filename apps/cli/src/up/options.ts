@@ -25,6 +25,11 @@ export const table = {
     description:
       'Certificate of your own authority (PEM file), where --tls-cert does not end with it; the install line and credentials files pass it on.',
   },
+  tlsKnownAuthority: {
+    type: 'string',
+    description:
+      'An authority (PEM file) that every machine and browser of yours trusts already: nothing is passed on, and browsers come by TLS only (HSTS).',
+  },
   publicUrl: {
     type: 'string',
     description:

@@ -195,6 +195,7 @@ function cloudSpec(options: UpOptions, web: string): ChildSpec {
     '--tls-cert': options.tlsCert,
     '--tls-key': options.tlsKey,
     '--tls-authority': options.tlsAuthority,
+    '--tls-known-authority': options.tlsKnownAuthority,
     '--public-url': options.publicUrl,
     '--trusted-proxy': options.trustedProxy,
   };

@@ -9,11 +9,16 @@ export type Authority =
   /** Issued by an authority whose certificate is not known here. */
   | { is: 'unknown'; issuer: string };
 
-/** @param cert - PEM of the server's certificate and those of authorities between. */
-export function authorityOf(cert: string): Authority {
+/**
+ * @param cert - PEM of the server's certificate and those of authorities between.
+ * @param known - PEM of authorities that all clients trust beside the public ones.
+ */
+export function authorityOf(cert: string, known: readonly string[] = []): Authority {
   const chain = readChain(cert);
   const top = topOf(chain);
-  if (!top || isPublic(top)) return { is: 'public' };
+  // A certificate that signed itself is no authority of a company: browsers would be left without a way in.
+  const others = known.filter((pem) => pem !== chain[0]?.toString());
+  if (!top || isKnown(top, [...rootCertificates, ...others])) return { is: 'public' };
   return isSelfIssued(top)
     ? ownAuthority(top.toString())
     : { is: 'unknown', issuer: top.issuer.replaceAll('\n', ', ') };
@@ -21,10 +26,15 @@ export function authorityOf(cert: string): Authority {
 
 /** @param text - PEM. @throws Error when there is no certificate in it */
 export function ownAuthority(text: string): Authority & { is: 'own' } {
+  const pem = authorities(text).join('');
+  return { is: 'own', pem, sha256: createHash('sha256').update(pem).digest('hex') };
+}
+
+/** @param text - PEM. @returns each certificate in it, as PEM. @throws Error when there is none */
+export function authorities(text: string): string[] {
   const certificates = readChain(text);
   if (certificates.length === 0) throw new Error('there is no certificate in it');
-  const pem = certificates.map(String).join('');
-  return { is: 'own', pem, sha256: createHash('sha256').update(pem).digest('hex') };
+  return certificates.map(String);
 }
 
 const isSelfIssued = (one: X509Certificate): boolean => one.checkIssued(one) && one.verify(one.publicKey);
@@ -41,9 +51,9 @@ function topOf(chain: readonly X509Certificate[]): X509Certificate | undefined {
   return top;
 }
 
-/** Whether an authority that every system knows has issued it. */
-const isPublic = (top: X509Certificate): boolean =>
-  rootCertificates.some((pem) => {
+/** Whether one of these authorities is at the top, or has issued what is there. */
+const isKnown = (top: X509Certificate, roots: readonly string[]): boolean =>
+  roots.some((pem) => {
     const root = new X509Certificate(pem);
     return root.fingerprint256 === top.fingerprint256 || (top.checkIssued(root) && top.verify(root.publicKey));
   });

@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
 import type { CloudOptions } from '../options.ts';
 import { type Certificate, readCertificate } from './certificate.ts';
-import { type Authority, authorityOf, ownAuthority } from './authority.ts';
+import { authorities, type Authority, authorityOf, ownAuthority } from './authority.ts';
 import { parsePublicUrl, urlOfCertificate } from './rules/public-url.ts';
 
 export type TlsPair = { cert: string; key: string; certificate: Certificate };
@@ -42,11 +42,13 @@ export async function readTls({
 
 /** The authority that machines need for this server beside those of the system. @throws PlatformError INVALID_ARGUMENT */
 export async function readAuthority(
-  { tlsAuthority }: Pick<CloudOptions, 'tlsAuthority'>,
+  { tlsAuthority, tlsKnownAuthority }: Pick<CloudOptions, 'tlsAuthority' | 'tlsKnownAuthority'>,
   tls: TlsPair | undefined,
 ): Promise<Authority> {
   if (tlsAuthority !== undefined) return read('--tls-authority', tlsAuthority, ownAuthority);
-  return tls ? authorityOf(tls.cert) : { is: 'public' };
+  const known =
+    tlsKnownAuthority === undefined ? [] : await read('--tls-known-authority', tlsKnownAuthority, authorities);
+  return tls ? authorityOf(tls.cert, known) : { is: 'public' };
 }
 
 async function read<T>(field: string, file: string, parse: (text: string) => T): Promise<T> {

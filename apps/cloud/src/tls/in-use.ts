@@ -5,7 +5,7 @@ import { coversHost } from './rules/public-url.ts';
 import type { Authority } from './authority.ts';
 import { publicUrls, readAuthority, readTls, type TlsPair } from './files.ts';
 
-type Options = Pick<CloudOptions, 'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'publicUrl'>;
+type Options = Pick<CloudOptions, 'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'tlsKnownAuthority' | 'publicUrl'>;
 
 /** Who this server is to its clients: its certificate, who vouches for it, and the URL that is told. */
 export type Identity = {
@@ -99,7 +99,7 @@ export function certificateProblems(
         isFatal: false,
       },
     authority.is === 'unknown' && {
-      text: `No public authority issued the certificate, and machines cannot be given its authority (${authority.issuer}). Name it with --tls-authority.`,
+      text: `No public authority issued the certificate, and machines cannot be given its authority (${authority.issuer}). Name it with --tls-authority, or with --tls-known-authority if all machines and browsers trust it.`,
       isFatal: false,
     },
   ];
