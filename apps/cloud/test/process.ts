@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { after } from 'node:test';
+import { systemClock } from '@platform/kit/node';
 
 const main = path.resolve(import.meta.dirname, '..', 'src', 'main.ts');
 
@@ -35,11 +37,29 @@ export type CloudProcess = {
   stderr(): string;
 };
 
+/** Longer than a server takes to stop, with its database. */
+const stopMs = 15_000;
+
+/** Ends the child with the tests of this file at the latest: one that lives on keeps the process of a failed test alive for ever. */
+export function endedWithTests(child: ChildProcess): void {
+  const exit = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGTERM');
+    const waited = new AbortController();
+    await Promise.race([exit, systemClock.sleep(stopMs, waited.signal)]);
+    waited.abort();
+    child.kill('SIGKILL');
+    await exit;
+  });
+}
+
 export function cloudProcess(dataFolder: string, argv: readonly string[] = []): CloudProcess {
   const child = spawn(process.execPath, [main, '--data-dir', dataFolder, '--port', '0', ...argv], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { PATH: process.env['PATH'] },
   });
+  endedWithTests(child);
   const chunks: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
   const lines = createInterface({ input: child.stdout });
