@@ -331,8 +331,8 @@ async function lockData(dataFolder: string): Promise<AsyncDisposable> {
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };
 
 async function embedded(options: Embedded, started: AsyncDisposableStack): Promise<Connection> {
-  const start = (): Promise<Cluster> => startCluster(options);
-  const first = await start();
+  const first = await startCluster(options);
+  const start = (): Promise<Cluster> => startCluster({ ...options, mustExist: true });
   const keeper = keepCluster({ first, start, clock: options.clock, log: options.log });
   started.defer(() => keeper.stop());
   return openOwnDatabase(first, databaseName, options.log);

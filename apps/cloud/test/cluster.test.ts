@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { chmod, lstat, mkdir, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
 import { Client } from 'pg';
+import { createLog } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
-import { tempFolder } from '@platform/kit/testing';
+import { captureLog, tempFolder } from '@platform/kit/testing';
 import { findBinaries, isReachable } from '../src/postgres/binaries.ts';
 import { type Cluster, startCluster } from '../src/postgres/cluster.ts';
+import { keepCluster } from '../src/postgres/keeper.ts';
 import { parsePostmaster, processState } from '../src/postgres/postmaster.ts';
 import { clientConfig } from '../src/database/database.ts';
 import { testLog } from './database.ts';
@@ -99,6 +101,54 @@ test('what a killed database leaves behind is no obstacle: its lock with a stran
     [],
   );
   await created.stop();
+});
+
+const silent: [name: string, silence: (running: Cluster) => Promise<void> | boolean][] = [
+  ['stopped', ({ pid }) => process.kill(pid, 'SIGSTOP')],
+  ['without its socket', ({ host }) => rename(path.join(host, '.s.PGSQL.5432'), path.join(host, 'aside'))],
+];
+for (const [name, silence] of silent)
+  test(`a database that calls itself ready and gives no answer is not adopted: ${name}`, async () => {
+    await using folder = await tempFolder();
+    const first = await start(folder.file('postgres'));
+    await ask(first, 'create table kept as select 7 as n');
+    await silence(first);
+    const log = createLog({
+      name: 'test',
+      clock: systemClock,
+      level: 'info',
+      // One that is stopped would be killed after some more seconds.
+      sink: ({ message }) => message === 'stopping the database that runs' && process.kill(first.pid, 'SIGCONT'),
+    });
+    const next = await startCluster({
+      folder: folder.file('postgres'),
+      clock: systemClock,
+      log,
+      settings: notLasting,
+    });
+    assert.equal(next.isAdopted, false);
+    assert.equal(await ask(next, 'select n from kept'), 7);
+    await next.stop();
+  });
+
+test('a running server makes no new database where its own is gone, and goes on when it is back', async () => {
+  await using folder = await tempFolder();
+  const [home, away] = [folder.file('data', 'postgres'), folder.file('away')];
+  const captured = captureLog(systemClock, 'info');
+  const of = { folder: home, clock: systemClock, log: captured.log, settings: notLasting };
+  const first = await startCluster(of);
+  await ask(first, 'create table kept as select 7 as n');
+  const keeper = keepCluster({ ...of, first, start: () => startCluster({ ...of, mustExist: true }) });
+  await rename(folder.file('data'), away);
+  process.kill(first.pid, 'SIGKILL');
+  while (!captured.text().includes('cannot be started')) await systemClock.sleep(20);
+  assert.match(captured.text(), /holds no database any more: put it back/);
+  assert.deepEqual(await readdir(folder.path), ['away']);
+
+  await rename(away, folder.file('data'));
+  const host = { ...first, host: path.join(home, '18') };
+  while ((await ask(host, 'select n from kept').catch(() => undefined)) !== 7) await systemClock.sleep(20);
+  await keeper.stop();
 });
 
 test('a data folder whose socket would have too long a name gets a short one elsewhere', async () => {

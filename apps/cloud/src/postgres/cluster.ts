@@ -8,6 +8,7 @@ import { type Account, databaseAccount, runToEnd } from './account.ts';
 import { type Binaries, findBinaries } from './binaries.ts';
 import { homeFor, locationOf, socketFolderFor } from './home.ts';
 import { checkOwner, isOwnedBy, noteOwner, takeOver } from './ownership.ts';
+import { connectProblem } from './connect-problem.ts';
 import { type Postmaster, processState, readPostmaster, removeLeftovers } from './postmaster.ts';
 
 /** A running embedded database. */
@@ -32,6 +33,8 @@ export type ClusterOptions = {
   log: Log;
   /** postgresql.conf settings on top of ours. */
   settings?: Readonly<Record<string, string>>;
+  /** A folder without a database is a mistake: its disk is not mounted, or somebody removed it. */
+  mustExist?: boolean;
 };
 
 const major = '18';
@@ -46,6 +49,10 @@ const pollMs = 15;
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { clock, log } = options;
+  if (options.mustExist && !(await hasDatabase(options.folder)))
+    throw new PlatformError('DATABASE_UNAVAILABLE', {
+      problem: `${options.folder} holds no database any more: put it back, or start the server again to begin with an empty one`,
+    });
   const account = await databaseAccount(clock, log);
   const rules = accessRules();
   const existing = path.join(await locationOf(options.folder), major);
@@ -58,7 +65,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const home = await homeFor(options.folder, account);
   const binaries = await findBinaries(account, home);
   const folder = path.join(home, major);
-  if (await stat(path.join(folder, 'PG_VERSION')).catch(() => undefined)) {
+  if (await hasDatabase(options.folder)) {
     if (!isPrepared) await prepare(folder, account, rules, log);
   } else await create({ folder, binaries, account, rules, log, mayBeLost: options.settings?.['fsync'] === 'off' });
   const started = clock.now();
@@ -74,6 +81,11 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   }
 }
 
+const hasDatabase = async (folder: string): Promise<boolean> => {
+  const file = path.join(await locationOf(folder), major, 'PG_VERSION');
+  return (await stat(file).catch(() => undefined)) !== undefined;
+};
+
 /** A database that runs there is ours from now on, or ends. */
 async function adoptOrStop(
   folder: string,
@@ -84,12 +96,12 @@ async function adoptOrStop(
   const left = await readPostmaster(folder);
   if (!left) return undefined;
   if ((await processState(left.pid, folder)) !== 'gone') {
-    const adopted = isPrepared ? await untilReady(folder, clock, left.pid, 5_000) : undefined;
-    if (adopted) {
+    const adopted = isPrepared ? await untilReady(folder, clock, left.pid, 5_000) : 'it runs with other access rules';
+    if (typeof adopted === 'object') {
       log.info('adopted a running database', { pid: adopted.pid });
       return adopted;
     }
-    log.info('stopping the database that runs', { pid: left.pid, isPrepared });
+    log.info('stopping the database that runs', { pid: left.pid, problem: adopted });
     await stopProcess(left.pid, clock, log);
   }
   await removeLeftovers(folder, left);
@@ -206,23 +218,33 @@ async function launch({ folder, home, binaries, account, settings, clock }: Laun
   child.unref();
   const ready = await Promise.race([untilReady(folder, clock, child.pid, startMs), failed]);
   if (typeof ready === 'object') return ready;
-  if (child.pid !== undefined && ready === undefined) process.kill(child.pid, 'SIGQUIT');
+  child.kill('SIGQUIT');
   const text = (await readFile(path.join(home, 'postgres.log'))).subarray(before).toString();
-  return `postgres ${ready ?? `was not ready within ${startMs / 1000} s`}: ${text.trim().slice(-500)}`;
+  return `postgres ${ready}: ${text.trim().slice(-500)}`;
 }
 
+/**
+ * A postmaster that answers, or why there is none. Its own file says "ready" also when it is stopped, or was killed and has not ended yet.
+ */
 async function untilReady(
   folder: string,
   clock: Clock,
   pid: number | undefined,
   limitMs: number,
-): Promise<Postmaster | undefined> {
-  for (const start = clock.now(); clock.now() - start < limitMs; await clock.sleep(pollMs)) {
+): Promise<Postmaster | string> {
+  let problem = 'it is still starting';
+  const end = clock.now() + limitMs;
+  for (let leftMs = limitMs; leftMs > 0; leftMs = end - clock.now()) {
     const found = await readPostmaster(folder);
-    if (found?.isReady && found.pid === pid) return found;
-    if (pid !== undefined && (await processState(pid)) === 'gone') return undefined;
+    if (found?.isReady && found.pid === pid) {
+      const refused = await connectProblem({ host: found.socketFolder, port: found.port }, leftMs);
+      if (refused === undefined) return found;
+      problem = refused;
+    }
+    if (pid !== undefined && (await processState(pid)) === 'gone') return 'ended';
+    await clock.sleep(pollMs);
   }
-  return undefined;
+  return `was not ready within ${limitMs / 1000} s (${problem})`;
 }
 
 /** Fast shutdown, then immediate, then the axe: once a postmaster was seen to live on after the first. */
