@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { errorText } from '@platform/kit';
-import { clientConfig, cut } from '../store/database.ts';
+import { clientConfig, cut } from '../database/database.ts';
 import { adminRole } from './access-rules.ts';
 
 /** Asks the database one question over a new connection. @returns why it gave no answer within `limitMs`; undefined: it did. */
