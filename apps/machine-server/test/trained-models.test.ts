@@ -5,7 +5,7 @@ import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-outpu
 import { tempFolder } from '@platform/kit/testing';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Results } from '@platform/trainer-engine/runtime';
-import { decode } from '@platform/trainer-engine/pictures';
+import { decode } from '@platform/trainer-engine/images';
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';

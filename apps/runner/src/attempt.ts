@@ -7,10 +7,10 @@ import { deadline, initial, step, type Effect, type Event, type Limits, type Sta
 import type { AttemptId } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
 import { createJobFolder, writeExit } from './job/folder.ts';
-import { sayLastWord, type Ending } from './last-word.ts';
+import { sayLastWord, type Ending } from './final-report.ts';
 import { Reporter } from './reporter.ts';
 import { Work } from './work.ts';
-import type { Workshop } from './workshop.ts';
+import type { Workshop } from './workspace.ts';
 
 /** Never throws: whatever goes wrong is told to the queue. */
 export async function runAttempt(workshop: Workshop, job: Job, shutdown: AbortSignal): Promise<void> {

@@ -2,7 +2,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { watchSandboxes } from '@platform/sandbox/availability';
 import type { openSandboxes, Probe } from '@platform/sandbox/probe';
-import { localOffer, type Offer } from './offer.ts';
+import { localOffer, type Offer } from './local-capabilities.ts';
 import { openScripts, prepareScripts, sandboxPrefix, withScripts, type Scripts } from './script/open-scripts.ts';
 import type { ScriptOptions } from './script/script-options.ts';
 import type { Trainers } from './trainer/command.ts';

@@ -4,7 +4,7 @@ import { Cell, errorText, retry } from '@platform/kit';
 import { runAttempt } from './attempt.ts';
 import { isPassing } from './cloud/queue.ts';
 import { GpuPool, gpusHere } from './gpus.ts';
-import type { Workshop } from './workshop.ts';
+import type { Workshop } from './workspace.ts';
 
 const waitMs = 25_000;
 

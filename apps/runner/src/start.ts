@@ -10,7 +10,7 @@ import { openSession } from './cloud/session.ts';
 import { makePrivate } from './job/cache.ts';
 import { leftJobFolders, removeJobFolders } from './job/folder.ts';
 import { startDispatcher } from './executor/start-dispatcher.ts';
-import { makeWorkshop } from './make-workshop.ts';
+import { makeWorkshop } from './make-workspace.ts';
 import type { RunnerOptions } from './options.ts';
 import { runRunner } from './run-runner.ts';
 import type { Trainers } from './trainer/command.ts';

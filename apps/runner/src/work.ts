@@ -14,7 +14,7 @@ import { pictureInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
 import { runTrainer, type TrainerEnd } from './trainer/trainer-process.ts';
 import { insideFolder, runSandboxedTrainer, type TrainerSandbox } from './trainer/trainer-sandbox.ts';
-import type { Workshop } from './workshop.ts';
+import type { Workshop } from './workspace.ts';
 
 export interface Task {
   spec: JobSpec;

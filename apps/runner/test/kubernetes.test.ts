@@ -19,7 +19,7 @@ import { kubernetesPlace, podPatch } from '../src/executor/kubernetes/in-cluster
 import { kubernetesEngine, type KubernetesSettings } from '../src/executor/kubernetes/kubernetes.ts';
 import { jobManifest, nameOf } from '../src/executor/kubernetes/manifest.ts';
 import { statusOf } from '../src/executor/kubernetes/shapes.ts';
-import { localOffer } from '../src/offer.ts';
+import { localOffer } from '../src/local-capabilities.ts';
 import { KubernetesServer } from './kubernetes-server.ts';
 import { QueueServer } from './queue-server.ts';
 

@@ -12,7 +12,7 @@ import { connectBlobs } from '../src/cloud/blobs.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
 import { pictureCache } from '../src/job/cache.ts';
-import { localOffer } from '../src/offer.ts';
+import { localOffer } from '../src/local-capabilities.ts';
 import { runRunner } from '../src/run-runner.ts';
 import { trainerEnv } from '../src/trainer/environment.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';

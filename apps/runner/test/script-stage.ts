@@ -11,7 +11,7 @@ import { uidFor } from '@platform/sandbox/probe';
 import { watchCapabilities } from '../src/capabilities.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
-import { makeWorkshop } from '../src/make-workshop.ts';
+import { makeWorkshop } from '../src/make-workspace.ts';
 import { readOptions } from '../src/options.ts';
 import { runRunner } from '../src/run-runner.ts';
 import type { Scripts } from '../src/script/open-scripts.ts';

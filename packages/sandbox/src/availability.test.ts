@@ -3,7 +3,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { watchSandboxes } from './availability.ts';
-import { prlimitEncloser } from './enclosure.ts';
+import { prlimitEncloser } from './resource-group.ts';
 import type { Probe } from './probe.ts';
 
 const works: Probe = {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { within, type Clock } from '@platform/kit';
 import type { HostLayout } from './bwrap-plan.ts';
-import { possibleEnclosers } from './enclosers.ts';
+import { possibleEnclosers } from './resource-limiters.ts';
 import { findProgram, layoutOf } from './host.ts';
 import { runSandboxed, type Sandboxes } from './sandbox.ts';
 

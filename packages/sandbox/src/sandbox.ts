@@ -8,9 +8,9 @@ import { errorText, type Clock } from '@platform/kit';
 import { spawnGroup, type ProcessGroup } from '@platform/kit/node';
 import { bwrapArguments, descriptors, type HostLayout, type Mount, type SandboxPlan } from './bwrap-plan.ts';
 import { diskUse } from './disk-use.ts';
-import type { Encloser, Enclosure } from './enclosure.ts';
+import type { Encloser, Enclosure } from './resource-group.ts';
 import { childrenOf, deletedBytes, membersOf, residentBytes } from './members.ts';
-import { hostOomKillsIn, memoryVerdict } from './memory-verdict.ts';
+import { hostOomKillsIn, memoryVerdict } from './memory-failure.ts';
 import { LineCap, LineSplitter } from './output-lines.ts';
 import { seccompFilter } from './seccomp.ts';
 

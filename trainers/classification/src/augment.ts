@@ -1,5 +1,5 @@
 /** How much a view of a picture may differ from the picture. */
-import type { View } from '@platform/trainer-engine/pictures';
+import type { View } from '@platform/trainer-engine/images';
 import type { Random } from '@platform/trainer-engine/random';
 
 export interface Looks {

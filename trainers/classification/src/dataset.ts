@@ -2,7 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
-import type { Skipped } from '@platform/trainer-engine/intake';
+import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
 /** One label per picture, or any number of them. */

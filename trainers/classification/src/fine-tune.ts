@@ -4,7 +4,7 @@ import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Random } from '@platform/trainer-engine/random';
 import { shuffled } from '@platform/trainer-engine/random';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { parameterFeeds } from './looks.ts';
+import { parameterFeeds } from './inference.ts';
 import { weightColumns } from './network.ts';
 import type { OutputKind, Weights } from './network.ts';
 import type { Validation } from './objective.ts';

@@ -1,9 +1,9 @@
 /** The delivered files against the trained network, and every stage on the held-out pictures. */
 import { openSession } from '@platform/trainer-engine/runtime';
-import { compare, runDelivered, runDeliveredTflite, tolerance } from './deliver.ts';
-import type { ModelBytes } from './deliver.ts';
-import type { Sample } from './intake.ts';
-import type { Learned, Pupil, Stage } from './learn.ts';
+import { compare, runDelivered, runDeliveredTflite, tolerance } from './exported-model.ts';
+import type { ModelBytes } from './exported-model.ts';
+import type { Sample } from './load-images.ts';
+import type { Learned, Pupil, Stage } from './train-model.ts';
 import { thresholdsOf } from './multi-score.ts';
 import type { Prepared } from './prepare.ts';
 import type { Judged } from './score.ts';

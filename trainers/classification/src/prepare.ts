@@ -1,13 +1,13 @@
 /** From dataset.jsonl to decoded, labelled, split pictures. */
 import path from 'node:path';
-import { placeOf, readLines, requireReadable } from '@platform/trainer-engine/intake';
+import { placeOf, readLines, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
-import type { Skipped } from '@platform/trainer-engine/intake';
-import { takeIn } from './intake.ts';
-import type { PixelFiles, Sample } from './intake.ts';
-import { edgeOf, PixelFile, renderView, wholeView } from '@platform/trainer-engine/pictures';
-import type { View } from '@platform/trainer-engine/pictures';
+import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { takeIn } from './load-images.ts';
+import type { PixelFiles, Sample } from './load-images.ts';
+import { edgeOf, PixelFile, renderView, wholeView } from '@platform/trainer-engine/images';
+import type { View } from '@platform/trainer-engine/images';
 import type { Progress } from '@platform/trainer-engine/progress';
 import { recipeFor } from './recipe.ts';
 import type { Recipe, Survey, Wish } from './recipe.ts';

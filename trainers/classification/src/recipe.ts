@@ -2,7 +2,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, JobSpec } from '@platform/contract/job';
 import type { RecipeName } from '@platform/contract/trainer-settings';
-import { wishesOf } from '@platform/trainer-engine/wishes';
+import { wishesOf } from '@platform/trainer-engine/job-arguments';
 import type { Looks } from './augment.ts';
 import type { Task } from './dataset.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compare } from './deliver.ts';
+import { compare } from './exported-model.ts';
 import { classReports, confusionOf, crossEntropy, scoreOf, softmax } from './score.ts';
 
 const sure = (k: number): Float64Array => Float64Array.from([0, 1, 2], (i) => (i === k ? 0.8 : 0.1));

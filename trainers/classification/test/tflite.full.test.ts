@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation } from '@platform/contract/evaluation';
-import { decode } from '@platform/trainer-engine/pictures';
+import { decode } from '@platform/trainer-engine/images';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { sampleIn } from '../../engine/test/sample-in.ts';
 import { writeJob } from './job-folder.ts';

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { jobFiles, modelFiles } from '@platform/contract/job';
 import type { Evaluation, MultiLabelEvaluation } from '@platform/contract/evaluation';
 import * as ort from 'onnxruntime-node';
-import { decode } from '@platform/trainer-engine/pictures';
+import { decode } from '@platform/trainer-engine/images';
 import { shapeLabels, writeJob } from './job-folder.ts';
 import { readEvents } from '../../engine/test/job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';

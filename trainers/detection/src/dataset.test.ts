@@ -4,7 +4,7 @@ import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
 import { advice, labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
-import { isAsGood, isBetter, slotsFor } from './learn.ts';
+import { isAsGood, isBetter, slotsFor } from './train-model.ts';
 
 const box = (label: string, left = 0.1, top = 0.1, right = 0.5, bottom = 0.5): BoxAnnotation => ({
   annotation_label: label,

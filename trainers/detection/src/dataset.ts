@@ -1,7 +1,7 @@
 /** From the lines of dataset.jsonl to labelled boxes and splits. */
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
-import type { Skipped } from '@platform/trainer-engine/intake';
+import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 

@@ -5,11 +5,11 @@ import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { boxesIn, mentioned, mostBoxes } from './decode.ts';
-import { boxCount, onnxOf, tfliteOf } from './delivered.ts';
+import { boxCount, onnxOf, tfliteOf } from './export.ts';
 import { firstWeights, wholeNetwork } from './head.ts';
 import { boxesOf } from '@platform/contract/model-output';
 import { comparison } from './measure.ts';
-import { readDetector } from './sight.ts';
+import { readDetector } from './feature-maps.ts';
 
 const grid = { side: 64, labels: 2 };
 const h = 16;

@@ -11,7 +11,7 @@ import type { Judged, Ranked } from './average-precision.ts';
 import { overlap } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 import { countBoxes } from './dataset.ts';
-import type { Learned, Pupil } from './learn.ts';
+import type { Learned, Pupil } from './train-model.ts';
 import type { Measured } from './measure.ts';
 import type { Sample } from './prepare.ts';
 

@@ -5,11 +5,11 @@ import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
-import { featureGraph, Lens } from './features.ts';
+import { featureGraph, Lens } from './feature-extractor.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { HeadGraph, Shape } from './head.ts';
-import { dimsOf, readDetector, sightNames, sizeOf } from './sight.ts';
-import type { Features, Sight } from './sight.ts';
+import { dimsOf, readDetector, sightNames, sizeOf } from './feature-maps.ts';
+import type { Features, Sight } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 
 const shape: Shape = { side: 96, labels: 3, hidden: 16 };

@@ -14,8 +14,8 @@ import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { heatmapLoss, overlapLoss } from './loss.ts';
-import { dimsOf, sights } from './sight.ts';
-import type { Detector, Sight } from './sight.ts';
+import { dimsOf, sights } from './feature-maps.ts';
+import type { Detector, Sight } from './feature-maps.ts';
 
 export interface Shape {
   /** Pixels of the picture. */

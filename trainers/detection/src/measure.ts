@@ -8,10 +8,10 @@ import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
 import type { Found, Judged } from './average-precision.ts';
 import { boxesIn, mentioned } from './decode.ts';
 import { headGraph } from './head.ts';
-import { shapeOf } from './learn.ts';
-import type { Learned, Pupil, Stage } from './learn.ts';
+import { shapeOf } from './train-model.ts';
+import type { Learned, Pupil, Stage } from './train-model.ts';
 import type { Sample } from './prepare.ts';
-import { dimsOf, sightNames } from './sight.ts';
+import { dimsOf, sightNames } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
 
 export interface Measured {

@@ -6,7 +6,7 @@ import { classText, type Interval, scoreText, wilson } from '@platform/contract/
 import { intervalNote, percent, section, table } from '@platform/trainer-engine/markdown';
 import { fileTable, preprocessingOf, trainingSection, useSection } from '@platform/trainer-engine/report';
 import { sampleProgram } from '@platform/trainer-engine/sample-program';
-import { boxCount } from './delivered.ts';
+import { boxCount } from './export.ts';
 import type { Recipe } from './recipe.ts';
 
 interface Port {

@@ -1,8 +1,8 @@
 /** From dataset.jsonl to decoded, labelled, split pictures. */
 import path from 'node:path';
-import { readLines, requireReadable, takePictures, tellSkipped } from '@platform/trainer-engine/intake';
-import type { Skipped } from '@platform/trainer-engine/intake';
-import { decode, PixelFile } from '@platform/trainer-engine/pictures';
+import { readLines, requireReadable, takePictures, tellSkipped } from '@platform/trainer-engine/dataset-images';
+import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { decode, PixelFile } from '@platform/trainer-engine/images';
 import type { Training } from '@platform/trainer-engine/training';
 import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';

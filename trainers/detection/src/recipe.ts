@@ -1,7 +1,7 @@
 /** What the arguments of a job may say, and the numbers of the recipe. */
 import type { JobSpec } from '@platform/contract/job';
 import type { RecipeName } from '@platform/contract/trainer-settings';
-import { wishesOf } from '@platform/trainer-engine/wishes';
+import { wishesOf } from '@platform/trainer-engine/job-arguments';
 
 export interface Recipe {
   recipe: RecipeName;

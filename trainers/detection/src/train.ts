@@ -10,19 +10,19 @@ import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
-import { onnxOf, tfliteOf } from './delivered.ts';
+import { onnxOf, tfliteOf } from './export.ts';
 import { evaluationOf, thresholdsFrom } from './evaluation.ts';
 import { firstWeights, headGraph, wholeNetwork } from './head.ts';
 import type { Network, Shape } from './head.ts';
-import { learn, shapeOf, slotsFor, viewsOfProbe } from './learn.ts';
-import type { Learned, Pupil, Stage } from './learn.ts';
+import { learn, shapeOf, slotsFor, viewsOfProbe } from './train-model.ts';
+import type { Learned, Pupil, Stage } from './train-model.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
 import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import { report } from './reports.ts';
-import { dimsOf, readDetector, sightNames, sizeOf } from './sight.ts';
-import type { Detector } from './sight.ts';
+import { dimsOf, readDetector, sightNames, sizeOf } from './feature-maps.ts';
+import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
 
 /** Throws a PlatformError where the dataset or the arguments are at fault. */

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { jobFiles, modelFiles } from '@platform/contract/job';
-import { decode } from '@platform/trainer-engine/pictures';
+import { decode } from '@platform/trainer-engine/images';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { boxesOf } from '@platform/contract/model-output';
 import { comparison } from '../src/measure.ts';

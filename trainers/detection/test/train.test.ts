@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { jobFiles, modelFiles } from '@platform/contract/job';
-import { decode } from '@platform/trainer-engine/pictures';
+import { decode } from '@platform/trainer-engine/images';
 import { readTflite } from '@platform/trainer-engine/tflite/reader';
 import * as ort from 'onnxruntime-node';
 import { shapeLabels, writeJob } from './job-folder.ts';

@@ -7,7 +7,7 @@ import type { DatasetLine } from '@platform/contract/job';
 import { curvesPicture } from './curves.ts';
 import type { CurvePicturePoint } from './curves.ts';
 import type { Device } from './device.ts';
-import type { Skipped } from './intake.ts';
+import type { Skipped } from './dataset-images.ts';
 import { section, table } from './markdown.ts';
 import type { ModelsOnDisk } from './model-file.ts';
 import { round } from './progress.ts';

@@ -13,7 +13,7 @@ import type { Tensor } from '@platform/trainer-weights/tensor-file';
 import { release, tensorFileIn } from '@platform/trainer-weights/wheel';
 import { emitOnnx } from '../src/network/onnx.ts';
 import { FLOAT, Graph } from '../src/onnx/graph.ts';
-import { decode } from '../src/pictures.ts';
+import { decode } from '../src/images.ts';
 import { readEfficientnet } from '../src/pretrained/efficientnet.ts';
 import { openSession } from '../src/runtime.ts';
 import { tempFolder } from './temp-folder.ts';

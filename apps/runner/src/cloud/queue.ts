@@ -13,7 +13,7 @@ import {
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { JobFiles } from '../job/outputs.ts';
-import type { Offer } from '../offer.ts';
+import type { Offer } from '../local-capabilities.ts';
 import type { Session } from './session.ts';
 
 /** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */

@@ -6,7 +6,7 @@ import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { AttemptId, Queue } from '../cloud/queue.ts';
 import { failureOfError } from '../failures.ts';
-import { sayLastWord, type Ending } from '../last-word.ts';
+import { sayLastWord, type Ending } from '../final-report.ts';
 import { Reporter } from '../reporter.ts';
 import { attemptKey } from './attempt-order.ts';
 import {

@@ -1,6 +1,6 @@
 /** Leases jobs and hands them to an engine, several at once, until it is stopped or drained. */
 import { Cell } from '@platform/kit';
-import type { Offer } from '../offer.ts';
+import type { Offer } from '../local-capabilities.ts';
 import { leaseOne, type Orders } from '../run-runner.ts';
 import { attemptKey } from './attempt-order.ts';
 import { dispatch, type Dispatching, type Known } from './dispatch.ts';

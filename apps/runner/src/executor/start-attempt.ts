@@ -13,7 +13,7 @@ import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
 import { makePrivate } from '../job/cache.ts';
-import { makeWorkshop } from '../make-workshop.ts';
+import { makeWorkshop } from '../make-workspace.ts';
 import type { AttemptOptions } from '../options.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { makeAttemptFolder } from './attempt-folder.ts';

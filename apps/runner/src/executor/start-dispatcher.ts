@@ -1,7 +1,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { endsOfLife } from '@platform/sandbox/environments';
 import type { Queue } from '../cloud/queue.ts';
-import { localOffer, type Offer } from '../offer.ts';
+import { localOffer, type Offer } from '../local-capabilities.ts';
 import type { RunnerOptions } from '../options.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { version } from '../version.ts';

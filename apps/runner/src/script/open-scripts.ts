@@ -8,7 +8,7 @@ import { sweepEnvironments } from '@platform/sandbox/build';
 import { findEnvironments, type Environment } from '@platform/sandbox/environments';
 import type { Probe } from '@platform/sandbox/probe';
 import type { Sandboxes } from '@platform/sandbox/sandbox';
-import type { Offer } from '../offer.ts';
+import type { Offer } from '../local-capabilities.ts';
 import type { ScriptOptions } from './script-options.ts';
 
 /** All that is needed to run scripts. */

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { options, Usage } from '@platform/kit/node';
-import { localOffer } from '../offer.ts';
+import { localOffer } from '../local-capabilities.ts';
 import { withScripts } from './open-scripts.ts';
 import { scriptOptions, scriptTable, type ScriptOptions } from './script-options.ts';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
 import type { Engine } from '../engine.ts';
-import { exchange, type Answer, type Request } from '../exchange.ts';
+import { exchange, type Answer, type Request } from '../http-request.ts';
 import { jobManifest, nameOf, ownerPatch, secretManifest, type ManifestSettings } from './manifest.ts';
 import { newestPod, podName, problemOf, statusOf, uidOf } from './shapes.ts';
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 import type { Engine, EngineJob } from '../engine.ts';
-import { exchange, type Answer, type Place, type Request } from '../exchange.ts';
+import { exchange, type Answer, type Place, type Request } from '../http-request.ts';
 import {
   errorsOf,
   isRefusal,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
-import { exchange, type Place } from './exchange.ts';
+import { exchange, type Place } from './http-request.ts';
 
 const signal = new AbortController().signal;
 

@@ -6,7 +6,7 @@ import type { Sharp } from 'sharp';
 import { tempFolder } from '../test/temp-folder.ts';
 import { curvesPicture } from './curves.ts';
 import { blockOtherLoaders } from './image-loaders.ts';
-import { decode, edgeOf } from './pictures.ts';
+import { decode, edgeOf } from './images.ts';
 
 /** Images are made with every loader, and read with those of a trainer. */
 async function madeBy(bytes: () => Promise<Buffer>): Promise<Buffer> {

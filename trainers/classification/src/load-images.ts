@@ -1,8 +1,8 @@
 /** Decodes the pictures of the examples, leaving out what can't be used and saying so. */
-import { takePictures } from '@platform/trainer-engine/intake';
-import type { Skipped } from '@platform/trainer-engine/intake';
-import { decode } from '@platform/trainer-engine/pictures';
-import type { PixelFile } from '@platform/trainer-engine/pictures';
+import { takePictures } from '@platform/trainer-engine/dataset-images';
+import type { Skipped } from '@platform/trainer-engine/dataset-images';
+import { decode } from '@platform/trainer-engine/images';
+import type { PixelFile } from '@platform/trainer-engine/images';
 import type { Example } from './dataset.ts';
 
 /** An example whose pixels are in the files under `index`. */

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 import { tempFolder } from '../test/temp-folder.ts';
-import { decode, PixelFile, renderView, wholeView } from './pictures.ts';
+import { decode, PixelFile, renderView, wholeView } from './images.ts';
 
 const ramp = Uint8Array.from({ length: 4 * 4 * 3 }, (_, i) => i * 5);
 

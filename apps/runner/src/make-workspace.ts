@@ -8,7 +8,7 @@ import { pictureCache } from './job/cache.ts';
 import type { WorkOptions } from './options.ts';
 import type { Trainers } from './trainer/command.ts';
 import { trainerEnv } from './trainer/environment.ts';
-import type { Workshop } from './workshop.ts';
+import type { Workshop } from './workspace.ts';
 
 export interface Place {
   /** Folder for jobs. */

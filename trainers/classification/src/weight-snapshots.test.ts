@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { KeptWeights } from './kept-weights.ts';
+import { KeptWeights } from './weight-snapshots.ts';
 import type { Weights } from './network.ts';
 
 const weights = (...values: number[]): Weights =>

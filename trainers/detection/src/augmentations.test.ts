@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
-import { plainView, renderView, viewOf } from './views.ts';
-import type { View } from './views.ts';
+import { plainView, renderView, viewOf } from './augmentations.ts';
+import type { View } from './augmentations.ts';
 
 const side = 64;
 /** Each picture is dark but for its box, which is white. */

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { FeatureFile } from './features.ts';
+import { FeatureFile } from './feature-extractor.ts';
 import { firstWeights, headGraph } from './head.ts';
-import { Learner } from './lesson.ts';
-import type { Lesson } from './lesson.ts';
-import { emptyFeatures, readDetector } from './sight.ts';
+import { Learner } from './head-training.ts';
+import type { Lesson } from './head-training.ts';
+import { emptyFeatures, readDetector } from './feature-maps.ts';
 
 const shape = { side: 96, labels: 2, hidden: 8 };
 const steps = new Float32Array(128).fill(0.01);

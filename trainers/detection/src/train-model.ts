@@ -10,18 +10,18 @@ import type { Session } from '@platform/trainer-engine/runtime';
 import type { Training } from '@platform/trainer-engine/training';
 import { meanAveragePrecision } from './average-precision.ts';
 import type { Judged } from './average-precision.ts';
-import { featureBytes, FeatureFile, featureGraph, Lens, neckSteps } from './features.ts';
+import { featureBytes, FeatureFile, featureGraph, Lens, neckSteps } from './feature-extractor.ts';
 import { firstWeights, headGraph } from './head.ts';
 import type { Shape, Weights } from './head.ts';
-import { copyOf, Judge, Learner } from './lesson.ts';
-import type { Lesson } from './lesson.ts';
-import { Pool } from './pool.ts';
+import { copyOf, Judge, Learner } from './head-training.ts';
+import type { Lesson } from './head-training.ts';
+import { Pool } from './augmentation-pool.ts';
 import type { Prepared, Sample } from './prepare.ts';
 import { epochsFor, rowsOf } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import type { Detector, Features } from './sight.ts';
-import { renderView } from './views.ts';
-import type { View } from './views.ts';
+import type { Detector, Features } from './feature-maps.ts';
+import { renderView } from './augmentations.ts';
+import type { View } from './augmentations.ts';
 
 export type Stage = 'probe' | 'fine-tune';
 export interface Validation {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { predict, trainProbe } from './probe.ts';
-import type { ProbeRows } from './probe.ts';
+import { predict, trainProbe } from './linear-probe.ts';
+import type { ProbeRows } from './linear-probe.ts';
 import { seeded } from '@platform/trainer-engine/random';
 import { best } from './score.ts';
 

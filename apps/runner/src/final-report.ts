@@ -4,7 +4,7 @@ import type { Effect, Event } from './attempt-life.ts';
 import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
 import { failureOfRefusal } from './failures.ts';
 import type { JobFiles } from './job/outputs.ts';
-import type { Workshop } from './workshop.ts';
+import type { Workshop } from './workspace.ts';
 
 export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
 

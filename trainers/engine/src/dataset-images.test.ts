@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import type { DatasetLine } from '@platform/contract/job';
-import { requireReadable, type Skipped } from './intake.ts';
+import { requireReadable, type Skipped } from './dataset-images.ts';
 
 const line = (name: string): DatasetLine => ({
   image_path: `data/${name}`,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostOomKillsIn, memoryVerdict, type MemoryEvidence } from './memory-verdict.ts';
+import { hostOomKillsIn, memoryVerdict, type MemoryEvidence } from './memory-failure.ts';
 
 const failed: MemoryEvidence = { exitCode: 1, lastLines: [], oomKills: undefined, hostOomKills: 0 };
 const traceback = ['Traceback (most recent call last):', '  File "training.py", line 3, in <module>'];

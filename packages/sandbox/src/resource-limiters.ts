@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { cgroup1Encloser, cgroup2Encloser, prlimitEncloser, systemdEncloser, type Encloser } from './enclosure.ts';
+import { cgroup1Encloser, cgroup2Encloser, prlimitEncloser, systemdEncloser, type Encloser } from './resource-group.ts';
 
 /** Our place in one tree of control groups. */
 export interface CgroupPlace {

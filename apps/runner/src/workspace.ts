@@ -3,7 +3,7 @@ import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { PictureCache } from './job/cache.ts';
 import type { CapabilitySource } from './capabilities.ts';
-import type { Offer } from './offer.ts';
+import type { Offer } from './local-capabilities.ts';
 import type { Scripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import type { Isolation } from './trainer/trainer-sandbox.ts';

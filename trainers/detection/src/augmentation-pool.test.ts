@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { FeatureFile, neckSteps } from './features.ts';
-import { Pool } from './pool.ts';
-import { emptyFeatures, sizeOf } from './sight.ts';
-import type { Features } from './sight.ts';
-import type { View } from './views.ts';
+import { FeatureFile, neckSteps } from './feature-extractor.ts';
+import { Pool } from './augmentation-pool.ts';
+import { emptyFeatures, sizeOf } from './feature-maps.ts';
+import type { Features } from './feature-maps.ts';
+import type { View } from './augmentations.ts';
 
 const side = 32;
 const cells = 64;

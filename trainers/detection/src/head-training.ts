@@ -7,9 +7,9 @@ import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engin
 import type { Judged } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
 import { boxesIn, mentioned } from './decode.ts';
-import type { FeatureFile, StoredFeatures } from './features.ts';
+import type { FeatureFile, StoredFeatures } from './feature-extractor.ts';
 import type { HeadGraph, Weights } from './head.ts';
-import { dimsOf, sightNames, sizeOf } from './sight.ts';
+import { dimsOf, sightNames, sizeOf } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 import type { Grid } from './targets.ts';
 

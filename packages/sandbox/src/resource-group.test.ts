@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { cgroup1Encloser, cgroup2Encloser, systemdEncloser } from './enclosure.ts';
-import { cgroupPlaces } from './enclosers.ts';
+import { cgroup1Encloser, cgroup2Encloser, systemdEncloser } from './resource-group.ts';
+import { cgroupPlaces } from './resource-limiters.ts';
 
 const limits = { memoryBytes: 2 ** 28, processes: 64, cpus: 1.5 };
 

@@ -5,8 +5,8 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { dimsOf, emptyFeatures, sightNames, sizeOf } from './sight.ts';
-import type { Detector, Features, Sight } from './sight.ts';
+import { dimsOf, emptyFeatures, sightNames, sizeOf } from './feature-maps.ts';
+import type { Detector, Features, Sight } from './feature-maps.ts';
 
 /** Reads image [1,S,S,3] 0..255 float32; gives the sights, each under its name. */
 export function featureGraph({ layers, taps }: Detector, side: number): Buffer {

@@ -4,7 +4,7 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { overWindows } from './windows.ts';
+import { overWindows } from './box-pooling.ts';
 
 const channels = 2;
 /** Cells of 16 px of each edge. */

@@ -5,10 +5,10 @@
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
-import type { FeatureFile } from './features.ts';
-import type { Features } from './sight.ts';
-import { viewOf } from './views.ts';
-import type { Labelled, View } from './views.ts';
+import type { FeatureFile } from './feature-extractor.ts';
+import type { Features } from './feature-maps.ts';
+import { viewOf } from './augmentations.ts';
+import type { Labelled, View } from './augmentations.ts';
 
 export interface PoolOptions {
   pictures: readonly Labelled[];

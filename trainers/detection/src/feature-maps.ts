@@ -12,7 +12,7 @@ import {
   readCenternet,
 } from '@platform/trainer-engine/pretrained/centernet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
-import { overWindows } from './windows.ts';
+import { overWindows } from './box-pooling.ts';
 
 /**
  * Features of a picture, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
