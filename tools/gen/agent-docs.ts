@@ -5,7 +5,10 @@ import path from 'node:path';
 /** docs/generated/agent.md: the commands as the program itself tells them, and the types of its status as they stand. */
 export function agentDocs(root: string): string {
   const main = path.join(root, 'apps/agent/src/main.ts');
-  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'help', '--markdown'], { encoding: 'utf8', env: {} });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'help', '--markdown'], {
+    encoding: 'utf8',
+    env: {},
+  });
   if (status !== 0) throw new Error(`platform-agent help --markdown ended with ${status}: ${stderr}`);
   const types = readFileSync(path.join(root, 'packages/contract/src/agent-status.ts'), 'utf8');
   return [

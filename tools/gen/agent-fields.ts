@@ -25,7 +25,14 @@ function tsType(schema: Schema): string {
   const values = schema.enum ?? schema.items?.enum;
   const word = values ? values.map(quote).join(' | ') : 'string';
   const type = fieldType(schema);
-  const plain = { boolean: 'boolean', integer: 'number', number: 'number', string: word, strings: values ? `readonly (${word})[]` : 'readonly string[]', map: 'Readonly<Record<string, string>>' }[type];
+  const plain = {
+    boolean: 'boolean',
+    integer: 'number',
+    number: 'number',
+    string: word,
+    strings: values ? `readonly (${word})[]` : 'readonly string[]',
+    map: 'Readonly<Record<string, string>>',
+  }[type];
   if (plain === undefined) throw new Error(`no TypeScript type for ${JSON.stringify(schema)}`);
   return types(schema).includes('null') ? `${plain} | null` : plain;
 }
@@ -40,7 +47,10 @@ function row(schema: Schema): string {
     ['minLength', schema.minLength?.toString()],
     ['maxBytes', schema.maxBytes?.toString()],
     ['pattern', pattern === undefined ? undefined : new RegExp(pattern).toString()],
-    ['values', (schema.enum ?? schema.items?.enum) && `[${(schema.enum ?? schema.items?.enum ?? []).map(quote).join(', ')}]`],
+    [
+      'values',
+      (schema.enum ?? schema.items?.enum) && `[${(schema.enum ?? schema.items?.enum ?? []).map(quote).join(', ')}]`,
+    ],
     ['minItems', schema.minItems?.toString()],
     ['isNullable', types(schema).includes('null') ? 'true' : undefined],
     ['unit', schema.unit && quote(schema.unit)],
@@ -51,7 +61,10 @@ function row(schema: Schema): string {
     ['since', schema.since ? quote(schema.since) : undefined],
     ['platforms', schema.platforms && `[${schema.platforms.map(quote).join(', ')}]`],
   ];
-  return `{ ${parts.filter(([, text]) => text !== undefined).map(([name, text]) => `${name}: ${text}`).join(', ')} }`;
+  return `{ ${parts
+    .filter(([, text]) => text !== undefined)
+    .map(([name, text]) => `${name}: ${text}`)
+    .join(', ')} }`;
 }
 
 const itemOf = (schema: Schema | undefined): Schema => schema?.anyOf?.[0]?.items ?? schema ?? {};
@@ -59,25 +72,35 @@ const itemOf = (schema: Schema | undefined): Schema => schema?.anyOf?.[0]?.items
 /** Types, defaults and limits of every field as plain TypeScript. */
 export function agentFieldTable(schema: Schema): string {
   const agent = schema.properties?.['agent']?.properties ?? {};
-  const tables = [...sections.map(([name, type]) => [name, type, itemOf(agent[name])] as const), ['maintenance_window', 'MaintenanceWindow', schema.properties?.['maintenance_window'] ?? {}] as const];
-  const lines = ['// Generated from config-schema.ts by tools/gen.ts. Do not edit.', "import type { Section } from '../config-field.ts';", ''];
+  const tables = [
+    ...sections.map(([name, type]) => [name, type, itemOf(agent[name])] as const),
+    ['maintenance_window', 'MaintenanceWindow', schema.properties?.['maintenance_window'] ?? {}] as const,
+  ];
+  const lines = [
+    '// Generated from config-schema.ts by tools/gen.ts. Do not edit.',
+    "import type { Section } from '../config-field.ts';",
+    '',
+  ];
   for (const [, type, table] of tables) {
     if (table.description !== undefined) lines.push(`/** ${table.description} */`);
     lines.push(`export interface ${type} {`);
     for (const [name, field] of Object.entries(table.properties ?? {})) {
       const unit = field.unit === undefined ? '' : ` Unit: ${field.unit}.`;
-      const fallback = 'default' in field ? ` Default: ${field.secret ? 'see the table' : JSON.stringify(field.default)}.` : '';
+      const fallback =
+        'default' in field ? ` Default: ${field.secret ? 'see the table' : JSON.stringify(field.default)}.` : '';
       lines.push(`  /** ${field.description ?? ''}${unit}${fallback} */`, `  readonly ${key(name)}: ${tsType(field)};`);
     }
     lines.push('}', '');
   }
   lines.push('/** The `agent` object with every default filled in. */', 'export interface AgentConfig {');
-  for (const [name, type] of sections) lines.push(`  readonly ${name}: ${name === 'additional_networks' ? `readonly ${type}[]` : type};`);
+  for (const [name, type] of sections)
+    lines.push(`  readonly ${name}: ${name === 'additional_networks' ? `readonly ${type}[]` : type};`);
   lines.push('  readonly maintenance_window?: MaintenanceWindow;', '}', '');
   lines.push('/** Every field by section and key. */', 'export const fieldTable = {');
   for (const [name, , table] of tables) {
     lines.push(`  ${name}: {`);
-    for (const [field, inner] of Object.entries(table.properties ?? {})) lines.push(`    ${key(field)}: ${row(inner)},`);
+    for (const [field, inner] of Object.entries(table.properties ?? {}))
+      lines.push(`    ${key(field)}: ${row(inner)},`);
     lines.push('  },');
   }
   lines.push('} as const satisfies Record<string, Section>;', '');

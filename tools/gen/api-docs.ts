@@ -23,7 +23,8 @@ export function descriptors(root: string): FileDescriptorProto[] {
   return fromBinary(FileDescriptorSetSchema, done.stdout).file.filter((file) => !file.package.startsWith('google.'));
 }
 
-export const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ').trim();
+export const cell = (text: string): string =>
+  text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ').trim();
 const anchor = (name: string): string => name.toLowerCase().replaceAll('.', '');
 const scalar = (type: FieldDescriptorProto_Type): string => FieldDescriptorProto_Type[type].toLowerCase();
 
@@ -67,13 +68,22 @@ function typeText(field: FieldDescriptorProto, message: DescriptorProto, place: 
     : `${plain(field)}${field.proto3Optional ? ', optional' : ''}`;
 }
 
-function messageText(message: DescriptorProto, comment: (...place: number[]) => string, at: number[], place: Place): string[] {
+function messageText(
+  message: DescriptorProto,
+  comment: (...place: number[]) => string,
+  at: number[],
+  place: Place,
+): string[] {
   const about = comment(...at);
   const head = [`### ${message.name}`, '', ...(about === '' ? [] : [cell(about), ''])];
   if (message.field.length === 0) return [...head, 'No fields.', ''];
   const rows = message.field.map((field, index) => {
-    const oneOf = field.proto3Optional || field.oneofIndex === undefined ? undefined : message.oneofDecl[field.oneofIndex];
-    const choice = oneOf && message.field.filter((f) => f.oneofIndex === field.oneofIndex).length > 1 ? ` (one of ${oneOf.name})` : '';
+    const oneOf =
+      field.proto3Optional || field.oneofIndex === undefined ? undefined : message.oneofDecl[field.oneofIndex];
+    const choice =
+      oneOf && message.field.filter((f) => f.oneofIndex === field.oneofIndex).length > 1
+        ? ` (one of ${oneOf.name})`
+        : '';
     return `| ${field.number} | ${field.name} | ${typeText(field, message, place)}${choice} | ${cell(comment(...at, 2, index))} |`;
   });
   return [...head, '| | Field | Type | |', '|---|---|---|---|', ...rows, ''];
@@ -81,8 +91,18 @@ function messageText(message: DescriptorProto, comment: (...place: number[]) => 
 
 function enumText(one: EnumDescriptorProto, comment: (...place: number[]) => string, at: number[]): string[] {
   const about = comment(...at);
-  const rows = one.value.map((value, index) => `| ${value.number} | ${value.name} | ${cell(comment(...at, 2, index))} |`);
-  return [`### ${one.name}`, '', ...(about === '' ? [] : [cell(about), '']), '| | Value | |', '|---|---|---|', ...rows, ''];
+  const rows = one.value.map(
+    (value, index) => `| ${value.number} | ${value.name} | ${cell(comment(...at, 2, index))} |`,
+  );
+  return [
+    `### ${one.name}`,
+    '',
+    ...(about === '' ? [] : [cell(about), '']),
+    '| | Value | |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ];
 }
 
 function pageText(file: FileDescriptorProto, place: Place): string {

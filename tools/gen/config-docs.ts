@@ -78,13 +78,27 @@ export function configDocs(schema: Schema): string {
   for (const [name, section] of Object.entries(agent)) {
     const item = section.anyOf?.[0]?.items;
     const { description } = section;
-    lines.push(...table(`agent.${name}`, item ? { ...item, ...(description === undefined ? {} : { description }) } : section, item !== undefined));
+    lines.push(
+      ...table(
+        `agent.${name}`,
+        item ? { ...item, ...(description === undefined ? {} : { description }) } : section,
+        item !== undefined,
+      ),
+    );
   }
   const window = schema.properties?.['maintenance_window'];
   if (window) {
     lines.push(...table('maintenance_window', window, false));
-    lines.push('```json', '{ "maintenance_window": { "days": ["sat", "sun"], "from": "22:00", "to": "04:00", "time_zone": "Europe/Berlin" } }', '```', '');
-    lines.push('This window begins on Saturday and on Sunday at 22:00 in Berlin and ends six hours later, on the next day.', '');
+    lines.push(
+      '```json',
+      '{ "maintenance_window": { "days": ["sat", "sun"], "from": "22:00", "to": "04:00", "time_zone": "Europe/Berlin" } }',
+      '```',
+      '',
+    );
+    lines.push(
+      'This window begins on Saturday and on Sunday at 22:00 in Berlin and ends six hours later, on the next day.',
+      '',
+    );
   }
   return lines.join('\n');
 }

@@ -35,7 +35,8 @@ export function configJsonSchema(): Schema {
   const schema = z.toJSONSchema(machineConfigSchema, { io: 'input' }) as Schema;
   limitBytes(schema);
   const networks = schema.properties?.['agent']?.properties?.['additional_networks'];
-  if (!networks?.items || !agentSchema.shape.additional_networks) throw new Error('the schema has no additional_networks');
+  if (!networks?.items || !agentSchema.shape.additional_networks)
+    throw new Error('the schema has no additional_networks');
   const { description, ...list } = networks;
   const named: Schema = { type: 'object', additionalProperties: networks.items };
   Object.assign(networks, { description, anyOf: [list, named] });

@@ -1,22 +1,30 @@
-import { connectCode, errorTable, type ErrorRow } from '@platform/contract/errors';
+import { connectCode, errorSubjects } from '@platform/contract/errors';
+import type { ErrorRow } from '@platform/contract/errors';
+
+const cells = (texts: readonly string[]): string =>
+  `| ${texts.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`;
+
+const line = ([code, row]: readonly [string, ErrorRow]): string =>
+  cells([`\`${code}\``, `${row.rpc} (${connectCode[row.rpc]})`, row.retry, `\`${row.message}\``, row.remedy]);
 
 /** docs/generated/errors.md. */
 export function errorDocs(): string {
-  const rows = Object.entries<ErrorRow>(errorTable).map(
-    ([code, row]) => `| ${[`\`${code}\``, `${row.rpc} (${connectCode[row.rpc]})`, row.retry, `\`${row.message}\``, row.remedy].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`,
-  );
   return [
     '# Errors',
     '',
-    'Generated from `packages/contract/src/error-rows-*.ts` by `npm run gen`.',
+    'Generated from `packages/contract/src/error-rows/` by `npm run gen`.',
     '',
-    'Every failure that a person or a program may see. RPCs carry the code as `reason` of `google.rpc.ErrorInfo` (domain `platform`) in the status details,',
+    'Every failure that a user can see. RPCs carry the code as `reason` of `google.rpc.ErrorInfo` (domain `platform`) in the status details,',
     'with the sentence and the remedy in its metadata; the message begins with the code. Plain HTTP routes answer JSON with `code`, `message`, `remedy`.',
     'Retry: `never` (the same call fails again), `later` (with back-off), `now` (once, at once).',
     '',
-    '| Code | Status | Retry | What happened | What to do |',
-    '|---|---|---|---|---|',
-    ...rows,
-    '',
+    ...errorSubjects.flatMap(({ title, rows }) => [
+      `## ${title}`,
+      '',
+      '| Code | Status | Retry | What happened | What to do |',
+      '|---|---|---|---|---|',
+      ...Object.entries(rows).map(line),
+      '',
+    ]),
   ].join('\n');
 }

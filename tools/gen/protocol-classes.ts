@@ -16,9 +16,13 @@ export function protocolClasses(root: string): Map<string, string> {
   const bin = path.join(root, 'node_modules/.bin');
   const out = mkdtempSync(path.join(tmpdir(), 'platform-gen-'));
   const buf = (...args: string[]): void => {
-    const env = { ...process.env, PATH: [path.dirname(process.execPath), bin, process.env['PATH'] ?? ''].join(path.delimiter) };
+    const env = {
+      ...process.env,
+      PATH: [path.dirname(process.execPath), bin, process.env['PATH'] ?? ''].join(path.delimiter),
+    };
     const done = spawnSync(path.join(bin, 'buf'), args, { cwd: contract, env, encoding: 'utf8' });
-    if (done.status !== 0) throw new Error(`buf ${args.join(' ')} failed:\n${done.stdout}${done.stderr}${done.error?.message ?? ''}`);
+    if (done.status !== 0)
+      throw new Error(`buf ${args.join(' ')} failed:\n${done.stdout}${done.stderr}${done.error?.message ?? ''}`);
   };
   try {
     buf('lint');

@@ -24,14 +24,14 @@ function serviceText(file: FileDescriptorProto, routed: ReadonlySet<string>): st
     );
     if (rows.length === 0) return [];
     return [
-    `### ${file.package}.${service.name}`,
-    '',
-    `${headOf(file).purpose} [Messages and fields](api/${pageOf(file)})`,
-    '',
-    '| Method | |',
-    '|---|---|',
-    ...rows,
-    '',
+      `### ${file.package}.${service.name}`,
+      '',
+      `${headOf(file).purpose} [Messages and fields](api/${pageOf(file)})`,
+      '',
+      '| Method | |',
+      '|---|---|',
+      ...rows,
+      '',
     ];
   });
 }

@@ -1,7 +1,44 @@
-import { errorsAToJ } from './error-rows-a-j.ts';
-import { errorsKToZ } from './error-rows-k-z.ts';
+import { accessErrors } from './error-rows/access.ts';
+import { agentLinkErrors } from './error-rows/agent-link.ts';
+import { callsErrors } from './error-rows/calls.ts';
+import { dataErrors } from './error-rows/data.ts';
+import { hostErrors } from './error-rows/host.ts';
+import { machineServerErrors } from './error-rows/machine-server.ts';
+import { machinesErrors } from './error-rows/machines.ts';
+import { registryErrors } from './error-rows/registry.ts';
+import { releasesErrors } from './error-rows/releases.ts';
+import { trainingErrors } from './error-rows/training.ts';
+import { trainingDataErrors } from './error-rows/training-data.ts';
+import type { ErrorRow } from './error-row.ts';
 
 export type { ErrorRow, RpcCode } from './error-row.ts';
 
-/** Every failure a person or a program may see, alphabetical. One row = wire code + what to do. Docs and UI are made from it. */
-export const errorTable = { ...errorsAToJ, ...errorsKToZ } as const;
+/** Every failure that a user or a program may see. One row = wire code + remedy. Docs and UI are made from it. */
+export const errorTable = {
+  ...callsErrors,
+  ...accessErrors,
+  ...machinesErrors,
+  ...agentLinkErrors,
+  ...machineServerErrors,
+  ...releasesErrors,
+  ...dataErrors,
+  ...trainingDataErrors,
+  ...trainingErrors,
+  ...registryErrors,
+  ...hostErrors,
+} as const;
+
+/** The same rows by subject, in the order of the documentation. */
+export const errorSubjects: readonly { readonly title: string; readonly rows: Readonly<Record<string, ErrorRow>> }[] = [
+  { title: 'Calls: their form, their size and how often they are made', rows: callsErrors },
+  { title: 'Access: keys, sign-in, permissions, organizations', rows: accessErrors },
+  { title: 'Machines and their configuration', rows: machinesErrors },
+  { title: 'The connection of a machine to the management server', rows: agentLinkErrors },
+  { title: 'The machine server and its resources', rows: machineServerErrors },
+  { title: 'Releases: publication, signatures, downloads, versions on a machine', rows: releasesErrors },
+  { title: 'Data: files, images, sequences, datasets', rows: dataErrors },
+  { title: 'What a training job needs from its dataset', rows: trainingDataErrors },
+  { title: 'Training jobs, scripts, runners and clusters', rows: trainingErrors },
+  { title: 'Models and packages', rows: registryErrors },
+  { title: 'The host of the server: data folder, disk, database, port', rows: hostErrors },
+];

@@ -1,8 +1,8 @@
 import type { DescMessage } from '@bufbuild/protobuf';
-import { errorTable } from './error-table.ts';
+import { errorSubjects, errorTable } from './error-table.ts';
 import type { ErrorRow, RpcCode } from './error-table.ts';
 
-export { errorTable };
+export { errorSubjects, errorTable };
 export type { ErrorRow, RpcCode };
 
 /** Name of one row of the error table; never renamed once it was released. */

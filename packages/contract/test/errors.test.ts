@@ -5,6 +5,7 @@ import {
   connectCode,
   errorCodeOf,
   errorInfoOf,
+  errorSubjects,
   errorTable,
   httpStatusOf,
   isErrorCode,
@@ -15,8 +16,10 @@ import {
 
 const codes = Object.keys(errorTable).filter(isErrorCode);
 
-test('codes stand in alphabetical order, in capitals', () => {
-  assert.deepEqual(codes, codes.toSorted());
+test('every code stands under one subject, in capitals', () => {
+  const listed = errorSubjects.flatMap(({ rows }) => Object.keys(rows));
+  assert.deepEqual(listed, codes);
+  assert.equal(new Set(listed).size, listed.length, 'a code stands under two subjects');
   for (const code of codes) assert.match(code, /^[A-Z][A-Z0-9]*(_[A-Z0-9]+)*$/);
 });
 
