@@ -28,18 +28,20 @@ const write = (file: string, text: string): void => {
   mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
   writeFileSync(path.join(root, file), text);
 };
-const count = { changed: 0 };
-const writeChanged = (): void => {
+/** @returns how many files differed. */
+const writeChanged = (): number => {
+  let written = 0;
   for (const [file, text] of wanted) {
     if (read(file) === text) continue;
     write(file, text);
-    count.changed++;
+    written++;
     console.error(`wrote ${file}`);
   }
+  return written;
 };
 for (const [file, text] of protocolClasses(root)) wanted.set(`${classes}/${file}`, text);
 // What is made of the server's own code imports them.
-if (!isCheck) writeChanged();
+const writtenClasses = isCheck ? 0 : writeChanged();
 wanted.set(`${classes}/config.schema.json`, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
 wanted.set(`${classes}/agent-config.gen.ts`, agentFieldTable(configJsonSchema()));
 wanted.set('docs/generated/config.md', configDocs(configJsonSchema()));
@@ -64,6 +66,6 @@ if (isCheck) {
   }
 } else {
   for (const file of stale) rmSync(path.join(root, file));
-  writeChanged();
-  console.error(`${wanted.size} generated files, ${count.changed} changed, ${stale.length} removed`);
+  const written = writtenClasses + writeChanged();
+  console.error(`${wanted.size} generated files, ${written} changed, ${stale.length} removed`);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -54,10 +55,8 @@ export interface AgentPlace {
   env: Readonly<Record<string, string>>;
 }
 
-const known = { starts: 0 };
-
 export async function startAgentProcess({ command, root, credentialsFile, env }: AgentPlace): Promise<AgentProcess> {
-  const systemd = await listener(`@platform-bench-${process.pid}-${known.starts++}`);
+  const systemd = await listener(`@platform-bench-${process.pid}-${randomUUID()}`);
   const [program = '', ...first] = command;
   const startedAt = systemClock.now();
   const group: ProcessGroup = await spawnGroup({

@@ -28,10 +28,10 @@ export async function collectGarbage(address: string): Promise<void> {
 
 function addressIn(stderr: Readable): Promise<string> {
   const found = Promise.withResolvers<string>();
-  const told = { text: '' };
+  let output = '';
   const read = (bytes: Buffer): void => {
-    told.text += bytes.toString();
-    const [, address] = listening.exec(told.text) ?? [];
+    output += bytes.toString();
+    const [, address] = listening.exec(output) ?? [];
     if (address === undefined) return;
     stderr.off('data', read);
     found.resolve(address);

@@ -56,7 +56,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
   });
   const agent = createClient(AgentDeviceService, transport);
   const robot = createClient(RobotService, transport);
-  const state = { sequence: 0n };
+  let sequence = 0n;
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
@@ -69,7 +69,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
       });
     },
     async log({ level, message, at, fields = [] }) {
-      state.sequence++;
+      sequence++;
       const line = {
         host: 'test',
         level,
@@ -77,7 +77,7 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
         message,
         fields,
         time: timestampFromMs(at),
-        sequence: state.sequence,
+        sequence,
         bootId: 'boot',
       };
       await robot.log({ id: cloud.id, logs: [line] });
@@ -109,17 +109,17 @@ export async function wireRunner(
   const { transport, token } = await signIn({ url, type: 'api-key', entity: keyId, payload: key });
   const runner = createClient(RunnerService, transport);
   const runnerId = 'test';
-  const state: { job?: { jobId: string; attempt: number; runnerId: string } } = {};
+  let job: { jobId: string; attempt: number; runnerId: string } | undefined;
   const leased = async () => {
-    if (state.job) return state.job;
-    const { job } = await runner.leaseJob({
+    if (job) return job;
+    const { job: granted } = await runner.leaseJob({
       runnerId,
       kinds: ['single_label_classification'],
       wait: durationFromMs(20_000),
       ...offer,
     });
-    if (!job) throw new Error('there was no job to lease');
-    return (state.job = { jobId: job.id, attempt: job.attempt, runnerId });
+    if (!granted) throw new Error('there was no job to lease');
+    return (job = { jobId: granted.id, attempt: granted.attempt, runnerId });
   };
   const put = async (content: string | Uint8Array) => {
     const bytes = Buffer.from(content);
@@ -157,7 +157,7 @@ export async function wireRunner(
         files: named,
         evaluation: JSON.parse(JSON.stringify(evaluation)),
       });
-      delete state.job;
+      job = undefined;
     },
   };
 }

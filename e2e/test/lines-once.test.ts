@@ -130,7 +130,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
   const running: { agent: ProcessGroup } = { agent: await startAgent() };
   try {
     await grows('at first');
-    const held = { last: 0 };
+    let last = 0;
     const relays = (): number[] => processesWith('relay', root);
     const rounds: [name: string, kill: () => Promise<void> | void][] = [
       [
@@ -145,7 +145,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
         'the relay',
         () => {
           for (const pid of relays()) process.kill(pid, 'SIGKILL');
-          held.last = written().get(newest()) ?? 0;
+          last = written().get(newest()) ?? 0;
         },
       ],
       [
@@ -170,12 +170,12 @@ test('each line of a machine server is stored once and in order, whoever is kill
       await grows(`after ${name} was killed`);
     }
     await writeFile(counts.file('stop'), '');
-    const seen = { total: -1 };
+    let total = -1;
     await until('the last line is written', async () => {
-      const before = seen.total;
-      seen.total = [...written().values()].reduce((sum, count) => sum + count, 0);
+      const before = total;
+      total = [...written().values()].reduce((sum, count) => sum + count, 0);
       await systemClock.sleep(200);
-      return seen.total === before;
+      return total === before;
     });
     // Of the last line of a killed process it is not known whether it was counted.
     const isLast = (line: string): boolean => [...written()].some(([pid, count]) => line === `line ${pid} ${count}`);
@@ -184,7 +184,7 @@ test('each line of a machine server is stored once and in order, whoever is kill
     );
     const first = [...written().keys()][0] ?? 0;
     const heldAtMost = 20;
-    const mayBeLost = new Set(Array.from({ length: heldAtMost }, (_, i) => `line ${first} ${held.last - i}`));
+    const mayBeLost = new Set(Array.from({ length: heldAtMost }, (_, i) => `line ${first} ${last - i}`));
     const certain = expected.filter((line) => !mayBeLost.has(line));
     await until('everything is stored', async () => {
       const found = new Set(await stored());

@@ -17,12 +17,12 @@ test('agent and machine server under systemd', { timeout: 1_800_000 }, async (t)
   const agent = () => mainPid(machine, 'platform-agent');
   const server = () => mainPid(machine, 'platform-server');
   /** The moment from which on the app's word counts. */
-  const since = { ms: 0 };
+  let sinceMs = 0;
   const happens = async (command: string) => {
-    since.ms = systemClock.wall();
+    sinceMs = systemClock.wall();
     await machine.must(command, 300);
   };
-  const onlineAgain = () => site.until(partId, 'online again', 180, isOnlineSince(since.ms));
+  const onlineAgain = () => site.until(partId, 'online again', 180, isOnlineSince(sinceMs));
   const said = async (words: RegExp) => {
     await eventually(`the app has a line like ${String(words)}`, 120, async () =>
       (await site.logs(partId)).some((line) => words.test(line)) ? true : undefined,

@@ -6,7 +6,7 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { createPlatformClient, type PlatformClient } from '@platform/client';
 import { PlatformError } from '@platform/contract/errors';
 import { Usage } from '@platform/kit/node';
-import { defaultDataFolder } from './up/folders.ts';
+import { defaultDataFolder } from './data-folder.ts';
 
 export interface ConnectionFlags {
   readonly url?: string;

@@ -14,7 +14,7 @@ import sharp from 'sharp';
 import { writeJob as writeClassificationJob } from '../../../trainers/classification/test/job-folder.ts';
 import { writeJob as writeDetectionJob } from '../../../trainers/detection/test/job-folder.ts';
 import { startTrainer } from '../../../trainers/engine/test/trainer-process.ts';
-import type { Detection, ScoredLabel } from '../src/resources/prediction.ts';
+import type { Detection, ScoredLabel } from '../src/annotations.ts';
 import { tarGz } from './archives.ts';
 import { fakeCloud } from './fake-cloud.ts';
 import { startServer } from './server-process.ts';

@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, lazyRouteComponent, redirect } from '@tan
 import { Frame } from './frame.tsx';
 import { MachinesPage } from './pages/machines-page.tsx';
 import { NotFoundPage } from './pages/not-found-page.tsx';
-import { SessionGate } from './session.tsx';
+import { SessionGate } from './session-gate.tsx';
 
 const root = createRootRoute({
   component: () => (

@@ -1,13 +1,7 @@
-import { useMutation, useQuery } from '@connectrpc/connect-query';
-import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
 import type { Membership } from '@platform/contract/gen/platform/session/v1/session_pb';
-import { createContext, useContext, useState } from 'react';
-import type { ReactNode } from 'react';
-import { SignInPage } from './pages/sign-in-page.tsx';
-import { FailureNote, Waiting } from './parts/messages.tsx';
-import { isSignedOut } from './view/failures.ts';
+import { createContext, useContext } from 'react';
 
-interface Session {
+export interface Session {
   name: string;
   organization: Membership;
   organizations: readonly Membership[];
@@ -16,52 +10,10 @@ interface Session {
   signOut: () => void;
 }
 
-const SessionContext = createContext<Session | undefined>(undefined);
+export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === undefined) throw new Error('A page was drawn outside of the session.');
   return session;
-}
-
-/** Where the choice of the organization is kept between visits. */
-const choiceKey = 'platform-organization';
-
-/** Shows the pages to whoever is signed in, and to others how to sign in. */
-export function SessionGate({ children }: { children: ReactNode }) {
-  const who = useQuery(SessionService.method.whoAmI, {}, { retry: false, staleTime: 60_000 });
-  const [chosen, setChosen] = useState(() => localStorage.getItem(choiceKey) ?? '');
-  const leave = useMutation(SessionService.method.signOut, { onSettled: () => window.location.assign('/') });
-  if (who.isPending) return <Waiting />;
-  if (isSignedOut(who.error)) return <SignInPage />;
-  if (who.data === undefined) {
-    const again = (
-      <button type="button" className="button" onClick={() => void who.refetch()}>
-        Try again
-      </button>
-    );
-    return (
-      <main className="solo">
-        <div className="solo-card">
-          <h1>Platform</h1>
-          <FailureNote error={who.error} action={again} />
-        </div>
-      </main>
-    );
-  }
-  const { memberships, name, id, serverVersion } = who.data;
-  const organization = memberships.find((one) => one.organizationId === chosen) ?? memberships[0];
-  if (organization === undefined) return <SignInPage isWithoutOrganization />;
-  const session: Session = {
-    name: name || id,
-    organization,
-    organizations: memberships,
-    serverVersion,
-    choose: (organizationId) => {
-      localStorage.setItem(choiceKey, organizationId);
-      setChosen(organizationId);
-    },
-    signOut: () => leave.mutate({}),
-  };
-  return <SessionContext value={session}>{children}</SessionContext>;
 }

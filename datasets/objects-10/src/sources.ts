@@ -1,5 +1,5 @@
 /** What the pictures are made of. Train and test never share a background. */
-import type { Split } from './index.ts';
+export type Split = 'train' | 'test';
 
 export interface CutOut {
   label: string;

@@ -80,13 +80,13 @@ async function eachImage(
   take: (metadata: BinaryMetadata) => Promise<void>,
 ): Promise<void> {
   const { count } = await open.client.dataClient.countBinaryData({ datasetId });
-  const state = { done: 0 };
+  let done = 0;
   const screen = countScreen(process.stderr, 'fetched', count);
   const found = open.client.dataClient.allBinaryData({ datasetId });
   const lane = async (): Promise<void> => {
     for (let next = await found.next(); !next.done && !signal.aborted; next = await found.next()) {
       if (next.value.metadata) await take(next.value.metadata);
-      screen.show(++state.done);
+      screen.show(++done);
     }
   };
   try {

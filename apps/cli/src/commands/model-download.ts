@@ -130,11 +130,11 @@ async function fetchRest(open: Connection, { place, partial, from, signal }: Fet
   const total = start + Number(response.headers.get('content-length') ?? 0);
   if (!response.body) throw new PlatformError('DOWNLOAD_FAILED', { url: place, problem: 'the answer was empty' });
   const screen = countScreen(process.stderr, 'downloaded', total, 'bytes');
-  const state = { done: start };
+  let done = start;
   const counting = new Transform({
     transform(chunk: Uint8Array, _encoding, next) {
-      state.done += chunk.length;
-      screen.show(state.done);
+      done += chunk.length;
+      screen.show(done);
       next(null, chunk);
     },
   });

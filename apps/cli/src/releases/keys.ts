@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { PlatformError } from '@platform/contract/errors';
 import { type KeyRing, readKeyFolders } from '@platform/releases/key-folder';
-import { defaultDataFolder, releaseKeyFolder } from '../up/folders.ts';
+import { defaultDataFolder, releaseKeyFolder } from '../data-folder.ts';
 
 /** Where keys are looked for: --keys, PLATFORM_RELEASE_KEYS (several with `:` between), those of the platform started here. */
 export function keyFolders(flags: { keys?: readonly string[] }, env = process.env): string[] {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { checkout } from './folders.ts';
+import { checkout } from '../data-folder.ts';
 import type { ReleaseFile } from './story.ts';
 
 export interface Built {

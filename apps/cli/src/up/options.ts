@@ -1,5 +1,5 @@
 import { options, type OptionValues } from '@platform/kit/node';
-import { defaultDataFolder } from './folders.ts';
+import { defaultDataFolder } from '../data-folder.ts';
 
 export const table = {
   host: {

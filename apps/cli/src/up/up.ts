@@ -15,7 +15,8 @@ import {
 } from '@platform/kit/node';
 import { build } from './build.ts';
 import { type Child, ChildFailed, Children, type ChildSpec } from './children.ts';
-import { checkout, type MachineFolder, prepareMachineFolder, releaseKeyFolder } from './folders.ts';
+import { checkout, releaseKeyFolder } from '../data-folder.ts';
+import { type MachineFolder, prepareMachineFolder } from './folders.ts';
 import type { UpOptions } from './options.ts';
 import { createScreen } from './progress.ts';
 import { type Found, lookAt, untilReady } from './ready.ts';

@@ -5,7 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { extensions } from '../pictures/picture.ts';
 import type { PictureFormat } from '../pictures/picture.ts';
-import type { ImageAnnotations } from '../resources/prediction.ts';
+import type { ImageAnnotations } from '../annotations.ts';
 
 /** What is kept beside a picture until it was uploaded; keys as in the file. */
 export interface CaptureRecord {

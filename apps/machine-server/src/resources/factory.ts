@@ -6,7 +6,7 @@ import { folderCamera, httpCamera } from './cameras.ts';
 import type { ModelEngine } from './model-engine.ts';
 import { loadModel } from './model.ts';
 import { annotationsFrom, findingsFrom } from './prediction.ts';
-import type { ImageAnnotations } from './prediction.ts';
+import type { ImageAnnotations } from '../annotations.ts';
 import type { Camera, Resource } from './resource.ts';
 import type { RunningResources } from './running.ts';
 import { repeat } from './task.ts';

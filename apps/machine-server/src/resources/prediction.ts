@@ -1,20 +1,8 @@
 import { modelKinds } from '@platform/contract/model-kinds';
 import { boxesAbove, boxesOf, labelsAbove } from '@platform/contract/model-output';
 import type { ModelDescription } from '@platform/contract/model-output';
+import type { Detection, ImageAnnotations, ScoredLabel } from '../annotations.ts';
 import type { Outputs } from './model-engine.ts';
-
-export interface ScoredLabel {
-  readonly label: string;
-  readonly score: number;
-}
-
-/** Corners in 0..1 of the image's width and height. */
-export interface Detection extends ScoredLabel {
-  readonly x_min_normalized: number;
-  readonly y_min_normalized: number;
-  readonly x_max_normalized: number;
-  readonly y_max_normalized: number;
-}
 
 interface Classified extends ScoredLabel {
   /** Probability of every label. */
@@ -97,12 +85,6 @@ function readDetections(outputs: Outputs, reader: OutputReader): Detection[] {
       },
     ];
   });
-}
-
-/** What a captured image is uploaded with; keys as in the file beside the image. */
-export interface ImageAnnotations {
-  readonly bboxes: readonly Detection[];
-  readonly classifications: readonly ScoredLabel[];
 }
 
 const clip = (value: number): number => Math.min(1, Math.max(0, value));

@@ -10,12 +10,12 @@ const sameRequestMs = 500;
 export function onSignals(): AbortSignal {
   const stop = new AbortController();
   const names = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).filter((name) => name !== 'SIGHUP' || !isHangUpIgnored());
-  const state = { firstAt: 0 };
+  let firstAt = 0;
   const heard = (name: NodeJS.Signals): void => {
     if (!stop.signal.aborted) {
-      state.firstAt = performance.now();
+      firstAt = performance.now();
       stop.abort(new Error(`received ${name}`));
-    } else if (performance.now() - state.firstAt > sameRequestMs) {
+    } else if (performance.now() - firstAt > sameRequestMs) {
       for (const n of names) process.off(n, heard);
       process.kill(process.pid, name);
     }

@@ -79,10 +79,10 @@ function checkName({ x509 }: Certificate, host: string): void {
 
 /** Each ends with an authority; every signature on it was verified. */
 function* pathsFrom(server: Certificate, { sent, authorities }: ChainToVerify): Generator<Certificate[]> {
-  const left = { signatures: mostSignatures };
+  let signaturesLeft = mostSignatures;
   const isSigned = (by: Certificate, one: Certificate): boolean => {
     if (!one.x509.checkIssued(by.x509)) return false;
-    if (left.signatures-- <= 0) throw new CertificateRefused('CERT_CHAIN_TOO_LONG', 'its chain has too many branches');
+    if (signaturesLeft-- <= 0) throw new CertificateRefused('CERT_CHAIN_TOO_LONG', 'its chain has too many branches');
     const key = keyOf(by);
     return key !== undefined && one.x509.verify(key);
   };
