@@ -1,17 +1,19 @@
 // Each caller has a budget of calls and bytes, whichever way they come: RPC, streams, pages, config checks. Others notice nothing.
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import test from 'node:test';
 import { fromBinary } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { DeviceAgentConfigResponseSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { DataSyncService } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { FakeClock } from '@platform/kit/testing';
 import { callerBudgets } from '../src/access/caller-budgets.ts';
 import { cloudOptions } from '../src/options.ts';
+import { signedPath, signerOf } from '../src/access/signed-urls.ts';
 import type { Caller } from '../src/access/rules/permissions.ts';
 import { failure } from './failure.ts';
 import { checkBytes, dial } from './plain-wire.ts';
@@ -113,6 +115,56 @@ test('bytes count in both directions, announced or not, in routes and in streams
   assert.ok(answered >= 3 && answered < 30, `gRPC: ${answered} of 4 MiB each`);
   // The caller of this test has sent nothing of all that.
   assert.equal((await put(randomBytes(10), await authorized(on, on.owner))).status, 201);
+});
+
+test('signed links draw on a budget of whoever signed them, and on nothing else of that caller', async () => {
+  await using on = await testServer(['--caller-mib-per-s', '1']);
+  const app = await on.client(AppService);
+  const { partId } = await on.machine('m');
+  const sync = await on.client(DataSyncService);
+  const { binaryDataId } = await sync.dataCaptureUpload({
+    metadata: { partId, type: 1, fileExtension: '.bin' },
+    sensorContents: [{ data: { case: 'binary', value: randomBytes(4 * mib) } }],
+  });
+  const linkBy = async (who: Credentials, expirationMinutes?: number): Promise<string> => {
+    const data = await on.client(DataService, who);
+    return (await data.createBinaryDataSignedURL({ binaryDataId, ...(expirationMinutes && { expirationMinutes }) }))
+      .signedUrl;
+  };
+  const [link, another] = [await linkBy(on.owner), await linkBy(on.owner, 30)];
+  const { answered, refusal } = await exhaust(() => fetch(link));
+  await isBudget(refusal);
+  assert.ok(answered >= 4 && answered < 30, `${answered} of 4 MiB each`);
+  await isBudget(await fetch(another));
+
+  const authorization = { authorizationId: 'organization_owner', resourceType: 'organization', resourceId: on.orgId };
+  const { id, key } = await app.createKey({ name: 'other', authorizations: [authorization] });
+  const other = await linkBy({ type: 'api-key', entity: id, payload: key });
+  assert.ok(!other.includes(id), 'a link does not tell who signed it');
+  assert.equal((await fetch(other)).status, 200);
+  assert.equal(
+    (await fetch(`${on.url}/data/${binaryDataId}`, { headers: await authorized(on, on.owner) })).status,
+    200,
+  );
+  for (const [what, changed] of [
+    ['another signer', link.replace(/issuer=[^&]+/, `issuer=${new URL(other).searchParams.get('issuer')}`)],
+    ['none', link.replace(/issuer=[^&]+&/, '')],
+    ['its time in pieces', link.replace(/expires=(\d+)&issuer=([^&]+)/, 'expires=$2%0A$1')],
+  ] as const)
+    assert.equal((await fetch(changed)).status, 401, what);
+});
+
+test('a link of a server that named no signer is read until it expires, and pays for itself', () => {
+  const key = randomBytes(32);
+  const signature = createHmac('sha256', key).update('signed url\n/data/a/b/c\n1000').digest('base64url');
+  const link = new URL(`http://host/data/a/b/c?expires=1000&signature=${signature}`);
+  assert.equal(signerOf(key, link, 999_000), '/data/a/b/c');
+  assert.throws(() => signerOf(key, link, 1_000_000), { code: 'NOT_AUTHENTICATED' });
+  const [ours, theirs] = (['api_key', 'person'] as const).map((kind) =>
+    signerOf(key, new URL(signedPath(key, '/data/a/b/c', 1_000_000, { kind, id: 'k' }), 'http://host'), 999_000),
+  );
+  assert.match(`${ours} ${theirs}`, /^[\w-]{16} [\w-]{16}$/);
+  assert.notEqual(ours, theirs);
 });
 
 test('config checks count as calls of their machine; other machines are answered', async () => {

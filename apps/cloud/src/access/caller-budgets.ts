@@ -5,14 +5,17 @@ import type { CloudOptions } from '../options.ts';
 import type { Caller } from './rules/permissions.ts';
 import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
+/** Links that a caller signed have a budget of their own: a stranger who got one cannot stop that caller. */
+export type Payer = Pick<Caller, 'kind' | 'id'> | { kind: 'links'; id: string };
+
 /** What one machine, key, user or training attempt may use of the server. Checked before anything of a message is read. */
 export type CallerBudgets = {
   /** @param call - an RPC or a route. @param announced - bytes of its body. @throws PlatformError BUDGET_EXCEEDED */
-  admit(caller: Caller, call: string, announced: number): void;
+  admit(caller: Payer, call: string, announced: number): void;
   /** A config check of a machine. @returns BUDGET_EXCEEDED, or undefined: admitted. */
   admitCheck(partId: string): PlatformError | undefined;
   /** Bytes that nobody announced, and bytes of files that the caller read. */
-  chargeBytes(caller: Caller, bytes: number): void;
+  chargeBytes(caller: Payer, bytes: number): void;
   /** Log lines that were taken. */
   chargeLines(caller: Caller, lines: number, bytes: number): void;
 };
@@ -54,10 +57,10 @@ export function callerBudgets(limits: Limits, clock: Clock): CallerBudgets {
     'log lines': of(rateOf(limits.machineLinesPerS, lineBurstS, machinesOfKey)),
     'bytes of log lines': of(times(logBytes, machinesOfKey)),
   };
-  const bucketsOf = ({ kind }: Caller): Buckets => (kind === 'part' ? machines : keys);
+  const bucketsOf = ({ kind }: Payer): Buckets => (kind === 'part' ? machines : keys);
   // A config check has no time to join texts: a machine is known by its id alone.
-  const keyOf = ({ kind, id }: Caller): string => (kind === 'part' ? id : `${kind} ${id}`);
-  const charge = (caller: Caller, kind: Kind, amount: number): void =>
+  const keyOf = ({ kind, id }: Payer): string => (kind === 'part' ? id : `${kind} ${id}`);
+  const charge = (caller: Payer, kind: Kind, amount: number): void =>
     bucketsOf(caller)[kind].buckets.charge(keyOf(caller), amount, clock.now());
   return {
     admitCheck(partId) {

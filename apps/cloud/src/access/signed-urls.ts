@@ -1,23 +1,40 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
+import type { Caller } from './rules/permissions.ts';
 
-const sign = (key: Buffer, path: string, expires: string): Buffer =>
-  createHmac('sha256', key).update(`signed url\n${path}\n${expires}`).digest();
+type Issuer = Pick<Caller, 'kind' | 'id'>;
 
-/** `path` with a signature that lets anybody read it until `expiresAt` (ms since 1970). */
-export function signedPath(key: Buffer, path: string, expiresAt: number): string {
+/** @param issuer - undefined: a link of servers that did not name it. */
+const sign = (key: Buffer, path: string, expires: string, issuer: string | undefined): Buffer =>
+  createHmac('sha256', key)
+    .update(issuer === undefined ? `signed url\n${path}\n${expires}` : `signed url of\n${issuer}\n${path}\n${expires}`)
+    .digest();
+
+/** Names a caller to this server alone: who gets the link learns no id. */
+const issuerName = (key: Buffer, { kind, id }: Issuer): string =>
+  createHmac('sha256', key).update(`issuer\n${kind}\n${id}`).digest('base64url').slice(0, 16);
+
+/** `path` with a signature that lets anybody read it until `expiresAt` (ms since 1970), from the budget of `issuer`'s links. */
+export function signedPath(key: Buffer, path: string, expiresAt: number, issuer: Issuer): string {
   const expires = String(Math.floor(expiresAt / 1000));
-  return `${path}?expires=${expires}&signature=${sign(key, path, expires).toString('base64url')}`;
+  const by = issuerName(key, issuer);
+  return `${path}?expires=${expires}&issuer=${by}&signature=${sign(key, path, expires, by).toString('base64url')}`;
 }
 
-/** True: signed and not expired; false: not signed. @throws PlatformError NOT_AUTHENTICATED for a wrong or old signature. */
-export function isSigned(key: Buffer, url: URL, now: number): boolean {
+/**
+ * The name of who signed the link, or the path of one that names nobody; undefined: not signed.
+ *
+ * @throws PlatformError NOT_AUTHENTICATED for a wrong or old signature.
+ */
+export function signerOf(key: Buffer, url: URL, now: number): string | undefined {
   const [expires, signature] = [url.searchParams.get('expires'), url.searchParams.get('signature')];
-  if (expires === null && signature === null) return false;
+  if (expires === null && signature === null) return undefined;
+  const issuer = url.searchParams.get('issuer') ?? undefined;
   const given = Buffer.from(signature ?? '', 'base64url');
-  const wanted = sign(key, url.pathname, expires ?? '');
+  const wanted = sign(key, url.pathname, expires ?? '', issuer);
   const isRight = given.length === wanted.length && timingSafeEqual(given, wanted);
-  if (!isRight) throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the signature of the link is wrong' });
+  if (!isRight || !/^\d{1,15}$/.test(expires ?? ''))
+    throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the signature of the link is wrong' });
   if (now >= Number(expires) * 1000) throw new PlatformError('NOT_AUTHENTICATED', { problem: 'the link has expired' });
-  return true;
+  return issuer ?? url.pathname;
 }

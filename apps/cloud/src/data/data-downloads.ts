@@ -1,6 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
-import { isSigned } from '../access/signed-urls.ts';
+import { signerOf } from '../access/signed-urls.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import { isShown } from './rules/file-kind.ts';
 import { parseBinaryDataId } from './rules/manifest.ts';
@@ -31,7 +31,9 @@ export const dataDownloads = ({
     const binaryDataId = groups.join('/');
     const absent = () => new PlatformError('BINARY_DATA_NOT_FOUND', { binaryDataId });
     const key = parseBinaryDataId(binaryDataId);
-    const caller = isSigned(secrets.signingKey, exchange.url, clock.wall()) ? undefined : await exchange.caller();
+    const signer = signerOf(secrets.signingKey, exchange.url, clock.wall());
+    if (signer !== undefined) exchange.admitLink(signer);
+    const caller = signer === undefined ? await exchange.caller() : undefined;
     if (!key) throw absent();
     if (caller) requireReader(caller, key.orgId, absent);
     const [datum] = await findData(db, [key]);

@@ -220,7 +220,7 @@ export const dataRoutes =
         const key = namedDatum(binaryDataId, undefined, callerOf(context));
         await existingKeys([key]);
         const expiresAt = Math.floor(clock.wall() / 1000) * 1000 + minutes * 60_000;
-        const path = signedPath(deps.secrets.signingKey, dataPath(binaryDataId), expiresAt);
+        const path = signedPath(deps.secrets.signingKey, dataPath(binaryDataId), expiresAt, callerOf(context));
         return { signedUrl: `${baseUrlOf(deps, context)}${path}`, expiresAt: timeOf(expiresAt) };
       },
     });

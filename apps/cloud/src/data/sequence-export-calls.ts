@@ -38,7 +38,7 @@ export const sequenceExportCalls = (deps: Pick<Deps, 'db' | 'clock' | 'addresses
       const { state, createdOn, completedOn, errorMessage } = found;
       const expiresAt = Math.floor(clock.wall() / 1000) * 1000 + linkMs;
       const link = () =>
-        `${baseUrlOf(deps, context)}${signedPath(secrets.signingKey, exportPath(found.id), expiresAt)}`;
+        `${baseUrlOf(deps, context)}${signedPath(secrets.signingKey, exportPath(found.id), expiresAt, callerOf(context))}`;
       return {
         jobId: found.id,
         status: statuses[state],

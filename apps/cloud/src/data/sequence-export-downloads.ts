@@ -1,5 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
-import { isSigned } from '../access/signed-urls.ts';
+import { signerOf } from '../access/signed-urls.ts';
 import type { Deps } from '../rpc-routes.ts';
 import { requireMember } from '../access/rules/permissions.ts';
 import { findExport } from './store/sequence-exports.ts';
@@ -15,7 +15,9 @@ export const sequenceExportDownloads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock
   async answer(exchange, [jobId = '']) {
     const { db, blobs, clock, secrets } = deps;
     const absent = () => new PlatformError('DATASET_EXPORT_NOT_FOUND', { jobId });
-    const caller = isSigned(secrets.signingKey, exchange.url, clock.wall()) ? undefined : await exchange.caller();
+    const signer = signerOf(secrets.signingKey, exchange.url, clock.wall());
+    if (signer !== undefined) exchange.admitLink(signer);
+    const caller = signer === undefined ? await exchange.caller() : undefined;
     const found = await findExport(db, jobId);
     if (!found) throw absent();
     if (caller) requireMember(caller, found.orgId, absent);

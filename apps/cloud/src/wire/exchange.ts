@@ -3,7 +3,7 @@ import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
 import type { BlobStore, Range } from '../blobs/blob-store.ts';
-import { announcedBytes, type CallerBudgets, chargeBeyond } from '../access/caller-budgets.ts';
+import { announcedBytes, type CallerBudgets, chargeBeyond, type Payer } from '../access/caller-budgets.ts';
 import type { AttemptCaller, Caller } from '../access/rules/permissions.ts';
 import { isSameOrigin } from './authentication.ts';
 import { publicError } from './errors.ts';
@@ -22,6 +22,8 @@ export type Exchange = {
   caller(): Promise<Exclude<Caller, AttemptCaller>>;
   /** Anybody, as `caller`. */
   callerOrAttempt(): Promise<Caller>;
+  /** A request by a signed link, which its signer's links pay for. @throws PlatformError BUDGET_EXCEEDED */
+  admitLink(signer: string): void;
   /** The body of the request. The caller pays for what its headers did not announce. */
   body(): AsyncIterable<Uint8Array>;
   /** Reads the rest of the body and forgets it. */
@@ -95,15 +97,18 @@ export function httpListener(routes: readonly Route[], options: HttpOptions): Li
 function exchangeOf(request: Request, response: Response, url: URL, options: HttpOptions): Exchange {
   const { authenticator, budgets, prove } = options;
   const announced = announcedBytes(request.headers['content-length']);
-  const known: { caller: Caller | undefined } = { caller: undefined };
+  const known: { payer: Payer | undefined } = { payer: undefined };
   const charge = (bytes: number): void => {
-    if (known.caller) budgets?.chargeBytes(known.caller, bytes);
+    if (known.payer) budgets?.chargeBytes(known.payer, bytes);
+  };
+  const admit = (payer: Payer): void => {
+    budgets?.admit(payer, `${request.method} ${url.pathname}`, announced);
+    known.payer = payer;
   };
   const callerOrAttempt = async (): Promise<Caller> => {
     const caller = await callerOfRequest(authenticator, request);
     prove?.(request, caller.id);
-    budgets?.admit(caller, `${request.method} ${url.pathname}`, announced);
-    known.caller = caller;
+    admit(caller);
     return caller;
   };
   return {
@@ -112,6 +117,7 @@ function exchangeOf(request: Request, response: Response, url: URL, options: Htt
     url,
     caller: async () => notAttempt(await callerOrAttempt()),
     callerOrAttempt,
+    admitLink: (signer) => admit({ kind: 'links', id: signer }),
     body: () => metered(request, chargeBeyond(announced, charge)),
     drain() {
       const meter = chargeBeyond(announced, charge);

@@ -76,6 +76,8 @@ const browsers: readonly Known[] = ['browser', 'browser from its own origin'];
 const sending = (named: readonly Known[]): readonly Known[] => named.filter((who) => !browsers.includes(who));
 const hashOf = (bytes: BinaryLike): string => createHash('sha256').update(bytes).digest('hex');
 const later = (minutes: number): number => Date.now() + minutes * 60_000;
+const linkOf = (key: Buffer, path: string, expiresAt: number): string =>
+  signedPath(key, path, expiresAt, { kind: 'api_key', id: 'k' });
 const isLive = (who: string): boolean => /^cookie (of|without)/.test(who);
 
 const withoutProof: readonly PageRight[] = [
@@ -155,23 +157,23 @@ const files: readonly PageRight[] = [
   ),
   page('GET', 'export of sequences', { shows: members }, exportedFile),
   open('export of sequences by a signed link', 'shows', async (world) =>
-    signedPath(world.signingKey, await exportedFile(world), later(10)),
+    linkOf(world.signingKey, await exportedFile(world), later(10)),
   ),
   open('export of sequences by the link of a picture', 'not authenticated', async (world) => {
-    const link = signedPath(world.signingKey, `/data/${world.dataId}`, later(10));
+    const link = linkOf(world.signingKey, `/data/${world.dataId}`, later(10));
     return link.replace(`/data/${world.dataId}`, await exportedFile(world));
   }),
   open('picture by a signed link', 'shows', ({ signingKey, dataId }) =>
-    signedPath(signingKey, `/data/${dataId}`, later(10)),
+    linkOf(signingKey, `/data/${dataId}`, later(10)),
   ),
   open('picture by an old link', 'not authenticated', ({ signingKey, dataId }) =>
-    signedPath(signingKey, `/data/${dataId}`, later(-10)),
+    linkOf(signingKey, `/data/${dataId}`, later(-10)),
   ),
   open('picture by the link of another', 'not authenticated', ({ signingKey, dataId, looseId }) =>
-    signedPath(signingKey, `/data/${looseId}`, later(10)).replace(looseId, dataId),
+    linkOf(signingKey, `/data/${looseId}`, later(10)).replace(looseId, dataId),
   ),
   open('picture by a link signed with another key', 'not authenticated', ({ dataId }) =>
-    signedPath(Buffer.alloc(32), `/data/${dataId}`, later(10)),
+    linkOf(Buffer.alloc(32), `/data/${dataId}`, later(10)),
   ),
 ];
 
