@@ -25,16 +25,10 @@ const may: Readonly<Record<string, readonly string[]>> = {
   'packages/kit/src/testing': ['packages/kit/src', 'node:'],
   'packages/kit/src/web': ['packages/kit/src'],
   'apps/agent/src': ['@platform/contract', '@platform/kit', 'node:', '*'],
-  'apps/agent/src/state': ['@platform/contract', '@platform/kit', 'apps/agent/src/versions/ports.ts'],
+  'apps/agent/src/state': ['@platform/contract', '@platform/kit'],
   'apps/agent/src/versions/plans': ['@platform/contract', '@platform/kit', 'apps/agent/src/state'],
   'apps/agent/src/machines': ['@platform/contract', '@platform/kit'],
-  'apps/agent/src/os/posix': [
-    'apps/agent/src/os',
-    'apps/agent/src/install/unit.ts',
-    '@platform/kit',
-    '@platform/contract',
-    'node:',
-  ],
+  'apps/agent/src/os/posix': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:'],
   'apps/agent/src/os/linux': ['apps/agent/src/os', '@platform/kit', '@platform/contract', 'node:', 'bun:'],
   'apps/cloud/src': ['@platform/contract', '@platform/kit', '@platform/releases', '@platform/sandbox', 'node:', '*'],
   ...cloudRules,
@@ -245,6 +239,37 @@ test("the runtime's own modules stand in two files, so that every program also r
     [],
   );
 });
+
+test('folders of the agent are in no circle at any depth, types included', () => {
+  const room = 'apps/agent/src';
+  const agent = sources.filter((file) => file.startsWith(`${room}/`));
+  const folders = new Set(agent.map((file) => path.posix.dirname(file)).flatMap((folder) => parentsOf(folder, room)));
+  const circles: string[] = [];
+  for (const folder of folders) {
+    // Files that lie in the folder itself are one node; each folder in it is another one, with all that it holds.
+    const nodeOf = (file: string): string =>
+      file
+        .slice(folder.length + 1)
+        .split('/')
+        .slice(0, -1)[0] ?? '.';
+    const inside = agent.filter((file) => within(file, folder));
+    const edges = new Map(inside.map((file) => [nodeOf(file), new Set<string>()]));
+    for (const file of inside) {
+      for (const { to } of importsOf(file)) if (inside.includes(to)) edges.get(nodeOf(file))?.add(nodeOf(to));
+    }
+    // What imports nothing that is left is taken away. Circles stay, and what imports them.
+    const left = (): [string, Set<string>][] =>
+      [...edges].filter(([node, to]) => [...to].every((next) => next === node || !edges.has(next)));
+    for (let free = left(); free.length > 0; free = left()) for (const [node] of free) edges.delete(node);
+    if (edges.size > 0) circles.push(`${folder}: ${[...edges.keys()].join(', ')}`);
+  }
+  assert.deepEqual(circles, []);
+});
+
+/** The folder and those above it, up to `top`. */
+function parentsOf(folder: string, top: string): string[] {
+  return folder === top ? [top] : [folder, ...parentsOf(path.posix.dirname(folder), top)];
+}
 
 test('nowhere: tests switched off or left to do', () => {
   const pattern = /\b(test|it|describe|suite)\.(skip|only|todo)\b|\{[^}]*\b(skip|todo|only): *(true|['"])/;

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { createLog, type LogLine } from '@platform/kit';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock } from '@platform/kit/testing';
-import { linuxProbe } from '../src/os/probe.ts';
+import { httpProbe } from '../src/os/probe.ts';
 import { webBy } from '../src/os/web.ts';
 import { RequestTrace } from '../src/os/request-trace.ts';
 import { DebugBudget } from '../src/logs/debug-budget.ts';
@@ -106,13 +106,13 @@ test('requests over HTTP: route, status, bytes and time, answered or not', async
   );
   const clock = systemClock;
   const none = new AbortController().signal;
-  await linuxProbe(clock, trace).restartStatus(url, none);
+  await httpProbe(clock, trace).restartStatus(url, none);
   for await (const _ of (await webBy(fetch, { trace, clock }).ask('GET', `${url}/file?sig=geheim`, {}, none)).body);
   await guardedFetch({ clock, trace })(`${url}/missing`, { method: 'POST', body: new Uint8Array(7) });
   server.close();
   server.closeAllConnections();
   await once(server, 'close');
-  await linuxProbe(clock, trace).restartStatus(url, none);
+  await httpProbe(clock, trace).restartStatus(url, none);
   await assert.rejects(guardedFetch({ clock, trace })(`${url}/gone`, { method: 'POST', body: new Uint8Array(7) }));
   assert.deepEqual(
     lines.map(({ fields: f }) => [f['route'], f['status'], f['sentBytes'], f['receivedBytes'], typeof f['ms']]),

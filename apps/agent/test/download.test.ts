@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url';
 import { systemClock } from '@platform/kit/node';
 import { captureLog, seededRandom, tempFolder } from '@platform/kit/testing';
 import { fileDisk } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/posix/file-system.ts';
-import { linuxWeb } from '../src/os/web.ts';
+import { posixFileSystem } from '../src/os/posix/file-system.ts';
+import { systemWeb } from '../src/os/web.ts';
 import { fetchRelease } from '../src/versions/fetch.ts';
 import type { FetchTask } from '../src/versions/ports.ts';
 import { sourcesOn } from '../src/versions/sources.ts';
@@ -22,14 +22,14 @@ async function world() {
   const folder = await tempFolder();
   const server = await listen(new TestCloud(systemClock));
   const { log } = captureLog(systemClock);
-  const files = linuxFileSystem(folder.path);
-  const sources = sourcesOn(fileDisk(files), linuxWeb, systemClock);
+  const files = posixFileSystem(folder.path);
+  const sources = sourcesOn(fileDisk(files), systemWeb, systemClock);
   /** As a new agent. */
   const open = () => {
     const store = programStore(files, 'server', { clock: systemClock, log });
     const parts = {
       files,
-      web: linuxWeb,
+      web: systemWeb,
       store,
       trust: undefined,
       patches: undefined,
@@ -56,7 +56,7 @@ async function world() {
         assert.equal(refusal, undefined);
         return id;
       },
-      known: (url: string) => sourcesOn(fileDisk(files), linuxWeb, systemClock).known(url, none),
+      known: (url: string) => sourcesOn(fileDisk(files), systemWeb, systemClock).known(url, none),
     };
   };
   const parts = () => readdir(folder.file('cache', 'part')).catch(() => []);

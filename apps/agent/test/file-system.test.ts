@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom, tempFolder } from '@platform/kit/testing';
 import { chunksOf, fileDisk, makeFolder, readFile, replaceFile } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/posix/file-system.ts';
+import { posixFileSystem } from '../src/os/posix/file-system.ts';
 import type { FileSystem } from '../src/os/ports.ts';
 import { simFileSystem, type Fate, type Step } from '../src/os/sim/file-system.ts';
 import { SimFiles } from '../src/os/sim/files.ts';
@@ -21,7 +21,7 @@ const put = async (files: FileSystem, path: string, content: string, append = fa
 
 async function linux(): Promise<{ files: FileSystem } & AsyncDisposable> {
   const folder = await tempFolder();
-  return { files: linuxFileSystem(folder.path), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return { files: posixFileSystem(folder.path), [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 async function sim(): Promise<{ files: FileSystem } & AsyncDisposable> {
   return { files: simFileSystem(new SimFiles()), [Symbol.asyncDispose]: async () => {} };

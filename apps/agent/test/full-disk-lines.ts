@@ -1,10 +1,10 @@
 // Lines on a small disk of its own, at argv[2], and in memory at argv[3] while it is full. Tells one JSON line for each look.
 import { appendFileSync, lstatSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { linuxLines } from '../src/os/posix/lines.ts';
+import { posixLines } from '../src/os/posix/lines.ts';
 
 const [, , root = '', memory = ''] = process.argv;
-const lines = linuxLines(root, async () => memory);
+const lines = posixLines(root, async () => memory);
 const file = 'log/out.log';
 const filler = path.join(root, 'filler');
 const fill = (): void => {

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { ServerState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { LogLine } from '@platform/kit';
-import type { Operator } from '../src/control/operator.ts';
+import type { Operator } from '../src/versions/operator.ts';
 import { FakeClock } from '@platform/kit/testing';
 import { SimDevice } from '../src/os/sim/device.ts';
 import type { Fate, Step } from '../src/os/sim/file-system.ts';

@@ -5,11 +5,18 @@ import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { statusOnDisk } from '../src/control/status-on-disk.ts';
 import { encodeChecked } from '../src/storage/checked-file.ts';
+import { posixDisk } from '../src/os/posix/disk.ts';
 import { linkPath, linkTarget, statePath } from '../src/versions/layout.ts';
 import { badLine, trialLine, type Trial } from '../src/state/trial-file.ts';
 
 const [old, fresh, bad] = ['1.0.0-aaaaaaaaaaaa', '1.1.0-bbbbbbbbbbbb', '1.2.0-cccccccccccc'];
 const since = Date.parse('2025-12-31T22:00:00Z') / 1000;
+const places = (folder: { path: string; file: (name: string) => string }) => ({
+  root: folder.path,
+  disk: posixDisk(folder.path),
+  clock: new FakeClock(),
+  credentialsFile: folder.file('platform.json'),
+});
 
 test('without an agent its folder tells what is installed, on trial and given up', async () => {
   await using folder = await tempFolder();
@@ -29,7 +36,7 @@ test('without an agent its folder tells what is installed, on trial and given up
   await writeFile(folder.file('state/exits.json'), encodeChecked([exit]));
   const before = { reason: 'signal SIGSEGV', lines: ['it hurts', 'a secret'], words: [], atWall: 1_767_225_601_000 };
 
-  const status = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'), async () => before);
+  const status = await statusOnDisk({ ...places(folder), previousRun: async () => before });
   const { installed, running, previous, trial: shown, quarantined } = status.programs.agent;
   assert.deepEqual([status.is_running, installed, running, previous], [false, '1.1.0', '', '1.0.0']);
   assert.deepEqual(shown, { version: '1.1.0', previous: '1.0.0', starts: 2, since: '2025-12-31T22:00:00.000Z' });
@@ -49,6 +56,6 @@ test('without an agent its folder tells what is installed, on trial and given up
   await write(statePath('agent', 'trial'), 'half of a');
   await write(statePath('agent', 'bad'), '\u0000\u0000');
   await write('state/status.json', '{"is_running": tr');
-  const torn = await statusOnDisk(folder.path, new FakeClock(), folder.file('platform.json'));
+  const torn = await statusOnDisk(places(folder));
   assert.deepEqual([torn.programs.agent.trial, torn.programs.agent.quarantined], [null, []]);
 });

@@ -6,7 +6,7 @@ import { systemClock } from '@platform/kit/node';
 import { captureLog, tempFolder } from '@platform/kit/testing';
 import type { Target } from '@platform/releases/targets';
 import { fileDisk } from '../src/os/file-disk.ts';
-import { linuxFileSystem } from '../src/os/posix/file-system.ts';
+import { posixFileSystem } from '../src/os/posix/file-system.ts';
 import type { Web } from '../src/os/ports.ts';
 import type { Condition } from '../src/health/conditions.ts';
 import { lateTold } from '../src/versions/trust/late.ts';
@@ -31,7 +31,7 @@ const web: Web = {
 export async function world({ clock = systemClock }: { clock?: Clock } = {}) {
   const repository = new Repository({ now: start });
   const folder = await tempFolder();
-  const disk = fileDisk(linuxFileSystem(folder.path));
+  const disk = fileDisk(posixFileSystem(folder.path));
   repository.publish(program('1.0.0'));
   const server = await repository.serve();
   const { log, text } = captureLog(clock);

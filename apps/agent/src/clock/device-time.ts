@@ -1,13 +1,23 @@
-import { estimateTime, longestLifeMs, sourceWall, type Clock, type Log } from '@platform/kit';
+import { estimateTime, longestLifeMs, sourceWall, type Clock, type Log, type LogLine } from '@platform/kit';
 import type { Disk } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
-import type { SpoolRecord, UnsureTime } from '../logs/spool-record.ts';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
 const file = 'state/time.json';
 const firstSaveMs = 60_000;
 const saveEveryMs = 6 * 3_600_000;
 const tellSkewMs = 2 * 60_000;
+
+/** The time of a line was not known when it was written: it came `at` ms of the monotonic clock of this run. */
+export interface UnsureTime {
+  run: string;
+  at: number;
+}
+
+/** A log line with the time that it was written at. */
+export interface TimedLine extends LogLine {
+  unsure?: UnsureTime;
+}
 
 /** What the management server says that the time is, ms since 1970. */
 export interface HeardTime {
@@ -85,7 +95,7 @@ export class DeviceTime {
   }
 
   /** A stored line as it is sent: with the time that is known by now, or a mark that it is not. */
-  corrected(record: SpoolRecord): SpoolRecord {
+  corrected<T extends TimedLine>(record: T): T {
     const { unsure } = record;
     if (!unsure) return record;
     if (unsure.run === this.#run && this.isKnown) {

@@ -1,6 +1,5 @@
 import { longestLifeMs, sourceWall, type Clock } from '@platform/kit';
-import type { System } from '../os/posix/system.ts';
-import type { Disk } from '../os/ports.ts';
+import type { Disk, Programs } from '../os/ports.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 
 const file = 'state/proven-time.json';
@@ -43,7 +42,7 @@ export async function openProvenTime(disk: Disk, clock: Pick<Clock, 'now'>): Pro
 }
 
 /** A time server sets the clock of this machine. */
-export async function isClockSynchronized(system: System): Promise<boolean> {
+export async function isClockSynchronized(system: Programs): Promise<boolean> {
   const said = await system.run('timedatectl', 'show', '--property=NTPSynchronized', '--value');
   return said.text === 'yes';
 }

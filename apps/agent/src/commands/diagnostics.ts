@@ -3,8 +3,8 @@ import { createLog, errorText } from '@platform/kit';
 import { atomicWrite, stderrSink } from '@platform/kit/node';
 import { strToU8, zipSync } from 'fflate';
 import { collect } from '../diagnostics/collect.ts';
-import { linuxSystem } from '../os/posix/system.ts';
-import { linuxHost } from '../os/host.ts';
+import { system } from '../composition/system.ts';
+import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, endedByMachine, exitCodes } from './exit-codes.ts';
 import { sizeText } from './words.ts';
@@ -26,14 +26,14 @@ export async function diagnostics(given: Given, io: Io): Promise<number> {
   const { clock, env } = io;
   const log = createLog({ name: 'diagnostics', clock, level: 'error', sink: stderrSink('text') });
   const time = new Date(clock.wall()).toISOString().replace(/[-:]/g, '').slice(0, 15);
-  const name = `platform-agent-${linuxHost().hostname.replace(/[^A-Za-z0-9-]/g, '-')}-${time}`;
+  const name = `platform-agent-${thisHost().hostname.replace(/[^A-Za-z0-9-]/g, '-')}-${time}`;
   const file = path.resolve(given.output ?? `${name}.zip`);
   const texts = await collect({
     root: path.resolve(given.root),
     credentialsFile: path.resolve(given.config),
     defaultsFile: path.resolve(given.defaults),
     env,
-    system: linuxSystem,
+    system,
     clock,
     log,
   });

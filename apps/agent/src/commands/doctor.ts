@@ -3,7 +3,7 @@ import { createLog } from '@platform/kit';
 import { stderrSink } from '@platform/kit/node';
 import { examine } from '../doctor/look.ts';
 import { verdictsOf, worstOf, type Verdict } from '../doctor/verdicts.ts';
-import { linuxSystem } from '../os/posix/system.ts';
+import { system } from '../composition/system.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { wrapped } from './words.ts';
@@ -15,7 +15,7 @@ export async function doctor(given: { config: string; root: string; json: boolea
   const { clock, env } = io;
   const log = createLog({ name: 'doctor', clock, level: 'error', sink: stderrSink('text') });
   const places = { root: path.resolve(given.root), credentialsFile: path.resolve(given.config), env };
-  const verdicts = verdictsOf(await examine(places, { system: linuxSystem, clock, log }));
+  const verdicts = verdictsOf(await examine(places, { system, clock, log }));
   const worst = worstOf(verdicts);
   if (given.json) io.out(JSON.stringify({ worst, checks: verdicts }, null, 2));
   else io.out(verdictText(verdicts, io.columns ?? standardWidth));

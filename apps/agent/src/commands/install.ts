@@ -6,10 +6,10 @@ import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
 import type { Facts } from '../install/facts.ts';
 import { lookAround } from '../install/look.ts';
 import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts';
-import { linuxSystem } from '../os/posix/system.ts';
+import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { wishOf } from '../install/wish.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { fileDisk } from '../os/file-disk.ts';
 import { useProxiesOf } from '../os/proxies.ts';
 import { trustedBy } from '../link/tolerant-fetch.ts';
 import { agentUnit } from '../install/unit.ts';
@@ -60,7 +60,7 @@ export async function install(given: Given, io: Io): Promise<number> {
   const log = createLog({ name: 'install', clock, level: 'warn', sink: stderrSink('text') });
   const { wish, places } = wishOf(given, io.env);
   const { root, credentialsFile } = wish;
-  const found = await lookAround(places, { system: linuxSystem, clock, log });
+  const found = await lookAround(places, { system, clock, log });
   const facts = given.leavesOthers ? { ...found, others: [] } : found;
   const outcome: Outcome = {
     is_changed: false,
@@ -108,12 +108,12 @@ export async function install(given: Given, io: Io): Promise<number> {
         trustedRoot: given.trustedRoot,
         send: named ? trustingFetch(named) : await sendTo(appAddress, given.authority),
       },
-      { system: linuxSystem, clock, log },
+      { system, clock, log },
     );
     tell(`The signature of version ${candidate.version} is right.`);
   }
   if (isStaged && given.offline && given.trustedRoot !== undefined) {
-    await (await import('../install/verify.ts')).pinTrustedRoot(root, given.trustedRoot);
+    await (await import('../install/verify.ts')).pinTrustedRoot(fileDisk(system.files(root)), given.trustedRoot);
   }
   const said = (text: string): void => {
     outcome.is_changed = true;
@@ -129,7 +129,7 @@ export async function install(given: Given, io: Io): Promise<number> {
     candidate,
     target,
     isOnline,
-    system: linuxSystem,
+    system,
     clock,
     log,
     said,
@@ -172,17 +172,17 @@ async function started(
   const { candidate } = facts;
   const { status, isRunning, isReached, isCrashing, problem } = await awaitAgent(
     { root, version: candidate.version, isOnline },
-    { system: linuxSystem, clock },
+    { system, clock },
   );
   outcome.is_running = isRunning;
   outcome.is_reached = isReached;
   if (!isRunning) {
     // Without a version to go back to, the gate cannot find out: nobody shall come back to this one by mistake.
     if (facts.installed === null && isCrashing) {
-      const store = programStore(linuxFileSystem(root), 'agent', { clock, log });
+      const store = programStore(system.files(root), 'agent', { clock, log });
       await store.quarantine(candidate.id, 'it did not start when it was installed', 0);
     }
-    const tail = await linuxSystem.run('journalctl', '--no-pager', '--lines=15', '--output=cat', `--unit=${agentUnit}`);
+    const tail = await system.run('journalctl', '--no-pager', '--lines=15', '--output=cat', `--unit=${agentUnit}`);
     throw new Ended(exitCodes.failed, {
       code: 'AGENT_NOT_RUNNING',
       what: `Version ${candidate.version} did not start: ${problem}.${status ? '' : ` Its last lines:\n${tail.text}\n`}`,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { onSignals, Usage } from '@platform/kit/node';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
-import { linuxLines } from '../os/posix/lines.ts';
+import { posixLines } from '../os/posix/lines.ts';
 import { agentUnit } from '../install/unit.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
@@ -26,11 +26,19 @@ export async function logs(given: Given, io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const file = given.stdout ? stdoutFile : stderrFile;
   const say = (line: string): void => io.out(given.json ? JSON.stringify({ message: line }) : printable(line));
-  const { lines, position } = await lastLinesOf(path.join(root, file), given.lines);
+  const found = await lastLinesOf(path.join(root, file), given.lines);
+  if (!found) {
+    throw new Ended(exitCodes.nothingToDo, {
+      code: 'NO_LOG',
+      what: `There is no log ${path.join(root, file)} yet.`,
+      remedy: 'It begins when the machine server starts.',
+    });
+  }
+  const { lines, position } = found;
   for (const line of lines) say(line);
   if (!given.follow) return exitCodes.done;
   const stop = AbortSignal.any([onSignals(), io.gone]);
-  const reader = linuxLines(root);
+  const reader = posixLines(root);
   let from = { ...(await reader.end(file)), offset: position.offset };
   while (!stop.aborted) {
     const more = await reader.read(file, from);

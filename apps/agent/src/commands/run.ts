@@ -5,7 +5,7 @@ import { Cell, createLog, errorText } from '@platform/kit';
 import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from '@platform/kit/node';
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from './layers.ts';
-import { linuxSystem } from '../os/posix/system.ts';
+import { system } from '../composition/system.ts';
 import { forgetStart } from '../os/linux/program-pages.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
@@ -90,7 +90,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const heardTime = new Cell<HeardTime | undefined>(undefined);
   const refuted = new Cell<number | undefined>(undefined);
   const proven = await openProvenTime(device.disk, clock);
-  const send = tolerantFetch({ clock, system: linuxSystem, proven, trusted, refuted: (time) => refuted.set(time) });
+  const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
   const late = lateTold(troubles);
   // Only the program itself can start itself again; from source, this process does it.
   const fetcher: Fetcher =
@@ -102,7 +102,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
               {
                 device: { ...device, web: webBy(send, { trace, clock }) },
                 appAddress,
-                system: linuxSystem,
+                system,
                 late,
                 clock,
                 log,
@@ -122,7 +122,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
           log: trace.over(log),
         });
   const isUnit = selfId !== undefined && device.host.isSupervisedBySystemd && process.getuid?.() === 0;
-  const unitPlace = isUnit ? await systemUnit({ root, credentialsFile }, linuxSystem) : undefined;
+  const unitPlace = isUnit ? await systemUnit({ root, credentialsFile }, system) : undefined;
   void forgetStart({ clock, log }, stop);
   await runAgent(
     {

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { controlOf, NobodyThere } from '../control/client.ts';
-import { linuxDisk } from '../os/posix/disk.ts';
+import { system } from '../composition/system.ts';
+import { fileDisk } from '../os/file-disk.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { lastRunHere } from './previous-run.ts';
@@ -16,7 +17,8 @@ export async function status(given: { root: string; json: boolean }, io: Io): Pr
   } catch (error) {
     if (!(error instanceof NobodyThere)) throw error;
   }
-  const found = await statusOnDisk(root, io.clock, undefined, () => lastRunHere(linuxDisk(root)));
+  const disk = fileDisk(system.files(root));
+  const found = await statusOnDisk({ root, disk, clock: io.clock, previousRun: () => lastRunHere(disk) });
   io.out(given.json ? JSON.stringify(found, null, 2) : statusText(found, io.columns));
   io.note(`No agent runs for ${root}. This is what its folder tells. Start it with: systemctl start platform-agent`);
   return exitCodes.notRunning;

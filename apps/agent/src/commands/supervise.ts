@@ -10,8 +10,8 @@ import { startChild } from '../supervisor/child.ts';
 import { keepAgent } from '../supervisor/keeper.ts';
 import { keeperLimits } from '../supervisor/limits.ts';
 import { machineBootId } from '../os/boot-id.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
-import { linuxHost } from '../os/host.ts';
+import { system } from '../composition/system.ts';
+import { thisHost } from '../os/host.ts';
 import { Mask } from '../logs/mask.ts';
 import { programStore } from '../versions/store.ts';
 import type { Io } from './command.ts';
@@ -31,9 +31,11 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'), {
     spare: await spareLock(root, 'keeper'),
   });
-  const files = linuxFileSystem(root);
+  const files = system.files(root);
   if ((await programStore(files, 'agent', { clock, log }).linked()) === null) {
-    const id = await placeSelf(await candidateOf(process.execPath, linuxHost().platform), { files, clock, log });
+    const source = system.files(path.dirname(process.execPath));
+    const candidate = await candidateOf(process.execPath, thisHost().platform, system);
+    const id = await placeSelf(candidate, { source, files, clock, log });
     log.info('this program was installed as the first version', { id });
   }
   const args = ['run', '--root', root, '--config', path.resolve(given.config)];

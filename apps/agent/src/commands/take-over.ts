@@ -3,7 +3,7 @@ import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { createLog, errorText, type Log } from '@platform/kit';
 import { atomicWrite, onSignals, stderrSink } from '@platform/kit/node';
-import { linuxSystem } from '../os/posix/system.ts';
+import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { standardDefaults } from './run-options.ts';
 import { takeOverBeside } from '../take-over/beside.ts';
@@ -28,7 +28,7 @@ export async function takeOver(given: TakeOverOptions, io: Io): Promise<number> 
     const isGuarded = await guard(other, given.unitFolder);
     if (!isGuarded)
       log.warn('nothing names the program that ran before: there is no way back to it', { root: other.root });
-    if (isGuarded && hasSystemd) await linuxSystem.run('systemctl', 'daemon-reload');
+    if (isGuarded && hasSystemd) await system.run('systemctl', 'daemon-reload');
     return exitCodes.done;
   }
   log.info('taking over from the agent of another product', { version, root: other.root, config: given.config });
@@ -84,14 +84,11 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
         if (code !== exitCodes.done) throw new Error(said.join(' ') || `the installation ended with ${code}`);
       },
       async isReached() {
-        const { isReached } = await awaitAgent(
-          { root, version, isOnline: true },
-          { system: linuxSystem, clock: io.clock },
-        );
+        const { isReached } = await awaitAgent({ root, version, isOnline: true }, { system, clock: io.clock });
         if (isReached) await finished();
         return isReached;
       },
-      system: linuxSystem,
+      system,
       clock: io.clock,
     },
     onSignals(),
@@ -103,7 +100,7 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
 async function inPlace(given: TakeOverOptions, io: Io, finished: () => Promise<void>, log: Log): Promise<number> {
   const { supervise } = await import('./supervise.ts');
   const root = path.resolve(given.root);
-  void awaitAgent({ root, version, isOnline: true }, { system: linuxSystem, clock: io.clock })
+  void awaitAgent({ root, version, isOnline: true }, { system, clock: io.clock })
     .then(({ isReached }) => (isReached ? finished() : undefined))
     .catch((error: unknown) => log.warn('the guard could not be taken away', { error }));
   return supervise({ config: given.ownConfig, root }, io);

@@ -4,7 +4,7 @@ import { AgentSilent, controlOf, NobodyThere } from '../control/client.ts';
 import { readChanges } from '../install/changes.ts';
 import { sayGoodbye } from '../install/goodbye.ts';
 import { removeAll } from '../install/remove.ts';
-import { linuxSystem } from '../os/posix/system.ts';
+import { system } from '../composition/system.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
@@ -47,7 +47,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
       usesSystemd,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile }, io.clock),
     },
-    linuxSystem,
+    system,
   );
   if (given.json) {
     io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { AgentStatus, ProgramReport } from '@platform/contract/agent-status';
 import { controlOf, NobodyThere } from '../control/client.ts';
-import { programNames } from '../control/operator.ts';
+import { programNames } from '../versions/layout.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { notRunning } from './versions.ts';

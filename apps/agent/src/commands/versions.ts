@@ -5,7 +5,9 @@ import { createLog } from '@platform/kit';
 import { stderrSink, Usage } from '@platform/kit/node';
 import type { OperatorAtRest } from '../versions/at-rest.ts';
 import { controlOf, NobodyThere } from '../control/client.ts';
-import { programNames, type Done, type ProgramName } from '../control/operator.ts';
+import { programNames, type Program } from '../versions/layout.ts';
+import type { Done } from '../versions/operator.ts';
+import { system } from '../composition/system.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
@@ -33,7 +35,7 @@ export function pin(given: Given & { off: boolean }, io: Io): Promise<number> {
   return ask(given, io, '/pin', { program, wish }, (operator) => operator.pin(program, wish));
 }
 
-function programOf(words: readonly string[] = []): ProgramName {
+function programOf(words: readonly string[] = []): Program {
   const [name, ...more] = words;
   const found = programNames.find((known) => known === name);
   if (!found || more.length > 0) throw new Usage(`Say which program: ${programNames.join(' or ')}.`, 2);
@@ -57,7 +59,7 @@ async function answered(root: string, io: Io, what: string, body: object, instea
   }
   const log = createLog({ name: 'operator', clock, level: 'warn', sink: stderrSink('text') });
   const { atRest } = await import('../versions/at-rest.ts');
-  const { did, isChanged } = await atRest(root, { clock, log }, instead);
+  const { did, isChanged } = await atRest(root, { files: system.files(root), clock, log }, instead);
   return { did: `${did} No agent runs now: it holds from the next start on.`, is_changed: isChanged };
 }
 

@@ -6,8 +6,8 @@ import { fetchCredentials, foundCredentials, type ApiKey } from '../install/cred
 import { sayGoodbye } from '../install/goodbye.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
-import { linuxSystem } from '../os/posix/system.ts';
-import { linuxHost } from '../os/host.ts';
+import { system } from '../composition/system.ts';
+import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
@@ -44,8 +44,8 @@ export async function installHere(
       remedy: 'Set PLATFORM_URL, PLATFORM_API_KEY_ID, PLATFORM_API_KEY and PLATFORM_PART_ID, or put the file there.',
     });
   }
-  const { platform } = linuxHost();
-  const candidate = await candidateOf(path.resolve(given.binary ?? process.execPath), platform);
+  const { platform } = thisHost();
+  const candidate = await candidateOf(path.resolve(given.binary ?? process.execPath), platform, system);
   const isStarted = !given.noStart;
   await installOnWindows({
     root,
@@ -53,7 +53,7 @@ export async function installHere(
     credentials,
     candidate,
     isStarted,
-    system: linuxSystem,
+    system,
     clock,
     log,
     said,

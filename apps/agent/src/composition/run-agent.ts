@@ -24,7 +24,8 @@ import type { Self } from '../link/request.ts';
 import type { HeardTime } from '../clock/device-time.ts';
 import { checksum } from '../storage/checksum.ts';
 import type { Troubles } from '../health/troubles.ts';
-import type { Fetcher, Patches, Trust } from '../versions/ports.ts';
+import type { Fetcher, Patches } from '../versions/ports.ts';
+import type { Trust } from '../versions/trust/trust.ts';
 import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
 
 export interface AgentParts {

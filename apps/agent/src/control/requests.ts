@@ -1,6 +1,7 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { AgentStatus, ControlAnswer } from '@platform/contract/agent-status';
-import { programNames, type Done, type Operator, type ProgramName } from './operator.ts';
+import { programNames, type Program } from '../versions/layout.ts';
+import type { Done, Operator } from '../versions/operator.ts';
 
 /** One request on the control socket, free of the wire. */
 export interface ControlRequest {
@@ -67,7 +68,7 @@ function only(body: Record<string, unknown>, known: readonly string[]): void {
   }
 }
 
-function programOf({ program }: Record<string, unknown>): ProgramName {
+function programOf({ program }: Record<string, unknown>): Program {
   const found = programNames.find((name) => name === program);
   if (!found)
     throw new PlatformError('INVALID_ARGUMENT', { field: 'program', limit: `it is ${programNames.join(' or ')}` });

@@ -5,7 +5,7 @@ import { readRecord } from '../server/record.ts';
 import type { Disk } from '../os/ports.ts';
 import type { Spool } from '../logs/spool.ts';
 import { listen } from './listen.ts';
-import type { Operator } from './operator.ts';
+import type { Operator } from '../versions/operator.ts';
 import { statusOf, type Reach } from './status.ts';
 import type { AgentView } from './view.ts';
 

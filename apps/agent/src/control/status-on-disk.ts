@@ -7,8 +7,8 @@ import { createLog, type Clock } from '@platform/kit';
 import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from './serve.ts';
 import { badReport, exitReport, timeText, trialReport } from './status.ts';
-import { linuxDisk } from '../os/posix/disk.ts';
-import { linuxHost } from '../os/host.ts';
+import type { Disk } from '../os/ports.ts';
+import { thisHost } from '../os/host.ts';
 import { isCustom, shownUrl, shownVersion } from '../state/version-names.ts';
 import { reportedLines } from '../state/exit-reason.ts';
 import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
@@ -18,21 +18,28 @@ import { idOfTarget, linkPath, statePath, type Program } from '../versions/layou
 import { readBadLines, readTrialLine } from '../state/trial-file.ts';
 
 /** What can be known of a machine without its agent: the links, the notes of trials and quarantine, its last status. */
-export async function statusOnDisk(
-  root: string,
-  clock: Clock,
+export async function statusOnDisk({
+  root,
+  disk,
+  clock,
   credentialsFile = '/etc/platform.json',
-  previousRun: () => Promise<PreviousRun> = async () => noPreviousRun,
-): Promise<AgentStatus> {
+  previousRun = async () => noPreviousRun,
+}: {
+  root: string;
+  disk: Disk;
+  clock: Clock;
+  credentialsFile?: string;
+  previousRun?: () => Promise<PreviousRun>;
+}): Promise<AgentStatus> {
   const last = (await readJson(path.join(root, lastStatusFile)).catch(() => undefined)) as AgentStatus | undefined;
-  const host = linuxHost();
+  const host = thisHost();
   const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
   const cloud = credentials.ok ? credentials.value : undefined;
   const server = await serverOf(root);
   const mask = new Mask();
   if (cloud && cloud.payload.length >= shortestSecret) mask.hide([cloud.payload]);
   const ended = await endOfAgent(previousRun, mask);
-  const exits = await Exits.open(linuxDisk(root), createLog({ name: 'status', clock, level: 'error', sink: () => {} }));
+  const exits = await Exits.open(disk, createLog({ name: 'status', clock, level: 'error', sink: () => {} }));
   const empty: AgentStatus = {
     at: '',
     is_running: false,

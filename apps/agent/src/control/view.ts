@@ -3,7 +3,7 @@ import type { Actual, Wanted } from '../state/state.ts';
 import type { Self } from '../link/request.ts';
 import type { Spool } from '../logs/spool.ts';
 import type { Troubles } from '../health/troubles.ts';
-import type { Operator } from './operator.ts';
+import type { Operator } from '../versions/operator.ts';
 
 /** What the control socket shows and moves of a running agent. */
 export interface AgentView {

@@ -12,10 +12,9 @@ import { statusOnDisk } from '../control/status-on-disk.ts';
 import { controlOf } from '../control/client.ts';
 import { examine } from '../doctor/look.ts';
 import { verdictsOf } from '../doctor/verdicts.ts';
-import type { System } from '../os/posix/system.ts';
+import type { System } from '../os/ports.ts';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
-import { linuxDisk } from '../os/posix/disk.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { fileDisk } from '../os/file-disk.ts';
 import { readChecked } from '../storage/checked-file.ts';
 import { cachedAnswer, cacheFile } from '../config/intake.ts';
 import { Mask } from '../logs/mask.ts';
@@ -53,20 +52,24 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
     (program: string, ...args: string[]) =>
     async () =>
       (await system.run(program, ...args)).text;
-  const tail = (file: string) => async () => (await lastLinesOf(path.join(root, file), serverLines)).lines.join('\n');
+  const tail = (file: string) => async () => {
+    const found = await lastLinesOf(path.join(root, file), serverLines);
+    if (!found) throw new Error(`There is no log ${path.join(root, file)} yet.`);
+    return found.lines.join('\n');
+  };
   const state = (file: string) => async () => readFile(path.join(root, file), 'utf8');
 
   await add('about.json', async () => ({ version, made: new Date(clock.wall()).toISOString(), root }));
   await add('status.json', () =>
     controlOf(root, clock)
       .status()
-      .catch(() => statusOnDisk(root, clock, credentialsFile)),
+      .catch(() => statusOnDisk({ root, disk: fileDisk(system.files(root)), clock, credentialsFile })),
   );
   await add('doctor.json', async () => verdictsOf(await examine(parts, parts)));
   await add('configuration.json', async () => config ?? 'none is kept');
   await add('versions.json', async () => ({
-    agent: await programStore(linuxFileSystem(root), 'agent', parts).list(),
-    server: await programStore(linuxFileSystem(root), 'server', parts).list(),
+    agent: await programStore(system.files(root), 'agent', parts).list(),
+    server: await programStore(system.files(root), 'server', parts).list(),
   }));
   for (const program of ['agent', 'server'] as const) {
     for (const what of ['previous', 'trial', 'bad', 'damaged'] as const) {
@@ -114,9 +117,12 @@ async function readSecrets({
   credentialsFile,
   defaultsFile,
   env,
+  system,
 }: CollectParts): Promise<{ mask: Mask; config: unknown }> {
   const text = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
-  const { value } = await readChecked(linuxDisk(root), cacheFile, cachedAnswer).catch(() => ({ value: undefined }));
+  const { value } = await readChecked(fileDisk(system.files(root)), cacheFile, cachedAnswer).catch(() => ({
+    value: undefined,
+  }));
   const kept = [credentialsFile, `${credentialsFile}.old`, path.join(root, 'state/credentials.last-good')];
   const credentials = (await Promise.all(kept.map(text))).map(parseCredentials);
   const proxies = `${await text(path.join(root, unitEnvironmentFile))}\n${Object.values(env).join('\n')}`;

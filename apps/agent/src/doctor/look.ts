@@ -10,9 +10,8 @@ import { foundCredentials } from '../install/credentials.ts';
 import { freeBytesOf } from '../install/look.ts';
 import { proxiesIn } from '../install/proxies.ts';
 import { unusableText, useProxiesOf } from '../os/proxies.ts';
-import type { System } from '../os/posix/system.ts';
+import type { FileSystem, System } from '../os/ports.ts';
 import { chunksOf } from '../os/file-disk.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { isRefused } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
@@ -37,6 +36,7 @@ export async function examine(
   { system, clock }: { system: System; clock: Clock; log: Log },
 ): Promise<Findings> {
   const at = (...names: string[]) => path.join(root, ...names);
+  const files = system.files(root);
   const credentialsText = await readFile(credentialsFile, 'utf8').catch(() => undefined);
   const mode = (await stat(credentialsFile).catch(() => undefined))?.mode;
   const isClosed = credentialsText === undefined && mode !== undefined;
@@ -53,7 +53,7 @@ export async function examine(
     credentialsMode: mode,
     systemd: await systemdFindings(system),
     gate: await gateFindings(at(gatePath), system),
-    programs: [await programFindings(root, 'agent'), await programFindings(root, 'server')],
+    programs: [await programFindings(files, 'agent'), await programFindings(files, 'server')],
     freeBytes: await freeBytesOf(root),
     spoolBytes: await bytesIn(at('spool')),
     ...(await agentFindings(root, clock)),
@@ -94,8 +94,7 @@ async function gateFindings(file: string, system: System): Promise<Findings['gat
 }
 
 /** Reads the whole program in use: a disk that goes bad is found only so. */
-async function programFindings(root: string, program: Program): Promise<Findings['programs'][number]> {
-  const files = linuxFileSystem(root);
+async function programFindings(files: FileSystem, program: Program): Promise<Findings['programs'][number]> {
   const name = nameOf(program);
   const id = (await linkedId(files, program).catch(() => undefined)) ?? null;
   if (id === null) return { name, id, problem: '' };

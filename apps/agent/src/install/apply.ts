@@ -5,7 +5,6 @@ import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, lockFolder } from '@platform/kit/node';
 import { controlOf } from '../control/client.ts';
 import { chunksOf, makeFolder } from '../os/file-disk.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
 import { agentUnit } from './unit.ts';
 import { Inspector } from '../versions/inspect.ts';
 import { partFolder } from '../versions/layout.ts';
@@ -14,7 +13,7 @@ import { rememberUnit } from '../versions/unit-renewal.ts';
 import { placeLink, readChanges, recordBefore, type Changes } from './changes.ts';
 import type { Candidate } from './facts.ts';
 import { stepText, type Step } from './plan.ts';
-import type { System } from '../os/posix/system.ts';
+import type { FileSystem, System } from '../os/ports.ts';
 
 export const rootFolders = ['state', 'log', 'spool', 'cache', partFolder, 'versions', 'bin', 'lib'];
 
@@ -72,7 +71,7 @@ function outsideFile(step: Step, { root, credentialsFile }: ApplyParts): string 
 
 async function apply(step: Step, parts: ApplyParts): Promise<void> {
   const { root, candidate, system, clock, log } = parts;
-  const files = linuxFileSystem(root);
+  const files = system.files(root);
   const store = programStore(files, 'agent', { clock, log });
   const systemctl = async (...args: string[]): Promise<void> => {
     const { code, text } = await system.run('systemctl', ...args);
@@ -86,7 +85,7 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
       return;
     case 'stage': {
       const part = `${partFolder}/install`;
-      await copyChecked(candidate, files, part);
+      await copyChecked(candidate, system.files(path.dirname(candidate.file)), files, part);
       const { version, sha256, sizeBytes } = candidate;
       const id = await store.stage(part, { version, sha256, sizeBytes, url: '', target: parts.target });
       if (id !== step.id) throw new Error(`it was stored as ${id}`);
@@ -125,15 +124,15 @@ async function apply(step: Step, parts: ApplyParts): Promise<void> {
   }
 }
 
-/** Copies the program to `part` below the root of `files`. @throws PlatformError DOWNLOAD_CORRUPT when it has changed meanwhile */
+/** Copies the program, which lies in `source`, to `part` below the root of `files`. @throws PlatformError DOWNLOAD_CORRUPT when it has changed meanwhile */
 export async function copyChecked(
   candidate: Candidate,
-  files: ReturnType<typeof linuxFileSystem>,
+  source: FileSystem,
+  files: FileSystem,
   part: string,
 ): Promise<void> {
   await makeFolder(files, partFolder);
   const inspector = new Inspector();
-  const source = linuxFileSystem(path.dirname(candidate.file));
   const copy = await files.openWrite(part, { mode: 0o600 });
   try {
     for await (const chunk of chunksOf(source, path.basename(candidate.file))) {

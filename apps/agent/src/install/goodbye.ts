@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, within, type Clock } from '@platform/kit';
-import { linuxHost } from '../os/host.ts';
+import { thisHost } from '../os/host.ts';
 import { useProxiesOf } from '../os/proxies.ts';
 import { connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
@@ -36,7 +36,7 @@ export async function sayGoodbye(
     clock,
     new Cell(false),
   );
-  const { platform, distro, tags } = linuxHost();
+  const { platform, distro, tags } = thisHost();
   const request = { id: partId, hostInfo: { platform, distro, tags: [...tags] }, uninstalled: true };
   try {
     await within(longestMs, { what: 'the last report', clock }, (signal) =>

@@ -1,10 +1,9 @@
-import { lstat, readdir, readFile, readlink, stat, statfs } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, readlink, realpath, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import type { Log, Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { chunksOf } from '../os/file-disk.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
-import { linuxHost } from '../os/host.ts';
+import { thisHost } from '../os/host.ts';
 import { idOf } from '../state/state.ts';
 import { agentUnit } from './unit.ts';
 import { Inspector, refusalOf } from '../versions/inspect.ts';
@@ -12,7 +11,7 @@ import { programStore } from '../versions/store.ts';
 import { foundCredentials } from './credentials.ts';
 import { exposedOf } from './exposed.ts';
 import type { Candidate, Exposed, Facts, FoundFile, OtherAgent } from './facts.ts';
-import { wordSize, type System } from '../os/posix/system.ts';
+import type { System } from '../os/ports.ts';
 
 /** Agents and servers of others that would fight with this one over the machine. */
 const otherUnits = ['viam-agent.service', 'viam-server.service'];
@@ -33,19 +32,19 @@ export async function lookAround(
   places: Places,
   { system, clock, log }: { system: System; clock: Clock; log: Log },
 ): Promise<Facts> {
-  const { platform } = linuxHost();
+  const { platform } = thisHost();
   const files = new Map<string, FoundFile>();
   for (const file of places.files) {
     const found = await fileAt(file);
     if (found) files.set(file, found);
   }
   const credentials = files.get(places.credentialsFile);
-  const store = programStore(linuxFileSystem(places.root), 'agent', { clock, log });
+  const store = programStore(system.files(places.root), 'agent', { clock, log });
   const isSystemdRunning = await stat('/run/systemd/system').then(
     () => true,
     () => false,
   );
-  const candidate = await candidateOf(places.binary, platform);
+  const candidate = await candidateOf(places.binary, platform, system);
   const systemctl = async (...args: string[]) => (await system.run('systemctl', ...args)).text.split('\n')[0] ?? '';
   return {
     isRoot: process.getuid?.() === 0,
@@ -102,10 +101,14 @@ export async function freeBytesOf(folder: string): Promise<number> {
   }
 }
 
-export async function candidateOf(file: string, platform: string): Promise<Candidate> {
+export async function candidateOf(
+  file: string,
+  platform: string,
+  { files }: Pick<System, 'files'>,
+): Promise<Candidate> {
   const folder = path.dirname(file);
   const inspector = new Inspector();
-  for await (const chunk of chunksOf(linuxFileSystem(folder), path.basename(file))) inspector.update(chunk);
+  for await (const chunk of chunksOf(files(folder), path.basename(file))) inspector.update(chunk);
   const found = inspector.finish();
   const version = found.note?.version ?? '';
   const { sha256, sizeBytes } = found;
@@ -129,4 +132,18 @@ async function othersIn(
     }
   }
   return others;
+}
+
+/** Word size of a program of this machine; undefined: there is none of these, or they are no ELF files. */
+async function wordSize(files: readonly string[]): Promise<32 | 64 | undefined> {
+  for (const file of files) {
+    try {
+      await using handle = await open(await realpath(file), 'r');
+      const { buffer } = await handle.read(Buffer.alloc(5), 0, 5, 0);
+      if (buffer.toString('latin1', 0, 4) === '\x7fELF') return buffer[4] === 1 ? 32 : 64;
+    } catch {
+      continue; // the next one tells as much
+    }
+  }
+  return undefined;
 }

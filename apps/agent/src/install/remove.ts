@@ -1,10 +1,10 @@
+import type { Programs } from '../os/ports.ts';
 import { lstat, readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { runFolder } from '@platform/kit/node';
 import { errorText } from '@platform/kit';
 import { agentUnit, serverUnit } from './unit.ts';
 import { readChanges, restore } from './changes.ts';
-import type { System } from '../os/posix/system.ts';
 
 /** Everything that agent and server make below the root. */
 export const ours: readonly string[] = ['bin', 'cache', 'etc', 'lib', 'log', 'server', 'spool', 'state', 'versions'];
@@ -28,7 +28,7 @@ export interface Removed {
 }
 
 /** Stops and removes everything that `install` made. What cannot be removed is told, the rest goes on. */
-export async function removeAll(of: Removal, system: System): Promise<Removed> {
+export async function removeAll(of: Removal, system: Programs): Promise<Removed> {
   const { root, credentialsFile } = of;
   const result: Removed = { done: [], left: [], isServerTold: false };
   const attempt = async (done: string, work: () => Promise<boolean>): Promise<void> => {

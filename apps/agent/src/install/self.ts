@@ -7,10 +7,10 @@ import { programStore } from '../versions/store.ts';
 import { copyChecked, rootFolders } from './apply.ts';
 import type { Candidate } from './facts.ts';
 
-/** Puts the program of `candidate` to use below the root of `files`, as an update would. @throws Usage for one that is no agent */
+/** Puts the program of `candidate`, which lies in `source`, to use below the root of `files`, as an update would. @throws Usage for one that is no agent */
 export async function placeSelf(
   candidate: Candidate,
-  { files, clock, log }: { files: FileSystem; clock: Clock; log: Log },
+  { source, files, clock, log }: { source: FileSystem; files: FileSystem; clock: Clock; log: Log },
 ): Promise<string> {
   if (candidate.refusal !== undefined) {
     throw new Usage(`${candidate.file} cannot be installed: ${candidate.refusal}. Use a program made by a release.`, 2);
@@ -20,7 +20,7 @@ export async function placeSelf(
   const { id, version, sha256, sizeBytes } = candidate;
   if (!(await store.list()).some((found) => found.id === id)) {
     const part = `${partFolder}/install`;
-    await copyChecked(candidate, files, part);
+    await copyChecked(candidate, source, files, part);
     await store.stage(part, { version, sha256, sizeBytes, url: '', target: '' });
   }
   if ((await store.linked()) !== id) await store.activate(id, { clearance: 0, needs: 'local' });

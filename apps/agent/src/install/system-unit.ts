@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { System } from '../os/posix/system.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
+import type { System } from '../os/ports.ts';
 import { agentUnit, checkedUnit, unitText } from './unit.ts';
 import { programPath } from '../versions/layout.ts';
 import type { UnitPlace } from '../versions/unit-renewal.ts';
@@ -21,7 +20,7 @@ export async function systemUnit(
   if (path.dirname(file) !== adminUnits) return undefined; // a package of the distribution looks after its own
   const own = unitText({ root, credentialsFile });
   return {
-    files: linuxFileSystem(adminUnits),
+    files: system.files(adminUnits),
     path: path.basename(file),
     gatePath: file,
     own,

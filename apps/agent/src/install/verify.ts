@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock, Log } from '@platform/kit';
-import { linuxDisk } from '../os/posix/disk.ts';
+import { fileDisk } from '../os/file-disk.ts';
 import { webBy } from '../os/web.ts';
-import type { Disk } from '../os/ports.ts';
 import { pinRoot, releaseTrust } from '../versions/trust/trust.ts';
 import { timeOf } from '../versions/device-fetch.ts';
 import type { Candidate } from './facts.ts';
-import type { System } from '../os/posix/system.ts';
+import type { Disk, System } from '../os/ports.ts';
 
 const longestMs = 60_000;
 
@@ -28,7 +27,7 @@ export async function verifyRelease(
   const { appAddress, candidate, platform } = of;
   const program = 'platform-agent';
   const target = `${program}/${candidate.version}/${platform.replace('/', '-')}`;
-  const { disk, keep } = pendingDisk(linuxDisk(of.root));
+  const { disk, keep } = pendingDisk(fileDisk(system.files(of.root)));
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
   const now = await timeOf(disk, system, clock);
   const trust = releaseTrust({ disk, web: webBy(of.send), appAddress, time: () => now, late: () => {}, clock, log }); // it is logged
@@ -46,8 +45,7 @@ export async function verifyRelease(
 }
 
 /** Trusts this first root of the release keys, for what comes later; nothing is fetched. @throws PlatformError RELEASE_UNTRUSTED */
-export const pinTrustedRoot = async (root: string, file: string): Promise<void> =>
-  pinRoot(linuxDisk(root), await readFile(file));
+export const pinTrustedRoot = async (disk: Disk, file: string): Promise<void> => pinRoot(disk, await readFile(file));
 
 /** Writes wait until `keep`. */
 function pendingDisk(disk: Disk): { disk: Disk; keep: () => Promise<void> } {

@@ -1,8 +1,8 @@
+import type { Programs } from '../os/ports.ts';
 import type { AgentStatus } from '@platform/contract/agent-status';
 import type { Clock } from '@platform/kit';
 import { controlOf } from '../control/client.ts';
 import { agentUnit } from './unit.ts';
-import type { System } from '../os/posix/system.ts';
 
 const lookMs = 500;
 const unitLookMs = 5_000;
@@ -27,7 +27,7 @@ export interface Awaited {
  */
 export async function awaitAgent(
   { root, version, isOnline }: { root: string; version: string; isOnline: boolean },
-  { system, clock }: { system: System; clock: Clock },
+  { system, clock }: { system: Programs; clock: Clock },
 ): Promise<Awaited> {
   const control = controlOf(root, clock);
   const runsBy = clock.now() + waitLimits.runsMs;
@@ -56,5 +56,5 @@ export async function awaitAgent(
   return last.isRunning ? last : { ...last, problem: `it does not answer after ${waitLimits.runsMs / 1000} s` };
 }
 
-const restartsOf = async (system: System): Promise<number> =>
+const restartsOf = async (system: Programs): Promise<number> =>
   Number((await system.run('systemctl', 'show', '--property=NRestarts', '--value', agentUnit)).text) || 0;

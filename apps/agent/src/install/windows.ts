@@ -1,14 +1,13 @@
+import type { Programs, System } from '../os/ports.ts';
 import { copyFile, lstat, mkdir, readdir, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, Usage } from '@platform/kit/node';
-import { windowsFileSystem } from '../os/windows/file-system.ts';
 import { keeperPath, serviceName } from './windows-places.ts';
 import { removeAtBoot, WindowsError, windowsService, type WindowsService } from '../os/windows/win32.ts';
 import type { Candidate } from './facts.ts';
 import { ours } from './remove.ts';
 import { placeSelf } from './self.ts';
-import type { System } from '../os/posix/system.ts';
 
 const restartMs = 5_000;
 const lookMs = 500;
@@ -50,7 +49,12 @@ export async function installOnWindows(parts: WindowsParts): Promise<void> {
     said(`wrote ${credentialsFile}`);
   }
   await closeToOthers(credentialsFile, true, system);
-  const id = await placeSelf(candidate, { files: windowsFileSystem(root), clock, log });
+  const id = await placeSelf(candidate, {
+    source: system.files(path.dirname(candidate.file)),
+    files: system.files(root),
+    clock,
+    log,
+  });
   said(`stored and chose version ${id}`);
   const keeper = path.join(root, keeperPath);
   if (!(await isThere(keeper))) {
@@ -82,7 +86,7 @@ const isThere = (file: string): Promise<boolean> =>
  *
  * @throws Usage when Windows refuses
  */
-async function closeToOthers(target: string, isNew: boolean, system: System): Promise<void> {
+async function closeToOthers(target: string, isNew: boolean, system: Programs): Promise<void> {
   const isFolder = (await stat(target)).isDirectory();
   const inherit = isFolder ? '(OI)(CI)' : '';
   const icacls = path.join(process.env['SystemRoot'] ?? 'C:\\Windows', 'System32', 'icacls.exe');

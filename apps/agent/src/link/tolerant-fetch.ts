@@ -1,7 +1,7 @@
+import type { Programs } from '../os/ports.ts';
 import type { Clock } from '@platform/kit';
 import { clockTolerantFetch, type TrustedAuthority, trustingFetch } from '@platform/kit/node';
 import type { MachineCredentials } from '@platform/contract/machine';
-import type { System } from '../os/posix/system.ts';
 import { isClockSynchronized, type ProvenTime } from '../clock/proven-time.ts';
 
 /**
@@ -11,7 +11,7 @@ import { isClockSynchronized, type ProvenTime } from '../clock/proven-time.ts';
  */
 export const tolerantFetch = (of: {
   clock: Clock;
-  system: System;
+  system: Programs;
   proven: ProvenTime;
   trusted: TrustedAuthority | undefined;
   refuted?: (time: number | undefined) => void;

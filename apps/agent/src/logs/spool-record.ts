@@ -1,16 +1,11 @@
 import { levels, type Level, type LogLine } from '@platform/kit';
+import type { UnsureTime } from '../clock/device-time.ts';
 import type { Position } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
 
 /** How far one source (a file that is followed) was read. */
 export interface Cursor extends Position {
   source: string;
-}
-
-/** The time of a line was not known when it was written: it came `at` ms of the monotonic clock of this run. */
-export interface UnsureTime {
-  run: string;
-  at: number;
 }
 
 /** A log line with its place in the order of this spool. `cursor`: how far its source was read with it. */

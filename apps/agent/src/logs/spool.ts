@@ -1,5 +1,6 @@
 import { logLimits } from '@platform/contract/log-limits';
 import { Cell, levels, type Level, type LogLine } from '@platform/kit';
+import type { UnsureTime } from '../clock/device-time.ts';
 import type { Disk, Position } from '../os/ports.ts';
 import { encodeChecked } from '../storage/checked-file.ts';
 import { Losses, type LossReason } from './losses.ts';
@@ -13,14 +14,7 @@ import {
   type Found,
   type Segment,
 } from './spool-segments.ts';
-import {
-  decodeRecords,
-  encodeRecord,
-  type Cursor,
-  type SpoolRecord,
-  type SpoolState,
-  type UnsureTime,
-} from './spool-record.ts';
+import { decodeRecords, encodeRecord, type Cursor, type SpoolRecord, type SpoolState } from './spool-record.ts';
 
 /** Writes in a row that failed: then lines are sent without being stored. */
 const failuresUntilLoose = 3;

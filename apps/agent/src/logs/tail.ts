@@ -1,22 +1,18 @@
 import { open, stat } from 'node:fs/promises';
 import { isMark } from '../os/output-marks.ts';
-import { Ended, exitCodes } from '../commands/exit-codes.ts';
 
 const tailBytes = 1 << 20;
 
-/** Whole lines at the end of the file, and where they end. */
+/** Whole lines at the end of the file, and where they end; undefined: there is no such file. */
 export async function lastLinesOf(
   file: string,
   count: number,
-): Promise<{ lines: string[]; position: { file: string; offset: number } }> {
+): Promise<{ lines: string[]; position: { file: string; offset: number } } | undefined> {
   const found = await stat(file).catch((error: unknown) => {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    throw new Ended(exitCodes.nothingToDo, {
-      code: 'NO_LOG',
-      what: `There is no log ${file} yet.`,
-      remedy: 'It begins when the machine server starts.',
-    });
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
   });
+  if (!found) return undefined;
   const begin = Math.max(0, found.size - tailBytes);
   await using handle = await open(file, 'r');
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(found.size - begin), 0, found.size - begin, begin);

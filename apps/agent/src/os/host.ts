@@ -6,7 +6,7 @@ import { machineBootId } from './boot-id.ts';
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 const systems: Readonly<Record<string, string>> = { win32: 'windows' };
 
-export function linuxHost(): Host {
+export function thisHost(): Host {
   return {
     hostname: os.hostname(),
     platform: `${systems[process.platform] ?? process.platform}/${architectures[process.arch] ?? process.arch}`,

@@ -73,6 +73,24 @@ export interface Processes {
   listener(port: number): Promise<Stranger | undefined>;
 }
 
+/** What a program of the operating system wrote. */
+export interface Said {
+  /** -1: it could not be started, or took too long. */
+  code: number;
+  text: string;
+}
+
+/** Programs of the operating system, such as systemctl. */
+export interface Programs {
+  run(program: string, ...args: string[]): Promise<Said>;
+}
+
+/** What commands touch of the machine. */
+export interface System extends Programs {
+  /** Files below this folder. */
+  files(folder: string): FileSystem;
+}
+
 /** What a path leads to; links are not followed. */
 export interface FileEntry {
   kind: 'file' | 'folder' | 'link';

@@ -10,7 +10,7 @@ const answerMs = 10_000;
 const answerLimitBytes = 64 * 1024;
 const reportLimitBytes = 2 ** 20;
 
-export function linuxProbe(clock: Clock, trace?: RequestTrace): Probe {
+export function httpProbe(clock: Clock, trace?: RequestTrace): Probe {
   const ask = async <T>(
     url: string,
     limitBytes: number,

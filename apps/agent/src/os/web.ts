@@ -66,7 +66,7 @@ const plainWeb = (send: typeof fetch): Web => ({
   },
 });
 
-export const linuxWeb: Web = webBy();
+export const systemWeb: Web = webBy();
 
 async function* nothing(): AsyncGenerator<Uint8Array> {}
 

@@ -1,8 +1,15 @@
 import type { MaintenanceWindow } from '@platform/contract/agent-config';
 import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
-import type { Delta } from '../versions/ports.ts';
 import type { Bad, Trial } from './trial-file.ts';
+
+/** A patch that leads to a file from an earlier one. */
+export interface Delta {
+  fromSha256: string;
+  url: string;
+  sha256: string;
+  sizeBytes: number;
+}
 
 /** One program of the cloud's choice. */
 export interface Release {

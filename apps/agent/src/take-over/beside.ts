@@ -1,5 +1,5 @@
+import type { Programs } from '../os/ports.ts';
 import type { Clock } from '@platform/kit';
-import type { System } from '../os/posix/system.ts';
 import { agentUnit } from '../install/unit.ts';
 import { otherUnit } from './other-agent.ts';
 
@@ -8,7 +8,7 @@ export interface BesideParts {
   install(): Promise<void>;
   /** Whether our own agent runs and has reached the management server. */
   isReached(): Promise<boolean>;
-  system: System;
+  system: Programs;
   clock: Clock;
 }
 

@@ -2,7 +2,7 @@ import { Severity } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { PlatformError } from '@platform/contract/errors';
 import { parseCredentials } from '@platform/contract/machine';
 import { Cell, type Clock } from '@platform/kit';
-import { linuxHost } from '../os/host.ts';
+import { thisHost } from '../os/host.ts';
 import { connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
 import { version } from '../versions/version.ts';
@@ -20,7 +20,7 @@ export async function reportFailure(credentialsText: string, problem: string, cl
     new Cell(false),
   );
   const { code, what, remedy } = new PlatformError('MIGRATION_FAILED', { problem });
-  const { platform, distro, tags } = linuxHost();
+  const { platform, distro, tags } = thisHost();
   await cloud.deviceAgentConfig(
     {
       id: partId,

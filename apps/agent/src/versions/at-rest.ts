@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { Cell, type Clock, type Log } from '@platform/kit';
 import { lockFolder } from '@platform/kit/node';
-import { linuxDisk } from '../os/posix/disk.ts';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
-import { operatorOf } from './operator.ts';
+import { fileDisk } from '../os/file-disk.ts';
+import type { FileSystem } from '../os/ports.ts';
+import { operatorOf, type Operator } from './operator.ts';
 import { readPins, type Pins } from './pins.ts';
 import { programStore } from './store.ts';
-import type { Operator, ProgramName } from '../control/operator.ts';
+import type { Program } from './layout.ts';
 
 /** What an operator may do while no agent runs, for example because it does not start. */
 export type OperatorAtRest = Pick<Operator, 'rollback' | 'pin' | 'clearQuarantine'>;
@@ -18,16 +18,15 @@ export type OperatorAtRest = Pick<Operator, 'rollback' | 'pin' | 'clearQuarantin
  */
 export async function atRest<T>(
   root: string,
-  { clock, log }: { clock: Clock; log: Log },
+  { files, clock, log }: { files: FileSystem; clock: Clock; log: Log },
   work: (operator: OperatorAtRest) => Promise<T>,
 ): Promise<T> {
   await using _lock = await lockFolder(path.join(root, 'state', 'agent.lock'));
-  const files = linuxFileSystem(root);
-  const disk = linuxDisk(root);
-  const store = (program: ProgramName) => programStore(files, program, { clock, log });
+  const disk = fileDisk(files);
+  const store = (program: Program) => programStore(files, program, { clock, log });
   const stores = { agent: store('agent'), server: store('server') };
   const pins = new Cell<Pins>(await readPins(disk, log));
-  const urgent = new Cell<Partial<Record<ProgramName, string>>>({});
+  const urgent = new Cell<Partial<Record<Program, string>>>({});
   const operator = operatorOf({ stores, disk, pins, urgent, again: () => {} });
   return work({
     ...operator,

@@ -1,7 +1,6 @@
 import type { Clock, Log } from '@platform/kit';
-import type { System } from '../os/posix/system.ts';
 import { machineBootId } from '../os/boot-id.ts';
-import type { Device, Disk } from '../os/ports.ts';
+import type { Device, Disk, Programs } from '../os/ports.ts';
 import type { Late } from './trust/refresh.ts';
 import { isClockSynchronized } from '../clock/proven-time.ts';
 import { releaseTime, type ReleaseTime } from './trust/release-time.ts';
@@ -14,7 +13,7 @@ import { programStore } from './store.ts';
 export interface DeviceFetchParts {
   device: Pick<Device, 'files' | 'disk' | 'web'>;
   appAddress: string;
-  system: System;
+  system: Programs;
   /** Hears what looks expired by a clock that nobody vouches for; undefined: nothing does. */
   late: (document: Late | undefined) => void;
   clock: Clock;
@@ -37,6 +36,6 @@ export async function deviceFetch(
 }
 
 /** What documents may be called expired by; see releaseTime. */
-export async function timeOf(disk: Disk, system: System, clock: Clock): Promise<ReleaseTime> {
+export async function timeOf(disk: Disk, system: Programs, clock: Clock): Promise<ReleaseTime> {
   return releaseTime(disk, clock, await isClockSynchronized(system));
 }

@@ -5,7 +5,8 @@ import { chunksOf, makeFolder } from '../os/file-disk.ts';
 import { customVersion, shownUrl } from '../state/version-names.ts';
 import { Inspector, refusalOf } from './inspect.ts';
 import { nameOf, partFolder, programPath } from './layout.ts';
-import type { FetchTask, Fetched, Patches, Progress, Trust } from './ports.ts';
+import type { FetchTask, Fetched, Patches, Progress } from './ports.ts';
+import type { Trust } from './trust/trust.ts';
 import { checkSpace, largestBytes, receive, type Received, type ReceiveParts } from './receive.ts';
 import type { ProgramStore } from './store.ts';
 

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { tempFolder } from '@platform/kit/testing';
-import { linuxFileSystem } from '../os/posix/file-system.ts';
+import { posixFileSystem } from '../os/posix/file-system.ts';
 import { bootIdFile } from '../os/boot-id.ts';
 import { startsFile } from '../os/starts-file.ts';
 import { gate, gateText, isDoubtfulStart } from './gate.ts';
@@ -316,7 +316,7 @@ const shell = async (root: string) => {
 const twin = async (root: string) => {
   const boot = (await readFile(path.join(root, 'boot_id'), 'utf8')).trim();
   const starts = Number(await readFile(path.join(root, 'starts'), 'utf8').catch(() => '0'));
-  const files = linuxFileSystem(root);
+  const files = posixFileSystem(root);
   const unit = { files, path: 'units/agent.service' };
   return gate(files, 'agent', { nowSeconds: 1_767_225_600, boot, isDoubtful: isDoubtfulStart(starts), unit });
 };

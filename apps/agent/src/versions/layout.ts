@@ -1,5 +1,3 @@
-import type { ProgramName } from '../control/operator.ts';
-
 /**
  * Where things stand below the root:
  *
@@ -15,8 +13,10 @@ import type { ProgramName } from '../control/operator.ts';
  *   cache/part/                  unfinished downloads
  *   lib/gate                     runs before each start of the agent
  */
-export type Program = ProgramName;
 
+/** The two programs of a machine, as files and commands name them. */
+export const programNames = ['agent', 'server'] as const;
+export type Program = (typeof programNames)[number];
 const suffix = process.platform === 'win32' ? '.exe' : '';
 export const nameOf = (program: Program): string => `platform-${program}`;
 export const fileNameOf = (program: Program): string => `${nameOf(program)}${suffix}`;

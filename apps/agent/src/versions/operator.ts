@@ -1,13 +1,34 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Cell } from '@platform/kit';
-import { programNames, type Done, type Operator } from '../control/operator.ts';
 import type { Disk } from '../os/ports.ts';
 import { versionOf } from '../state/state.ts';
-import { nameOf, type Program } from './layout.ts';
+import { nameOf, programNames, type Program } from './layout.ts';
 import { writePins, type Pin, type Pins } from './pins.ts';
 import { problemOfUrl } from './receive.ts';
 import type { ProgramStore } from './store.ts';
 import { isId } from '../state/trial-file.ts';
+
+export interface Done {
+  /** False: it was so already. */
+  isChanged: boolean;
+  /** One sentence for people. */
+  did: string;
+}
+
+/**
+ * What a person at the machine may ask for. Each resolves when it is decided and written down; what follows from it
+ * (a download, a restart) goes on by itself. @throws PlatformError when it cannot be done
+ */
+export interface Operator {
+  /** Asks the management server now what is wanted, and tries again what failed. */
+  checkNow(): Promise<Done>;
+  /** Back to the previous version, without a download; the present one is not tried again by itself. */
+  rollback(program: Program): Promise<Done>;
+  /** Keeps to an installed version whatever the management server wants; null: no longer. */
+  pin(program: Program, wish: string | null): Promise<Done>;
+  /** Lets quarantined versions be tried again. */
+  clearQuarantine(program: Program): Promise<Done>;
+}
 
 export interface OperatorParts {
   stores: Record<Program, ProgramStore>;

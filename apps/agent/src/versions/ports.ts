@@ -1,12 +1,5 @@
+import type { Delta } from '../state/state.ts';
 import type { Program } from './layout.ts';
-
-/** A patch that leads to a file from an earlier one. */
-export interface Delta {
-  fromSha256: string;
-  url: string;
-  sha256: string;
-  sizeBytes: number;
-}
 
 /** What is to be fetched, as the management server told it. */
 export interface FetchTask {
@@ -48,19 +41,6 @@ export interface Progress {
 export interface Fetcher {
   /** @throws PlatformError DOWNLOAD_CORRUPT, DOWNLOAD_FAILED (data.retryAfterSeconds: not before), DISK_FULL, those of Trust */
   fetch(task: FetchTask, tell: (progress: Progress) => void, signal: AbortSignal): Promise<Fetched>;
-}
-
-/** Says whether the bytes that the management server names are those that a release key signed. */
-export interface Trust {
-  /** @throws PlatformError when the release must not be used */
-  check(
-    of: { target: string; program: string; version: string; platform: string; sha256: string },
-    signal: AbortSignal,
-  ): Promise<{ sizeBytes: number; sha256: string }>;
-  patch(
-    of: { fromSha256: string; toSha256: string; sha256: string },
-    signal: AbortSignal,
-  ): Promise<{ sizeBytes: number; sha256: string }>;
 }
 
 export interface Patches {

@@ -1,5 +1,6 @@
 import { Cell, changedOr, converge, type Clock, type Log } from '@platform/kit';
-import { programNames, type Operator } from '../control/operator.ts';
+import { programNames } from './layout.ts';
+import type { Operator } from './operator.ts';
 import { replaceFile } from '../os/file-disk.ts';
 import type { Device } from '../os/ports.ts';
 import type { Goal } from './plans/program-version.ts';
@@ -13,7 +14,8 @@ import { gateText } from './gate.ts';
 import { gatePath, type Program } from './layout.ts';
 import { operatorOf } from './operator.ts';
 import { followGoal, noGoal, readPins, setGoal, type Pins } from './pins.ts';
-import type { Fetcher, Patches, Trust } from './ports.ts';
+import type { Fetcher, Patches } from './ports.ts';
+import type { Trust } from './trust/trust.ts';
 import { sourcesOn } from './sources.ts';
 import { programStore } from './store.ts';
 import { textOf } from './switch.ts';

@@ -2,17 +2,17 @@ import type { Clock, Log } from '@platform/kit';
 import { inMemory, spawnGroup } from '@platform/kit/node';
 import { childEnvironment } from '../environment.ts';
 import type { Device } from '../ports.ts';
-import { linuxDisk } from '../posix/disk.ts';
+import { posixDisk } from '../posix/disk.ts';
 import { relayFolder } from '../relay-places.ts';
-import { linuxFileSystem } from '../posix/file-system.ts';
-import { linuxHost } from '../host.ts';
-import { linuxLines } from '../posix/lines.ts';
+import { posixFileSystem } from '../posix/file-system.ts';
+import { thisHost } from '../host.ts';
+import { posixLines } from '../posix/lines.ts';
 import { outputRelay } from '../posix/output-relay.ts';
-import { linuxProbe } from '../probe.ts';
+import { httpProbe } from '../probe.ts';
 import { linuxProcesses } from './processes.ts';
 import { startRelayUnit, systemdProcesses } from './systemd.ts';
 import type { RequestTrace } from '../request-trace.ts';
-import { linuxWeb, webBy } from '../web.ts';
+import { systemWeb, webBy } from '../web.ts';
 
 /** A machine with a POSIX file system; processes are known again through /proc where there is one. */
 export function linuxDevice(of: {
@@ -27,7 +27,7 @@ export function linuxDevice(of: {
   log?: Log;
 }): Device {
   const { root, mark, units, clock, trace, log } = of;
-  const host = linuxHost();
+  const host = thisHost();
   const isUnit = host.isSupervisedBySystemd && process.getuid?.() === 0;
   const isRelayUnit = units !== undefined && isUnit;
   const startRelay = async ({ command, env }: NonNullable<typeof of.relay>): Promise<void> => {
@@ -48,11 +48,11 @@ export function linuxDevice(of: {
   const plain = linuxProcesses(root, mark, clock, relay);
   return {
     processes: units && isUnit ? systemdProcesses({ root, mark, plain, relay, clock, ...units }) : plain,
-    files: linuxFileSystem(root),
-    disk: linuxDisk(root),
-    lines: linuxLines(root, () => inMemory('log', root)),
-    web: trace ? webBy(fetch, { trace, clock }) : linuxWeb,
-    probe: linuxProbe(clock, trace),
+    files: posixFileSystem(root),
+    disk: posixDisk(root),
+    lines: posixLines(root, () => inMemory('log', root)),
+    web: trace ? webBy(fetch, { trace, clock }) : systemWeb,
+    probe: httpProbe(clock, trace),
     host,
   };
 }

@@ -1,5 +1,5 @@
 import { fileDisk } from '../file-disk.ts';
 import type { Disk } from '../ports.ts';
-import { linuxFileSystem } from './file-system.ts';
+import { posixFileSystem } from './file-system.ts';
 
-export const linuxDisk = (root: string): Disk => fileDisk(linuxFileSystem(root));
+export const posixDisk = (root: string): Disk => fileDisk(posixFileSystem(root));

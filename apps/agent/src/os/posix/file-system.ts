@@ -14,7 +14,7 @@ async function unless<T>(codes: readonly string[], nothing: T, work: Promise<T>)
 }
 
 /** The folder `root` of this machine. */
-export function linuxFileSystem(root: string): FileSystem {
+export function posixFileSystem(root: string): FileSystem {
   const at = (name: string) => path.join(root, name);
   return {
     async mkdir(name) {

@@ -31,7 +31,7 @@ interface Part {
 }
 
 /** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
-export function linuxLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
+export function posixLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
   const at = (file: string) => path.join(root, file);
   /** What was seen of a file, so that one at rest is not opened. */
   const seen = new Map<string, { mark: string; id: string }>();

@@ -1,9 +1,9 @@
 import type { Clock } from '@platform/kit';
 import { fileDisk } from '../file-disk.ts';
-import { linuxHost } from '../host.ts';
-import { linuxLines } from '../posix/lines.ts';
-import { linuxProbe } from '../probe.ts';
-import { linuxWeb } from '../web.ts';
+import { thisHost } from '../host.ts';
+import { posixLines } from '../posix/lines.ts';
+import { httpProbe } from '../probe.ts';
+import { systemWeb } from '../web.ts';
 import type { Device } from '../ports.ts';
 import { windowsFileSystem } from './file-system.ts';
 import { windowsProcesses } from './processes.ts';
@@ -15,9 +15,9 @@ export function windowsDevice({ root, clock }: { root: string; clock: Clock }): 
     processes: windowsProcesses(root),
     files,
     disk: fileDisk(files),
-    lines: linuxLines(root),
-    web: linuxWeb,
-    probe: linuxProbe(clock),
-    host: linuxHost(),
+    lines: posixLines(root),
+    web: systemWeb,
+    probe: httpProbe(clock),
+    host: thisHost(),
   };
 }

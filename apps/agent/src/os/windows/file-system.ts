@@ -1,5 +1,5 @@
 import { systemClock } from '@platform/kit/node';
-import { linuxFileSystem } from '../posix/file-system.ts';
+import { posixFileSystem } from '../posix/file-system.ts';
 import { readFile } from '../file-disk.ts';
 import type { FileSystem } from '../ports.ts';
 
@@ -13,7 +13,7 @@ const renameMs = 100;
  * They are replaced by rename like all others.
  */
 export function windowsFileSystem(root: string): FileSystem {
-  const plain = linuxFileSystem(root);
+  const plain = posixFileSystem(root);
   return {
     ...plain,
     /** Virus scanners and indexers hold new files for a moment. */

@@ -1,7 +1,19 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { Disk } from '../../os/ports.ts';
-import type { Trust } from '../ports.ts';
 import type { ListedFile, RefreshParts, Trusted } from './refresh.ts';
+
+/** Says whether the bytes that the management server names are those that a release key signed. */
+export interface Trust {
+  /** @throws PlatformError when the release must not be used */
+  check(
+    of: { target: string; program: string; version: string; platform: string; sha256: string },
+    signal: AbortSignal,
+  ): Promise<{ sizeBytes: number; sha256: string }>;
+  patch(
+    of: { fromSha256: string; toSha256: string; sha256: string },
+    signal: AbortSignal,
+  ): Promise<{ sizeBytes: number; sha256: string }>;
+}
 
 const folder = 'state/tuf';
 const rootFile = `${folder}/root.json`;

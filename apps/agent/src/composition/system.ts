@@ -1,0 +1,13 @@
+import { agentStopSeconds } from '../install/unit.ts';
+import { posixFileSystem } from '../os/posix/file-system.ts';
+import { posixPrograms } from '../os/posix/programs.ts';
+import type { System } from '../os/ports.ts';
+import { windowsFileSystem } from '../os/windows/file-system.ts';
+
+const longestMs = (agentStopSeconds + 60) * 1000; // the longest that systemctl waits is for the agent to stop
+
+/** What a command touches of the machine that it runs on. */
+export const system: System = {
+  ...posixPrograms(longestMs),
+  files: process.platform === 'win32' ? windowsFileSystem : posixFileSystem,
+};

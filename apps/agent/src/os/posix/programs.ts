@@ -1,0 +1,15 @@
+import { execFile } from 'node:child_process';
+import type { Programs } from '../ports.ts';
+
+/** Programs of this machine; one that takes longer than `longestMs` is ended. */
+export const posixPrograms = (longestMs: number): Programs => ({
+  run: (program, ...args) =>
+    new Promise((resolve) => {
+      const env = { ...process.env, LC_ALL: 'C', SYSTEMD_PAGER: '', SYSTEMD_COLORS: '0' };
+      execFile(program, args, { timeout: longestMs, maxBuffer: 8 * 2 ** 20, env }, (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+        const why = code === -1 && error ? error.message : '';
+        resolve({ code, text: [stdout, stderr, why].filter(Boolean).join('\n').trim() });
+      });
+    }),
+});
