@@ -2,7 +2,7 @@ import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentStatus, ProgramExit, ProgramReport } from '@platform/contract/agent-status';
 import { shortestSecret } from '@platform/contract/config-secrets';
-import { parseCredentials } from '@platform/contract/machine';
+import { parseCredentials, type MachineCredentials } from '@platform/contract/machine';
 import { createLog, type Clock } from '@platform/kit';
 import { isAlive, readJson } from '@platform/kit/node';
 import { lastStatusFile } from './serve.ts';
@@ -32,7 +32,6 @@ export async function statusOnDisk({
   previousRun?: () => Promise<PreviousRun>;
 }): Promise<AgentStatus> {
   const last = (await readJson(path.join(root, lastStatusFile)).catch(() => undefined)) as AgentStatus | undefined;
-  const host = thisHost();
   const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));
   const cloud = credentials.ok ? credentials.value : undefined;
   const server = await serverOf(root);
@@ -40,7 +39,26 @@ export async function statusOnDisk({
   if (cloud && cloud.payload.length >= shortestSecret) mask.hide([cloud.payload]);
   const ended = await endOfAgent(previousRun, mask);
   const exits = await Exits.open(disk, createLog({ name: 'status', clock, level: 'error', sink: () => {} }));
-  const empty: AgentStatus = {
+  const known = { ...nothingKnownOf(root, cloud), ...last };
+  const programs = {
+    agent: { ...(await programOnDisk(root, 'agent', known.programs.agent, exits)), ...(ended && { last_exit: ended }) },
+    server: await programOnDisk(root, 'server', known.programs.server, exits),
+  };
+  return {
+    ...known,
+    at: timeText(clock.wall()),
+    is_running: false,
+    agent: { ...known.agent, version: programs.agent.installed || known.agent.version, pid: null, started: null, root },
+    cloud: { ...known.cloud, is_reached: false },
+    server: { ...known.server, ...server },
+    programs: { ...programs, server: { ...programs.server, running: server.version } },
+  };
+}
+
+/** Of a machine whose agent has never left a status. */
+function nothingKnownOf(root: string, cloud: MachineCredentials | undefined): AgentStatus {
+  const host = thisHost();
+  return {
     at: '',
     is_running: false,
     agent: {
@@ -70,20 +88,6 @@ export async function statusOnDisk({
     programs: { agent: nothingKnown, server: nothingKnown },
     conditions: [],
     logs: { waiting_lines: 0, dropped_lines: 0, spool_bytes: 0 },
-  };
-  const known = { ...empty, ...last };
-  const programs = {
-    agent: { ...(await programOnDisk(root, 'agent', known.programs.agent, exits)), ...(ended && { last_exit: ended }) },
-    server: await programOnDisk(root, 'server', known.programs.server, exits),
-  };
-  return {
-    ...known,
-    at: timeText(clock.wall()),
-    is_running: false,
-    agent: { ...known.agent, version: programs.agent.installed || known.agent.version, pid: null, started: null, root },
-    cloud: { ...known.cloud, is_reached: false },
-    server: { ...known.server, ...server },
-    programs: { ...programs, server: { ...programs.server, running: server.version } },
   };
 }
 

@@ -44,7 +44,7 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
   const { root, credentialsFile, system, clock } = parts;
   const files = new Map<string, string>();
   const { mask, config } = await readSecrets(parts);
-  const add = async (name: string, work: () => Promise<unknown>): Promise<void> => {
+  const add: Add = async (name, work) => {
     const found = await work().catch((error: unknown) => `could not be had: ${errorText(error)}`);
     files.set(name, maskedText(mask, typeof found === 'string' ? found : JSON.stringify(found, null, 2)));
   };
@@ -52,11 +52,7 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
     (program: string, ...args: string[]) =>
     async () =>
       (await system.run(program, ...args)).text;
-  const tail = (file: string) => async () => {
-    const found = await lastLinesOf(path.join(root, file), serverLines);
-    if (!found) throw new Error(`There is no log ${path.join(root, file)} yet.`);
-    return found.lines.join('\n');
-  };
+  const tail = (file: string) => async () => tailOf(path.join(root, file));
   const state = (file: string) => async () => readFile(path.join(root, file), 'utf8');
 
   await add('about.json', async () => ({ version, made: new Date(clock.wall()).toISOString(), root }));
@@ -87,6 +83,13 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
   );
   await add('logs/server-stderr.txt', tail(stderrFile));
   await add('logs/server-stdout.txt', tail(stdoutFile));
+  await addSystem(add, said);
+  return files;
+}
+
+type Add = (name: string, work: () => Promise<unknown>) => Promise<void>;
+
+async function addSystem(add: Add, said: (program: string, ...args: string[]) => () => Promise<string>): Promise<void> {
   await add('system/os-release.txt', async () => readFile('/etc/os-release', 'utf8'));
   await add('system/machine.json', async () => ({
     kernel: os.release(),
@@ -101,7 +104,12 @@ export async function collect(parts: CollectParts): Promise<Map<string, string>>
   await add('system/time.txt', said('timedatectl'));
   await add('system/network.txt', said('ip', '-brief', 'address'));
   await add('system/failed-units.txt', said('systemctl', '--failed', '--no-legend'));
-  return files;
+}
+
+async function tailOf(file: string): Promise<string> {
+  const found = await lastLinesOf(file, serverLines);
+  if (!found) throw new Error(`There is no log ${file} yet.`);
+  return found.lines.join('\n');
 }
 
 /** Line by line, so that a name on one line and a value on the next are not taken for one another. */

@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readlink, rename, rmdir, lstat, statfs, symlink, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import type { FileSystem } from '../ports.ts';
+import type { FileSystem, ReadableFile, WritableFile } from '../ports.ts';
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);
 
@@ -21,40 +21,8 @@ export function posixFileSystem(root: string): FileSystem {
       await unless(['EEXIST'], undefined, mkdir(at(name), { mode: 0o755 }));
     },
 
-    async openWrite(name, { mode, append = false }) {
-      const handle = await open(at(name), append ? 'a' : 'w', mode);
-      try {
-        // Not narrowed by the umask, nor kept from an earlier file. Looked at first: a change is a write to the disk.
-        if (((await handle.stat()).mode & 0o7777) !== mode) await handle.chmod(mode);
-      } catch (error) {
-        await handle.close();
-        throw error;
-      }
-      return {
-        write: async (bytes) => handle.appendFile(bytes),
-        sync: () => handle.sync(),
-        close: () => handle.close(),
-      };
-    },
-
-    async openRead(name) {
-      const handle = await open(at(name), 'r');
-      const { size } = await handle.stat();
-      return {
-        sizeBytes: size,
-        async read(from, length) {
-          const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - from)));
-          let had = 0;
-          while (had < buffer.length) {
-            const { bytesRead } = await handle.read(buffer, had, buffer.length - had, from + had);
-            if (bytesRead === 0) break; // it was cut off meanwhile
-            had += bytesRead;
-          }
-          return buffer.subarray(0, had);
-        },
-        close: () => handle.close(),
-      };
-    },
+    openWrite: (name, how) => writableAt(at(name), how),
+    openRead: (name) => readableAt(at(name)),
 
     async syncFolder(name) {
       if (process.platform === 'win32') return; // a folder cannot be opened there; NTFS journals its entries
@@ -85,5 +53,43 @@ export function posixFileSystem(root: string): FileSystem {
       const { bavail, bsize } = await statfs(root);
       return bavail * bsize;
     },
+  };
+}
+
+async function writableAt(
+  file: string,
+  { mode, append = false }: { mode: number; append?: boolean },
+): Promise<WritableFile> {
+  const handle = await open(file, append ? 'a' : 'w', mode);
+  try {
+    // Not narrowed by the umask, nor kept from an earlier file. Looked at first: a change is a write to the disk.
+    if (((await handle.stat()).mode & 0o7777) !== mode) await handle.chmod(mode);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  return {
+    write: async (bytes) => handle.appendFile(bytes),
+    sync: () => handle.sync(),
+    close: () => handle.close(),
+  };
+}
+
+async function readableAt(file: string): Promise<ReadableFile> {
+  const handle = await open(file, 'r');
+  const { size } = await handle.stat();
+  return {
+    sizeBytes: size,
+    async read(from, length) {
+      const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(length, size - from)));
+      let had = 0;
+      while (had < buffer.length) {
+        const { bytesRead } = await handle.read(buffer, had, buffer.length - had, from + had);
+        if (bytesRead === 0) break; // it was cut off meanwhile
+        had += bytesRead;
+      }
+      return buffer.subarray(0, had);
+    },
+    close: () => handle.close(),
   };
 }

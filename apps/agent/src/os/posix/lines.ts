@@ -1,4 +1,15 @@
-import { mkdir, open, readdir, readlink, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+  type FileHandle,
+} from 'node:fs/promises';
 import path from 'node:path';
 import {
   fileOfSegment,
@@ -30,12 +41,10 @@ interface Part {
   size: number;
 }
 
-/** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
-export function posixLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
-  const at = (file: string) => path.join(root, file);
+function partsSeen(): (where: string) => Promise<Part | undefined> {
   /** What was seen of a file, so that one at rest is not opened. */
   const seen = new Map<string, { mark: string; id: string }>();
-  const look = async (where: string): Promise<Part | undefined> => {
+  return async (where) => {
     try {
       const s = await stat(where);
       const file = `${s.dev}/${s.ino}`;
@@ -49,6 +58,12 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
       return undefined; // not there yet, or no longer
     }
   };
+}
+
+/** @param spareFolder - where lines may lie while the disk of `root` is full; undefined: nowhere. */
+export function posixLines(root: string, spareFolder?: () => Promise<string | undefined>): Lines {
+  const at = (file: string) => path.join(root, file);
+  const look = partsSeen();
   const older = async (file: string): Promise<{ part: Part; isRead: boolean }[]> => {
     const folder = path.dirname(at(file));
     const names = olderOf(path.basename(file), await readdir(folder).catch(() => []));
@@ -116,29 +131,39 @@ export function posixLines(root: string, spareFolder?: () => Promise<string | un
       const { id, size: first } = current;
       const begin = from && from.file === id && from.offset <= first ? from.offset : 0;
       if (first - begin <= limitBytes) return undefined;
-      let lines = 0;
-      let size = begin;
       await using handle = await open(at(file), 'r');
       const chunk = Buffer.alloc(countBytes);
-      // What is written between the last look and the cut is lost uncounted: the look comes just before it.
-      for (
-        let until = first, turns = 0;
-        size < until && turns < mostTurns;
-        until = (await look(at(file)))?.size ?? 0, turns++
-      ) {
-        while (size < until) {
-          const { bytesRead } = await handle.read(chunk, 0, chunk.length, size);
-          if (bytesRead === 0) break;
-          for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
-          size += bytesRead;
-        }
-      }
+      const { lines, size } = await countLines(
+        { handle, chunk, begin, first },
+        async () => (await look(at(file)))?.size ?? 0,
+      );
       const { bytesRead } = await handle.read(chunk, 0, chunk.length, Math.max(0, size - chunk.length));
       await writeFile(`${at(file)}.1`, chunk.subarray(0, bytesRead), { mode: 0o640 }).catch(() => {}); // a full disk
       await truncate(at(file), 0);
       return { position: { file: id, offset: 0 }, lines };
     },
   };
+}
+
+/**
+ * Lines of a file that its writer goes on with. What is written after the last call of `sizeNow` is not counted: it comes just before
+ * the answer.
+ */
+async function countLines(
+  { handle, chunk, begin, first }: { handle: FileHandle; chunk: Buffer; begin: number; first: number },
+  sizeNow: () => Promise<number>,
+): Promise<{ lines: number; size: number }> {
+  let lines = 0;
+  let size = begin;
+  for (let until = first, turns = 0; size < until && turns < mostTurns; until = await sizeNow(), turns++) {
+    while (size < until) {
+      const { bytesRead } = await handle.read(chunk, 0, chunk.length, size);
+      if (bytesRead === 0) break;
+      for (let i = chunk.indexOf(newLine); i >= 0 && i < bytesRead; i = chunk.indexOf(newLine, i + 1)) lines++;
+      size += bytesRead;
+    }
+  }
+  return { lines, size };
 }
 
 /** The name of a file of the relay; undefined: another program writes it. */
