@@ -62,16 +62,16 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
   await page.getByRole('heading', { name: `things ${mark}` }).waitFor();
 
   await drops(page, await jpegs('balloon', 12));
-  await page.getByText('12 pictures without a label').waitFor();
+  await page.getByText('12 images without a label').waitFor();
   await page.getByLabel('Label of all of them').fill('balloon');
   await button(page, 'Upload').click();
-  await page.getByText('12 pictures uploaded.').waitFor();
+  await page.getByText('12 images uploaded.').waitFor();
   await page.getByRole('dialog').getByText('Close', { exact: true }).click();
   await page.getByText('Choose at least 2 labels.').waitFor();
 
   await drops(page, await jpegs('bear', 10));
   await button(page, 'Upload').click();
-  await page.getByText('10 pictures uploaded.').waitFor();
+  await page.getByText('10 images uploaded.').waitFor();
   await page.getByRole('dialog').getByText('Close', { exact: true }).click();
   await page.getByText(/10 without a label/).waitFor();
 
@@ -79,10 +79,10 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
   const boxes = page.getByRole('checkbox', { name: /^Select .*bear/ });
   await boxes.nth(9).waitFor();
   for (let at = 0; at < 10; at++) await boxes.nth(at).check();
-  const bar = page.getByRole('region', { name: 'Selected pictures' });
-  await bar.getByText('10 pictures selected').waitFor();
+  const bar = page.getByRole('region', { name: 'Selected images' });
+  await bar.getByText('10 images selected').waitFor();
   await bar.getByLabel('Label', { exact: true }).fill('bear');
-  await checkPage(page, 'selected pictures');
+  await checkPage(page, 'selected images');
   await bar.getByRole('button', { name: 'Add label' }).click();
   await page.getByRole('row', { name: 'bear' }).getByText('10', { exact: true }).waitFor();
   assert.equal((await client.dataClient.countBinaryData({ datasetId: id, tagsFilter: { tags: ['bear'] } })).count, 10);
@@ -93,14 +93,14 @@ async function collects({ page, client, ready, mark }: Desk): Promise<string> {
     .check();
   await bar.getByRole('button', { name: 'Take out of the dataset' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Take out' }).click();
-  await page.getByText('21 pictures', { exact: true }).waitFor();
+  await page.getByText('21 images', { exact: true }).waitFor();
   await checkPage(page, 'dataset with counts');
   return id;
 }
 
 /** Boxes with the mouse, with the keyboard alone, taken back, and what the server keeps of them. */
 async function frames({ page, client }: Desk, datasetId: string): Promise<void> {
-  await page.locator('.picture a').first().click();
+  await page.locator('.image a').first().click();
   const boxes = page.locator('.box-canvas .box');
   const canvas = page.locator('.box-canvas');
   await page.locator('.box-canvas img').waitFor();
@@ -130,7 +130,7 @@ async function frames({ page, client }: Desk, datasetId: string): Promise<void> 
   assert.equal(drawn?.[0], 'lid');
   for (const [index, wanted] of [0.2, 0.2, 0.4, 0.5].entries())
     assert.ok(Math.abs(Number(drawn?.[index + 1]) - wanted) <= 0.02, `edge ${index}: ${drawn?.[index + 1]}`);
-  await checkPage(page, 'picture with a box');
+  await checkPage(page, 'image with a box');
 
   await button(page, 'Add a box in the middle').click();
   await boxes.nth(1).waitFor();

@@ -105,7 +105,7 @@ async function edits({ page, client }: Desk, machine: WireMachine): Promise<void
   await dialog.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved as revision 1').waitFor();
   assert.deepEqual([(await saved()).revision, (await saved()).configJson], [1n, first]);
-  await page.getByText('the machine is taking it over').waitFor();
+  await page.getByText('the machine is applying it').waitFor();
   await machine.check(report(1));
   await page.getByText(/Saved as revision 1 · applied on the machine/).waitFor();
 
@@ -148,10 +148,10 @@ async function reads({ page }: Desk, machine: WireMachine): Promise<void> {
 
   await page.getByRole('checkbox', { name: 'warn' }).uncheck();
   await log.getByText('a camera is slow').waitFor({ state: 'detached' });
-  await page.getByRole('searchbox', { name: 'Text to look for' }).fill('gone');
+  await page.getByRole('searchbox', { name: 'Search text' }).fill('gone');
   await log.getByText('said before').waitFor({ state: 'detached' });
   assert.equal(await log.getByRole('listitem').count(), 1, 'one line is left');
-  await page.getByRole('searchbox', { name: 'Text to look for' }).fill('');
+  await page.getByRole('searchbox', { name: 'Search text' }).fill('');
   await page.getByRole('checkbox', { name: 'warn' }).check();
 
   await button(page, 'Pause').click();
@@ -169,7 +169,7 @@ async function restarts({ page }: Desk, machine: WireMachine): Promise<void> {
   await checkPage(page, 'part status');
   await status.getByRole('button', { name: 'Restart' }).click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restart' }).click();
-  await status.getByText('Restart asked for').waitFor();
+  await status.getByText('Restart requested').waitFor();
   assert.equal(await machine.mustRestart(), true);
   await status.getByText('The agent has taken the order').waitFor();
   await page.keyboard.press('Escape');
@@ -239,7 +239,7 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   await status.getByText('1.1.0 ended: signal SIGSEGV').waitFor();
   await checkPage(page, 'a version taken back');
   await page.keyboard.press('Escape');
-  await page.getByText('The machine server gave up 1.1.0').waitFor();
+  await page.getByText('The machine server rolled back 1.1.0').waitFor();
   await page
     .getByRole('region', { name: 'The machine server 1.1.0: last lines' })
     .getByText('Segmentation fault')
@@ -247,12 +247,12 @@ async function givesUp({ page, client, ready, mark }: Desk, machine: WireMachine
   await link(page, 'Machines').first().click();
   const row = page.getByRole('row', { name: /^press/ }).filter({ hasText: 'reverted' });
   await row.waitFor();
-  await checkPage(page, 'a machine in a list that gave up a version');
+  await checkPage(page, 'a machine in a list with a quarantined version');
   await row.getByRole('link').click();
   await button(page, 'Try again').click();
-  await page.getByText('The machine tries the wanted version again').waitFor();
+  await page.getByText('The machine retries the desired version').waitFor();
   await machine.check({ server: running, serverState: ServerState.RUNNING });
-  await page.getByText('The machine tries the wanted version again').waitFor({ state: 'detached' });
+  await page.getByText('The machine retries the desired version').waitFor({ state: 'detached' });
   await button(page, 'Try again').waitFor({ state: 'detached' });
 }
 
@@ -263,7 +263,7 @@ async function collects({ page, mark }: Desk): Promise<void> {
   await button(page, 'New dataset').click();
   await page.getByLabel('Name').fill(`two things ${mark}`);
   await button(page, 'Create').click();
-  await page.getByText('No pictures').waitFor();
+  await page.getByText('No images').waitFor();
   for (const label of ['balloon', 'bear'] as const) {
     const composed = composeObjects10({
       seed: Number(mark),
@@ -273,19 +273,19 @@ async function collects({ page, mark }: Desk): Promise<void> {
       objects: [label],
     });
     const files = await Array.fromAsync(composed, ({ name, jpeg }) => ({ name, mimeType: 'image/jpeg', buffer: jpeg }));
-    await button(page, 'Add pictures').first().click();
-    const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no picture') };
-    await page.getByLabel('Or single pictures').setInputFiles([...files, notes]);
-    await page.getByText('15 pictures without a label').waitFor();
+    await button(page, 'Add images').first().click();
+    const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('no image') };
+    await page.getByLabel('Or single images').setInputFiles([...files, notes]);
+    await page.getByText('15 images without a label').waitFor();
     await page.getByLabel('Label of all of them').fill(label);
     await page.getByText(`15 × ${label}`).waitFor();
-    await page.getByText('notes.txt: is no JPEG').waitFor();
-    await checkPage(page, 'add pictures');
+    await page.getByText('notes.txt: not a JPEG').waitFor();
+    await checkPage(page, 'add images');
     await button(page, 'Upload').click();
-    await page.getByText('15 pictures uploaded.').waitFor();
+    await page.getByText('15 images uploaded.').waitFor();
     await page.getByRole('dialog').getByText('Close', { exact: true }).click();
   }
-  await page.getByText('30 pictures').waitFor();
+  await page.getByText('30 images').waitFor();
 }
 
 async function trains({ page, ready, mark }: Desk): Promise<void> {
@@ -331,7 +331,7 @@ async function trains({ page, ready, mark }: Desk): Promise<void> {
   });
   await page.getByText('Completed', { exact: true }).waitFor();
   await page.getByRole('region', { name: 'Evaluation' }).getByText('7 of 8').waitFor();
-  await page.getByTitle('1 of 4 pictures of bear were called balloon').waitFor();
+  await page.getByTitle('1 of 4 images of bear were called balloon').waitFor();
   await page.getByText(`"package": "${organization}/things-${mark}"`).waitFor();
   await checkPage(page, 'finished job');
   const address = await link(page, 'Download package').getAttribute('href');
@@ -399,7 +399,7 @@ test('an operator signs in and runs machines and training in the browser', async
         await trains(desk);
         await makesKey(desk);
         await desk.page.goto(`${ready.url}/nowhere`);
-        await desk.page.getByText('There is no such page').waitFor();
+        await desk.page.getByText('Page not found').waitFor();
         await button(desk.page, 'Sign out').first().click();
         await desk.page.getByRole('heading', { name: 'Sign in' }).waitFor();
         assert.deepEqual(complaints, []);

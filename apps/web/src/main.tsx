@@ -5,9 +5,9 @@ import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-qu
 import { createRouter, RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { Crash } from './parts/crash.tsx';
+import { ErrorPage } from './parts/error-page.tsx';
 import { TimeProvider } from './parts/time.tsx';
-import { Waiting } from './parts/messages.tsx';
+import { Loading } from './parts/messages.tsx';
 import { routeTree } from './routes.tsx';
 import { serverTransport } from './rpc.ts';
 import { isSignedOut } from './view/failures.ts';
@@ -22,13 +22,13 @@ const router = createRouter({
   routeTree,
   defaultPreload: 'intent',
   scrollRestoration: true,
-  defaultPendingComponent: () => <Waiting />,
-  defaultErrorComponent: ({ error }) => <Crash error={error} />,
+  defaultPendingComponent: () => <Loading />,
+  defaultErrorComponent: ({ error }) => <ErrorPage error={error} />,
 });
 
 const whoAmI = createConnectQueryKey({ schema: SessionService.method.whoAmI, cardinality: 'finite' });
 const queries: QueryClient = new QueryClient({
-  // A session that ended is noticed by whichever call comes first, and shown by the gate, which asks again.
+  // The first call that fails with an ended session makes the gate ask for a sign-in.
   queryCache: new QueryCache({
     onError: (error, query) => {
       const isGate = JSON.stringify(query.queryKey).includes('"WhoAmI"');

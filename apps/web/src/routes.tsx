@@ -97,13 +97,13 @@ const scripts = createRoute({
   path: '/scripts',
   component: lazyRouteComponent(() => import('./pages/scripts-page.tsx'), 'ScriptsPage'),
 });
-const picture = createRoute({
+const image = createRoute({
   getParentRoute: () => root,
   path: '/datasets/$datasetId/picture',
   validateSearch: (search: Record<string, unknown>): { id: string } => ({
     id: typeof search['id'] === 'string' ? search['id'] : '',
   }),
-  component: lazyRouteComponent(() => import('./pages/picture-page.tsx'), 'PicturePage'),
+  component: lazyRouteComponent(() => import('./pages/image-page.tsx'), 'ImagePage'),
 });
 const settings = createRoute({
   getParentRoute: () => root,
@@ -121,7 +121,7 @@ export const routeTree = root.addChildren([
   runners,
   datasets,
   dataset,
-  picture,
+  image,
   registry,
   scripts,
   settings,

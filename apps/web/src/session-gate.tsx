@@ -3,7 +3,7 @@ import { SessionService } from '@platform/contract/gen/platform/session/v1/sessi
 import { useState } from 'react';
 import type { ReactNode } from 'react';
 import { SignInPage } from './pages/sign-in-page.tsx';
-import { FailureNote, Waiting } from './parts/messages.tsx';
+import { FailureNote, Loading } from './parts/messages.tsx';
 import { type Session, SessionContext } from './session.tsx';
 import { isSignedOut } from './view/failures.ts';
 
@@ -15,7 +15,7 @@ export function SessionGate({ children }: { children: ReactNode }) {
   const who = useQuery(SessionService.method.whoAmI, {}, { retry: false, staleTime: 60_000 });
   const [chosen, setChosen] = useState(() => localStorage.getItem(choiceKey) ?? '');
   const leave = useMutation(SessionService.method.signOut, { onSettled: () => window.location.assign('/') });
-  if (who.isPending) return <Waiting />;
+  if (who.isPending) return <Loading />;
   if (isSignedOut(who.error)) return <SignInPage />;
   if (who.data === undefined) {
     const again = (

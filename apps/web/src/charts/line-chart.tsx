@@ -17,7 +17,7 @@ const colorOf = (name: string): string => getComputedStyle(document.documentElem
 
 const showLast = (plot: uPlot): void => plot.setLegend({ idx: Math.max(0, (plot.data[0]?.length ?? 0) - 1) });
 
-/** Lines over epochs. The table under it says the same to those who don't see the drawing. */
+/** Lines over epochs. The table below it is for users who cannot see the chart. */
 export function LineChart({ title, series, isShare }: LineChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(null);

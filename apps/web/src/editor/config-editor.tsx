@@ -8,13 +8,13 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { useEffect, useEffectEvent, useRef } from 'react';
 import type { ConfigProblem } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
-import { placeOf } from '../view/json-places.ts';
-import type { Path, Place } from '../view/json-places.ts';
+import { findRange } from '../view/json-path.ts';
+import type { JsonPath, TextRange } from '../view/json-path.ts';
 import { schemaHints } from './schema-hints.ts';
 import { theme } from './theme.ts';
 
 /** Underlines only the first line of an object that spans many. */
-const firstLine = (text: string, { from, to }: Place): Place => {
+const firstLine = (text: string, { from, to }: TextRange): TextRange => {
   const end = text.indexOf('\n', from);
   return { from, to: end > from ? Math.min(to, end) : to };
 };
@@ -25,7 +25,7 @@ interface ConfigEditorProps {
   schema: JsonSchema;
   problems: readonly ConfigProblem[];
   /** Puts the cursor there whenever it is a new object. */
-  target: { path: Path } | undefined;
+  target: { path: JsonPath } | undefined;
   onChange: (text: string) => void;
   onSave: () => void;
 }
@@ -78,7 +78,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
     if (view === null) return;
     const text = view.state.doc.toString();
     const marks = problems.map((problem) => ({
-      ...firstLine(text, problem.place ?? placeOf(text, problem.path)),
+      ...firstLine(text, problem.place ?? findRange(text, problem.path)),
       severity:
         problem.tone === 'bad'
           ? ('error' as const)
@@ -94,7 +94,7 @@ export function ConfigEditor({ initial, schema, problems, target, onChange, onSa
   useEffect(() => {
     const view = editor.current;
     if (view === null || target === undefined) return;
-    const { from, to } = placeOf(view.state.doc.toString(), target.path);
+    const { from, to } = findRange(view.state.doc.toString(), target.path);
     view.dispatch({ selection: { anchor: from, head: to }, effects: EditorView.scrollIntoView(from, { y: 'center' }) });
     view.focus();
   }, [target]);

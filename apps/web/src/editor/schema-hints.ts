@@ -3,10 +3,10 @@ import type { Completion, CompletionContext, CompletionResult } from '@codemirro
 import type { Extension } from '@codemirror/state';
 import { hoverTooltip } from '@codemirror/view';
 import type { Tooltip } from '@codemirror/view';
-import { firstValue, hintOf, keysAt, schemasAt } from '../view/config-schema.ts';
+import { firstValue, createHint, keysAt, schemasAt } from '../view/config-schema.ts';
 import type { Hint, JsonSchema } from '../view/config-schema.ts';
-import { spotAt } from '../view/json-places.ts';
-import type { Spot } from '../view/json-places.ts';
+import { cursorAt } from '../view/json-path.ts';
+import type { Cursor } from '../view/json-path.ts';
 
 /** Description, type, default, unit and limits of one key. */
 function card(hint: Hint): HTMLElement {
@@ -35,7 +35,7 @@ function card(hint: Hint): HTMLElement {
 }
 
 function hover(schema: JsonSchema, text: string, position: number): Tooltip | null {
-  const spot = spotAt(text, position);
+  const spot = cursorAt(text, position);
   const key = spot?.path.at(-1);
   if (spot === undefined || spot.at !== 'key' || typeof key !== 'string') return null;
   const schemas = schemasAt(schema, spot.path);
@@ -45,11 +45,11 @@ function hover(schema: JsonSchema, text: string, position: number): Tooltip | nu
     pos: spot.place.from,
     end: spot.place.to,
     above: true,
-    create: () => ({ dom: card(hintOf(key, schemas, isRequired)) }),
+    create: () => ({ dom: card(createHint(key, schemas, isRequired)) }),
   };
 }
 
-function keyOptions(schema: JsonSchema, text: string, spot: Spot): Completion[] {
+function keyOptions(schema: JsonSchema, text: string, spot: Cursor): Completion[] {
   const hasValue = /^\s*:/.test(text.slice(spot.place.to));
   const isFollowed = /^\s*"/.test(text.slice(spot.place.to));
   const current = spot.path.at(-1);
@@ -67,15 +67,15 @@ function keyOptions(schema: JsonSchema, text: string, spot: Spot): Completion[] 
     }));
 }
 
-const valueOptions = (schema: JsonSchema, spot: Spot): Completion[] =>
-  [...new Set(hintOf('', schemasAt(schema, spot.path)).values)].map((value) => ({
+const valueOptions = (schema: JsonSchema, spot: Cursor): Completion[] =>
+  [...new Set(createHint('', schemasAt(schema, spot.path)).values)].map((value) => ({
     label: JSON.stringify(value),
     type: 'constant',
   }));
 
 function complete(schema: JsonSchema, context: CompletionContext): CompletionResult | null {
   const text = context.state.doc.toString();
-  const spot = spotAt(text, context.pos);
+  const spot = cursorAt(text, context.pos);
   if (spot === undefined) return null;
   const isWritten = spot.place.to > spot.place.from;
   if (!context.explicit && !isWritten) return null;

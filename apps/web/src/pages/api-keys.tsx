@@ -3,14 +3,14 @@ import type { AuthorizationDetails, CreateKeyResponse } from '@platform/contract
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useId, useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
-import { Confirm, FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { ConfirmDialog, FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { PlusIcon } from '../parts/icons.tsx';
-import { FailureNote, Note, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { FailureNote, Note, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
 import { shortId } from '../view/quantities.ts';
 import { msOf } from '../view/times.ts';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 export function ApiKeys() {
   const { organization } = useSession();
@@ -29,7 +29,7 @@ export function ApiKeys() {
         </button>
       </div>
       {(list.error ?? removal.error) && <FailureNote error={list.error ?? removal.error} />}
-      {list.isPending && <Waiting />}
+      {list.isPending && <Loading />}
       <TruncatedNote isTruncated={list.data?.truncated} what="keys" />
       {list.data && (
         <table className="table table-cards">
@@ -75,9 +75,9 @@ export function ApiKeys() {
         </table>
       )}
       {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={() => void list.refetch()} />}
-      <Confirm
-        title={`Delete the key ${isolated(doomed?.name ?? '')}?`}
-        text="Programs that use it are refused from the next call on. This cannot be taken back."
+      <ConfirmDialog
+        title={`Delete the key ${isolateText(doomed?.name ?? '')}?`}
+        text="Programs that use it are refused from the next call on. This cannot be undone."
         verb="Delete key"
         isDangerous
         isOpen={doomed !== undefined}
@@ -122,7 +122,7 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
       ],
     });
   return (
-    <Sheet title="Create an API key" isOpen onClose={onClose}>
+    <FormDialog title="Create an API key" isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -159,14 +159,14 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
           </select>
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <FormFoot verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
+        <FormFooter verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }
 
 const NewKey = ({ created, onClose }: { created: CreateKeyResponse; onClose: () => void }) => (
-  <Sheet title="The key was created" isOpen onClose={onClose}>
+  <FormDialog title="The key was created" isOpen onClose={onClose}>
     <Note tone="warn">
       <p>Copy it now: it is shown only this once.</p>
     </Note>
@@ -174,10 +174,10 @@ const NewKey = ({ created, onClose }: { created: CreateKeyResponse; onClose: () 
       label="key"
       text={`export PLATFORM_URL=${window.location.origin}\nexport PLATFORM_API_KEY_ID=${created.id}\nexport PLATFORM_API_KEY=${created.key}`}
     />
-    <div className="dialog-foot">
+    <div className="dialog-footer">
       <button type="button" className="button button-main" onClick={onClose}>
         I have copied it
       </button>
     </div>
-  </Sheet>
+  </FormDialog>
 );

@@ -1,9 +1,9 @@
 import { useRef, useState } from 'react';
 import type { PointerEvent } from 'react';
-import { corners, frameBetween, moved, nudged, withConfidence, withCorner } from '../view/boxes.ts';
+import { corners, frameBetween, moveFrame, nudgeFrame, withConfidence, moveCorner } from '../view/boxes.ts';
 import type { Box, Corner, Frame, Point } from '../view/boxes.ts';
 import { percent } from '../view/quantities.ts';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 interface BoxCanvasProps {
   source: string;
@@ -30,7 +30,7 @@ const cursors: Readonly<Record<Corner, string>> = {
   'bottom left': 'nesw-resize',
 };
 
-/** The picture with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
+/** The image with its boxes: drag on it to draw, drag a box or its corners, or use the keyboard on a box. */
 export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onChange, onRemove }: BoxCanvasProps) {
   const area = useRef<HTMLDivElement>(null);
   const [drag, setDrag] = useState<Drag>();
@@ -52,8 +52,9 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
     if (!drag) return;
     const to = pointOf(event);
     if (drag.at === 'drawing') setDrag({ ...drag, to });
-    else if (drag.at === 'moving') setDrag({ ...drag, frame: moved(drag.box, to.x - drag.from.x, to.y - drag.from.y) });
-    else setDrag({ ...drag, frame: withCorner(drag.box, drag.corner, to) });
+    else if (drag.at === 'moving')
+      setDrag({ ...drag, frame: moveFrame(drag.box, to.x - drag.from.x, to.y - drag.from.y) });
+    else setDrag({ ...drag, frame: moveCorner(drag.box, drag.corner, to) });
   };
   const end = (): void => {
     if (!drag) return;
@@ -98,7 +99,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
             role="button"
             tabIndex={0}
             aria-pressed={isSelected}
-            aria-label={`Box ${at + 1}: ${isolated(box.label)}${box.confidence === undefined ? '' : `, ${percent(box.confidence, 0)} confidence`}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
+            aria-label={`Box ${at + 1}: ${isolateText(box.label)}${box.confidence === undefined ? '' : `, ${percent(box.confidence, 0)} confidence`}. Arrow keys move it, with Shift they change its size, Delete removes it.`}
             onFocus={() => onSelect(box.id)}
             onPointerDown={(event) => {
               event.currentTarget.focus({ preventScroll: true });
@@ -106,7 +107,7 @@ export function BoxCanvas({ source, name, boxes, selected, onSelect, onDraw, onC
             }}
             onKeyDown={(event) => {
               if (event.key === 'Delete' || event.key === 'Backspace') return onRemove(box);
-              const next = nudged(frame, event.key, event.shiftKey);
+              const next = nudgeFrame(frame, event.key, event.shiftKey);
               if (!next) return;
               event.preventDefault();
               setPressed({ box, frame: next });

@@ -1,7 +1,7 @@
 import { callUnaryMethod, useTransport } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useRef, useState } from 'react';
-import { applied, inverse, renamed } from '../view/boxes.ts';
+import { applyEdit, invertEdit, replaceId } from '../view/boxes.ts';
 import type { Box, BoxEdit } from '../view/boxes.ts';
 
 const { addBoundingBoxToImageByID, removeBoundingBoxFromImageByID, updateBoundingBox } = DataService.method;
@@ -56,13 +56,13 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
   const run = async (edit: BoxEdit, after: (done: readonly BoxEdit[], kept: BoxEdit) => readonly BoxEdit[]) => {
     // A new box shows when it has its ID, which every later edit of it needs.
     const isShown = edit.do !== 'add';
-    update(({ boxes, unsaved = 0 }) => ({ boxes: isShown ? applied(boxes, edit) : boxes, unsaved: unsaved + 1 }));
+    update(({ boxes, unsaved = 0 }) => ({ boxes: isShown ? applyEdit(boxes, edit) : boxes, unsaved: unsaved + 1 }));
     const mine = queue.current.then(() => keep(edit));
     queue.current = mine.catch(() => {}); // reported below
     try {
       const kept = await mine;
       update(({ boxes, done, unsaved = 1 }) => ({
-        boxes: isShown ? boxes : applied(boxes, kept),
+        boxes: isShown ? boxes : applyEdit(boxes, kept),
         done: after(done, kept),
         unsaved: unsaved - 1,
         error: undefined,
@@ -70,7 +70,7 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
       return kept;
     } catch (error) {
       update(({ boxes, unsaved = 1 }) => ({
-        boxes: isShown ? applied(boxes, inverse(edit)) : boxes,
+        boxes: isShown ? applyEdit(boxes, invertEdit(edit)) : boxes,
         unsaved: unsaved - 1,
         error,
       }));
@@ -84,10 +84,10 @@ export function useBoxEdits(binaryDataId: string, start: readonly Box[]) {
       await queue.current;
       const last = latest.current.done.at(-1);
       if (!last) return;
-      const back = inverse(last);
+      const back = invertEdit(last);
       update(({ done }) => ({ done: done.slice(0, -1) }));
       await run(back, (done, kept) =>
-        back.do === 'add' && kept.do === 'add' ? renamed(done, back.box.id, kept.box.id) : done,
+        back.do === 'add' && kept.do === 'add' ? replaceId(done, back.box.id, kept.box.id) : done,
       );
     },
   };

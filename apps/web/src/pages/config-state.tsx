@@ -52,13 +52,13 @@ function waitingText(machine: MachineView): string {
     return `revision ${machine.applied.received} received; the agent of another product does not report what is in effect`;
   const lagging = machine.slices.find(({ state, code }) => state === 'lags' && code !== '');
   if (machine.isOnline && lagging) return `not in effect: ${lagging.reason}`;
-  if (machine.isOnline) return 'the machine is taking it over …';
+  if (machine.isOnline) return 'the machine is applying it …';
   return machine.hasReport
-    ? 'the machine takes it over when it is online again'
-    : 'the machine takes it over when its agent connects for the first time';
+    ? 'the machine applies it when it is online again'
+    : 'the machine applies it when its agent connects for the first time';
 }
 
-/** When something became true while the page was watching; reports themselves only say that it is. */
+/** When the condition became true while the page was open; reports carry no time for it. */
 function useSince(isTrue: boolean, revision: bigint | undefined): number | undefined {
   const clock = useClock();
   const [since, setSince] = useState<number>();

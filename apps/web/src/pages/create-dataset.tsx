@@ -2,7 +2,7 @@ import { useMutation } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 
@@ -16,7 +16,7 @@ export function CreateDataset({ onClose }: { onClose: () => void }) {
     onSuccess: ({ id }) => navigate({ to: '/datasets/$datasetId', params: { datasetId: id } }),
   });
   return (
-    <Sheet title="Create dataset" isOpen onClose={onClose}>
+    <FormDialog title="Create dataset" isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -38,8 +38,8 @@ export function CreateDataset({ onClose }: { onClose: () => void }) {
           />
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <FormFoot verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
+        <FormFooter verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }

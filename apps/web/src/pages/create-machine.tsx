@@ -3,12 +3,12 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { pagesKey } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 /** Asks for a name, then shows the credentials of the new machine. */
 export function CreateMachine({ onClose }: { onClose: () => void }) {
@@ -23,8 +23,8 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   const machine = creation.data?.machine;
   if (machine) {
     return (
-      <Sheet
-        title={`${isolated(machine.name)} was created`}
+      <FormDialog
+        title={`${isolateText(machine.name)} was created`}
         lead="The agent on the machine signs in with this file."
         isOpen
         onClose={onClose}
@@ -33,7 +33,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
           credentials={creation.data?.credentialsJson ?? ''}
           scriptCommand={creation.data?.installScriptCommand ?? ''}
         />
-        <div className="dialog-foot">
+        <div className="dialog-footer">
           <Link
             to="/machines/$machineId"
             params={{ machineId: machine.id }}
@@ -43,12 +43,12 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
             Open the machine
           </Link>
         </div>
-      </Sheet>
+      </FormDialog>
     );
   }
   const submit = (): void => creation.mutate({ organizationId, name: name.trim() });
   return (
-    <Sheet
+    <FormDialog
       title="Create machine"
       lead="A machine has a name, credentials and a configuration."
       isOpen
@@ -73,15 +73,15 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
             placeholder="for example press-3"
             required
           />
-          <p className="field-hint">It can be any text that tells your machines apart.</p>
+          <p className="field-hint">It can be any text that identifies the machine to you.</p>
         </div>
         {creation.error && <FailureNote error={creation.error} />}
-        <FormFoot
+        <FormFooter
           verb={creation.isPending ? 'Creating …' : 'Create'}
           isDisabled={name.trim() === '' || creation.isPending}
           onClose={onClose}
         />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import { Note } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { judge } from '../view/material.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { useLabelCounts, useLabelled } from './label-counts.ts';
 
-/** Pictures per label, and what is missing before a model can be trained. */
+/** Images per label, and what is missing before a model can be trained. */
 export function DatasetCounts({ datasetId }: { datasetId: string }) {
   const { organization } = useSession();
   const { organizationId } = organization;
@@ -12,23 +12,23 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
   const boxes = useLabelCounts(organizationId, datasetId, 'boxes').data;
   const names = tags?.labels.map(({ label }) => label) ?? [];
   const labelled = useLabelled(organizationId, datasetId, 'tags', names);
-  if (!tags || !boxes || tags.pictures === 0) return null;
+  if (!tags || !boxes || tags.images === 0) return null;
   const hasBoxes = boxes.labels.length > 0;
   const isOnlyBoxes = hasBoxes && tags.labels.length === 0;
   const judgement = isOnlyBoxes
     ? judge('object_detection', boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
     : judge('single_label_classification', tags, new Set(names), labelled);
   const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
-  const most = Math.max(1, ...tags.labels.map((one) => one.pictures), ...boxes.labels.map((one) => one.pictures));
+  const most = Math.max(1, ...tags.labels.map((one) => one.images), ...boxes.labels.map((one) => one.images));
   const of = (from: typeof tags, label: string): number =>
-    from.labels.find((one) => one.label === label)?.pictures ?? 0;
+    from.labels.find((one) => one.label === label)?.images ?? 0;
   return (
     <details className="card" open={byLabel.length <= 12}>
       <summary className="card-head">
         <h2>Labels</h2>
         <span className="soft small">
-          {counted(byLabel.length, 'label')}
-          {labelled !== undefined && labelled < tags.pictures && ` · ${tags.pictures - labelled} without a label`}
+          {formatCount(byLabel.length, 'label')}
+          {labelled !== undefined && labelled < tags.images && ` · ${tags.images - labelled} without a label`}
         </span>
       </summary>
       <div className="card-body">
@@ -38,7 +38,7 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
               <tr>
                 <th scope="col">Label</th>
                 <th scope="col">Share</th>
-                <th scope="col">Pictures</th>
+                <th scope="col">Images</th>
               </tr>
             </thead>
             <tbody>

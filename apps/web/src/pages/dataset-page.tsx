@@ -6,21 +6,21 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { Confirm } from '../parts/dialogs.tsx';
+import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { BackIcon, DatasetIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { labelsOf, tagChoices } from '../view/image-labels.ts';
 import type { TagChoice } from '../view/image-labels.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
-import { AddPictures } from './add-pictures.tsx';
+import { AddImages } from './add-images.tsx';
 import { DatasetCounts } from './dataset-counts.tsx';
 import { droppedFiles } from './dropped-files.ts';
-import type { BrowserFile } from './picture-uploads.ts';
+import type { BrowserFile } from './image-uploads.ts';
 import { RenameDataset } from './rename-dataset.tsx';
 import { SelectionBar } from './selection-bar.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 const route = getRouteApi('/datasets/$datasetId');
 const pageSize = 60;
@@ -46,8 +46,8 @@ export function DatasetPage() {
   const chosen = choice && { tagsFilter: { tags: [choice.tag], labelsOnly: choice.kind === 'label' } };
   const filter = { ...base, ...chosen };
   const count = useQuery(DataService.method.binaryDataByFilter, { dataRequest: { filter }, countOnly: true });
-  const pictures = useInfiniteQuery({
-    queryKey: ['pictures', organizationId, datasetId, choice?.kind, choice?.tag],
+  const images = useInfiniteQuery({
+    queryKey: ['images', organizationId, datasetId, choice?.kind, choice?.tag],
     initialPageParam: '',
     queryFn: ({ pageParam, signal }) => {
       const request = create(BinaryDataByFilterRequestSchema, {
@@ -59,7 +59,7 @@ export function DatasetPage() {
   });
   const removal = useMutation(DatasetService.method.deleteDataset, { onSuccess: () => navigate({ to: '/datasets' }) });
   const refresh = (): void => {
-    for (const query of [count, tags, labels, pictures, list]) void query.refetch();
+    for (const query of [count, tags, labels, images, list]) void query.refetch();
     for (const name of ['label-counts', 'labelled']) void queries.invalidateQueries({ queryKey: [name] });
   };
   const close = (): void => {
@@ -70,8 +70,8 @@ export function DatasetPage() {
   const toggle = (id: string): void =>
     setSelected((now) => (now.has(id) ? new Set([...now].filter((one) => one !== id)) : new Set([...now, id])));
   const dataset = list.data?.datasets[0];
-  const shown = pictures.data?.pages.flatMap((page) => page.data.flatMap(({ metadata }) => metadata ?? [])) ?? [];
-  const error = list.error ?? pictures.error ?? removal.error;
+  const shown = images.data?.pages.flatMap((page) => page.data.flatMap(({ metadata }) => metadata ?? [])) ?? [];
+  const error = list.error ?? images.error ?? removal.error;
   return (
     <div
       className={isDropping ? 'page page-wide is-dropping' : 'page page-wide'}
@@ -87,15 +87,15 @@ export function DatasetPage() {
         void droppedFiles(event.dataTransfer).then(setAdded);
       }}
     >
-      <title>{`${isolated(dataset?.name ?? 'Dataset')} · Platform`}</title>
+      <title>{`${isolateText(dataset?.name ?? 'Dataset')} · Platform`}</title>
       <div className="page-head">
         <div>
           <Link to="/datasets" className="crumb">
             <BackIcon />
             Datasets
           </Link>
-          <h1>{dataset?.name ?? (list.isPending ? 'Dataset' : 'There is no such dataset')}</h1>
-          {count.data && <p className="soft">{counted(count.data.count, 'picture')}</p>}
+          <h1>{dataset?.name ?? (list.isPending ? 'Dataset' : 'Dataset not found')}</h1>
+          {count.data && <p className="soft">{formatCount(count.data.count, 'image')}</p>}
         </div>
         {dataset && (
           <div className="row">
@@ -107,7 +107,7 @@ export function DatasetPage() {
             </button>
             <button type="button" className="button" onClick={() => setAdded([])}>
               <PlusIcon />
-              Add pictures
+              Add images
             </button>
             <Link to="/training/new" search={{ dataset: datasetId }} className="button button-main">
               Train a model
@@ -144,47 +144,47 @@ export function DatasetPage() {
           <span className="soft small">Drop files or folders anywhere to add them.</span>
         </div>
       )}
-      {pictures.isPending ? (
-        <Waiting />
+      {images.isPending ? (
+        <Loading />
       ) : shown.length === 0 ? (
         <div className="card">
-          <Empty icon={<DatasetIcon />} title="No pictures">
-            <p>Add a folder that has one folder of pictures per label, or single pictures.</p>
+          <EmptyState icon={<DatasetIcon />} title="No images">
+            <p>Add a folder that has one folder of images per label, or single images.</p>
             <button type="button" className="button" onClick={() => setAdded([])}>
-              Add pictures
+              Add images
             </button>
-          </Empty>
+          </EmptyState>
         </div>
       ) : (
-        <ul className="pictures">
-          {shown.map((picture) => (
-            <Picture
-              key={picture.binaryDataId}
-              picture={picture}
+        <ul className="images">
+          {shown.map((image) => (
+            <DatasetImage
+              key={image.binaryDataId}
+              image={image}
               datasetId={datasetId}
-              isSelected={selected.has(picture.binaryDataId)}
-              onToggle={() => toggle(picture.binaryDataId)}
+              isSelected={selected.has(image.binaryDataId)}
+              onToggle={() => toggle(image.binaryDataId)}
             />
           ))}
         </ul>
       )}
-      {pictures.hasNextPage && (
+      {images.hasNextPage && (
         <div className="row">
           <button
             type="button"
             className="button"
-            disabled={pictures.isFetchingNextPage}
-            onClick={() => void pictures.fetchNextPage()}
+            disabled={images.isFetchingNextPage}
+            onClick={() => void images.fetchNextPage()}
           >
-            {pictures.isFetchingNextPage ? 'Loading …' : 'Show more'}
+            {images.isFetchingNextPage ? 'Loading …' : 'Show more'}
           </button>
         </div>
       )}
-      {added && dataset && <AddPictures datasetId={datasetId} name={dataset.name} start={added} onClose={close} />}
+      {added && dataset && <AddImages datasetId={datasetId} name={dataset.name} start={added} onClose={close} />}
       {isRenaming && dataset && <RenameDataset datasetId={datasetId} name={dataset.name} onClose={close} />}
-      <Confirm
-        title={`Delete the dataset ${isolated(dataset?.name ?? '')}?`}
-        text="The pictures themselves stay, and jobs that used it keep their frozen copy of the list."
+      <ConfirmDialog
+        title={`Delete the dataset ${isolateText(dataset?.name ?? '')}?`}
+        text="The images themselves stay, and jobs that used it keep their frozen copy of the list."
         verb="Delete dataset"
         isDangerous
         isOpen={isDeleting}
@@ -224,32 +224,32 @@ function TagBar({ choices, chosen, onChoose }: TagBarProps) {
   );
 }
 
-interface PictureProps {
-  picture: BinaryMetadata;
+interface DatasetImageProps {
+  image: BinaryMetadata;
   datasetId: string;
   isSelected: boolean;
   onToggle: () => void;
 }
-function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
-  const labels = labelsOf(picture);
-  const boxes = picture.annotations?.bboxes.length ?? 0;
-  const taken = msOf(picture.timeRequested) ?? msOf(picture.timeReceived);
+function DatasetImage({ image, datasetId, isSelected, onToggle }: DatasetImageProps) {
+  const labels = labelsOf(image);
+  const boxes = image.annotations?.bboxes.length ?? 0;
+  const taken = msOf(image.timeRequested) ?? msOf(image.timeReceived);
   const [isBroken, setBroken] = useState(false);
-  const name = picture.fileName || picture.binaryDataId;
+  const name = image.fileName || image.binaryDataId;
   return (
-    <li className={isSelected ? 'picture picture-selected' : 'picture'}>
+    <li className={isSelected ? 'image image-selected' : 'image'}>
       <Link
         to="/datasets/$datasetId/picture"
         params={{ datasetId }}
-        search={{ id: picture.binaryDataId }}
+        search={{ id: image.binaryDataId }}
         preload={false}
       >
         {isBroken ? (
-          <span className="picture-broken small soft">{name} cannot be shown</span>
+          <span className="image-broken small soft">{name} cannot be shown</span>
         ) : (
           <img
-            src={`/data/${picture.binaryDataId}?width=200`}
-            alt={`${name}${labels.length > 0 ? `, labeled ${labels.map(isolated).join(', ')}` : ''}`}
+            src={`/data/${image.binaryDataId}?width=200`}
+            alt={`${name}${labels.length > 0 ? `, labeled ${labels.map(isolateText).join(', ')}` : ''}`}
             loading="lazy"
             width={200}
             height={200}
@@ -258,11 +258,11 @@ function Picture({ picture, datasetId, isSelected, onToggle }: PictureProps) {
         )}
       </Link>
       <label className="small" title={`${name}${taken === undefined ? '' : `\n${bothMoments(taken)}`}`}>
-        <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${isolated(name)}`} />
+        <input type="checkbox" checked={isSelected} onChange={onToggle} aria-label={`Select ${isolateText(name)}`} />
         <span>
-          {labels.length > 0 ? labels.map(isolated).join(', ') : <span className="soft">no label</span>}
-          {picture.split !== '' && <span className="soft"> · {picture.split}</span>}
-          {boxes > 0 && <span className="soft"> · {counted(boxes, 'box', 'boxes')}</span>}
+          {labels.length > 0 ? labels.map(isolateText).join(', ') : <span className="soft">no label</span>}
+          {image.split !== '' && <span className="soft"> · {image.split}</span>}
+          {boxes > 0 && <span className="soft"> · {formatCount(boxes, 'box', 'boxes')}</span>}
         </span>
       </label>
     </li>

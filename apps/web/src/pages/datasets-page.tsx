@@ -4,11 +4,11 @@ import { type Dataset, DatasetService } from '@platform/contract/gen/platform/ap
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { DatasetIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { grouped } from '../view/quantities.ts';
+import { formatGrouped } from '../view/quantities.ts';
 import { msOf } from '../view/times.ts';
 import { CreateDataset } from './create-dataset.tsx';
 
@@ -33,7 +33,7 @@ export function DatasetsPage() {
       <div className="page-head">
         <div>
           <h1>Datasets</h1>
-          <p className="soft">Labeled pictures to train models on.</p>
+          <p className="soft">Labeled images to train models on.</p>
         </div>
         <button type="button" className="button button-main" onClick={() => setCreating(true)}>
           <PlusIcon />
@@ -43,24 +43,24 @@ export function DatasetsPage() {
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
         {datasets === undefined ? (
-          !list.error && <Waiting />
+          !list.error && <Loading />
         ) : datasets.length === 0 ? (
-          <Empty icon={<DatasetIcon />} title="No datasets yet">
+          <EmptyState icon={<DatasetIcon />} title="No datasets yet">
             <p>
-              Create one, then add a folder that has one folder of pictures per label. A machine can also capture
-              pictures into it by itself, with a data_manager service in its configuration.
+              Create one, then add a folder that has one folder of images per label. A machine can also capture images
+              into it by itself, with a data_manager service in its configuration.
             </p>
             <button type="button" className="button" onClick={() => setCreating(true)}>
               Create dataset
             </button>
-          </Empty>
+          </EmptyState>
         ) : (
           <table className="table table-cards">
             <thead>
               <tr>
                 <th scope="col">Name</th>
                 <th scope="col" className="number">
-                  Pictures
+                  Images
                 </th>
                 <th scope="col">Created</th>
                 <th scope="col">ID</th>
@@ -74,7 +74,7 @@ export function DatasetsPage() {
                       {name}
                     </Link>
                   </td>
-                  <td data-label="Pictures" className="number">
+                  <td data-label="Images" className="number">
                     <Count organizationId={organizationId} datasetId={id} />
                   </td>
                   <td data-label="Created">
@@ -102,5 +102,5 @@ function Count({ organizationId, datasetId }: { organizationId: string; datasetI
     { dataRequest: { filter }, countOnly: true },
     { refetchInterval: refreshMs },
   );
-  return query.data === undefined ? '…' : grouped(query.data.count);
+  return query.data === undefined ? '…' : formatGrouped(query.data.count);
 }

@@ -1,4 +1,4 @@
-import type { BrowserFile } from './picture-uploads.ts';
+import type { BrowserFile } from './image-uploads.ts';
 
 const fileOf = (entry: FileSystemFileEntry): Promise<File> =>
   new Promise((resolve, reject) => entry.file(resolve, reject));

@@ -2,7 +2,7 @@ import { useMutation } from '@connectrpc/connect-query';
 import { AppService, Visibility } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { visibilityTexts } from '../view/scripts.ts';
 import { SelectField, TextField } from './submit-fields.tsx';
@@ -35,7 +35,7 @@ export function EditItem({ item, onClose }: { item: RegistryItem; onClose: () =>
       }),
     });
   return (
-    <Sheet title={item.name} isOpen onClose={onClose}>
+    <FormDialog title={item.name} isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -57,9 +57,9 @@ export function EditItem({ item, onClose }: { item: RegistryItem; onClose: () =>
           options={visibilities.map((one) => ({ value: String(one), text: visibilityWords[one] ?? '' }))}
         />
         {change.error && <FailureNote error={change.error} />}
-        <FormFoot verb="Save" isDisabled={isUndescribed || change.isPending} onClose={onClose} />
+        <FormFooter verb="Save" isDisabled={isUndescribed || change.isPending} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }
 

@@ -1,20 +1,20 @@
 import { Note } from '../parts/messages.tsx';
 import type { EvaluationView, HeatCell, Mistake } from '../view/evaluations.ts';
-import { counted } from '../view/quantities.ts';
-import { isolated } from '../view/user-text.ts';
+import { formatCount } from '../view/quantities.ts';
+import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
 
-/** How good the model is on pictures it has not seen, and where it errs. */
+/** How good the model is on images it has not seen, and where it errs. */
 export function EvaluationReport({ evaluation }: { evaluation: EvaluationView }) {
-  const { pictures } = evaluation;
+  const { images } = evaluation;
   return (
     <section className="card" aria-label="Evaluation">
       <div className="card-head">
         <h2>Evaluation</h2>
         <span className="soft small">
-          on {counted(evaluation.count, 'picture')} that training never saw
+          on {formatCount(evaluation.count, 'image')} that training never saw
           {evaluation.heldOut === 'validation' &&
-            ' but that chose its best epoch: add test pictures for a figure to rely on'}
+            ' but that chose its best epoch: add test images for a figure to rely on'}
         </span>
       </div>
       <div className="card-body">
@@ -44,7 +44,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
         ))}
         {evaluation.skipped.length > 0 && (
           <Note tone="warn">
-            <p>{counted(pictures?.skipped ?? evaluation.skipped.length, 'picture')} could not be used:</p>
+            <p>{formatCount(images?.skipped ?? evaluation.skipped.length, 'image')} could not be used:</p>
             <ul className="small soft">
               {evaluation.skipped.slice(0, 10).map(({ file_name, reason }) => (
                 <li key={file_name} className="break">
@@ -55,10 +55,9 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
           </Note>
         )}
         {evaluation.mistakes.length > 0 && <Mistakes mistakes={evaluation.mistakes} />}
-        {pictures && (
+        {images && (
           <p className="small soft">
-            Pictures: {pictures.train} to train, {pictures.validation} to choose the best epoch, {pictures.test} to
-            test.
+            Images: {images.train} to train, {images.validation} to choose the best epoch, {images.test} to test.
             {evaluation.side !== undefined && ` Seen at ${evaluation.side} × ${evaluation.side} px.`}
             {evaluation.pretrained && ` Started from ${evaluation.pretrained}.`}
             {evaluation.device && ` ${evaluation.device}`}
@@ -85,7 +84,7 @@ function HeatTable({ evaluation }: { evaluation: EvaluationView }) {
   return (
     <div className="stack-tight">
       <h3 id="confusion">Confusion matrix</h3>
-      <p className="small soft">Rows: what the picture shows. Columns: what the model said.</p>
+      <p className="small soft">Rows: what the image shows. Columns: what the model predicted.</p>
       <div className="heat-scroll" role="region" aria-labelledby="confusion" tabIndex={0}>
         <table className="heat">
           <thead>
@@ -122,7 +121,7 @@ const Heat = ({ cell, of, support }: { cell: HeatCell; of: string; support: numb
   <td
     className={`numbers${cell.share >= strongShare ? ' heat-dark' : ''}${cell.isRight ? ' heat-right' : ''}`}
     style={cell.count === 0 ? {} : { backgroundColor: `rgb(var(--heat) / ${strengthOf(cell.share)}%)` }}
-    title={`${cell.count} of ${support} pictures of ${isolated(of)} were called ${isolated(cell.label)}`}
+    title={`${cell.count} of ${support} images of ${isolateText(of)} were called ${isolateText(cell.label)}`}
   >
     {cell.count === 0 ? <span className="hidden-text">0</span> : cell.count}
   </td>
@@ -162,7 +161,7 @@ const ClassTable = ({ evaluation: { classes } }: { evaluation: EvaluationView })
   </details>
 );
 
-/** More say no more. */
+/** More rows add no information. */
 const mostMistakes = 12;
 
 const Mistakes = ({ mistakes }: { mistakes: readonly Mistake[] }) => {
@@ -176,18 +175,18 @@ const Mistakes = ({ mistakes }: { mistakes: readonly Mistake[] }) => {
           <span className="box-key box-wrong">found, not there</span>
         </p>
       )}
-      <ul className={hasBoxes ? 'pictures pictures-large' : 'pictures'}>
+      <ul className={hasBoxes ? 'images images-large' : 'images'}>
         {mistakes.slice(0, mostMistakes).map((one) => (
           <li key={one.binaryDataId}>
             {hasBoxes ? <Boxed mistake={one} /> : <Thumbnail mistake={one} />}
             <p className="small">
               {hasBoxes ? (
                 <>
-                  missed: {one.truth} <span className="soft">· said: {one.said}</span>
+                  missed: {one.truth} <span className="soft">· predicted: {one.predicted}</span>
                 </>
               ) : (
                 <>
-                  {one.truth}, called <strong>{one.said}</strong>
+                  {one.truth}, called <strong>{one.predicted}</strong>
                 </>
               )}
             </p>
@@ -202,7 +201,7 @@ const Thumbnail = ({ mistake: { binaryDataId, fileName } }: { mistake: Mistake }
   <img src={`/data/${binaryDataId}?width=200`} alt={fileName} loading="lazy" width={200} height={200} />
 );
 
-/** The whole picture with what was missed and what was wrong. */
+/** The whole image with what was missed and what was wrong. */
 const Boxed = ({ mistake: { binaryDataId, fileName, boxes } }: { mistake: Mistake }) => (
   <div className="boxed">
     <img src={`/data/${binaryDataId}`} alt={fileName} loading="lazy" />

@@ -10,7 +10,7 @@ import { UserText } from '../parts/user-text.tsx';
 import { useSession } from '../session.tsx';
 import { withConfidence } from '../view/boxes.ts';
 import { captureTagsOf } from '../view/image-labels.ts';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 import { useLabelCounts } from './label-counts.ts';
 import { SelectField, TextField } from './submit-fields.tsx';
 
@@ -41,7 +41,7 @@ function useLabelEdits(metadata: BinaryMetadata) {
       await addition.mutateAsync({ binaryDataIds, tags: [label] });
       setLabels((now) => [...now, label]);
     },
-    /** A label that a person gave and a model predicted goes as a whole. */
+    /** A label that a user set and a model predicted is removed as a whole. */
     remove: async (label: string): Promise<void> => {
       await removal.mutateAsync({ binaryDataIds, tags: [label], includeClassifications: true });
       setLabels((now) => now.filter((one) => one !== label));
@@ -85,7 +85,7 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
         {labels.length > 0 && (
           <div className="row">
             {labels.map((label) => (
-              <Removable key={label} text={label} name={`Remove the label ${isolated(label)}`} onRemove={remove} />
+              <Removable key={label} text={label} name={`Remove the label ${isolateText(label)}`} onRemove={remove} />
             ))}
           </div>
         )}
@@ -98,7 +98,7 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
                   key={one.id}
                   text={one.label}
                   shown={withConfidence(one)}
-                  name={`Remove the predicted label ${isolated(one.label)}`}
+                  name={`Remove the predicted label ${isolateText(one.label)}`}
                   onRemove={remove}
                 />
               ))}

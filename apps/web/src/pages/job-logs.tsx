@@ -6,8 +6,8 @@ import type { Clock } from '@platform/kit';
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { FailureNote } from '../parts/messages.tsx';
 import { useClock } from '../parts/time.tsx';
-import { levelOf } from '../view/log-lines.ts';
-import { counted } from '../view/quantities.ts';
+import { parseLevel } from '../view/log-lines.ts';
+import { formatCount } from '../view/quantities.ts';
 import { localClock, msOf, utcMoment } from '../view/times.ts';
 
 /** A job that logs more than this is read with the command line. */
@@ -45,7 +45,7 @@ async function follow({ page, clock }: Source, show: (change: (now: Tail) => Tai
   }
 }
 
-/** What the trainer says, as it says it. */
+/** Live log lines of the trainer. */
 export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean }) {
   const transport = useTransport();
   const clock = useClock();
@@ -73,7 +73,7 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
     <section className="card" aria-label="Log">
       <div className="card-head">
         <h2>Log</h2>
-        <span className="soft small">{counted(lines.length, 'line')}</span>
+        <span className="soft small">{formatCount(lines.length, 'line')}</span>
         {isActive && !isEnded && error === undefined && <span className="badge is-busy">live</span>}
       </div>
       {error !== undefined && <FailureNote error={error} />}
@@ -97,7 +97,7 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
           <ol>
             {lines.map((line, at) => {
               const time = msOf(line.time);
-              const level = levelOf(line.level);
+              const level = parseLevel(line.level);
               return (
                 <li key={`${at} ${time}`} className={`log-line log-${level}`}>
                   <time title={time === undefined ? '' : utcMoment(time)}>

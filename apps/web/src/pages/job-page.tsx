@@ -3,11 +3,11 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { MLTrainingService } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { Confirm } from '../parts/dialogs.tsx';
+import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { BackIcon } from '../parts/icons.tsx';
-import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
-import { Badge, ProgressBar } from '../parts/words.tsx';
+import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { evaluationView } from '../view/evaluations.ts';
 import { span } from '../view/times.ts';
 import { jobView, pointsOf, runTime } from '../view/training-jobs.ts';
@@ -15,7 +15,7 @@ import type { JobView } from '../view/training-jobs.ts';
 import { EvaluationReport } from './evaluation-report.tsx';
 import { JobLogs } from './job-logs.tsx';
 import { ModelCard } from './model-card.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 const TrainingCharts = lazy(async () => ({ default: (await import('../charts/training-charts.tsx')).TrainingCharts }));
 const route = getRouteApi('/training/$jobId');
@@ -36,7 +36,7 @@ export function JobPage() {
     return (
       <div className="page">
         <Back />
-        {query.error ? <FailureNote error={query.error} /> : <Waiting />}
+        {query.error ? <FailureNote error={query.error} /> : <Loading />}
       </div>
     );
   }
@@ -45,7 +45,7 @@ export function JobPage() {
   const points = metadata.metrics.length > 0 ? pointsOf(metadata.metrics) : (evaluation?.curve ?? []);
   return (
     <div className="page">
-      <title>{`${job.modelName} ${isolated(job.modelVersion)} · Platform`}</title>
+      <title>{`${job.modelName} ${isolateText(job.modelVersion)} · Platform`}</title>
       <div className="page-head">
         <div>
           <Back />
@@ -70,7 +70,7 @@ export function JobPage() {
             {job.isActive && <span className="badge is-busy">live</span>}
           </div>
           <div className="card-body">
-            <Suspense fallback={<Waiting />}>
+            <Suspense fallback={<Loading />}>
               <TrainingCharts points={points} />
             </Suspense>
           </div>
@@ -85,7 +85,7 @@ export function JobPage() {
 const causes: Readonly<Record<string, string>> = {
   data: 'the dataset. Mend it and submit a new job.',
   script: 'the training script. See its last log lines.',
-  infrastructure: 'the computer that trained, several times. See the log of the runner.',
+  infrastructure: 'the host that trained, several times. See the log of the runner.',
 };
 
 const Back = () => (
@@ -102,7 +102,7 @@ function JobState({ job }: { job: JobView }) {
     <section className="card" aria-label="State">
       <div className="card-body">
         <div className="row" role="status">
-          <Badge word={job.status} />
+          <Badge state={job.status} />
           {job.phase && <span>{job.phase}</span>}
           {job.queuePosition > 0 && (
             <span className="soft">
@@ -158,7 +158,7 @@ function JobState({ job }: { job: JobView }) {
           </div>
           <div className="wide">
             <dt>Labels</dt>
-            <dd>{job.labels.map(isolated).join(', ') || 'all of the dataset'}</dd>
+            <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
           </div>
         </dl>
         {job.details.length > 0 && (
@@ -210,7 +210,7 @@ function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
         </button>
       )}
       {error && <FailureNote error={error} />}
-      <Confirm
+      <ConfirmDialog
         title="Cancel this job?"
         text={`Training stops and no model version is made. The version ${job.modelVersion} stays used up.`}
         verb="Cancel the job"
@@ -219,7 +219,7 @@ function JobActions({ job, refresh }: { job: JobView; refresh: () => void }) {
         onClose={close}
         onConfirm={() => cancel.mutate({ id: job.id })}
       />
-      <Confirm
+      <ConfirmDialog
         title="Delete this job?"
         text="Its log, curve and evaluation are deleted. The model version stays in the registry."
         verb="Delete the job"

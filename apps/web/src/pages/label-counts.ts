@@ -27,7 +27,7 @@ async function countOf(transport: Transport, filter: Filter, signal: AbortSignal
   return Number(count);
 }
 
-/** Pictures with any of the labels. */
+/** Images with any of the labels. */
 const withAny = (base: Base, kind: LabelKind, labels: readonly string[]): Filter =>
   kind === 'boxes'
     ? { ...base, bboxLabels: [...labels] }
@@ -55,7 +55,7 @@ async function labelsOf(transport: Transport, base: Base, kind: LabelKind, signa
 }
 
 async function materialOf(transport: Transport, base: Base, kind: LabelKind, signal: AbortSignal): Promise<Material> {
-  const [pictures, labels] = await Promise.all([
+  const [images, labels] = await Promise.all([
     countOf(transport, base, signal),
     labelsOf(transport, base, kind, signal),
   ]);
@@ -65,10 +65,10 @@ async function materialOf(transport: Transport, base: Base, kind: LabelKind, sig
     for (const [at, label] of waiting) counts[at] = await countOf(transport, withAny(base, kind, [label]), signal);
   };
   await Promise.all(Array.from({ length: lanes }, lane));
-  return { pictures, labels: labels.map((label, at) => ({ label, pictures: counts[at] ?? 0 })) };
+  return { images: images, labels: labels.map((label, at) => ({ label, images: counts[at] ?? 0 })) };
 }
 
-/** Pictures of a dataset per label: of its tags, or of the boxes in its pictures. */
+/** Images of a dataset per label: of its tags, or of the boxes in its images. */
 export function useLabelCounts(organizationId: string, datasetId: string, kind: LabelKind) {
   const transport = useTransport();
   return useQuery({
@@ -78,7 +78,7 @@ export function useLabelCounts(organizationId: string, datasetId: string, kind: 
   });
 }
 
-/** How many pictures carry at least one of the labels. */
+/** How many images carry at least one of the labels. */
 export function useLabelled(
   organizationId: string,
   datasetId: string,

@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { ReactNode } from 'react';
 import type { LogLine } from '../view/log-lines.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { bothMoments, localClock } from '../view/times.ts';
 
 interface LogListProps {
@@ -79,7 +79,7 @@ const LogRow = ({ line }: { line: LogLine }) =>
       <time title={bothMoments(line.time)}>{localClock(line.time)}</time>
       <span className="log-level">gap</span>
       <span className="log-text">
-        <strong>{counted(line.dropped, 'line')} lost here.</strong> {line.message}
+        <strong>{formatCount(line.dropped, 'line')} lost here.</strong> {line.message}
       </span>
     </li>
   ) : (

@@ -5,7 +5,7 @@ import type { Clock } from '@platform/kit';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useEffect, useRef, useState } from 'react';
 import { useClock } from '../parts/time.tsx';
-import { lineOf, merged } from '../view/log-lines.ts';
+import { toLogLine, mergeLines } from '../view/log-lines.ts';
 import type { LogLine } from '../view/log-lines.ts';
 
 /** New lines are drawn together this often, however fast they come. */
@@ -24,8 +24,8 @@ interface Tail {
   toggle: () => void;
 }
 
-/** Live lines of a part. The stream is opened again whenever it ends; lines are told apart by their keys, so none counts twice. */
-export function useTail(partId: string): Tail {
+/** Live lines of a part. The stream is opened again whenever it ends; lines are identified by their keys, so none appears twice. */
+export function useLogTail(partId: string): Tail {
   const transport = useTransport();
   const clock = useClock();
   const [lines, setLines] = useState<readonly LogLine[]>([]);
@@ -50,7 +50,7 @@ export function useTail(partId: string): Tail {
             { signal: end.signal, onHeader: () => setLive(true) },
           );
           setError(undefined);
-          for await (const { logs } of stream) held.current = merged(held.current, logs.map(lineOf));
+          for await (const { logs } of stream) held.current = mergeLines(held.current, logs.map(toLogLine));
         } catch (caught) {
           if (!end.signal.aborted && !isAbort(caught)) setError(caught);
         }
@@ -66,7 +66,7 @@ export function useTail(partId: string): Tail {
         if (pause.current) continue;
         const fresh = held.current;
         held.current = [];
-        setLines((now) => merged(now, fresh));
+        setLines((now) => mergeLines(now, fresh));
       }
     };
     void listen();

@@ -4,15 +4,15 @@ import { AppService, GetRobotPartLogsRequestSchema } from '@platform/contract/ge
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useId, useMemo, useState } from 'react';
 import { PauseIcon, PlayIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
-import { useSettled } from '../parts/time.tsx';
-import { Dot } from '../parts/words.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
+import { useDebounced } from '../parts/time.tsx';
+import { Dot } from '../parts/badges.tsx';
 import { failureOf } from '../view/failures.ts';
-import { levels, lineOf, merged, mostLines, namesOf, passes } from '../view/log-lines.ts';
+import { levels, toLogLine, mergeLines, maxLines, loggerNamesOf, matchesFilter } from '../view/log-lines.ts';
 import type { Level } from '../view/log-lines.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { LogList } from './log-list.tsx';
-import { useTail } from './log-tail.ts';
+import { useLogTail } from './log-tail.ts';
 import { useMachine } from './machine-query.ts';
 import { MachineIcon } from '../parts/icons.tsx';
 
@@ -20,10 +20,10 @@ const pageSize = 200n;
 const settleMs = 300;
 const noLevels: ReadonlySet<Level> = new Set();
 
-/** LOGS: what agent and server said, older lines by page, new ones as they come. */
+/** LOGS: lines of agent and server; older ones by page, new ones live. */
 export function LogsTab() {
   const partId = useMachine().data?.machine?.partId;
-  return partId === undefined ? <Waiting /> : <Logs partId={partId} />;
+  return partId === undefined ? <Loading /> : <Logs partId={partId} />;
 }
 
 function Logs({ partId }: { partId: string }) {
@@ -31,7 +31,7 @@ function Logs({ partId }: { partId: string }) {
   const searchField = useId();
   const [hidden, setHidden] = useState(noLevels);
   const [search, setSearch] = useState('');
-  const settled = useSettled(search.trim(), settleMs);
+  const settled = useDebounced(search.trim(), settleMs);
   const shown = levels.filter((level) => !hidden.has(level));
 
   const history = useInfiniteQuery({
@@ -39,7 +39,7 @@ function Logs({ partId }: { partId: string }) {
     initialPageParam: '',
     staleTime: Infinity,
     gcTime: 0,
-    // While another filter is asked for, what is known stays, filtered here.
+    // Until the new filter's answer arrives, the known lines are filtered here.
     placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) => {
       const request = create(GetRobotPartLogsRequestSchema, {
@@ -47,13 +47,13 @@ function Logs({ partId }: { partId: string }) {
         limit: pageSize,
         pageToken: pageParam,
         ...(settled === '' ? {} : { filter: settled }),
-        ...(shown.length === levels.length ? {} : { levels: namesOf(shown) }),
+        ...(shown.length === levels.length ? {} : { levels: loggerNamesOf(shown) }),
       });
       return callUnaryMethod(transport, AppService.method.getRobotPartLogs, request, { signal });
     },
     getNextPageParam: (page) => page.nextPageToken || undefined,
   });
-  const tail = useTail(partId);
+  const tail = useLogTail(partId);
   const { refetch } = history;
   useEffect(() => {
     // Lines of the moments before the stream opened, or between two streams.
@@ -62,13 +62,15 @@ function Logs({ partId }: { partId: string }) {
 
   const past = history.data?.pages;
   const lines = useMemo(() => {
-    const old = (past ?? []).flatMap((page) => page.logs.map(lineOf));
-    return merged(merged([], old), tail.lines).filter((line) => passes(line, { levels: new Set(shown), text: search }));
+    const old = (past ?? []).flatMap((page) => page.logs.map(toLogLine));
+    return mergeLines(mergeLines([], old), tail.lines).filter((line) =>
+      matchesFilter(line, { levels: new Set(shown), text: search }),
+    );
   }, [past, tail.lines, hidden, search]);
 
   const toggle = (level: Level): void =>
     setHidden((now) => (now.has(level) ? new Set([...now].filter((one) => one !== level)) : new Set([...now, level])));
-  const isFull = lines.length >= mostLines;
+  const isFull = lines.length >= maxLines;
   const older =
     history.hasNextPage && !isFull ? (
       <button
@@ -81,7 +83,7 @@ function Logs({ partId }: { partId: string }) {
       </button>
     ) : (
       lines.length > 0 && (
-        <span className="soft small">{isFull ? `The newest ${mostLines} lines` : 'The first line there is'}</span>
+        <span className="soft small">{isFull ? `The newest ${maxLines} lines` : 'The first line there is'}</span>
       )
     );
 
@@ -99,13 +101,13 @@ function Logs({ partId }: { partId: string }) {
         </fieldset>
         <div className="log-search">
           <label className="hidden-text" htmlFor={searchField}>
-            Text to look for
+            Search text
           </label>
           <input
             id={searchField}
             className="input"
             type="search"
-            placeholder="Text to look for"
+            placeholder="Search text"
             value={search}
             onChange={(event) => setSearch(event.target.value)}
           />
@@ -121,27 +123,27 @@ function Logs({ partId }: { partId: string }) {
         <Dot tone={tail.isPaused ? 'warn' : tail.isLive ? 'good' : 'quiet'} />
         <span>
           {tail.isPaused
-            ? `Paused, ${counted(tail.waiting, 'new line')} waiting`
+            ? `Paused, ${formatCount(tail.waiting, 'new line')} waiting`
             : tail.isLive
               ? 'Live'
               : 'Connecting …'}
         </span>
-        <span className="push">{counted(lines.length, 'line')}</span>
+        <span className="push">{formatCount(lines.length, 'line')}</span>
       </div>
       {history.isPending ? (
-        <Waiting />
+        <Loading />
       ) : lines.length === 0 ? (
         <div className="card">
-          <Empty
+          <EmptyState
             icon={<MachineIcon />}
             title={search !== '' || hidden.size > 0 ? 'No line passes the filter' : 'No log lines yet'}
           >
             <p>
               {search !== '' || hidden.size > 0
-                ? 'Show more levels or look for another text. New lines appear by themselves.'
+                ? 'Show more levels or search for another text. New lines appear automatically.'
                 : 'Lines of the agent and of the machine server appear here as soon as the machine is online. Lines from a time offline come later, in order.'}
             </p>
-          </Empty>
+          </EmptyState>
         </div>
       ) : (
         <LogList lines={lines} isFollowing={!tail.isPaused} older={older} />

@@ -4,16 +4,16 @@ import { getRouteApi, Link, Outlet, useNavigate } from '@tanstack/react-router';
 import { DropdownMenu } from 'radix-ui';
 import { useState } from 'react';
 import { CredentialsHint } from '../parts/credentials-hint.tsx';
-import { Confirm, Sheet } from '../parts/dialogs.tsx';
+import { ConfirmDialog, FormDialog } from '../parts/dialogs.tsx';
 import { BackIcon, ChevronIcon } from '../parts/icons.tsx';
-import { FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { machineView } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
-import { GivenUp } from './given-up.tsx';
+import { QuarantineNotice } from './quarantine-notice.tsx';
 import { useMachine } from './machine-query.ts';
 import { PartStatus } from './part-status.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 const route = getRouteApi('/machines/$machineId');
 
@@ -25,13 +25,13 @@ export function MachinePage() {
     return (
       <div className="page">
         <Back />
-        {query.error ? <FailureNote error={query.error} /> : <Waiting />}
+        {query.error ? <FailureNote error={query.error} /> : <Loading />}
       </div>
     );
   }
   return (
     <div className="page page-wide">
-      <title>{`${isolated(machine.name)} · Platform`}</title>
+      <title>{`${isolateText(machine.name)} · Platform`}</title>
       <div className="stack">
         <div className="page-head">
           <div>
@@ -49,7 +49,7 @@ export function MachinePage() {
           </div>
         </div>
         {query.error && <FailureNote error={query.error} />}
-        <GivenUp machine={machine} />
+        <QuarantineNotice machine={machine} />
         <Conditions machine={machine} />
       </div>
       <nav className="tabs" aria-label="Machine">
@@ -121,9 +121,9 @@ function MachineMenu({ machine }: { machine: MachineView }) {
         </DropdownMenu.Portal>
       </DropdownMenu.Root>
       {open === 'credentials' && <Credentials partId={machine.partId} name={machine.name} onClose={close} />}
-      <Confirm
-        title={`Delete ${isolated(machine.name)}?`}
-        text="Its configuration, logs and credentials are deleted; the agent can no longer sign in. This cannot be taken back."
+      <ConfirmDialog
+        title={`Delete ${isolateText(machine.name)}?`}
+        text="Its configuration, logs and credentials are deleted; the agent can no longer sign in. This cannot be undone."
         verb="Delete machine"
         isDangerous
         isOpen={open === 'delete'}
@@ -138,12 +138,12 @@ function MachineMenu({ machine }: { machine: MachineView }) {
 function Credentials({ partId, name, onClose }: { partId: string; name: string; onClose: () => void }) {
   const query = useQuery(FleetService.method.getCredentials, { partId }, { gcTime: 0, staleTime: Infinity });
   return (
-    <Sheet title={`Credentials of ${isolated(name)}`} isOpen onClose={onClose}>
+    <FormDialog title={`Credentials of ${isolateText(name)}`} isOpen onClose={onClose}>
       {query.error && <FailureNote error={query.error} />}
-      {query.isPending && <Waiting />}
+      {query.isPending && <Loading />}
       {query.data && (
         <CredentialsHint credentials={query.data.credentialsJson} scriptCommand={query.data.installScriptCommand} />
       )}
-    </Sheet>
+    </FormDialog>
   );
 }

@@ -2,14 +2,14 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { MachineIcon, PlusIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
-import { Badge } from '../parts/words.tsx';
+import { Badge } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
-import { effectText, machineView, revisionText, standingOf } from '../view/machine-status.ts';
+import { appliedText, machineView, revisionText, machineBadge } from '../view/machine-status.ts';
 import type { MachineView } from '../view/machine-status.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 
 const CreateMachine = lazy(async () => ({ default: (await import('./create-machine.tsx')).CreateMachine }));
 const refreshMs = 2000;
@@ -35,7 +35,7 @@ export function MachinesPage() {
           {machines && machines.length > 0 && (
             <p className="soft">
               {list.hasMore && 'The first '}
-              {counted(machines.length, 'machine')}, {online} online
+              {formatCount(machines.length, 'machine')}, {online} online
             </p>
           )}
         </div>
@@ -47,14 +47,14 @@ export function MachinesPage() {
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
         {machines === undefined ? (
-          !list.error && <Waiting />
+          !list.error && <Loading />
         ) : machines.length === 0 ? (
-          <Empty icon={<MachineIcon />} title="No machines yet">
+          <EmptyState icon={<MachineIcon />} title="No machines yet">
             <p>
               Create one here: you get the credentials file that its agent starts with. A demo machine is there after a
               start without <code>--empty</code>.
             </p>
-          </Empty>
+          </EmptyState>
         ) : (
           <MachineTable machines={machines} />
         )}
@@ -71,8 +71,8 @@ export function MachinesPage() {
 
 /** A machine that needs somebody is seen in the list. */
 function Standing({ machine }: { machine: MachineView }) {
-  const standing = standingOf(machine);
-  return standing && <span className={`badge is-${standing.tone}`}>{standing.text}</span>;
+  const badge = machineBadge(machine);
+  return badge && <span className={`badge is-${badge.tone}`}>{badge.text}</span>;
 }
 
 const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
@@ -98,7 +98,7 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
           </td>
           <td data-label="State">
             <span className="row">
-              <Badge word={machine.online} />
+              <Badge state={machine.online} />
               <Standing machine={machine} />
             </span>
           </td>
@@ -109,7 +109,7 @@ const MachineTable = ({ machines }: { machines: readonly MachineView[] }) => (
           <td data-label="Server" className="break">
             {machine.server.running}
           </td>
-          <td data-label="Revision" title={effectText(machine.applied)}>
+          <td data-label="Revision" title={appliedText(machine.applied)}>
             {revisionText(machine.applied)}
           </td>
           <td data-label="Last seen" className="no-wrap">

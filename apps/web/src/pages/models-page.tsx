@@ -5,20 +5,20 @@ import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import type { RegistryItem } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormDialog } from '../parts/dialogs.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { modelsAmong, scoresAmong } from '../view/registry.ts';
+import { listModels, readScores } from '../view/registry.ts';
 import type { ModelOrigin, ModelVersion } from '../view/registry.ts';
 import { visibilityTexts } from '../view/scripts.ts';
-import { bytes, counted } from '../view/quantities.ts';
+import { bytes, formatCount } from '../view/quantities.ts';
 import { EditItem } from './edit-item.tsx';
 import { ModelCard } from './model-card.tsx';
 import { RegistryTabs } from './registry-tabs.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 const refreshMs = 5000;
 const pageSize = 500;
@@ -43,8 +43,8 @@ export function ModelsPage() {
   );
   const [shown, setShown] = useState<ModelVersion>();
   const [edited, setEdited] = useState<RegistryItem>();
-  const models = list.pages && modelsAmong(list.pages.flatMap((page) => page.packages));
-  const scores = scoresAmong(jobs.data?.jobs ?? []);
+  const models = list.pages && listModels(list.pages.flatMap((page) => page.packages));
+  const scores = readScores(jobs.data?.jobs ?? []);
   const itemOf = (name: string): RegistryItem | undefined => registry.data?.items.find((item) => item.name === name);
   const close = (): void => {
     setEdited(undefined);
@@ -61,15 +61,15 @@ export function ModelsPage() {
       </div>
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
-      {models === undefined && !list.error && <Waiting />}
+      {models === undefined && !list.error && <Loading />}
       {models?.length === 0 && (
         <div className="card">
-          <Empty icon={<ModelIcon />} title="No models yet">
+          <EmptyState icon={<ModelIcon />} title="No models yet">
             <p>A completed training job puts its model here.</p>
             <Link to="/training/new" className="button">
               Train a model
             </Link>
-          </Empty>
+          </EmptyState>
         </div>
       )}
       {models?.map(({ name, versions }) => (
@@ -77,7 +77,7 @@ export function ModelsPage() {
           <div className="card-head">
             <h2>{name}</h2>
             <ItemWords item={itemOf(name)} onEdit={setEdited} />
-            <span className="soft small">{counted(versions.length, 'version')}</span>
+            <span className="soft small">{formatCount(versions.length, 'version')}</span>
           </div>
           <table className="table table-cards">
             <thead>
@@ -124,9 +124,14 @@ export function ModelsPage() {
       ))}
       <ShowMore list={list} what="versions" />
       {shown && (
-        <Sheet title={`${shown.name} ${isolated(shown.version)}`} isOpen onClose={() => setShown(undefined)} isWide>
+        <FormDialog
+          title={`${shown.name} ${isolateText(shown.version)}`}
+          isOpen
+          onClose={() => setShown(undefined)}
+          isWide
+        >
           <ModelCard modelName={shown.name} packageId={shown.packageId} version={shown.version} />
-        </Sheet>
+        </FormDialog>
       )}
       {edited && <EditItem item={edited} onClose={close} />}
     </div>

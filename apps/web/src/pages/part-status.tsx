@@ -3,35 +3,35 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { useQueryClient } from '@tanstack/react-query';
 import { Popover } from 'radix-ui';
 import { useState } from 'react';
-import { Confirm } from '../parts/dialogs.tsx';
+import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { ChevronIcon, RestartIcon } from '../parts/icons.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
-import { Badge, Dot } from '../parts/words.tsx';
-import { isStartedAnew, standingOf } from '../view/machine-status.ts';
+import { Badge, Dot } from '../parts/badges.tsx';
+import { hasRestarted, machineBadge } from '../view/machine-status.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import type { SliceView } from '../view/slices.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { ProgramSection } from './program-section.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
-/** Everything an operator asks about the programs on a machine, behind one button that shows the answer in a word. */
+/** Status of the programs on a machine, behind one button that shows the most severe state. */
 export function PartStatus({ machine }: { machine: MachineView }) {
-  const standing = standingOf(machine);
+  const badge = machineBadge(machine);
   return (
     <Popover.Root>
       <Popover.Trigger className="button">
         <span className="hidden-text">Part status: </span>
         <Dot tone={machine.online.tone} />
         {machine.online.text}
-        {standing && <span className={`badge is-${standing.tone}`}>{standing.text}</span>}
+        {badge && <span className={`badge is-${badge.tone}`}>{badge.text}</span>}
         <ChevronIcon />
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className="popover" align="end" sideOffset={6} collisionPadding={8} aria-label="Part status">
           <div className="popover-part">
             <div className="row">
-              <Badge word={machine.online} />
+              <Badge state={machine.online} />
               <span className="soft small push">
                 seen <Ago at={machine.lastSeen} />
               </span>
@@ -55,7 +55,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
                   </>
                 ) : (
                   <>
-                    Move to platform-agent asked for <Ago at={machine.migrationRequested} />.
+                    Move to platform-agent requested <Ago at={machine.migrationRequested} />.
                   </>
                 )}
               </p>
@@ -67,12 +67,12 @@ export function PartStatus({ machine }: { machine: MachineView }) {
           <ProgramSection
             title="Machine server"
             program={machine.server}
-            word={machine.hasReport && !machine.hasOtherAgent ? machine.serverState : undefined}
+            state={machine.hasReport && !machine.hasOtherAgent ? machine.serverState : undefined}
           >
             {machine.lastExit && (
               <p className="small soft">
                 Last end: {machine.lastExit}
-                {machine.restarts > 0 && `, started again ${counted(machine.restarts, 'time')}`}
+                {machine.restarts > 0 && `, started again ${formatCount(machine.restarts, 'time')}`}
               </p>
             )}
             <Restart machine={machine} />
@@ -135,15 +135,15 @@ function AppliedLine({ machine: { applied } }: { machine: MachineView }) {
     case 'received':
       return (
         <p className="small">
-          Configuration: the agent has received revision {String(applied.received)} of {String(applied.wanted)}. It does
-          not report what is in effect.
+          Configuration: the agent has received revision {String(applied.received)} of {String(applied.desired)}. It
+          does not report what is in effect.
         </p>
       );
     case 'waiting':
       return (
         <p className="small">
-          Configuration: revision {String(applied.wanted)}{' '}
-          {applied.applied >= applied.wanted
+          Configuration: revision {String(applied.desired)}{' '}
+          {applied.applied >= applied.desired
             ? 'is not in effect any more.'
             : `was saved, ${applied.applied === 0n ? 'none is in effect yet' : `${applied.applied} is in effect`}.`}
         </p>
@@ -156,7 +156,7 @@ function Restart({ machine }: { machine: MachineView }) {
   const [isAsking, setAsking] = useState(false);
   const [startedBefore, setStartedBefore] = useState<number>();
   const restart = useMutation(FleetService.method.restartPart, {
-    // What is said next is about the machine as it is after the order.
+    // The next report is about the machine after the restart.
     onSuccess: () =>
       queries.invalidateQueries({
         queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
@@ -182,7 +182,7 @@ function Restart({ machine }: { machine: MachineView }) {
       </div>
       {isWaiting ? (
         <p className="small" role="status">
-          Restart asked for <Ago at={machine.restartRequested} />
+          Restart requested <Ago at={machine.restartRequested} />
           {machine.isOnline
             ? '; the agent does it next.'
             : '; it happens if the machine is online within an hour and its server was not started since.'}
@@ -190,16 +190,16 @@ function Restart({ machine }: { machine: MachineView }) {
       ) : (
         restart.isSuccess && (
           <p className="small" role="status">
-            {isStartedAnew(startedBefore, machine.server.startedAt)
+            {hasRestarted(startedBefore, machine.server.startedAt)
               ? 'The server was restarted and runs again.'
               : 'The agent has taken the order and restarts the server.'}
           </p>
         )
       )}
       {restart.error && <FailureNote error={restart.error} />}
-      <Confirm
+      <ConfirmDialog
         title="Restart the machine server?"
-        text={`${isolated(machine.name)} stops what it is doing: cameras, predictions and uploads pause until the server is ready again.${machine.isRestartAllowed || !machine.hasReport ? '' : ' The server says that it is busy now.'}`}
+        text={`${isolateText(machine.name)} stops what it is doing: cameras, predictions and uploads pause until the server is ready again.${machine.isRestartAllowed || !machine.hasReport ? '' : ' The server says that it is busy now.'}`}
         verb="Restart"
         isOpen={isAsking}
         onClose={() => setAsking(false)}

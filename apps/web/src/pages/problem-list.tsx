@@ -1,9 +1,9 @@
 import type { Ref } from 'react';
 import { CheckIcon } from '../parts/icons.tsx';
-import { Dot } from '../parts/words.tsx';
+import { Dot } from '../parts/badges.tsx';
 import { isError } from '../view/config-problems.ts';
 import type { ConfigProblem } from '../view/config-problems.ts';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 
 interface ProblemListProps {
   ref: Ref<HTMLElement>;
@@ -24,12 +24,12 @@ export function ProblemList({ ref, problems, onShow }: ProblemListProps) {
             ? 'none'
             : wrong === 0
               ? [
-                  problems.length > reported && counted(problems.length - reported, 'remark'),
+                  problems.length > reported && formatCount(problems.length - reported, 'remark'),
                   reported > 0 && `${reported} reported by the machine`,
                 ]
                   .filter(Boolean)
                   .join(', ')
-              : `${counted(wrong, 'error')}: it cannot be saved`}
+              : `${formatCount(wrong, 'error')}: it cannot be saved`}
         </span>
       </div>
       {problems.length === 0 ? (

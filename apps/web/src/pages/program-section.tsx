@@ -1,31 +1,31 @@
 import type { ReactNode } from 'react';
 import { Ago, useNow } from '../parts/time.tsx';
-import { Badge, ProgressBar } from '../parts/words.tsx';
-import { ProgramEnd } from './program-end.tsx';
-import type { Word } from '../view/machine-status.ts';
+import { Badge, ProgressBar } from '../parts/badges.tsx';
+import { ExitNotice } from './exit-notice.tsx';
+import type { StatusLabel } from '../view/machine-status.ts';
 import type { ProgramView, QuarantinedView, TrialView, UpdateView } from '../view/program-status.ts';
 import { span } from '../view/times.ts';
 
 interface ProgramSectionProps {
   title: string;
   program: ProgramView;
-  word?: Word | undefined;
+  state?: StatusLabel | undefined;
   children?: ReactNode;
 }
 
 const uptimeUnknown = ({ isRunning }: ProgramView): string => (isRunning ? 'not reported' : 'not running');
 
-/** One program of a machine: what runs, what is wanted, and why the two differ. */
-export function ProgramSection({ title, program, word, children }: ProgramSectionProps) {
+/** One program of a machine: the running and the desired version, and why they differ. */
+export function ProgramSection({ title, program, state, children }: ProgramSectionProps) {
   const now = useNow();
   return (
     <section className="popover-part" aria-label={title}>
       <div className="row">
         <h2>{title}</h2>
-        {word && <Badge word={word} />}
-        {program.trial && <Badge word={{ tone: 'busy', text: 'On trial' }} />}
-        {program.isUnsigned && <Badge word={{ tone: 'warn', text: 'Unsigned' }} />}
-        {program.isNextUnsigned && <Badge word={{ tone: 'warn', text: 'Next one unsigned' }} />}
+        {state && <Badge state={state} />}
+        {program.trial && <Badge state={{ tone: 'busy', text: 'On trial' }} />}
+        {program.isUnsigned && <Badge state={{ tone: 'warn', text: 'Unsigned' }} />}
+        {program.isNextUnsigned && <Badge state={{ tone: 'warn', text: 'Next one unsigned' }} />}
       </div>
       <dl className="pair-list pair-list-tight">
         <div>
@@ -38,7 +38,7 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
         </div>
         <div>
           <dt>Wanted</dt>
-          <dd className="mono break">{program.wanted}</dd>
+          <dd className="mono break">{program.desired}</dd>
         </div>
         <div>
           <dt>Uptime</dt>
@@ -61,12 +61,12 @@ export function ProgramSection({ title, program, word, children }: ProgramSectio
       )}
       {program.isRestartNeeded && <p className="small">A newer file is installed: it is used after a restart.</p>}
       {program.isUpdateWaiting && !program.isRestartNeeded && !program.update && (
-        <p className="small">Version {program.wanted} is on its way.</p>
+        <p className="small">Version {program.desired} is on its way.</p>
       )}
       {program.quarantined.map((one) => (
         <Quarantined key={`${one.version} ${one.hash}`} title={title} version={one} />
       ))}
-      {program.lastExit && <ProgramEnd of={title} exit={program.lastExit} />}
+      {program.lastExit && <ExitNotice of={title} exit={program.lastExit} />}
       {children}
     </section>
   );
@@ -87,7 +87,7 @@ function Trial({ trial }: { trial: TrialView }) {
 const LastUpdate = ({ update, isReasonKnown }: { update: UpdateView; isReasonKnown: boolean }) => (
   <div className="stack-tight">
     <p className="small">
-      Update to <span className="mono">{update.version}</span>: {update.word.text.toLowerCase()}
+      Update to <span className="mono">{update.version}</span>: {update.label.text.toLowerCase()}
       {update.loaded && `, ${update.loaded}`} <Ago at={update.since} otherwise="" />
     </p>
     {update.share !== undefined && <ProgressBar share={update.share} label={`Download of ${update.version}`} isThin />}
@@ -108,6 +108,6 @@ const Quarantined = ({ title, version }: { title: string; version: QuarantinedVi
         <Ago at={version.since} otherwise="" />
       </span>
     </p>
-    {version.exit && <ProgramEnd of={title} exit={version.exit} />}
+    {version.exit && <ExitNotice of={title} exit={version.exit} />}
   </>
 );

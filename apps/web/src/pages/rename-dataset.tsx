@@ -1,7 +1,7 @@
 import { useMutation } from '@connectrpc/connect-query';
 import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
 import { useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
 import { TextField } from './submit-fields.tsx';
 
@@ -15,7 +15,7 @@ export function RenameDataset({ datasetId, name, onClose }: RenameDatasetProps) 
   const [next, setNext] = useState(name);
   const change = useMutation(DatasetService.method.renameDataset, { onSuccess: onClose });
   return (
-    <Sheet title="Rename dataset" isOpen onClose={onClose}>
+    <FormDialog title="Rename dataset" isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -25,12 +25,12 @@ export function RenameDataset({ datasetId, name, onClose }: RenameDatasetProps) 
       >
         <TextField label="Name" value={next} onChange={setNext} />
         {change.error && <FailureNote error={change.error} />}
-        <FormFoot
+        <FormFooter
           verb="Rename"
           isDisabled={next.trim() === '' || next.trim() === name || change.isPending}
           onClose={onClose}
         />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }

@@ -1,9 +1,9 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { lazy, Suspense, useState } from 'react';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormDialog } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { machineView } from '../view/machine-status.ts';
 import type { Applied } from '../view/machine-status.ts';
@@ -26,15 +26,15 @@ export function RevisionsTab() {
   );
   const [shown, setShown] = useState<bigint>();
   if (list.error) return <FailureNote error={list.error} />;
-  if (list.data === undefined) return <Waiting />;
+  if (list.data === undefined) return <Loading />;
   const revisions = list.data.revisions.toSorted((a, b) => Number(b.revision - a.revision));
   return (
     <div className="card">
       <TruncatedNote isTruncated={list.data.truncated} what="revisions" />
       {revisions.length === 0 ? (
-        <Empty icon={<SettingsIcon />} title="No revisions yet">
+        <EmptyState icon={<SettingsIcon />} title="No revisions yet">
           <p>Each time a configuration is saved on the CONFIGURE tab, it becomes a revision that stays.</p>
-        </Empty>
+        </EmptyState>
       ) : (
         <table className="table table-cards">
           <thead>
@@ -55,7 +55,7 @@ export function RevisionsTab() {
                   <span className="row">
                     <strong>{String(revision)}</strong>
                     {revision === applied && applied > 0n && <EffectBadge applied={state} />}
-                    {revision === wanted && revision !== applied && <span className="badge is-busy">wanted</span>}
+                    {revision === wanted && revision !== applied && <span className="badge is-busy">desired</span>}
                   </span>
                 </td>
                 <td data-label="Saved">
@@ -82,7 +82,7 @@ export function RevisionsTab() {
 
 /** On the newest revision that the machine has reached. */
 function EffectBadge({ applied }: { applied: Applied | undefined }) {
-  if (applied?.at === 'waiting' && applied.applied >= applied.wanted)
+  if (applied?.at === 'waiting' && applied.applied >= applied.desired)
     return <span className="badge is-bad">not in effect any more</span>;
   return applied?.at === 'applied' && applied.isPartly ? (
     <span className="badge is-warn">partly in effect</span>
@@ -101,7 +101,7 @@ function Changes({ partId, revision, onClose }: { partId: string; revision: bigi
   );
   const error = after.error ?? before.error;
   return (
-    <Sheet
+    <FormDialog
       title={`Revision ${revision}`}
       lead={hasBefore ? `What it changed against revision ${revision - 1n}.` : 'The first one.'}
       isOpen
@@ -109,13 +109,13 @@ function Changes({ partId, revision, onClose }: { partId: string; revision: bigi
       isWide
     >
       {error && <FailureNote error={error} />}
-      <Suspense fallback={<Waiting />}>
+      <Suspense fallback={<Loading />}>
         {after.data && (before.data || !hasBefore) ? (
           <ConfigDiff before={before.data?.configJson ?? '{}'} after={after.data.configJson} label="Changes" />
         ) : (
-          !error && <Waiting />
+          !error && <Loading />
         )}
       </Suspense>
-    </Sheet>
+    </FormDialog>
   );
 }

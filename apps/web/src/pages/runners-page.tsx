@@ -4,11 +4,11 @@ import { RunnerService } from '@platform/contract/gen/platform/runner/v1/runner_
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { BackIcon, PlusIcon, RunnerIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Note, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Note, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
-import { Badge } from '../parts/words.tsx';
+import { Badge } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
 import { joinCommand, runnerView } from '../view/runners.ts';
 import type { RunnerView } from '../view/runners.ts';
@@ -16,7 +16,7 @@ import { TextField } from './submit-fields.tsx';
 
 const refreshMs = 3000;
 
-/** The computers that run training jobs. */
+/** The hosts that run training jobs. */
 export function RunnersPage() {
   const { organization } = useSession();
   const { organizationId } = organization;
@@ -39,7 +39,7 @@ export function RunnersPage() {
             Training
           </Link>
           <h1>Runners</h1>
-          <p className="soft">The computers that run training jobs.</p>
+          <p className="soft">The hosts that run training jobs.</p>
         </div>
         {add}
       </div>
@@ -47,11 +47,11 @@ export function RunnersPage() {
       <TruncatedNote isTruncated={list.data?.truncated} what="runners" />
       <div className="card">
         {runners === undefined ? (
-          !list.error && <Waiting />
+          !list.error && <Loading />
         ) : runners.length === 0 ? (
-          <Empty icon={<RunnerIcon />} title="No runner has asked for work yet">
-            <p>Jobs wait until one does. Any computer that reaches this server can be one.</p>
-          </Empty>
+          <EmptyState icon={<RunnerIcon />} title="No runner has connected yet">
+            <p>Jobs wait until one does. Any host that reaches this server can be one.</p>
+          </EmptyState>
         ) : (
           <RunnerTable runners={runners} />
         )}
@@ -95,10 +95,10 @@ const RunnerTable = ({ runners }: { runners: readonly RunnerView[] }) => (
           <td data-label="State">
             {one.jobId ? (
               <Link to="/training/$jobId" params={{ jobId: one.jobId }}>
-                <Badge word={one.state} />
+                <Badge state={one.state} />
               </Link>
             ) : (
-              <Badge word={one.state} />
+              <Badge state={one.state} />
             )}
           </td>
           <td data-label="Seen" className="no-wrap">
@@ -125,9 +125,9 @@ function AddRunner({ onClose }: { onClose: () => void }) {
   const creation = useMutation(AppService.method.createKey);
   if (creation.data)
     return (
-      <Sheet
+      <FormDialog
         title="Start the runner"
-        lead="On that computer, in a checkout of this repository (Linux). The key is shown this once."
+        lead="On that host, in a checkout of this repository (Linux). The key is shown this once."
         isOpen
         onClose={onClose}
       >
@@ -136,17 +136,17 @@ function AddRunner({ onClose }: { onClose: () => void }) {
           label="command that joins the runner"
         />
         <p className="small soft">
-          The key lets it take training jobs and read their pictures, nothing else. Settings can delete it.
+          The key lets it take training jobs and read their images, nothing else. Settings can delete it.
         </p>
-        <div className="dialog-foot">
+        <div className="dialog-footer">
           <button type="button" className="button button-main" onClick={onClose}>
             I have copied it
           </button>
         </div>
-      </Sheet>
+      </FormDialog>
     );
   return (
-    <Sheet title="Add runner" lead="It signs in with an API key of its own." isOpen onClose={onClose}>
+    <FormDialog title="Add runner" lead="It signs in with an API key of its own." isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -167,8 +167,8 @@ function AddRunner({ onClose }: { onClose: () => void }) {
       >
         <TextField label="Name of the key" value={name} onChange={setName} />
         {creation.error && <FailureNote error={creation.error} />}
-        <FormFoot verb="Create key" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
+        <FormFooter verb="Create key" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }

@@ -1,14 +1,14 @@
 import { ConfigDiff } from '../editor/config-diff.tsx';
-import { Sheet } from '../parts/dialogs.tsx';
+import { FormDialog } from '../parts/dialogs.tsx';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import type { ConfigProblem } from '../view/config-problems.ts';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 
 interface SaveDialogProps {
   before: string;
   after: string;
   machineName: string;
-  /** Remarks only: with errors there is no dialog. */
+  /** Warnings only: with errors the dialog does not open. */
   problems: readonly ConfigProblem[];
   error: unknown;
   isConflict: boolean;
@@ -29,9 +29,9 @@ export const SaveDialog = ({
   onSave,
   onClose,
 }: SaveDialogProps) => (
-  <Sheet
+  <FormDialog
     title="Save this configuration?"
-    lead={`${isolated(machineName)} takes it over as soon as it is online. Every saved revision can be loaded again.`}
+    lead={`${isolateText(machineName)} applies it as soon as it is online. Every saved revision can be loaded again.`}
     isOpen
     onClose={onClose}
     isWide
@@ -46,7 +46,7 @@ export const SaveDialog = ({
       </Note>
     ))}
     {error !== null && error !== undefined && <FailureNote error={error} />}
-    <div className="dialog-foot">
+    <div className="dialog-footer">
       <button type="button" className="button" onClick={onClose}>
         {isConflict ? 'Back to the conflict' : 'Go on editing'}
       </button>
@@ -54,5 +54,5 @@ export const SaveDialog = ({
         {isSaving ? 'Saving …' : 'Save'}
       </button>
     </div>
-  </Sheet>
+  </FormDialog>
 );

@@ -6,11 +6,11 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { Command } from '../parts/copying.tsx';
 import { DownloadIcon, ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, TruncatedNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, TruncatedNote, Loading } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { counted } from '../view/quantities.ts';
-import { scriptsAmong, visibilityTexts } from '../view/scripts.ts';
+import { formatCount } from '../view/quantities.ts';
+import { listScripts, visibilityTexts } from '../view/scripts.ts';
 import type { ScriptView } from '../view/scripts.ts';
 import { EditItem } from './edit-item.tsx';
 import { RegistryTabs } from './registry-tabs.tsx';
@@ -28,7 +28,7 @@ export function ScriptsPage() {
   );
   const [edited, setEdited] = useState<RegistryItem>();
   const items = list.data?.items;
-  const scripts = items && scriptsAmong(items);
+  const scripts = items && listScripts(items);
   const close = (): void => {
     setEdited(undefined);
     void list.refetch();
@@ -44,14 +44,14 @@ export function ScriptsPage() {
       </div>
       <RegistryTabs />
       {list.error && <FailureNote error={list.error} />}
-      {scripts === undefined && !list.error && <Waiting />}
+      {scripts === undefined && !list.error && <Loading />}
       <TruncatedNote isTruncated={list.data?.truncated} what="scripts" />
       {scripts?.length === 0 && (
         <div className="card">
-          <Empty icon={<ModelIcon />} title="No training scripts yet">
+          <EmptyState icon={<ModelIcon />} title="No training scripts yet">
             <p>A script is a Python project with model/training.py. Upload its folder:</p>
             <Command text="npm run -s platform -- training-script upload --path FOLDER --name NAME" />
-          </Empty>
+          </EmptyState>
         </div>
       )}
       {scripts?.map((script) => (
@@ -72,7 +72,7 @@ const ScriptCard = ({ script, onEdit }: { script: ScriptView; onEdit: () => void
       <h2>{script.name}</h2>
       <span className="badge">{visibilityTexts[script.visibility]}</span>
       {script.isDraft && <span className="badge is-warn">draft</span>}
-      <span className="soft small">{counted(script.versions.length, 'version')}</span>
+      <span className="soft small">{formatCount(script.versions.length, 'version')}</span>
       <span className="row push">
         <button type="button" className="button button-small" onClick={onEdit}>
           Edit<span className="hidden-text"> {script.name}</span>

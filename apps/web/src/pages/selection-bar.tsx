@@ -1,9 +1,9 @@
 import { useMutation } from '@connectrpc/connect-query';
 import { DataService } from '@platform/contract/gen/platform/app/data/v1/data_pb';
 import { useState } from 'react';
-import { Confirm } from '../parts/dialogs.tsx';
+import { ConfirmDialog } from '../parts/dialogs.tsx';
 import { FailureNote } from '../parts/messages.tsx';
-import { counted } from '../view/quantities.ts';
+import { formatCount } from '../view/quantities.ts';
 import { TextField } from './submit-fields.tsx';
 
 interface SelectionBarProps {
@@ -16,7 +16,7 @@ interface SelectionBarProps {
   onDone: () => void;
 }
 
-/** What can be done with the pictures that are selected. */
+/** What can be done with the images that are selected. */
 export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: SelectionBarProps) {
   const [label, setLabel] = useState('');
   const [isRemoving, setRemoving] = useState(false);
@@ -30,7 +30,7 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
   const isIdle = label.trim() === '' || addition.isPending || removal.isPending;
   const error = addition.error ?? removal.error ?? leaving.error;
   return (
-    <section className="card card-body selection-bar" aria-label="Selected pictures">
+    <section className="card card-body selection-bar" aria-label="Selected images">
       <form
         className="row"
         onSubmit={(event) => {
@@ -38,7 +38,7 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
           addition.mutate({ binaryDataIds, tags });
         }}
       >
-        <strong role="status">{counted(selected.size, 'picture')} selected</strong>
+        <strong role="status">{formatCount(selected.size, 'image')} selected</strong>
         <button type="button" className="button button-small button-quiet" onClick={onClear}>
           Select none
         </button>
@@ -61,8 +61,8 @@ export function SelectionBar({ datasetId, selected, labels, onClear, onDone }: S
         </button>
       </form>
       {error && <FailureNote error={error} />}
-      <Confirm
-        title={`Take ${counted(selected.size, 'picture')} out of this dataset?`}
+      <ConfirmDialog
+        title={`Take ${formatCount(selected.size, 'image')} out of this dataset?`}
         text="They are not deleted, and other datasets keep them."
         verb="Take out"
         isOpen={isRemoving}

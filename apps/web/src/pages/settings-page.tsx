@@ -3,7 +3,7 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { ModelIcon, SignOutIcon } from '../parts/icons.tsx';
 import { Command } from '../parts/copying.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { ShowMore, usePagedList } from '../parts/paged-list.tsx';
 import { Ago } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
@@ -63,7 +63,7 @@ function Usage({ organizationId }: { organizationId: string }) {
         <span className="soft small">What this organization stores. The limit counts files.</span>
       </div>
       {error && <FailureNote error={error} />}
-      {!data && !error && <Waiting />}
+      {!data && !error && <Loading />}
       {data && (
         <div className="card-body">
           <dl className="pair-list">
@@ -90,12 +90,12 @@ function Releases() {
         <span className="soft small">What agents can install. Machines on a channel get the version it points to.</span>
       </div>
       {list.error && <FailureNote error={list.error} />}
-      {releases === undefined && !list.error && <Waiting />}
+      {releases === undefined && !list.error && <Loading />}
       {releases?.length === 0 && (
-        <Empty icon={<ModelIcon />} title="No releases yet">
+        <EmptyState icon={<ModelIcon />} title="No releases yet">
           <p>Build the machine server into one file; the next start publishes it:</p>
           <Command text="npm run release:server" />
-        </Empty>
+        </EmptyState>
       )}
       {releases && releases.length > 0 && (
         <table className="table table-cards">

@@ -109,8 +109,8 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
         ) : material.labels.length === 0 ? (
           <p className="soft small">
             {labelSource === 'boxes'
-              ? 'No picture of this dataset has a box yet: '
-              : 'This dataset has no labeled pictures yet: '}
+              ? 'No image of this dataset has a box yet: '
+              : 'This dataset has no labeled images yet: '}
             <Link to="/datasets/$datasetId" params={{ datasetId }}>
               add some
             </Link>
@@ -118,10 +118,10 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
           </p>
         ) : (
           <div className="row">
-            {material.labels.map(({ label, pictures }) => (
+            {material.labels.map(({ label, images }) => (
               <label key={label} className="choice">
                 <input type="checkbox" checked={!left.has(label)} onChange={() => toggle(label)} />
-                {label} <span className="soft numbers">{pictures}</span>
+                {label} <span className="soft numbers">{images}</span>
               </label>
             ))}
           </div>
@@ -168,7 +168,7 @@ export function SubmitBuiltIn({ datasets, datasetId, onDataset }: SubmitProps) {
           <p>The dataset is not ready for this training: see Labels.</p>
         </Note>
       )}
-      <div className="dialog-foot">
+      <div className="dialog-footer">
         <button type="submit" className="button button-main" disabled={submission.isPending}>
           {submission.isPending ? 'Submitting …' : 'Start training'}
         </button>

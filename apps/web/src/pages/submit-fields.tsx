@@ -100,7 +100,7 @@ export function LimitFields({ limits, onChange }: { limits: Limits; onChange: (l
           label="GPUs"
           value={limits.gpus}
           onChange={(gpus) => onChange({ ...limits, gpus })}
-          hint="The job waits for a runner that has so many."
+          hint="The job waits for a runner with this many."
           placeholder="0"
         />
         <TextField

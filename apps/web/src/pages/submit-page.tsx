@@ -2,7 +2,7 @@ import { DatasetService } from '@platform/contract/gen/platform/app/dataset/v1/d
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { BackIcon, DatasetIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { usePagedList } from '../parts/paged-list.tsx';
 import { useSession } from '../session.tsx';
 import { SubmitBuiltIn } from './submit-built-in.tsx';
@@ -47,15 +47,15 @@ export function SubmitPage() {
         </div>
       </div>
       {list.error && <FailureNote error={list.error} />}
-      {datasets === undefined && !list.error && <Waiting />}
+      {datasets === undefined && !list.error && <Loading />}
       {datasets?.length === 0 && (
         <div className="card">
-          <Empty icon={<DatasetIcon />} title="There is no dataset to train on">
-            <p>A dataset is a set of labeled pictures.</p>
+          <EmptyState icon={<DatasetIcon />} title="There is no dataset to train on">
+            <p>A dataset is a set of labeled images.</p>
             <Link to="/datasets" className="button">
               How to make a dataset
             </Link>
-          </Empty>
+          </EmptyState>
         </div>
       )}
       {datasets && datasets.length > 0 && (

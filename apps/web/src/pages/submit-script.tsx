@@ -6,10 +6,10 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
 import { Command } from '../parts/copying.tsx';
 import { ModelIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Note, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Note, Loading } from '../parts/messages.tsx';
 import { useClock } from '../parts/time.tsx';
 import { useSession } from '../session.tsx';
-import { argumentLines, scriptsAmong } from '../view/scripts.ts';
+import { argumentLines, listScripts } from '../view/scripts.ts';
 import type { ScriptView } from '../view/scripts.ts';
 import { versionStamp } from '../view/times.ts';
 import { modelNameProblem } from '../view/training-jobs.ts';
@@ -25,16 +25,16 @@ export function SubmitScript(props: SubmitProps & { wanted: string }) {
     organizationId: organization.organizationId,
     types: [PackageType.ML_TRAINING],
   });
-  const scripts = list.data && scriptsAmong(list.data.items).filter((one) => one.versions.length > 0);
+  const scripts = list.data && listScripts(list.data.items).filter((one) => one.versions.length > 0);
   if (list.error) return <FailureNote error={list.error} />;
-  if (scripts === undefined) return <Waiting />;
+  if (scripts === undefined) return <Loading />;
   if (scripts.length === 0)
     return (
       <div className="card">
-        <Empty icon={<ModelIcon />} title="There is no training script yet">
+        <EmptyState icon={<ModelIcon />} title="There is no training script yet">
           <p>A script is a Python project with model/training.py. Upload its folder:</p>
           <Command text={uploadCommand} />
-        </Empty>
+        </EmptyState>
       </div>
     );
   return <ScriptForm {...props} scripts={scripts} />;
@@ -107,7 +107,7 @@ function ScriptForm({
           value={datasetId}
           onChange={onDataset}
           options={datasets.map((one) => ({ value: one.id, text: one.name }))}
-          hint="The script gets all of its pictures and labels, as they are now."
+          hint="The script gets all of its images and labels, as they are now."
         />
         <SelectField
           label="Script"
@@ -171,7 +171,7 @@ function ScriptForm({
       </div>
       <LimitFields limits={limits} onChange={setLimits} />
       {submission.error && <FailureNote error={submission.error} />}
-      <div className="dialog-foot">
+      <div className="dialog-footer">
         <button type="submit" className="button button-main" disabled={submission.isPending}>
           {submission.isPending ? 'Submitting …' : 'Start training'}
         </button>

@@ -7,9 +7,9 @@ import {
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { PlusIcon, RunnerIcon, TrainingIcon } from '../parts/icons.tsx';
-import { Empty, FailureNote, Waiting } from '../parts/messages.tsx';
+import { EmptyState, FailureNote, Loading } from '../parts/messages.tsx';
 import { Ago, useNow } from '../parts/time.tsx';
-import { Badge, ProgressBar } from '../parts/words.tsx';
+import { Badge, ProgressBar } from '../parts/badges.tsx';
 import { useSession } from '../session.tsx';
 import { span } from '../view/times.ts';
 import { jobView, runTime, statusFilters } from '../view/training-jobs.ts';
@@ -72,12 +72,12 @@ export function TrainingPage() {
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
         {jobs === undefined ? (
-          !list.error && <Waiting />
+          !list.error && <Loading />
         ) : jobs.length === 0 ? (
           word === 'all' ? (
             <NoJobs />
           ) : (
-            <Empty icon={<TrainingIcon />} title="No such job" />
+            <EmptyState icon={<TrainingIcon />} title="No such job" />
           )
         ) : (
           <JobTable jobs={jobs} />
@@ -100,12 +100,12 @@ export function TrainingPage() {
 }
 
 const NoJobs = () => (
-  <Empty icon={<TrainingIcon />} title="No training jobs yet">
-    <p>A dataset with at least two labels and ten pictures of each is enough for a first model, in about a minute.</p>
+  <EmptyState icon={<TrainingIcon />} title="No training jobs yet">
+    <p>A dataset with at least two labels and ten images of each is enough for a first model, in about a minute.</p>
     <Link to="/training/new" className="button">
       Train a model
     </Link>
-  </Empty>
+  </EmptyState>
 );
 
 const JobTable = ({ jobs }: { jobs: readonly JobView[] }) => (
@@ -147,7 +147,7 @@ function JobRow({ job }: { job: JobView }) {
       </td>
       <td data-label="Type">{job.type}</td>
       <td data-label="Status">
-        <Badge word={job.status} />
+        <Badge state={job.status} />
       </td>
       <td data-label="Progress">{job.isActive && <Progress job={job} />}</td>
       <td data-label="Score" className="number" title={job.score?.name}>

@@ -2,7 +2,7 @@ import { ReleaseService } from '@platform/contract/gen/platform/release/v1/relea
 import { versionOf, withVersion } from '@platform/contract/version-pin';
 import type { ProgramName } from '@platform/contract/version-pin';
 import { useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { usePagedList } from '../parts/paged-list.tsx';
 import { otherChoice, versionChoices } from '../view/version-choices.ts';
 import { SelectField, TextField } from './submit-fields.tsx';
@@ -24,9 +24,9 @@ export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
   const list = usePagedList(ReleaseService.method.listReleases, (pageToken) => ({ pageToken }), { isWhole: true });
   const [writing, setWriting] = useState<ProgramName>();
   const config = JSON.parse(draft) as unknown;
-  const choose = (program: ProgramName, wish: string): void => {
-    if (wish === otherChoice) setWriting(program);
-    else if (wish !== versionOf(config, program)) onChange(withVersion(draft, program, wish));
+  const choose = (program: ProgramName, choice: string): void => {
+    if (choice === otherChoice) setWriting(program);
+    else if (choice !== versionOf(config, program)) onChange(withVersion(draft, program, choice));
   };
   return (
     <div className="form-grid">
@@ -41,15 +41,15 @@ export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
             platform,
             versionOf(config, program),
           )}
-          onChange={(wish) => choose(program, wish)}
+          onChange={(choice) => choose(program, choice)}
         />
       ))}
       {writing !== undefined && (
         <OtherVersion
           label={programs.find(({ program }) => program === writing)?.label ?? ''}
           onClose={() => setWriting(undefined)}
-          onChoose={(wish) => {
-            choose(writing, wish);
+          onChoose={(choice) => {
+            choose(writing, choice);
             setWriting(undefined);
           }}
         />
@@ -60,34 +60,34 @@ export function VersionMenus({ draft, platform, onChange }: VersionMenusProps) {
 
 interface OtherVersionProps {
   label: string;
-  onChoose: (wish: string) => void;
+  onChoose: (choice: string) => void;
   onClose: () => void;
 }
 function OtherVersion({ label, onChoose, onClose }: OtherVersionProps) {
-  const [wish, setWish] = useState('');
-  const isAddress = /^(https?|file):/i.test(wish.trim());
+  const [choice, setWish] = useState('');
+  const isUrl = /^(https?|file):/i.test(choice.trim());
   return (
-    <Sheet title={label} isOpen onClose={onClose}>
+    <FormDialog title={label} isOpen onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          onChoose(wish.trim());
+          onChoose(choice.trim());
         }}
       >
         <TextField
           label="Version or address"
-          value={wish}
+          value={choice}
           onChange={setWish}
           placeholder="https://builds.example/program#sha256=…"
           hint={
-            isAddress
+            isUrl
               ? 'No release key signs such a file: saving it needs an owner, is taken as consent, and is recorded.'
               : 'A version such as 1.4.0, or the address of a file: https://…, or file:///… on the machine.'
           }
         />
-        <FormFoot verb="Choose" isDisabled={wish.trim() === ''} onClose={onClose} />
+        <FormFooter verb="Choose" isDisabled={choice.trim() === ''} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }

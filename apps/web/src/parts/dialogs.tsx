@@ -2,7 +2,7 @@ import { AlertDialog, Dialog } from 'radix-ui';
 import type { ReactNode } from 'react';
 import { CrossIcon } from './icons.tsx';
 
-interface SheetProps {
+interface FormDialogProps {
   title: string;
   /** One sentence under the title. */
   lead?: string;
@@ -12,12 +12,12 @@ interface SheetProps {
   children: ReactNode;
 }
 
-/** A dialog with a title and a way out. */
-export function Sheet({ title, lead, isOpen, onClose, isWide = false, children }: SheetProps) {
+/** A dialog with a title and a close button. */
+export function FormDialog({ title, lead, isOpen, onClose, isWide = false, children }: FormDialogProps) {
   return (
     <Dialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
       <Dialog.Portal>
-        <Dialog.Overlay className="veil" />
+        <Dialog.Overlay className="overlay" />
         <Dialog.Content
           className={isWide ? 'dialog dialog-wide' : 'dialog'}
           {...(lead ? {} : { 'aria-describedby': undefined })}
@@ -36,9 +36,17 @@ export function Sheet({ title, lead, isOpen, onClose, isWide = false, children }
   );
 }
 
-/** The end of a form in a dialog: Cancel, and the verb that submits it. */
-export const FormFoot = ({ verb, isDisabled, onClose }: { verb: string; isDisabled: boolean; onClose: () => void }) => (
-  <div className="dialog-foot">
+/** The buttons of a form in a dialog: Cancel, and the verb that submits it. */
+export const FormFooter = ({
+  verb,
+  isDisabled,
+  onClose,
+}: {
+  verb: string;
+  isDisabled: boolean;
+  onClose: () => void;
+}) => (
+  <div className="dialog-footer">
     <button type="button" className="button" onClick={onClose}>
       Cancel
     </button>
@@ -48,7 +56,7 @@ export const FormFoot = ({ verb, isDisabled, onClose }: { verb: string; isDisabl
   </div>
 );
 
-interface ConfirmProps {
+interface ConfirmDialogProps {
   title: string;
   text: string;
   /** The verb on the button. */
@@ -59,16 +67,24 @@ interface ConfirmProps {
   onConfirm: () => void;
 }
 
-/** Asks before something that cannot be taken back. */
-export function Confirm({ title, text, verb, isDangerous = false, isOpen, onClose, onConfirm }: ConfirmProps) {
+/** Asks for confirmation before an action that cannot be undone. */
+export function ConfirmDialog({
+  title,
+  text,
+  verb,
+  isDangerous = false,
+  isOpen,
+  onClose,
+  onConfirm,
+}: ConfirmDialogProps) {
   return (
     <AlertDialog.Root open={isOpen} onOpenChange={(open) => !open && onClose()}>
       <AlertDialog.Portal>
-        <AlertDialog.Overlay className="veil" />
+        <AlertDialog.Overlay className="overlay" />
         <AlertDialog.Content className="dialog">
           <AlertDialog.Title>{title}</AlertDialog.Title>
           <AlertDialog.Description className="soft">{text}</AlertDialog.Description>
-          <div className="dialog-foot">
+          <div className="dialog-footer">
             <AlertDialog.Cancel className="button">Cancel</AlertDialog.Cancel>
             <AlertDialog.Action
               className={isDangerous ? 'button button-danger' : 'button button-main'}

@@ -36,7 +36,7 @@ export function FailureNote({ error, action }: { error: unknown; action?: ReactN
   );
 }
 
-export function Waiting({ text = 'Loading …' }: { text?: string }) {
+export function Loading({ text = 'Loading …' }: { text?: string }) {
   return (
     <div className="wait" role="status">
       <span className="spinner" aria-hidden="true" />
@@ -45,7 +45,7 @@ export function Waiting({ text = 'Loading …' }: { text?: string }) {
   );
 }
 
-/** A list that ends at the limit of an answer. */
+/** A list that was truncated at the server's limit. */
 export const TruncatedNote = ({ isTruncated, what }: { isTruncated: boolean | undefined; what: string }) =>
   isTruncated === true && (
     <Note tone="warn">
@@ -53,8 +53,8 @@ export const TruncatedNote = ({ isTruncated, what }: { isTruncated: boolean | un
     </Note>
   );
 
-/** A list with nothing in it says what to do next. */
-export function Empty({ icon, title, children }: { icon: ReactNode; title: string; children?: ReactNode }) {
+/** Shown instead of an empty list: what to do next. */
+export function EmptyState({ icon, title, children }: { icon: ReactNode; title: string; children?: ReactNode }) {
   return (
     <div className="empty">
       {icon}

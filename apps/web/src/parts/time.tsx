@@ -8,7 +8,7 @@ const ClockContext = createContext<Clock>(stopped);
 const NowContext = createContext(0);
 const tickMs = 1000;
 
-/** The clock of all pages; whoever shows "3 s ago" is drawn again each second. */
+/** The clock of all pages; components that show "3 s ago" render again each second. */
 export function TimeProvider({ clock, children }: { clock: Clock; children: ReactNode }) {
   const [now, setNow] = useState(() => clock.wall());
   useEffect(() => {
@@ -45,8 +45,8 @@ export function Ago({ at, otherwise = 'never' }: { at: number | undefined; other
   );
 }
 
-/** The value as it was `ms` ago unless it kept changing: for texts that start a request while somebody types. */
-export function useSettled<T>(value: T, ms: number): T {
+/** The value, once it has not changed for `ms`: for text that triggers a request while the user types. */
+export function useDebounced<T>(value: T, ms: number): T {
   const clock = useClock();
   const [settled, setSettled] = useState(value);
   useEffect(() => {

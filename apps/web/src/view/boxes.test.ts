@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  applied,
+  applyEdit,
   type BoxEdit,
   frameBetween,
-  inverse,
-  moved,
-  nudged,
-  renamed,
+  invertEdit,
+  moveFrame,
+  nudgeFrame,
+  replaceId,
   withConfidence,
-  withCorner,
+  moveCorner,
 } from './boxes.ts';
 import type { Box, Frame } from './boxes.ts';
 
@@ -26,24 +26,24 @@ test('a box is drawn from any corner and ends at the edges', () => {
 
 test('a box that is moved keeps its size and stays inside', () => {
   const box = frame(0.1, 0.2, 0.4, 0.6);
-  assert.deepEqual(rounded(moved(box, 0.2, -0.1)), [0.3, 0.1, 0.6, 0.5]);
-  assert.deepEqual(rounded(moved(box, 5, 5)), [0.7, 0.6, 1, 1]);
-  assert.deepEqual(rounded(moved(box, -5, -5)), [0, 0, 0.3, 0.4]);
+  assert.deepEqual(rounded(moveFrame(box, 0.2, -0.1)), [0.3, 0.1, 0.6, 0.5]);
+  assert.deepEqual(rounded(moveFrame(box, 5, 5)), [0.7, 0.6, 1, 1]);
+  assert.deepEqual(rounded(moveFrame(box, -5, -5)), [0, 0, 0.3, 0.4]);
 });
 
 test('a corner that is dragged leaves the others, and never turns the box inside out', () => {
   const box = frame(0.2, 0.2, 0.6, 0.6);
-  assert.deepEqual(rounded(withCorner(box, 'top left', { x: 0.1, y: 0.3 })), [0.1, 0.3, 0.6, 0.6]);
-  assert.deepEqual(rounded(withCorner(box, 'bottom right', { x: 0.1, y: 0.1 })), [0.2, 0.2, 0.21, 0.21]);
-  assert.deepEqual(rounded(withCorner(box, 'top right', { x: 9, y: -9 })), [0.2, 0, 1, 0.6]);
-  assert.deepEqual(rounded(withCorner(box, 'bottom left', { x: 0.9, y: 0.9 })), [0.59, 0.2, 0.6, 0.9]);
+  assert.deepEqual(rounded(moveCorner(box, 'top left', { x: 0.1, y: 0.3 })), [0.1, 0.3, 0.6, 0.6]);
+  assert.deepEqual(rounded(moveCorner(box, 'bottom right', { x: 0.1, y: 0.1 })), [0.2, 0.2, 0.21, 0.21]);
+  assert.deepEqual(rounded(moveCorner(box, 'top right', { x: 9, y: -9 })), [0.2, 0, 1, 0.6]);
+  assert.deepEqual(rounded(moveCorner(box, 'bottom left', { x: 0.9, y: 0.9 })), [0.59, 0.2, 0.6, 0.9]);
 });
 
 test('arrow keys move, with Shift they change the size', () => {
   const box = frame(0.2, 0.2, 0.6, 0.6);
-  assert.deepEqual(rounded(nudged(box, 'ArrowLeft', false)), [0.19, 0.2, 0.59, 0.6]);
-  assert.deepEqual(rounded(nudged(box, 'ArrowDown', true)), [0.2, 0.2, 0.6, 0.61]);
-  assert.equal(nudged(box, 'Enter', false), undefined);
+  assert.deepEqual(rounded(nudgeFrame(box, 'ArrowLeft', false)), [0.19, 0.2, 0.59, 0.6]);
+  assert.deepEqual(rounded(nudgeFrame(box, 'ArrowDown', true)), [0.2, 0.2, 0.6, 0.61]);
+  assert.equal(nudgeFrame(box, 'Enter', false), undefined);
 });
 
 test('a box shows the confidence of the model that predicted it', () => {
@@ -60,7 +60,7 @@ test('every edit can be taken back', () => {
     { do: 'remove', box: box('2') },
     { do: 'change', before: box('1'), after: box('1', 'pen') },
   ];
-  const end = edits.reduce(applied, start);
+  const end = edits.reduce(applyEdit, start);
   assert.deepEqual(
     end.map(({ id, label }) => [id, label]),
     [
@@ -68,12 +68,12 @@ test('every edit can be taken back', () => {
       ['3', 'cup'],
     ],
   );
-  const back = edits.toReversed().map(inverse).reduce(applied, end);
+  const back = edits.toReversed().map(invertEdit).reduce(applyEdit, end);
   assert.deepEqual(new Set(back.map(({ id, label }) => `${id} ${label}`)), new Set(['1 cup', '2 cup']));
 });
 
 test('what was made again under another ID is still meant by the edits before', () => {
-  const edits = renamed(
+  const edits = replaceId(
     [
       { do: 'add', box: box('a') },
       { do: 'change', before: box('a'), after: box('a', 'x') },

@@ -1,8 +1,8 @@
 import type { Problem } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { findings } from './config-lint.ts';
+import { validate } from './config-validation.ts';
 import type { JsonSchema } from './config-schema.ts';
-import { pathOf, pathText, syntaxProblem } from './json-places.ts';
-import type { Path, Place } from './json-places.ts';
+import { parsePath, formatPath, syntaxProblem } from './json-path.ts';
+import type { JsonPath, TextRange } from './json-path.ts';
 import { toneOf } from './machine-status.ts';
 import type { ConditionView, Tone } from './machine-status.ts';
 
@@ -10,13 +10,13 @@ import type { ConditionView, Tone } from './machine-status.ts';
 export interface ConfigProblem {
   /** "agent.additional_networks[0].psk", or where the JSON breaks off. */
   where: string;
-  path: Path;
-  /** Known only where there is no path, because the text is no JSON. */
-  place?: Place;
+  path: JsonPath;
+  /** Set only if there is no path because the text is not JSON. */
+  place?: TextRange;
   message: string;
   remedy: string;
   tone: Tone;
-  /** The machine reports it of the saved configuration: it keeps nobody from saving. */
+  /** The machine reports it about the saved configuration; it does not prevent saving. */
   isReported?: true;
 }
 
@@ -31,24 +31,24 @@ export function fromMachine(
   conditions: readonly ConditionView[],
   { draft, saved, known }: { draft: string; saved: string; known: readonly ConfigProblem[] },
 ): ConfigProblem[] {
-  const [now, before] = [parsed(draft), parsed(saved)];
+  const [now, before] = [parseJson(draft), parseJson(saved)];
   const shown = new Set(known.map(({ where }) => where));
   return conditions.flatMap(({ path: where, message, remedy, tone }): ConfigProblem[] => {
-    const path = pathOf(where);
+    const path = parsePath(where);
     const isThere = path.length > 0 && !shown.has(where);
     const isSame = JSON.stringify(valueAt(now, path)) === JSON.stringify(valueAt(before, path));
     return isThere && isSame ? [{ where, path, message, remedy, tone, isReported: true }] : [];
   });
 }
 
-const valueAt = (json: unknown, path: Path): unknown =>
+const valueAt = (json: unknown, path: JsonPath): unknown =>
   path.reduce<unknown>(
     (value, step) =>
       typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[step] : undefined,
     json,
   );
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -59,13 +59,13 @@ function parsed(text: string): unknown {
 export const fromServer = (problems: readonly Problem[]): ConfigProblem[] =>
   problems.map(({ path, message, remedy, severity }) => ({
     where: path || 'configuration',
-    path: pathOf(path),
+    path: parsePath(path),
     message,
     remedy,
     tone: toneOf(severity),
   }));
 
-/** What can be said without the server, while somebody types. */
+/** Problems that are found without the server, while the user types. */
 export function fromText(text: string, schema: JsonSchema | undefined): ConfigProblem[] {
   const broken = syntaxProblem(text);
   if (broken !== undefined) {
@@ -81,8 +81,8 @@ export function fromText(text: string, schema: JsonSchema | undefined): ConfigPr
     ];
   }
   if (schema === undefined) return [];
-  return findings(JSON.parse(text), schema).map((finding) => ({
-    where: pathText(finding.path) || 'configuration',
+  return validate(JSON.parse(text), schema).map((finding) => ({
+    where: formatPath(finding.path) || 'configuration',
     path: finding.path,
     message: `${finding.message}.`,
     remedy: '',
@@ -91,13 +91,13 @@ export function fromText(text: string, schema: JsonSchema | undefined): ConfigPr
 }
 
 /** Gravest first, otherwise in the given order. */
-export function sorted(problems: readonly ConfigProblem[]): ConfigProblem[] {
+export function sortProblems(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const weight: Readonly<Record<Tone, number>> = { bad: 0, warn: 1, busy: 2, quiet: 3, good: 4 };
   return problems.toSorted((a, b) => weight[a.tone] - weight[b.tone]);
 }
 
-/** The same value with two spaces of indentation; the text itself when it is no JSON. */
-export function tidied(text: string): string {
+/** The same value with two spaces of indentation; the text itself if it is not JSON. */
+export function formatJson(text: string): string {
   try {
     return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
   } catch {

@@ -1,4 +1,4 @@
-import type { Path } from './json-places.ts';
+import type { JsonPath } from './json-path.ts';
 
 /** The part of JSON Schema that our configuration uses. */
 export interface JsonSchema {
@@ -28,7 +28,7 @@ export interface JsonSchema {
   maxItems?: number;
   /** Ours: of a number, for example "minutes". */
   unit?: string;
-  /** Ours: the default in words, where the value alone does not say what happens. */
+  /** The default in words, where the value alone does not explain it (an extension of JSON Schema). */
   defaultText?: string;
   /** Ours: what a pattern means, for example "a time from 00:00 to 23:59". */
   expected?: string;
@@ -41,7 +41,7 @@ export interface JsonSchema {
 }
 
 /** A schema without references. */
-export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
+export function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSchema {
   if (schema.$ref === undefined) return schema;
   let target: unknown = root;
   for (const step of schema.$ref.replace(/^#\/?/, '').split('/').filter(Boolean)) {
@@ -49,12 +49,12 @@ export function resolved(schema: JsonSchema, root: JsonSchema): JsonSchema {
   }
   if (typeof target !== 'object' || target === null) return {};
   const { $ref: _, ...own } = schema;
-  return { ...resolved(target, root), ...own };
+  return { ...resolveReference(target, root), ...own };
 }
 
-/** All ways a schema allows: itself, or the branches of its unions. What is said outside (description, default) holds for each. */
+/** The branches of a schema's unions, or the schema itself. Description and default of the union apply to each branch. */
 export function branches(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
-  const plain = resolved(schema, root);
+  const plain = resolveReference(schema, root);
   const union = plain.anyOf ?? plain.oneOf;
   if (union === undefined) return [plain];
   const { anyOf: _any, oneOf: _one, ...outside } = plain;
@@ -69,7 +69,7 @@ const descriptionOf = (outside: JsonSchema, inside: JsonSchema): JsonSchema => {
 };
 
 /** Every schema that may describe the value at a path. Empty: nothing is known about it. */
-export function schemasAt(root: JsonSchema, path: Path): readonly JsonSchema[] {
+export function schemasAt(root: JsonSchema, path: JsonPath): readonly JsonSchema[] {
   let found = branches(root, root);
   for (const step of path) {
     found = found.flatMap((schema) => {
@@ -82,7 +82,7 @@ export function schemasAt(root: JsonSchema, path: Path): readonly JsonSchema[] {
   return found;
 }
 
-/** What the editor says about one key. */
+/** What the editor shows about one key. */
 export interface Hint {
   key: string;
   type: string;
@@ -112,7 +112,7 @@ const typeNames = (schema: JsonSchema): readonly string[] => {
   return schema.properties === undefined ? [] : ['object'];
 };
 
-/** Bounds of whole numbers that only say "fits into a JavaScript number" help nobody. */
+/** Omits the bounds of JavaScript's safe integers: they do not help the user. */
 const bound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
@@ -126,7 +126,7 @@ function limitsOf(schema: JsonSchema): string | undefined {
   return schema.expected;
 }
 
-export function hintOf(key: string, schemas: readonly JsonSchema[], isRequired = false): Hint {
+export function createHint(key: string, schemas: readonly JsonSchema[], isRequired = false): Hint {
   const pick = <T>(read: (schema: JsonSchema) => T | undefined): T | undefined =>
     schemas.map(read).find((value) => value !== undefined);
   const values = schemas.flatMap((schema) => schema.enum ?? (schema.const === undefined ? [] : [schema.const]));
@@ -153,12 +153,12 @@ function effectOf({ since, platforms }: JsonSchema): string | undefined {
 }
 
 /** The keys that the object at a path may have. */
-export function keysAt(root: JsonSchema, path: Path): readonly Hint[] {
+export function keysAt(root: JsonSchema, path: JsonPath): readonly Hint[] {
   const hints = new Map<string, Hint>();
   for (const schema of schemasAt(root, path)) {
     for (const [key, property] of Object.entries(schema.properties ?? {})) {
       if (!hints.has(key))
-        hints.set(key, hintOf(key, branches(property, root), schema.required?.includes(key) ?? false));
+        hints.set(key, createHint(key, branches(property, root), schema.required?.includes(key) ?? false));
     }
   }
   return [...hints.values()];

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import Ajv from 'ajv/dist/2020.js';
 import configSchema from '@platform/contract/gen/config.schema.json' with { type: 'json' };
 import * as fc from 'fast-check';
-import { findings } from './config-lint.ts';
+import { validate } from './config-validation.ts';
 import { firstValue, keysAt } from './config-schema.ts';
 import type { JsonSchema } from './config-schema.ts';
-import { pathOf, pathText, placeOf, spotAt, syntaxProblem } from './json-places.ts';
+import { parsePath, formatPath, findRange, cursorAt, syntaxProblem } from './json-path.ts';
 
 const schema: JsonSchema = {
   type: 'object',
@@ -69,7 +69,7 @@ test('the schema finds every problem by path', () => {
     [{ agent: { minutes: 5, networks: 3 } }, ['agent.networks must be a list [ … ] or an object { … }']],
   ];
   for (const [value, problems] of table) {
-    const found = findings(value, schema).map(({ path, message }) => `${pathText(path)} ${message}`);
+    const found = validate(value, schema).map(({ path, message }) => `${formatPath(path)} ${message}`);
     assert.deepEqual(found.toSorted(), problems.toSorted());
   }
 });
@@ -108,7 +108,7 @@ test('a value passes here exactly when a full JSON Schema validator lets it pass
   fc.assert(
     fc.property(value, (one) => {
       assert.equal(
-        findings(one, schema).every((finding) => !finding.isError),
+        validate(one, schema).every((finding) => !finding.isError),
         check(one),
       );
     }),
@@ -124,7 +124,7 @@ test('paths survive the way to text and back', () => {
   );
   fc.assert(
     fc.property(fc.tuple(fc.stringMatching(/^[a-z_]{1,8}$/), fc.array(step, { maxLength: 5 })), ([first, rest]) => {
-      assert.deepEqual(pathOf(pathText([first, ...rest])), [first, ...rest]);
+      assert.deepEqual(parsePath(formatPath([first, ...rest])), [first, ...rest]);
     }),
     { seed: 7 },
   );
@@ -139,7 +139,7 @@ const text = `{
 
 test('a problem is marked where its value stands; a missing one at its parent', () => {
   const marked = (path: string): string => {
-    const { from, to } = placeOf(text, pathOf(path));
+    const { from, to } = findRange(text, parsePath(path));
     return text.slice(from, to);
   };
   assert.equal(marked('agent.minutes'), '61');
@@ -151,16 +151,16 @@ test('a problem is marked where its value stands; a missing one at its parent', 
 
 test('the cursor knows the key or value that it stands in', () => {
   const at = (needle: string, plus = 1) => {
-    const spot = spotAt(text, text.indexOf(needle) + plus);
-    return spot && `${spot.at} ${pathText(spot.path)}`;
+    const spot = cursorAt(text, text.indexOf(needle) + plus);
+    return spot && `${spot.at} ${formatPath(spot.path)}`;
   };
   assert.equal(at('"minutes"', 3), 'key agent.minutes');
   assert.equal(at('61'), 'value agent.minutes');
   assert.equal(at('"wifi"', 2), 'value agent.networks[0].type');
   assert.equal(at('"fax"', 2), 'value agent.networks[1].type');
-  assert.deepEqual(spotAt('{ "agent": {  } }', 13)?.path, ['agent', '']);
-  assert.deepEqual(spotAt('{  }', 2)?.path, ['']);
-  assert.deepEqual(spotAt('{ "agent": { "mi" } }', 16), {
+  assert.deepEqual(cursorAt('{ "agent": {  } }', 13)?.path, ['agent', '']);
+  assert.deepEqual(cursorAt('{  }', 2)?.path, ['']);
+  assert.deepEqual(cursorAt('{ "agent": { "mi" } }', 16), {
     path: ['agent', 'mi'],
     at: 'key',
     place: { from: 13, to: 17 },
@@ -197,7 +197,7 @@ test('keys are offered with type, default, unit and limits', () => {
 
 test('the schema of the machine configuration: limits, words and secrets of every key are understood', () => {
   const problems = (value: unknown) =>
-    findings(value, configSchema as JsonSchema).map(({ path, message }) => `${pathText(path)} ${message}`);
+    validate(value, configSchema as JsonSchema).map(({ path, message }) => `${formatPath(path)} ${message}`);
   assert.deepEqual(
     problems({ agent: { version_control: { agent: 'stable', 'platform-server': '1.2.3' } }, anything: 1 }),
     [],

@@ -11,7 +11,7 @@ import type { ClassFigure } from '@platform/contract/confidence';
 import { mainScoreKeys, modelKind } from '@platform/contract/model-kinds';
 import { bytes, percent } from './quantities.ts';
 import { span } from './times.ts';
-import { isolated } from './user-text.ts';
+import { isolateText } from './user-text.ts';
 
 /** What a page reads of an evaluation. Trainers of other versions may leave things out: then the page does too. */
 export interface EvaluationView {
@@ -30,7 +30,7 @@ export interface EvaluationView {
   scores: readonly { name: string; value: string }[];
   /** How long one prediction takes with each file, and how that was measured. */
   latencies: readonly string[];
-  pictures: { train: number; validation: number; test: number; skipped: number } | undefined;
+  images: { train: number; validation: number; test: number; skipped: number } | undefined;
   skipped: Evaluation['skipped'];
   mistakes: readonly Mistake[];
   advice: readonly string[];
@@ -40,14 +40,14 @@ export interface EvaluationView {
   pretrained: string | undefined;
 }
 
-/** A held-out picture that went wrong. */
+/** A held-out image that went wrong. */
 export interface Mistake {
   binaryDataId: string;
   fileName: string;
   /** "cup", what it shows. */
   truth: string;
-  /** "pen (92 %)", what the model said. */
-  said: string;
+  /** What the model predicted: "pen (92 %)". */
+  predicted: string;
   boxes: readonly DrawnBox[];
 }
 /** Corners as shares of width and height. */
@@ -157,32 +157,34 @@ const drawn = (box: Omit<FoundBox, 'score'>, is: DrawnBox['is']): DrawnBox => ({
 
 const listed = (labels: readonly string[], otherwise: string): string => labels.join(', ') || otherwise;
 
-/** Told apart by their shape, not by the task: a new kind of model may share one. */
+/** Distinguished by their shape, not by the task: a new kind of model may share one. */
 function mistakesOf(worst: readonly object[]): Mistake[] {
   const mistakes = worst.flatMap((any): Mistake[] => {
-    const picture = any as Evaluation['worst'][number];
-    const head = { binaryDataId: picture.binary_data_id ?? '', fileName: picture.file_name, boxes: [] };
+    const image = any as Evaluation['worst'][number];
+    const head = { binaryDataId: image.binary_data_id ?? '', fileName: image.file_name, boxes: [] };
     if ('missed' in any) {
       const { missed, wrong } = any as DetectionEvaluation['worst'][number];
       const boxes = [...missed.map((box) => drawn(box, 'missed')), ...wrong.map((box) => drawn(box, 'wrong'))];
       const truth = listed([...new Set(missed.map((box) => box.label))], 'nothing missed');
       const said = listed(
-        wrong.map((box) => `${isolated(box.label)} (${percent(box.score, 0)})`),
+        wrong.map((box) => `${isolateText(box.label)} (${percent(box.score, 0)})`),
         'nothing wrong',
       );
-      return boxes.length === 0 ? [] : [{ ...head, truth, said, boxes }];
+      return boxes.length === 0 ? [] : [{ ...head, truth, predicted: said, boxes }];
     }
     if ('labels' in any) {
       const { labels, predicted } = any as MultiLabelEvaluation['worst'][number];
-      return [{ ...head, truth: listed(labels, 'no label'), said: listed(predicted, 'no label') }];
+      return [{ ...head, truth: listed(labels, 'no label'), predicted: listed(predicted, 'no label') }];
     }
-    const { label, predicted, probability } = picture;
-    return label === predicted ? [] : [{ ...head, truth: label, said: `${predicted} (${percent(probability, 0)})` }];
+    const { label, predicted, probability } = image;
+    return label === predicted
+      ? []
+      : [{ ...head, truth: label, predicted: `${predicted} (${percent(probability, 0)})` }];
   });
   return mistakes.filter((one) => one.binaryDataId !== '');
 }
 
-/** Undefined for what is no evaluation of a model that the platform knows. */
+/** Undefined if it is not an evaluation of a known kind of model. */
 export function evaluationView(json: JsonObject | undefined): EvaluationView | undefined {
   const main = mainShare(json);
   if (json === undefined || main === undefined) return undefined;
@@ -209,7 +211,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     heldOut: from.evaluated_on ?? 'test',
     labels,
     heat: from.confusion ? heatOf(labels, from.confusion) : [],
-    classes: classesOf(from.per_class ?? [], modelKind(from.task)?.labelSource === 'boxes' ? 'Boxes' : 'Pictures'),
+    classes: classesOf(from.per_class ?? [], modelKind(from.task)?.labelSource === 'boxes' ? 'Boxes' : 'Images'),
     curve: from.curve ?? [],
     chosen: from.chosen,
     scores: stages.flatMap(({ name, score }) => {
@@ -219,7 +221,7 @@ export function evaluationView(json: JsonObject | undefined): EvaluationView | u
     latencies: (from.files ?? []).flatMap(({ file, latency_ms: ms, latency_by: by }) =>
       ms === null || by === undefined ? [] : [`${file} ${ms.toFixed(0)} ms by ${by}`],
     ),
-    pictures: from.pictures,
+    images: from.pictures,
     skipped: from.skipped ?? [],
     mistakes: mistakesOf(from.worst ?? []),
     advice: from.advice ?? [],

@@ -3,7 +3,7 @@ import { ErrorInfoSchema } from '@platform/contract/gen/google/rpc/error_details
 import { ConfigProblemsSchema } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import type { Problem } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 
-/** What a person is told when a call did not work. */
+/** A failed call, as the page shows it. */
 export interface Failure {
   /** Row of the error table, or the RPC code in capitals. */
   code: string;
@@ -23,7 +23,7 @@ const unknownRemedies: Partial<Record<Code, string>> = {
   [Code.Unimplemented]: 'The server is older than this page: reload the page, or update the server.',
 };
 
-/** Words of a rejected fetch differ by browser and say nothing to a reader. */
+/** The message of a rejected fetch differs by browser and does not help the user. */
 const looksOffline = (e: ConnectError): boolean =>
   e.code === Code.Unknown && /fetch|network|load failed/i.test(e.rawMessage);
 

@@ -4,7 +4,7 @@ type Labelled = Pick<BinaryMetadata, 'labels' | 'captureMetadata' | 'annotations
 
 const isSplit = (tag: string): boolean => tag.startsWith('split:');
 
-/** Labels that training sees: given by people or predicted by a model, each once. */
+/** Labels that training uses: set by users or predicted by a model, each once. */
 export const labelsOf = ({ labels, annotations }: Labelled): string[] => [
   ...new Set([...labels, ...(annotations?.classifications ?? []).map(({ label }) => label)]),
 ];

@@ -25,7 +25,7 @@ export interface LogLine {
 }
 
 /** A page that stays open for days must not grow without end. */
-export const mostLines = 5000;
+export const maxLines = 5000;
 
 const levelNames: Readonly<Record<string, Level>> = {
   warning: 'warn',
@@ -35,13 +35,13 @@ const levelNames: Readonly<Record<string, Level>> = {
   trace: 'debug',
 };
 
-export function levelOf(name: string): Level {
+export function parseLevel(name: string): Level {
   const lower = name.toLowerCase();
   return levels.find((level) => level === lower) ?? levelNames[lower] ?? 'info';
 }
 
 /** All names that loggers use for the wanted levels. */
-export const namesOf = (wanted: readonly Level[]): string[] => [
+export const loggerNamesOf = (wanted: readonly Level[]): string[] => [
   ...wanted,
   ...Object.entries(levelNames).flatMap(([name, level]) => (wanted.includes(level) ? [name] : [])),
 ];
@@ -51,7 +51,7 @@ const fieldsText = (fields: readonly Record<string, unknown>[]): string =>
     .map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
     .join('');
 
-export function lineOf(entry: LogEntry): LogLine {
+export function toLogLine(entry: LogEntry): LogLine {
   const time = msOf(entry.time) ?? 0;
   const fields = fieldsText(entry.fields);
   const isPlaced = entry.position !== 0n;
@@ -65,7 +65,7 @@ export function lineOf(entry: LogEntry): LogLine {
     time,
     sequence: entry.sequence,
     position: entry.position,
-    level: levelOf(entry.level),
+    level: parseLevel(entry.level),
     logger: entry.loggerName,
     message: entry.message,
     fields,
@@ -75,12 +75,12 @@ export function lineOf(entry: LogEntry): LogLine {
 }
 
 const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
-/** Programs write many lines in one millisecond: the order in which they came tells them apart. */
+/** Programs write many lines in one millisecond: position and sequence keep their order. */
 const inOrder = (a: LogLine, b: LogLine): number =>
   a.time - b.time || compare(a.position, b.position) || compare(a.sequence, b.sequence);
 
 /** Lines by time, each once, the oldest dropped beyond the limit. */
-export function merged(lines: readonly LogLine[], more: readonly LogLine[], most = mostLines): readonly LogLine[] {
+export function mergeLines(lines: readonly LogLine[], more: readonly LogLine[], most = maxLines): readonly LogLine[] {
   if (more.length === 0) return lines;
   const known = new Set(lines.map((line) => line.key));
   const fresh = more.filter((line) => !known.has(line.key) && known.add(line.key));
@@ -93,8 +93,8 @@ export interface LogFilter {
   text: string;
 }
 
-/** Text is looked for in message, fields and logger, whatever its case. */
-export function passes(line: LogLine, filter: LogFilter): boolean {
+/** Searches message, fields and logger, case-insensitively. */
+export function matchesFilter(line: LogLine, filter: LogFilter): boolean {
   if (!filter.levels.has(line.level)) return false;
   const text = filter.text.trim().toLowerCase();
   return text === '' || `${line.message}${line.fields} ${line.logger}`.toLowerCase().includes(text);

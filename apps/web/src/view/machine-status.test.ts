@@ -11,7 +11,7 @@ import {
   Severity,
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { isStartedAnew, machineView, revisionText, standingOf } from './machine-status.ts';
+import { hasRestarted, machineView, revisionText, machineBadge } from './machine-status.ts';
 
 const view = (fields: MessageInitShape<typeof MachineSchema>) =>
   machineView(create(MachineSchema, { name: 'm', ...fields }));
@@ -101,7 +101,7 @@ test('the word that a list shows beside the state is the gravest of all', () => 
   const table: [MessageInitShape<typeof MachineSchema>['report'], OnlineState, string | undefined][] = [
     [report, OnlineState.ONLINE, 'reverted'],
     [report, OnlineState.OFFLINE, 'reverted'],
-    [{ server: unheld, conditions }, OnlineState.ONLINE, 'trouble'],
+    [{ server: unheld, conditions }, OnlineState.ONLINE, 'error'],
     [{ server: unheld, conditions }, OnlineState.OFFLINE, undefined],
     [{ server: unheld, conditions: warnings }, OnlineState.ONLINE, 'on trial'],
     [{ server: { restartNeeded: true }, conditions: warnings }, OnlineState.ONLINE, 'restart needed'],
@@ -109,7 +109,7 @@ test('the word that a list shows beside the state is the gravest of all', () => 
     [{ conditions: conditions.slice(2) }, OnlineState.ONLINE, undefined],
   ];
   for (const [told, onlineState, text] of table)
-    assert.equal(standingOf(view({ onlineState, ...(told && { report: told }) }))?.text, text);
+    assert.equal(machineBadge(view({ onlineState, ...(told && { report: told }) }))?.text, text);
 });
 
 test('a restart is seen by a later start, not by one that was only measured anew', () => {
@@ -120,7 +120,7 @@ test('a restart is seen by a later start, not by one that was only measured anew
     [1000, 1900, false],
     [1000, 5000, true],
   ];
-  for (const [before, now, isAnew] of table) assert.equal(isStartedAnew(before, now), isAnew);
+  for (const [before, now, isAnew] of table) assert.equal(hasRestarted(before, now), isAnew);
 });
 
 test("of another product's agent nothing is called in effect, and nothing of it stopped", () => {
@@ -136,7 +136,7 @@ test("of another product's agent nothing is called in effect, and nothing of it 
       slices: [ConfigSlice.SETTINGS, ConfigSlice.SERVER].map((slice) => ({ ...notReported, slice })),
     },
   });
-  assert.deepEqual(machine.applied, { at: 'received', wanted: 4n, received: 3n });
+  assert.deepEqual(machine.applied, { at: 'received', desired: 4n, received: 3n });
   assert.equal(revisionText(machine.applied), '? → 4');
   assert.deepEqual(machine.slices, [], 'they all say the same');
   assert.deepEqual([machine.agent.running, machine.agent.isRunning, machine.server.isRunning], ['0.28.1', true, false]);

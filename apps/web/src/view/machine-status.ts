@@ -9,20 +9,20 @@ import { msOf } from './times.ts';
 /** The colour a state is shown in. */
 export type Tone = 'good' | 'warn' | 'bad' | 'busy' | 'quiet';
 
-export interface Word {
+export interface StatusLabel {
   tone: Tone;
   text: string;
 }
 
-/** How far the wanted configuration has come. */
+/** Progress of the desired configuration: saved, received, applied. */
 export type Applied =
   | { at: 'unset' }
-  /** `isPartly`: some of it has no effect on this machine, or nobody knows whether it has. */
+  /** `isPartly`: some fields have no effect on this machine, or the machine does not report whether they have. */
   | { at: 'applied'; revision: bigint; since: number | undefined; isPartly: boolean }
-  /** `applied` may be `wanted`: then it was in effect and is not any more. */
-  | { at: 'waiting'; wanted: bigint; applied: bigint; isOnline: boolean }
+  /** `applied` may equal `desired`: it was in effect and is no longer. */
+  | { at: 'waiting'; desired: bigint; applied: bigint; isOnline: boolean }
   /** By the agent of another product, which does not report what is in effect. */
-  | { at: 'received'; wanted: bigint; received: bigint };
+  | { at: 'received'; desired: bigint; received: bigint };
 
 export interface ConditionView {
   code: string;
@@ -39,21 +39,21 @@ export interface MachineView {
   partId: string;
   name: string;
   location: string;
-  online: Word;
+  online: StatusLabel;
   /** When its agent reported that it was removed; undefined: it did not, or it was seen since. */
   uninstalled: number | undefined;
   isOnline: boolean;
   lastSeen: number | undefined;
   agent: ProgramView;
   server: ProgramView;
-  serverState: Word;
+  serverState: StatusLabel;
   applied: Applied;
   /** Revision that its report is about. */
   received: bigint;
-  /** Parts of the machine that have something to say about it. */
+  /** Parts of the machine that lag, do not report, or ignore fields. */
   slices: SliceView[];
   conditions: ConditionView[];
-  /** When a restart was asked for that has not happened yet. */
+  /** When a restart was requested that has not happened yet. */
   restartRequested: number | undefined;
   /** When the quarantine was cleared, until the machine has reported again. */
   quarantineCleared: number | undefined;
@@ -67,16 +67,16 @@ export interface MachineView {
   isSupervised: boolean;
   hasReport: boolean;
   hasOtherAgent: boolean;
-  /** When a move to platform-agent was asked for that has not happened yet. */
+  /** When a move to platform-agent was requested that has not happened yet. */
   migrationRequested: number | undefined;
 }
 
-const onlineWords: Readonly<Record<number, Word>> = {
+const onlineLabels: Readonly<Record<number, StatusLabel>> = {
   [OnlineState.ONLINE]: { tone: 'good', text: 'Online' },
   [OnlineState.OFFLINE]: { tone: 'bad', text: 'Offline' },
   [OnlineState.AWAITING_SETUP]: { tone: 'quiet', text: 'Awaiting setup' },
 };
-const serverWords: Readonly<Record<number, Word>> = {
+const serverLabels: Readonly<Record<number, StatusLabel>> = {
   [ServerState.STOPPED]: { tone: 'quiet', text: 'Stopped' },
   [ServerState.STARTING]: { tone: 'busy', text: 'Starting' },
   [ServerState.RUNNING]: { tone: 'good', text: 'Running' },
@@ -84,8 +84,8 @@ const serverWords: Readonly<Record<number, Word>> = {
   [ServerState.WAITING]: { tone: 'bad', text: 'Crashed, starts again soon' },
   [ServerState.DISABLED]: { tone: 'warn', text: 'Disabled by the configuration' },
 };
-const unknownWord: Word = { tone: 'quiet', text: 'Not reported' };
-const uninstalledWord: Word = { tone: 'quiet', text: 'Uninstalled' };
+const unknownLabel: StatusLabel = { tone: 'quiet', text: 'Not reported' };
+const uninstalledLabel: StatusLabel = { tone: 'quiet', text: 'Uninstalled' };
 const severityTones: Readonly<Record<number, Tone>> = {
   [Severity.ERROR]: 'bad',
   [Severity.WARNING]: 'warn',
@@ -94,13 +94,13 @@ const severityTones: Readonly<Record<number, Tone>> = {
 export const toneOf = (severity: Severity): Tone => severityTones[severity] ?? 'quiet';
 
 function appliedOf(machine: Machine, isOnline: boolean): Applied {
-  const wanted = machine.wantedRevision;
-  if (wanted === 0n) return { at: 'unset' };
-  if (machine.hasOtherAgent) return { at: 'received', wanted, received: receivedRevision(machine.report) };
+  const desired = machine.wantedRevision;
+  if (desired === 0n) return { at: 'unset' };
+  if (machine.hasOtherAgent) return { at: 'received', desired, received: receivedRevision(machine.report) };
   const applied = machine.report?.appliedRevision ?? 0n;
-  if (applied >= wanted && !isLagging(machine.report))
+  if (applied >= desired && !isLagging(machine.report))
     return { at: 'applied', revision: applied, since: msOf(machine.reportedOn), isPartly: isPartly(machine.report) };
-  return { at: 'waiting', wanted, applied, isOnline };
+  return { at: 'waiting', desired, applied, isOnline };
 }
 
 const conditionView = (condition: Condition): ConditionView => ({
@@ -121,16 +121,16 @@ export function machineView(machine: Machine): MachineView {
     partId: machine.partId,
     name: machine.name,
     location: machine.locationName,
-    online: machine.uninstalledOn ? uninstalledWord : (onlineWords[machine.onlineState] ?? unknownWord),
+    online: machine.uninstalledOn ? uninstalledLabel : (onlineLabels[machine.onlineState] ?? unknownLabel),
     uninstalled: msOf(machine.uninstalledOn),
     isOnline,
     lastSeen: msOf(machine.lastSeen),
     agent: programView(report?.agent, reportedOn),
     server: programView(report?.server, reportedOn),
-    serverState: serverWords[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownWord,
+    serverState: serverLabels[report?.serverState ?? ServerState.UNSPECIFIED] ?? unknownLabel,
     applied: appliedOf(machine, isOnline),
     received: receivedRevision(report),
-    // Of another product's agent they all say the same.
+    // Another product's agent reports the same for all of them.
     slices: machine.hasOtherAgent ? [] : sliceViews(report),
     conditions: [...machine.conditions, ...(report?.conditions ?? [])]
       .toSorted((a, b) => b.severity - a.severity)
@@ -150,18 +150,18 @@ export function machineView(machine: Machine): MachineView {
   };
 }
 
-/** What most needs to be seen without opening the status; undefined: nothing does. */
-export function standingOf({ agent, server, isOnline, conditions }: MachineView): Word | undefined {
+/** The most severe state, shown without opening the status; undefined: none. */
+export function machineBadge({ agent, server, isOnline, conditions }: MachineView): StatusLabel | undefined {
   if (agent.quarantined.length > 0 || server.quarantined.length > 0) return { tone: 'bad', text: 'reverted' };
   if (!isOnline) return undefined;
-  if (conditions.some(({ tone }) => tone === 'bad')) return { tone: 'bad', text: 'trouble' };
+  if (conditions.some(({ tone }) => tone === 'bad')) return { tone: 'bad', text: 'error' };
   if (agent.trial || server.trial) return { tone: 'busy', text: 'on trial' };
   if (server.isRestartNeeded) return { tone: 'warn', text: 'restart needed' };
   if (conditions.some(({ tone }) => tone === 'warn')) return { tone: 'warn', text: 'warning' };
   return undefined;
 }
 
-/** "3 / 4" for lists: applied of wanted. */
+/** "3 → 4" for lists: applied and desired revision. */
 export function revisionText(applied: Applied): string {
   switch (applied.at) {
     case 'unset':
@@ -169,14 +169,14 @@ export function revisionText(applied: Applied): string {
     case 'applied':
       return String(applied.revision);
     case 'received':
-      return `? → ${applied.wanted}`;
+      return `? → ${applied.desired}`;
     case 'waiting':
-      return applied.applied >= applied.wanted ? `${applied.wanted} lags` : `${applied.applied} → ${applied.wanted}`;
+      return applied.applied >= applied.desired ? `${applied.desired} lags` : `${applied.applied} → ${applied.desired}`;
   }
 }
 
 /** What `revisionText` means. */
-export function effectText(applied: Applied): string {
+export function appliedText(applied: Applied): string {
   switch (applied.at) {
     case 'unset':
       return 'Nothing was saved yet';
@@ -185,13 +185,13 @@ export function effectText(applied: Applied): string {
     case 'received':
       return `Revision ${applied.received} received; the agent of another product does not report what is in effect`;
     case 'waiting':
-      return applied.applied >= applied.wanted ? 'Not in effect any more' : 'Saved, not in effect on the machine';
+      return applied.applied >= applied.desired ? 'Not in effect any more' : 'Saved, not in effect on the machine';
   }
 }
 
-/** Start times are made of a report and an uptime, so the same start comes out a little different each time. */
+/** A start time is computed from a report's time and an uptime, so it varies slightly between reports. */
 const startSpreadMs = 1500;
 
-/** Whether a program runs that was started after the one before. */
-export const isStartedAnew = (before: number | undefined, now: number | undefined): boolean =>
+/** Whether the program was restarted between two reports. */
+export const hasRestarted = (before: number | undefined, now: number | undefined): boolean =>
   now !== undefined && (before === undefined || now > before + startSpreadMs);

@@ -1,14 +1,14 @@
 import { ambiguousAdvice, type BrokenRule, brokenRules, datasetAdvice } from '@platform/contract/dataset-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { type BuiltInKind, modelKinds } from '@platform/contract/model-kinds';
-import { counted } from './quantities.ts';
-import { isolated } from './user-text.ts';
+import { formatCount } from './quantities.ts';
+import { isolateText } from './user-text.ts';
 
 /** What a dataset offers for one type of model. */
 export interface Material {
-  pictures: number;
-  /** Pictures with the label; for object detection with a box of it. */
-  labels: readonly { label: string; pictures: number }[];
+  images: number;
+  /** Images with the label; for object detection with a box of it. */
+  labels: readonly { label: string; images: number }[];
 }
 
 export interface Judgement {
@@ -20,9 +20,9 @@ export interface Judgement {
 
 /**
  * What is missing before a training on the chosen labels can begin, and only then what would make it better. The server judges
- * again; it counts boxes, and this page pictures that have some.
+ * again; it counts boxes, and this page images that have some.
  *
- * @param labelled - pictures with at least one of the chosen labels; undefined while that is not known.
+ * @param labelled - images with at least one of the chosen labels; undefined while that is not known.
  */
 export function judge(
   kind: BuiltInKind,
@@ -30,34 +30,34 @@ export function judge(
   chosen: ReadonlySet<string>,
   labelled: number | undefined,
 ): Judgement {
-  const { pictures } = material;
+  const { images } = material;
   const taken = material.labels.filter(({ label }) => chosen.has(label));
   const counts = {
-    pictures,
-    labels: Object.fromEntries(taken.map((one) => [one.label, one.pictures])),
-    unlabelled: labelled === undefined || taken.length === 0 ? 0 : pictures - labelled,
+    images,
+    labels: Object.fromEntries(taken.map((one) => [one.label, one.images])),
+    unlabelled: labelled === undefined || taken.length === 0 ? 0 : images - labelled,
     ambiguous: 0,
     absent: [],
   };
   const broken = brokenRules(kind, counts);
-  // A picture may have many boxes: only the server can refuse for too few of them.
+  // An image may have many boxes: only the server can refuse for too few of them.
   const fewBoxes = broken.filter(({ code }) => code === 'TOO_FEW_BOXES');
   const problems = problemLines(
     kind,
     broken.filter(({ code }) => code !== 'TOO_FEW_BOXES'),
   );
   if (problems.length > 0) return { problems, advice: [] };
-  const advice = datasetAdvice(kind, counts, 'picture');
+  const advice = datasetAdvice(kind, counts, 'image');
   const [few] = fewBoxes;
-  if (few) advice.unshift(`Each label needs ${few.data.limit} boxes. Few pictures have one of: ${names(fewBoxes)}.`);
-  const labels = taken.reduce((sum, one) => sum + one.pictures, 0);
+  if (few) advice.unshift(`Each label needs ${few.data.limit} boxes. Few images have one of: ${names(fewBoxes)}.`);
+  const labels = taken.reduce((sum, one) => sum + one.images, 0);
   if (modelKinds[kind].labelsPerImage === 'one' && labelled !== undefined && labels > labelled)
     advice.push(ambiguousAdvice(undefined));
   return { problems, advice };
 }
 
 const names = (rules: readonly BrokenRule[]): string =>
-  rules.map(({ data }) => `${isolated(data.label ?? '')} (${data.count})`).join(', ');
+  rules.map(({ data }) => `${isolateText(data.label ?? '')} (${data.count})`).join(', ');
 
 /** In words of this page, which knows what the user can do here; any other rule in those of the error table. */
 function problemLines(kind: BuiltInKind, broken: readonly BrokenRule[]): string[] {
@@ -67,17 +67,17 @@ function problemLines(kind: BuiltInKind, broken: readonly BrokenRule[]): string[
     const { count = 0, limit = 0 } = data;
     switch (code) {
       case 'TOO_FEW_LABELS':
-        return [`Choose at least ${counted(limit, 'label')}.`];
+        return [`Choose at least ${formatCount(limit, 'label')}.`];
       case 'TOO_FEW_PICTURES':
         return rule === few[0]
-          ? [`Each label needs ${limit} pictures. Too few: ${names(few)}. Add some, or leave the label out.`]
+          ? [`Each label needs ${limit} images. Too few: ${names(few)}. Add some, or leave the label out.`]
           : [];
       case 'DATASET_TOO_SMALL':
-        return [`${modelKinds[kind].title} needs ${limit} pictures; there are ${count}.`];
+        return [`${modelKinds[kind].title} needs ${limit} images; there are ${count}.`];
       case 'TOO_MANY_UNLABELED': {
         const what =
           modelKinds[kind].labelSource === 'boxes' ? 'have no box with these labels' : 'carry none of these labels';
-        return [`${counted(count, 'picture')} ${what}; at most ${limit} may. Label them, or take them out.`];
+        return [`${formatCount(count, 'image')} ${what}; at most ${limit} may. Label them, or take them out.`];
       }
       default:
         return [new PlatformError(code, data).what];

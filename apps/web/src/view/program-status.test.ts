@@ -23,14 +23,14 @@ test('the last update in a word, with its progress while it is downloaded', () =
     [UpdateState.DOWNLOADING, 500n, 0n, 'Downloading', 'busy', undefined, '500 B'],
     [UpdateState.STAGED, 96n, 96n, 'Ready, used at the next restart', 'busy', undefined, ''],
     [UpdateState.TRYING, 96n, 96n, 'On trial', 'busy', undefined, ''],
-    [UpdateState.HEALTHY, 96n, 96n, 'Has proven itself', 'good', undefined, ''],
-    [UpdateState.REVERTED, 96n, 96n, 'Taken back', 'bad', undefined, ''],
+    [UpdateState.HEALTHY, 96n, 96n, 'Healthy', 'good', undefined, ''],
+    [UpdateState.REVERTED, 96n, 96n, 'Rolled back', 'bad', undefined, ''],
     [UpdateState.FAILED, 96n, 96n, 'Failed', 'bad', undefined, ''],
-    [UpdateState.SUPERSEDED, 96n, 96n, 'Given up for another version', 'quiet', undefined, ''],
+    [UpdateState.SUPERSEDED, 96n, 96n, 'Superseded by another version', 'quiet', undefined, ''],
   ];
   for (const [state, downloadedBytes, sizeBytes, word, tone, share, text] of table) {
     const { update } = view({ lastUpdate: { version: '1.4.0', state, downloadedBytes, sizeBytes, reason: 'why' } });
-    assert.deepEqual([update?.word, update?.share, update?.loaded], [{ tone, text: word }, share, text]);
+    assert.deepEqual([update?.label, update?.share, update?.loaded], [{ tone, text: word }, share, text]);
   }
   assert.equal(view({}).update, undefined);
   assert.equal(view({ lastUpdate: {} }).update, undefined);

@@ -1,6 +1,6 @@
 import type { ExitReport, ProgramStatus, UpdateAttempt } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { UpdateState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import type { Word } from './machine-status.ts';
+import type { StatusLabel } from './machine-status.ts';
 import { bytes } from './quantities.ts';
 import { msOf, spanOf } from './times.ts';
 
@@ -8,15 +8,15 @@ export interface ProgramView {
   /** "not reported" where nothing is known. */
   running: string;
   installed: string;
-  wanted: string;
+  desired: string;
   /** What can be gone back to without a download; empty: nothing. */
   previous: string;
-  /** Undefined while it does not run, and of another product's agent, which does not tell. */
+  /** Undefined while it does not run, and for another product's agent, which does not report it. */
   startedAt: number | undefined;
   isRunning: boolean;
   isRestartNeeded: boolean;
   isUpdateWaiting: boolean;
-  /** Why this version runs and no other; empty: there is nothing to say. */
+  /** Why this version runs and not the desired one; empty: it is the desired one. */
   why: string;
   /** No release key signed what runs; while nothing runs, what is installed. */
   isUnsigned: boolean;
@@ -26,7 +26,7 @@ export interface ProgramView {
   update: UpdateView | undefined;
   /** Newest first. */
   quarantined: readonly QuarantinedView[];
-  /** The last time that it ended without being asked to; undefined: it did not, or it stands beside a quarantined version. */
+  /** The last unexpected exit; undefined: none, or it is shown with a quarantined version. */
   lastExit: ExitView | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface TrialView {
 
 export interface UpdateView {
   version: string;
-  word: Word;
+  label: StatusLabel;
   /** Share in 0..1 while it is downloaded and its size is known. */
   share: number | undefined;
   /** "12 MB of 96 MB", empty when nothing is being downloaded. */
@@ -49,7 +49,7 @@ export interface UpdateView {
   since: number | undefined;
 }
 
-/** How a program ended that was not asked to. */
+/** An unexpected exit of a program. */
 export interface ExitView {
   /** Empty: not known. */
   version: string;
@@ -69,14 +69,14 @@ export interface QuarantinedView {
   exit?: ExitView;
 }
 
-const updateWords: Readonly<Record<number, Word>> = {
+const updateLabels: Readonly<Record<number, StatusLabel>> = {
   [UpdateState.DOWNLOADING]: { tone: 'busy', text: 'Downloading' },
   [UpdateState.STAGED]: { tone: 'busy', text: 'Ready, used at the next restart' },
   [UpdateState.TRYING]: { tone: 'busy', text: 'On trial' },
-  [UpdateState.HEALTHY]: { tone: 'good', text: 'Has proven itself' },
-  [UpdateState.REVERTED]: { tone: 'bad', text: 'Taken back' },
+  [UpdateState.HEALTHY]: { tone: 'good', text: 'Healthy' },
+  [UpdateState.REVERTED]: { tone: 'bad', text: 'Rolled back' },
   [UpdateState.FAILED]: { tone: 'bad', text: 'Failed' },
-  [UpdateState.SUPERSEDED]: { tone: 'quiet', text: 'Given up for another version' },
+  [UpdateState.SUPERSEDED]: { tone: 'quiet', text: 'Superseded by another version' },
 };
 
 function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
@@ -85,7 +85,7 @@ function updateView(update: UpdateAttempt | undefined): UpdateView | undefined {
   const isSizeKnown = update.sizeBytes > 0n;
   return {
     version: update.version,
-    word: updateWords[update.state] ?? { tone: 'quiet', text: 'Not reported' },
+    label: updateLabels[update.state] ?? { tone: 'quiet', text: 'Not reported' },
     share: isLoading && isSizeKnown ? Number(update.downloadedBytes) / Number(update.sizeBytes) : undefined,
     loaded: isLoading ? bytes(update.downloadedBytes) + (isSizeKnown ? ` of ${bytes(update.sizeBytes)}` : '') : '',
     reason: update.reason,
@@ -108,7 +108,7 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
   const uptime = spanOf(program?.uptime);
   const running = program?.runningVersion ?? '';
   const installed = program?.installedVersion ?? '';
-  const wanted = program?.wantedVersion ?? '';
+  const desired = program?.wantedVersion ?? '';
   const trial = program?.trial;
   const quarantined = (program?.quarantined ?? []).map((one) => ({
     version: one.version,
@@ -121,13 +121,16 @@ export function programView(program: ProgramStatus | undefined, reportedOn: numb
   return {
     running: running || 'not reported',
     installed: installed || 'none',
-    wanted: wanted || 'not reported',
+    desired: desired || 'not reported',
     previous: program?.previousVersion ?? '',
     startedAt: uptime === undefined || reportedOn === undefined || running === '' ? undefined : reportedOn - uptime,
     isRunning: running !== '',
     isRestartNeeded: program?.restartNeeded ?? false,
     isUpdateWaiting:
-      wanted !== '' && installed !== '' && wanted !== installed && !quarantined.some((one) => one.version === wanted),
+      desired !== '' &&
+      installed !== '' &&
+      desired !== installed &&
+      !quarantined.some((one) => one.version === desired),
     why: program?.why ?? '',
     isUnsigned: program?.unsigned ?? false,
     isNextUnsigned: (program?.installedUnsigned ?? false) && program?.unsigned === false && running !== installed,

@@ -10,12 +10,13 @@ export function bytes(amount: number | bigint): string {
 /** "90.5 %" of a share in 0..1. */
 export const percent = (share: number, digits = 1): string => `${(share * 100).toFixed(digits)} %`;
 
-/** "1 picture", "1 200 pictures". */
-export const counted = (amount: number | bigint, one: string, many = `${one}s`): string =>
-  `${grouped(amount)} ${Number(amount) === 1 ? one : many}`;
+/** "1 image", "1 200 images". */
+export const formatCount = (amount: number | bigint, one: string, many = `${one}s`): string =>
+  `${formatGrouped(amount)} ${Number(amount) === 1 ? one : many}`;
 
 /** Thin spaces between thousands, which no locale mistakes for a decimal mark. */
-export const grouped = (amount: number | bigint): string => String(amount).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
+export const formatGrouped = (amount: number | bigint): string =>
+  String(amount).replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 
-/** The first characters of a long id, enough to tell them apart on one page. */
+/** The first characters of a long ID, enough to distinguish IDs on one page. */
 export const shortId = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)}…` : id);

@@ -5,7 +5,7 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PackageSchema } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { ReleaseSchema } from '@platform/contract/gen/platform/release/v1/release_pb';
 import { configFor } from './model-use.ts';
-import { modelsAmong, releaseViews } from './registry.ts';
+import { listModels, releaseViews } from './registry.ts';
 
 test('versions stand under their model, the newest first', () => {
   const version = (name: string, text: string, ms: number) =>
@@ -21,7 +21,7 @@ test('versions stand under their model, the newest first', () => {
         ],
       },
     });
-  const models = modelsAmong([version('b', '1', 5), version('a', '1', 1), version('a', '2', 2), create(PackageSchema)]);
+  const models = listModels([version('b', '1', 5), version('a', '1', 1), version('a', '2', 2), create(PackageSchema)]);
   assert.deepEqual(
     models.map(({ name, versions }) => [name, ...versions.map((one) => one.version)]),
     [

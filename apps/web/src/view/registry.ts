@@ -37,7 +37,7 @@ function originOf(metadata: JsonObject | undefined): ModelOrigin | undefined {
 }
 
 /** "accuracy 91.5 %" by the ID of the job. */
-export const scoresAmong = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, string> =>
+export const readScores = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<string, string> =>
   new Map(
     jobs.flatMap((job) => {
       const { id, score } = jobView(job);
@@ -46,7 +46,7 @@ export const scoresAmong = (jobs: readonly TrainingJobMetadata[]): ReadonlyMap<s
   );
 
 /** Versions gathered under their model, models by name. */
-export function modelsAmong(packages: readonly Package[]): Model[] {
+export function listModels(packages: readonly Package[]): Model[] {
   const versions = packages.flatMap(({ id, info, createdOn }): ModelVersion[] => {
     if (info === undefined) return [];
     const sizeBytes = info.files.reduce((sum, file) => sum + file.size, 0n);

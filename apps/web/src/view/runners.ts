@@ -8,7 +8,7 @@ export interface RunnerView {
   host: string;
   version: string;
   executor: string;
-  state: Word;
+  state: StatusLabel;
   gpus: number;
   models: readonly string[];
   containers: readonly string[];
@@ -18,7 +18,7 @@ export interface RunnerView {
 }
 
 const executorTexts: Readonly<Record<string, string>> = {
-  local: 'this computer',
+  local: 'this host',
   slurm: 'Slurm',
   kubernetes: 'Kubernetes',
 };
@@ -41,6 +41,6 @@ export const runnerView = (one: Runner): RunnerView => ({
   jobId: one.jobId,
 });
 
-/** The one command that joins a computer; the key stands in the environment, so that no list of processes shows it. */
+/** The command that joins a host. The key is in the environment, so that process lists do not show it. */
 export const joinCommand = (url: string, keyId: string, key: string): string =>
   `PLATFORM_RUNNER_TOKEN=${keyId}:${key} npm run runner -- --url ${url}`;

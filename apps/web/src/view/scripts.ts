@@ -20,7 +20,7 @@ export const visibilityTexts: Readonly<Record<number, string>> = {
   [Visibility.PUBLIC_UNLISTED]: 'public, not listed',
 };
 
-export const scriptsAmong = (items: readonly RegistryItem[]): ScriptView[] =>
+export const listScripts = (items: readonly RegistryItem[]): ScriptView[] =>
   items.flatMap((item) => {
     if (item.metadata.case !== 'mlTrainingMetadata') return [];
     const { draft, versions } = item.metadata.value;

@@ -14,7 +14,7 @@ import {
   SliceState,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { fromMachine, fromServer, isError } from './config-problems.ts';
-import { effectText, machineView, revisionText } from './machine-status.ts';
+import { appliedText, machineView, revisionText } from './machine-status.ts';
 
 const view = (report: MessageInitShape<typeof AgentReportSchema>) =>
   machineView(create(MachineSchema, { onlineState: OnlineState.ONLINE, wantedRevision: 4n, report }));
@@ -47,7 +47,7 @@ const rows: [
 for (const [name, appliedRevision, slices, text, effect, said] of rows)
   test(`the configuration by its parts: ${name}`, () => {
     const machine = view({ appliedRevision, slices });
-    assert.deepEqual([revisionText(machine.applied), effectText(machine.applied)], [text, effect]);
+    assert.deepEqual([revisionText(machine.applied), appliedText(machine.applied)], [text, effect]);
     assert.deepEqual(
       machine.slices.map(({ state }) => state),
       said,

@@ -2,7 +2,7 @@ import type { Machine, SliceStatus } from '@platform/contract/gen/platform/fleet
 import { ConfigSlice, SliceState } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { msOf } from './times.ts';
 
-/** A part of the machine that has something to say about the configuration: it lags, does not report, or leaves fields without effect. */
+/** A part of the machine that lags, does not report, or ignores fields of the configuration. */
 export interface SliceView {
   name: string;
   state: 'lags' | 'no effect' | 'not reported';
@@ -25,7 +25,7 @@ const names: Readonly<Record<number, string>> = {
 export const isLagging = (report: Machine['report']): boolean =>
   report?.slices.some(({ state }) => state === SliceState.LAGGING) ?? false;
 
-/** Something was saved that has no effect here, or of which nobody knows whether it has. */
+/** Some saved fields have no effect on this machine, or the machine does not report whether they have. */
 export const isPartly = (report: Machine['report']): boolean =>
   report?.slices.some(
     ({ state, ineffectivePaths }) => state === SliceState.NOT_REPORTED || ineffectivePaths.length > 0,

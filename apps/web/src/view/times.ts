@@ -90,7 +90,7 @@ export function utcMoment(at: number): string {
 /** Both forms, for a tooltip. */
 export const bothMoments = (at: number): string => `${localMoment(at)} local · ${utcMoment(at)}`;
 
-/** "2026-11-21T11-42-05", UTC: the version a model gets when nobody names one. */
+/** "2026-11-21T11-42-05", UTC: the default version of a model. */
 export function versionStamp(at: number): string {
   const { date, time } = fieldsOf(at, utcFormatter);
   return `${date}T${time.replaceAll(':', '-')}`;

@@ -118,7 +118,7 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
     x_max_normalized: 0.75,
     y_max_normalized: 0.5,
   };
-  const picture = { image_path: 'x', file_name: 'x.jpg', sha256: '1', binary_data_id: 'o/l/1' };
+  const image = { image_path: 'x', file_name: 'x.jpg', sha256: '1', binary_data_id: 'o/l/1' };
   const view = evaluationView({
     task: 'object_detection',
     map50: 0.61,
@@ -131,8 +131,8 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
     probe: { map50: 0.3, map75: 0.1, map: 0.1 },
     fine_tuned: { map50: 0.61, map75: 0.4, map: 0.35 },
     worst: [
-      { ...picture, missed: [box], wrong: [{ ...box, label: 'pen', score: 0.87 }] },
-      { ...picture, missed: [], wrong: [] },
+      { ...image, missed: [box], wrong: [{ ...box, label: 'pen', score: 0.87 }] },
+      { ...image, missed: [], wrong: [] },
     ],
   });
   assert.deepEqual(
@@ -158,7 +158,13 @@ test('a detector: its figures, its columns, and what was missed or wrong as boxe
   ]);
   assert.deepEqual(view?.heat, []);
   assert.deepEqual(
-    view?.mistakes.map(({ truth, said, boxes }) => [truth, said, boxes.length, boxes[0]?.width, boxes[1]?.is]),
+    view?.mistakes.map(({ truth, predicted: said, boxes }) => [
+      truth,
+      said,
+      boxes.length,
+      boxes[0]?.width,
+      boxes[1]?.is,
+    ]),
     [['cup', 'pen (87 %)', 2, 0.5, 'wrong']],
   );
 });
@@ -180,8 +186,8 @@ test('several labels: figures and mistakes', () => {
     view?.figures.map(({ name }) => name),
     ['Micro F1', 'Macro F1', 'All labels right', 'Mean average precision'],
   );
-  assert.deepEqual(view?.classes.columns, ['Avg. precision', 'Precision', 'Recall', 'F1', 'Threshold', 'Pictures']);
-  assert.deepEqual([view?.mistakes[0]?.truth, view?.mistakes[0]?.said], ['a, b', 'no label']);
+  assert.deepEqual(view?.classes.columns, ['Avg. precision', 'Precision', 'Recall', 'F1', 'Threshold', 'Images']);
+  assert.deepEqual([view?.mistakes[0]?.truth, view?.mistakes[0]?.predicted], ['a, b', 'no label']);
 });
 
 test('what is no evaluation is none', () => {

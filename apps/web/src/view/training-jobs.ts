@@ -5,14 +5,14 @@ import {
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobMetric } from '@platform/contract/gen/platform/runner/v1/runner_pb';
-import type { Word } from './machine-status.ts';
+import type { StatusLabel } from './machine-status.ts';
 import { scoreText } from '@platform/contract/confidence';
 import { kindOfModelType, modelKind, scoreName } from '@platform/contract/model-kinds';
 import { mainShare } from './evaluations.ts';
-import { counted } from './quantities.ts';
+import { formatCount } from './quantities.ts';
 import { msOf, span, spanOf } from './times.ts';
 
-const statusWords: Readonly<Record<number, Word>> = {
+const statusWords: Readonly<Record<number, StatusLabel>> = {
   [TrainingStatus.PENDING]: { tone: 'quiet', text: 'Queued' },
   [TrainingStatus.IN_PROGRESS]: { tone: 'busy', text: 'Running' },
   [TrainingStatus.COMPLETED]: { tone: 'good', text: 'Completed' },
@@ -37,7 +37,7 @@ export interface JobView {
   labels: readonly string[];
   type: string;
   framework: string;
-  status: Word;
+  status: StatusLabel;
   isActive: boolean;
   mayCancel: boolean;
   mayDelete: boolean;
@@ -80,7 +80,7 @@ function limitsText({ resources }: TrainingJobMetadata): string {
   if (!resources) return '';
   const { gpus, memoryMib, timeLimit } = resources;
   const parts = [
-    gpus > 0 ? counted(gpus, 'GPU') : '',
+    gpus > 0 ? formatCount(gpus, 'GPU') : '',
     timeLimit ? span(Number(timeLimit.seconds) * 1000) : '',
     memoryMib > 0 ? `${memoryMib} MiB` : '',
   ];
@@ -179,7 +179,7 @@ function seriesOf(points: readonly Record<string, unknown>[], isWanted: (name: s
 
 const isShare = (name: string): boolean => /accuracy|f1|map|precision|recall/.test(name);
 
-/** Shares (0..1) and losses have scales of their own, so they get a chart each. */
+/** Shares (0..1) and losses have different scales, so each gets a chart. */
 export function chartsOf(points: readonly Record<string, unknown>[]): { shares: Series; losses: Series } {
   return {
     shares: seriesOf(points, isShare),

@@ -8,17 +8,17 @@ const file = (path: string, size = 1) => ({
   size,
 });
 
-test('the folder is the label, a typed label wins, a folder above may keep pictures for the test', () => {
+test('the folder is the label, a typed label wins, a folder above may keep images for the test', () => {
   const table: [path: string, typed: string, tags: string[]][] = [
     ['cup.jpg', '', []],
     ['cup.jpg', ' cup ', ['cup']],
-    ['pictures/cup.JPEG', '', []],
-    ['pictures/cup/1.png', '', ['cup']],
-    ['pictures/cup/1.png', 'mug', ['mug']],
-    ['pictures/test/cup/1.webp', '', ['cup', 'split:test']],
-    ['pictures/Val/cup/1.webp', '', ['cup', 'split:validation']],
-    ['pictures/train/cup/1.webp', '', ['cup']],
-    ['pictures/valid/cup/1.webp', '', ['cup', 'split:validation']],
+    ['images/cup.JPEG', '', []],
+    ['images/cup/1.png', '', ['cup']],
+    ['images/cup/1.png', 'mug', ['mug']],
+    ['images/test/cup/1.webp', '', ['cup', 'split:test']],
+    ['images/Val/cup/1.webp', '', ['cup', 'split:validation']],
+    ['images/train/cup/1.webp', '', ['cup']],
+    ['images/valid/cup/1.webp', '', ['cup', 'split:validation']],
   ];
   for (const [path, typed, tags] of table)
     assert.deepEqual(uploadPlan([file(path)], typed).uploads[0]?.tags, tags, path);

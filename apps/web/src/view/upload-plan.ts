@@ -1,7 +1,7 @@
-/** What a browser tells about a chosen file. */
+/** A file that the user chose, as the browser reports it. */
 export interface ChosenFile {
   name: string;
-  /** With folders, from the chosen one on: "pictures/cup/1.jpg"; empty for single files. */
+  /** With folders, from the chosen one on: "images/cup/1.jpg"; empty for single files. */
   path: string;
   size: number;
 }
@@ -14,14 +14,14 @@ export interface PlannedUpload<F> {
 }
 export interface UploadPlan<F> {
   uploads: readonly PlannedUpload<F>[];
-  /** How many pictures each label gets, by label. */
+  /** How many images each label gets, by label. */
   labels: readonly (readonly [label: string, count: number])[];
   refused: readonly { name: string; reason: string }[];
   /** Files that other tools keep labels and boxes in; they are not read here. */
   annotations: number;
 }
 
-const pictureKinds: Readonly<Record<string, string>> = { jpg: 'jpg', jpeg: 'jpg', png: 'png', webp: 'webp' };
+const imageFormats: Readonly<Record<string, string>> = { jpg: 'jpg', jpeg: 'jpg', png: 'png', webp: 'webp' };
 const splitFolders: Readonly<Record<string, string>> = {
   test: 'split:test',
   validation: 'split:validation',
@@ -32,8 +32,8 @@ const annotationKinds: ReadonlySet<string> = new Set(['json', 'jsonl', 'xml', 'y
 const mostBytes = 32_000_000;
 
 /**
- * The label of a picture is what was typed, else the folder it lies in; a folder called test or validation above that
- * keeps the picture out of training.
+ * The label of an image is what was typed, else the folder it lies in; a folder called test or validation above that
+ * keeps the image out of training.
  */
 export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel: string): UploadPlan<F> {
   const uploads: PlannedUpload<F>[] = [];
@@ -44,11 +44,11 @@ export function uploadPlan<F extends ChosenFile>(files: readonly F[], typedLabel
     if (file.name.startsWith('.')) continue;
     const kind = /\.([^.]+)$/.exec(file.name)?.[1]?.toLowerCase() ?? '';
     if (annotationKinds.has(kind)) annotations++;
-    const extension = pictureKinds[kind];
+    const extension = imageFormats[kind];
     const folders = file.path.split('/').slice(1, -1);
     const label = typedLabel.trim() || folders.at(-1) || '';
     const split = splitFolders[folders.at(-2)?.toLowerCase() ?? ''];
-    if (extension === undefined) refused.push({ name: file.name, reason: 'is no JPEG, PNG or WebP file' });
+    if (extension === undefined) refused.push({ name: file.name, reason: 'not a JPEG, PNG or WebP file' });
     else if (file.size > mostBytes) refused.push({ name: file.name, reason: 'is larger than 32 MB' });
     else if (file.size === 0) refused.push({ name: file.name, reason: 'is empty' });
     else {

@@ -1,5 +1,5 @@
 import type { GetUsageResponse } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { bytes, grouped } from './quantities.ts';
+import { bytes, formatGrouped } from './quantities.ts';
 
 /** Names and values, in the order of the page. */
 export function usagePairs(usage: GetUsageResponse): [name: string, value: string][] {
@@ -8,12 +8,12 @@ export function usagePairs(usage: GetUsageResponse): [name: string, value: strin
     ['Files', `${bytes(usage.usedBytes)}${limit}`],
     ['Deleted, still on the disk', bytes(usage.waitingBytes)],
     ['Uploads in progress', bytes(usage.arrivingBytes)],
-    ['Images', grouped(usage.images)],
-    ['Readings', grouped(usage.readings)],
-    ['Datasets', grouped(usage.datasets)],
-    ['Machines', grouped(usage.machines)],
-    ['Training jobs', grouped(usage.jobs)],
-    ['Versions of models and scripts', grouped(usage.packageVersions)],
+    ['Images', formatGrouped(usage.images)],
+    ['Readings', formatGrouped(usage.readings)],
+    ['Datasets', formatGrouped(usage.datasets)],
+    ['Machines', formatGrouped(usage.machines)],
+    ['Training jobs', formatGrouped(usage.jobs)],
+    ['Versions of models and scripts', formatGrouped(usage.packageVersions)],
     ['Log lines of machines', bytes(usage.logBytes)],
   ];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isolated } from './user-text.ts';
+import { isolateText } from './user-text.ts';
 
 const rows: readonly [string, string][] = [
   ['press 1', 'press 1'],
@@ -11,4 +11,4 @@ const rows: readonly [string, string][] = [
   ['out\u2069side', 'out\ufffdside'],
 ];
 for (const [text, shown] of rows)
-  test(`beside other text: ${JSON.stringify(text)}`, () => assert.equal(isolated(text), shown));
+  test(`beside other text: ${JSON.stringify(text)}`, () => assert.equal(isolateText(text), shown));

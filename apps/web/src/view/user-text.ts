@@ -5,9 +5,9 @@ const turnsText = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u
 
 /**
  * What somebody called a thing, within a sentence of ours that can only be plain text: titles, labels for screen readers, texts for
- * pictures. Its direction ends with it. Elsewhere: UserText.
+ * images. Its direction ends with it. Elsewhere: UserText.
  */
-export function isolated(text: string): string {
+export function isolateText(text: string): string {
   const shown = showable(text);
   return turnsText.test(shown) ? `\u2068${shown}\u2069` : shown;
 }

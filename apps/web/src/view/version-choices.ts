@@ -8,7 +8,7 @@ export interface VersionChoice {
 /** Stands for an address that is still to be written. */
 export const otherChoice = 'other';
 
-const isAddress = (wish: string): boolean => /^(https?|file):/i.test(wish);
+const isUrl = (version: string): boolean => /^(https?|file):/i.test(version);
 
 /**
  * What can be chosen for a program of a machine: the channels, the published versions, newest first, and what is chosen now.
@@ -35,7 +35,7 @@ export function versionChoices(
     ...versions.map((version) => ({ value: version, text: version })),
   ];
   if (!choices.some(({ value }) => value === chosen)) {
-    const text = isAddress(chosen) ? chosen : `${chosen} (not published${platform && ` for ${platform}`})`;
+    const text = isUrl(chosen) ? chosen : `${chosen} (not published${platform && ` for ${platform}`})`;
     choices.push({ value: chosen, text });
   }
   return [...choices, { value: otherChoice, text: 'Another version or address …' }];

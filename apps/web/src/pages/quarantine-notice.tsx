@@ -3,11 +3,11 @@ import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb'
 import { useQueryClient } from '@tanstack/react-query';
 import { FailureNote, Note } from '../parts/messages.tsx';
 import { Ago } from '../parts/time.tsx';
-import { ProgramEnd } from './program-end.tsx';
+import { ExitNotice } from './exit-notice.tsx';
 import type { MachineView } from '../view/machine-status.ts';
 
-/** Versions that a machine gave up: which, why, since when, and the way to try them again. */
-export function GivenUp({ machine }: { machine: MachineView }) {
+/** Quarantined versions of a machine: which, why, since when, and a button to retry them. */
+export function QuarantineNotice({ machine }: { machine: MachineView }) {
   const queries = useQueryClient();
   const clear = useMutation(FleetService.method.clearQuarantine, {
     onSuccess: () =>
@@ -28,8 +28,8 @@ export function GivenUp({ machine }: { machine: MachineView }) {
         <p>
           Cleared <Ago at={machine.quarantineCleared} otherwise="now" />.{' '}
           {machine.isOnline
-            ? 'The machine tries the wanted version again.'
-            : 'The machine tries the wanted version again when it is online.'}
+            ? 'The machine retries the desired version.'
+            : 'The machine retries the desired version when it is online.'}
         </p>
       </Note>
     );
@@ -40,17 +40,17 @@ export function GivenUp({ machine }: { machine: MachineView }) {
         {given.map(({ title, version, hash, reason, since, running, exit }) => (
           <div key={`${title} ${version} ${hash}`}>
             <p>
-              {title} gave up <span className="mono">{version}</span>: {reason || 'it did not prove itself'}. It runs{' '}
-              <span className="mono">{running}</span>.{' '}
+              {title} rolled back <span className="mono">{version}</span>: {reason || 'it did not become healthy'}. It
+              runs <span className="mono">{running}</span>.{' '}
               <span className="soft">
                 <Ago at={since} otherwise="" />
               </span>
             </p>
-            {exit && <ProgramEnd of={title} exit={exit} />}
+            {exit && <ExitNotice of={title} exit={exit} />}
           </div>
         ))}
         <p className="soft">
-          {given.length === 1 ? 'It is' : 'They are'} not tried again until another version is wanted. Choose one under
+          {given.length === 1 ? 'It is' : 'They are'} not tried again until another version is desired. Choose one under
           CONFIGURE, or mend the cause and try again.
         </p>
         <div>

@@ -4,19 +4,19 @@ import type { GetConfigResponse } from '@platform/contract/gen/platform/fleet/v1
 import { useMemo, useRef, useState } from 'react';
 import { ConfigEditor } from '../editor/config-editor.tsx';
 import { FailureNote } from '../parts/messages.tsx';
-import { useSettled } from '../parts/time.tsx';
-import { fromMachine, fromServer, fromText, isError, sorted, tidied } from '../view/config-problems.ts';
+import { useDebounced } from '../parts/time.tsx';
+import { fromMachine, fromServer, fromText, isError, sortProblems, formatJson } from '../view/config-problems.ts';
 import type { JsonSchema } from '../view/config-schema.ts';
 import { failureOf } from '../view/failures.ts';
-import { syntaxProblem } from '../view/json-places.ts';
-import type { Path } from '../view/json-places.ts';
+import { syntaxProblem } from '../view/json-path.ts';
+import type { JsonPath } from '../view/json-path.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import { ConfigState } from './config-state.tsx';
 import { ProblemList } from './problem-list.tsx';
 import { SaveDialog } from './save-dialog.tsx';
 import { VersionMenus } from './version-menus.tsx';
 
-interface ConfigDeskProps {
+interface ConfigPanelProps {
   machine: MachineView;
   saved: GetConfigResponse;
   /** Newest revision on the server. */
@@ -32,7 +32,7 @@ interface Base {
 }
 const settleMs = 400;
 
-export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDeskProps) {
+export function ConfigPanel({ machine, saved, newest, schema, reload }: ConfigPanelProps) {
   const { partId, received } = machine;
   // As text: the page is refreshed every second, and equal conditions must not redraw the marks.
   const conditions = JSON.stringify(machine.conditions);
@@ -40,12 +40,12 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
   const [base, setBase] = useState<Base>(() => ({ revision: saved.revision, text: saved.configJson }));
   const [opened, setOpened] = useState({ text: saved.configJson, count: 0 });
   const [draft, setDraft] = useState(saved.configJson);
-  const [target, setTarget] = useState<{ path: Path }>();
+  const [target, setTarget] = useState<{ path: JsonPath }>();
   const [isReviewing, setReviewing] = useState(false);
   const [justSaved, setJustSaved] = useState<bigint>();
   const problemBox = useRef<HTMLElement>(null);
 
-  const settled = useSettled(draft, settleMs);
+  const settled = useDebounced(draft, settleMs);
   const isJson = useMemo(() => syntaxProblem(settled) === undefined, [settled]);
   const check = useQuery(
     FleetService.method.checkConfig,
@@ -65,7 +65,7 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
     const reported = isReported
       ? fromMachine(JSON.parse(conditions) as ConditionView[], { draft, saved: base.text, known: found })
       : [];
-    return sorted([...found, ...reported]);
+    return sortProblems([...found, ...reported]);
   }, [check.data, settled, draft, schema, base, newest, received, conditions]);
   const isDirty = draft !== base.text;
 
@@ -100,7 +100,7 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
   };
 
   return (
-    <div className="desk">
+    <div className="config-panel">
       <div className="stack">
         <ConfigState machine={machine} base={base.revision} isDirty={isDirty} justSaved={justSaved} />
         {isConflict && !isReviewing && (
@@ -126,8 +126,8 @@ export function ConfigDesk({ machine, saved, newest, schema, reload }: ConfigDes
             onSave={() => void review()}
           />
         </div>
-        <div className="row desk-actions">
-          <button type="button" className="button" onClick={() => open(tidied(draft))}>
+        <div className="row config-panel-actions">
+          <button type="button" className="button" onClick={() => open(formatJson(draft))}>
             Tidy up
           </button>
           <button type="button" className="button" disabled={!isDirty} onClick={() => open(base.text)}>

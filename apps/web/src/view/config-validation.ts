@@ -1,10 +1,10 @@
 import { branches, typesOf } from './config-schema.ts';
 import type { JsonSchema } from './config-schema.ts';
-import type { Path } from './json-places.ts';
+import type { JsonPath } from './json-path.ts';
 
-/** One thing wrong with a configuration, as the schema alone can tell. The server knows more rules and decides. */
-export interface Finding {
-  path: Path;
+/** One problem that the schema alone can find. The server checks more rules and decides. */
+export interface SchemaProblem {
+  path: JsonPath;
   message: string;
   isError: boolean;
 }
@@ -25,8 +25,8 @@ const article: Readonly<Record<string, string>> = {
 const fits = (type: string, value: unknown): boolean =>
   type === 'integer' ? Number.isInteger(value) : type === kindOf(value);
 
-function scalarFindings(value: unknown, schema: JsonSchema, path: Path): Finding[] {
-  const wrong = (message: string): Finding[] => [{ path, message, isError: true }];
+function validateScalar(value: unknown, schema: JsonSchema, path: JsonPath): SchemaProblem[] {
+  const wrong = (message: string): SchemaProblem[] => [{ path, message, isError: true }];
   const values = schema.enum ?? (schema.const === undefined ? undefined : [schema.const]);
   if (values !== undefined && !values.includes(value)) {
     return wrong(`must be one of ${values.map((one) => JSON.stringify(one)).join(', ')}`);
@@ -50,49 +50,59 @@ function scalarFindings(value: unknown, schema: JsonSchema, path: Path): Finding
   return [];
 }
 
-function branchFindings(value: unknown, schema: JsonSchema, root: JsonSchema, path: Path): Finding[] {
+function validateBranch(value: unknown, schema: JsonSchema, root: JsonSchema, path: JsonPath): SchemaProblem[] {
   const types = typesOf(schema);
   if (types.length > 0 && !types.some((type) => fits(type, value))) {
     return [{ path, message: `must be ${types.map((type) => article[type] ?? type).join(' or ')}`, isError: true }];
   }
-  const found = scalarFindings(value, schema, path);
-  for (const part of schema.allOf ?? []) found.push(...findings(value, part, root, path));
+  const found = validateScalar(value, schema, path);
+  for (const part of schema.allOf ?? []) found.push(...validate(value, part, root, path));
   if (Array.isArray(value)) {
     const { items, minItems, maxItems } = schema;
     if (minItems !== undefined && value.length < minItems)
       found.push({ path, message: `must have at least ${minItems} entries`, isError: true });
     if (maxItems !== undefined && value.length > maxItems)
       found.push({ path, message: `must have at most ${maxItems} entries`, isError: true });
-    if (items !== undefined) value.forEach((one, at) => found.push(...findings(one, items, root, [...path, at])));
+    if (items !== undefined) value.forEach((one, at) => found.push(...validate(one, items, root, [...path, at])));
   } else if (typeof value === 'object' && value !== null) {
-    found.push(...objectFindings(value as Record<string, unknown>, schema, root, path));
+    found.push(...validateObject(value as Record<string, unknown>, schema, root, path));
   }
   return found;
 }
 
-function objectFindings(value: Record<string, unknown>, schema: JsonSchema, root: JsonSchema, path: Path): Finding[] {
-  const found: Finding[] = [];
+function validateObject(
+  value: Record<string, unknown>,
+  schema: JsonSchema,
+  root: JsonSchema,
+  path: JsonPath,
+): SchemaProblem[] {
+  const found: SchemaProblem[] = [];
   for (const key of schema.required ?? []) {
     if (!Object.hasOwn(value, key)) found.push({ path: [...path, key], message: 'is required', isError: true });
   }
   for (const [key, one] of Object.entries(value)) {
     const property = schema.properties?.[key];
     const rest = schema.additionalProperties;
-    if (property !== undefined) found.push(...findings(one, property, root, [...path, key]));
+    if (property !== undefined) found.push(...validate(one, property, root, [...path, key]));
     else if (typeof rest === 'object' && Object.keys(rest).length > 0)
-      found.push(...findings(one, rest, root, [...path, key]));
+      found.push(...validate(one, rest, root, [...path, key]));
     else if (rest === false) found.push({ path: [...path, key], message: 'is not a known key', isError: false });
   }
   return found;
 }
 
 /** Checks a value as far as our schema goes. Of a union the branch that fits best speaks. */
-export function findings(value: unknown, schema: JsonSchema, root: JsonSchema = schema, path: Path = []): Finding[] {
-  const all = branches(schema, root).map((branch) => ({ branch, found: branchFindings(value, branch, root, path) }));
+export function validate(
+  value: unknown,
+  schema: JsonSchema,
+  root: JsonSchema = schema,
+  path: JsonPath = [],
+): SchemaProblem[] {
+  const all = branches(schema, root).map((branch) => ({ branch, found: validateBranch(value, branch, root, path) }));
   const good = all.find(({ found }) => !found.some((one) => one.isError));
   if (good) return good.found;
   if (all.length === 1) return all[0]?.found ?? [];
-  // Where a branch agrees on the kind of value, its deeper findings say more than "wrong type".
+  // A branch of the right type has problems more precise than "wrong type".
   const near = all.filter(({ branch }) => typesOf(branch).some((type) => fits(type, value)));
   if (near.length > 0) return near.toSorted((a, b) => a.found.length - b.found.length)[0]?.found ?? [];
   const kinds = [...new Set(all.flatMap(({ branch }) => typesOf(branch)))].map((type) => article[type] ?? type);

@@ -1,15 +1,15 @@
 import { useId, useState } from 'react';
-import { FormFoot, Sheet } from '../parts/dialogs.tsx';
+import { FormFooter, FormDialog } from '../parts/dialogs.tsx';
 import { Note } from '../parts/messages.tsx';
-import { ProgressBar } from '../parts/words.tsx';
-import { counted } from '../view/quantities.ts';
+import { ProgressBar } from '../parts/badges.tsx';
+import { formatCount } from '../view/quantities.ts';
 import { uploadPlan } from '../view/upload-plan.ts';
-import { usePictureUploads } from './picture-uploads.ts';
-import type { BrowserFile } from './picture-uploads.ts';
-import { isolated } from '../view/user-text.ts';
+import { useImageUploads } from './image-uploads.ts';
+import type { BrowserFile } from './image-uploads.ts';
+import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
 
-interface AddPicturesProps {
+interface AddImagesProps {
   datasetId: string;
   name: string;
   /** Files that were dropped on the page. */
@@ -25,37 +25,37 @@ const chosen = (files: FileList | null): BrowserFile[] =>
     size: source.size,
   }));
 
-/** Labeled pictures from this computer into a dataset. */
-export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPicturesProps) {
+/** Uploads labeled images from the user's disk into a dataset. */
+export function AddImages({ datasetId, name, start: dropped, onClose }: AddImagesProps) {
   const field = useId();
   const [files, setFiles] = useState(dropped);
   const [label, setLabel] = useState('');
-  const { state, start } = usePictureUploads(datasetId);
+  const { state, start } = useImageUploads(datasetId);
   const plan = uploadPlan(files, label);
   const total = plan.uploads.length;
   const uploaded = state.done - state.failed.length - state.existed;
   if (state.at !== 'idle') {
     return (
-      <Sheet title={`Pictures for ${isolated(name)}`} isOpen onClose={onClose}>
+      <FormDialog title={`Images for ${isolateText(name)}`} isOpen onClose={onClose}>
         <p role="status">
           {state.at === 'done'
-            ? `${counted(uploaded, 'picture')} uploaded.${state.existed > 0 ? ` ${state.existed} were there already and got the labels that are new.` : ''}`
-            : `${state.done} of ${counted(total, 'picture')} …`}
+            ? `${formatCount(uploaded, 'image')} uploaded.${state.existed > 0 ? ` ${state.existed} were there already and got the labels that are new.` : ''}`
+            : `${state.done} of ${formatCount(total, 'image')} …`}
         </p>
         <ProgressBar share={total === 0 ? 1 : state.done / total} label="Progress of the upload" />
         <Left title="Not uploaded" files={[...state.failed, ...plan.refused]} />
-        <div className="dialog-foot">
+        <div className="dialog-footer">
           <button type="button" className={state.at === 'done' ? 'button button-main' : 'button'} onClick={onClose}>
             {state.at === 'done' ? 'Close' : 'Stop'}
           </button>
         </div>
-      </Sheet>
+      </FormDialog>
     );
   }
   return (
-    <Sheet
-      title={`Add pictures to ${isolated(name)}`}
-      lead="JPEG, PNG or WebP. Ten pictures of each label are enough for a first model."
+    <FormDialog
+      title={`Add images to ${isolateText(name)}`}
+      lead="JPEG, PNG or WebP. Ten images of each label are enough for a first model."
       isOpen
       onClose={onClose}
     >
@@ -82,7 +82,7 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
           </p>
         </div>
         <div className="field">
-          <label htmlFor={`${field}-files`}>Or single pictures</label>
+          <label htmlFor={`${field}-files`}>Or single images</label>
           <input
             id={`${field}-files`}
             className="input input-file"
@@ -106,9 +106,9 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
         {files.length > 0 && (
           <Note tone={total === 0 ? 'warn' : 'busy'} isLive>
             <p>
-              {counted(total, 'picture')}
+              {formatCount(total, 'image')}
               {plan.labels.length > 0
-                ? `: ${plan.labels.map(([one, count]) => `${count} × ${isolated(one)}`).join(', ')}`
+                ? `: ${plan.labels.map(([one, count]) => `${count} × ${isolateText(one)}`).join(', ')}`
                 : total > 0 && ' without a label: they cannot be trained on'}
             </p>
           </Note>
@@ -116,26 +116,26 @@ export function AddPictures({ datasetId, name, start: dropped, onClose }: AddPic
         {plan.annotations > 0 && (
           <Note tone="warn">
             <p>
-              {counted(plan.annotations, 'file')} may hold labels and boxes, which are not read here. The command line
-              reads YOLO, Pascal VOC and COCO: <code>platform dataset import {name} FOLDER</code>
+              {formatCount(plan.annotations, 'file')} may hold labels and boxes, which are not read here. The command
+              line reads YOLO, Pascal VOC and COCO: <code>platform dataset import {name} FOLDER</code>
             </p>
           </Note>
         )}
         <Left title="Left out" files={plan.refused} />
-        <FormFoot verb="Upload" isDisabled={total === 0} onClose={onClose} />
+        <FormFooter verb="Upload" isDisabled={total === 0} onClose={onClose} />
       </form>
-    </Sheet>
+    </FormDialog>
   );
 }
 
-/** More than this says no more. */
+/** More rows add no information. */
 const mostNames = 8;
 function Left({ title, files }: { title: string; files: readonly { name: string; reason: string }[] }) {
   if (files.length === 0) return null;
   return (
     <Note tone="warn">
       <p>
-        {title}: {counted(files.length, 'file')}
+        {title}: {formatCount(files.length, 'file')}
       </p>
       <ul className="small soft">
         {files.slice(0, mostNames).map(({ name, reason }, at) => (

@@ -1,12 +1,12 @@
-import type { Tone, Word } from '../view/machine-status.ts';
+import type { Tone, StatusLabel } from '../view/machine-status.ts';
 
 const toneClass = (tone: Tone): string => (tone === 'quiet' ? '' : ` is-${tone}`);
 
-/** A state in a coloured word; the dot repeats the colour for those who scan a list. */
-export const Badge = ({ word }: { word: Word }) => (
-  <span className={`badge${toneClass(word.tone)}`}>
-    <Dot tone={word.tone} />
-    {word.text}
+/** A state as a coloured label with a dot. */
+export const Badge = ({ state }: { state: StatusLabel }) => (
+  <span className={`badge${toneClass(state.tone)}`}>
+    <Dot tone={state.tone} />
+    {state.text}
   </span>
 );
 

@@ -25,8 +25,8 @@ export interface UploadState {
 /** Uploads at the same time: enough to fill a line, few enough to leave connections for the page. */
 const lanes = 4;
 
-/** Uploads pictures into a dataset; stops when the dialog is closed. What was uploaded stays. */
-export function usePictureUploads(datasetId: string) {
+/** Uploads images into a dataset; stops when the dialog is closed. What was uploaded stays. */
+export function useImageUploads(datasetId: string) {
   const transport = useTransport();
   const [state, setState] = useState<UploadState>({ at: 'idle', done: 0, existed: 0, failed: [] });
   const end = useRef(new AbortController());

@@ -1,10 +1,10 @@
 import { jsonLanguage } from '@codemirror/lang-json';
 
 /** Keys and indices from the root of a JSON text to one value. */
-export type Path = readonly (string | number)[];
+export type JsonPath = readonly (string | number)[];
 
 /** Half-open range of characters. */
-export interface Place {
+export interface TextRange {
   from: number;
   to: number;
 }
@@ -53,36 +53,36 @@ function child(
 }
 
 /** Where a path lies in the text. What is missing points at the nearest value that is there. */
-export function placeOf(text: string, path: Path): Place {
+export function findRange(text: string, path: JsonPath): TextRange {
   const root = valueOf(jsonLanguage.parser.parse(text).topNode);
   if (root === undefined) return { from: 0, to: Math.min(1, text.length) };
   let node = root;
-  let place: Place = { from: root.from, to: root.from + 1 };
+  let place: TextRange = { from: root.from, to: root.from + 1 };
   for (const [at, step] of path.entries()) {
     const found = child(node, step, text);
     if (found === undefined) break;
     const { name, value } = found;
-    place = at === path.length - 1 && value ? { from: value.from, to: value.to } : placeAround(name ?? value, place);
+    place = at === path.length - 1 && value ? { from: value.from, to: value.to } : rangeOf(name ?? value, place);
     if (value === undefined) break;
     node = value;
   }
   return place;
 }
 
-const placeAround = (node: Node | undefined, otherwise: Place): Place =>
+const rangeOf = (node: Node | undefined, otherwise: TextRange): TextRange =>
   node === undefined ? otherwise : { from: node.from, to: node.to };
 
 /** What lies at one position: the path to it, and whether a key is meant or a value. */
-export interface Spot {
-  path: Path;
+export interface Cursor {
+  path: JsonPath;
   at: 'key' | 'value';
   /** The key or value under the position; empty where nothing is written yet. */
-  place: Place;
+  place: TextRange;
   /** Keys that the surrounding object has already. */
   present: readonly string[];
 }
 
-export function spotAt(text: string, position: number): Spot | undefined {
+export function cursorAt(text: string, position: number): Cursor | undefined {
   const tree = jsonLanguage.parser.parse(text);
   const inner: Node = tree.resolveInner(position, -1);
   const steps: (string | number)[] = [];
@@ -119,7 +119,7 @@ function indexIn(array: Node, value: Node): number {
 }
 
 /** "agent.additional_networks[0].psk" to steps. Keys with dots or brackets stand in `["…"]`. */
-export function pathOf(text: string): Path {
+export function parsePath(text: string): JsonPath {
   const steps: (string | number)[] = [];
   for (const [, key, index, quoted] of text.matchAll(/([^.[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
     if (index !== undefined) steps.push(Number(index));
@@ -129,8 +129,8 @@ export function pathOf(text: string): Path {
   return steps;
 }
 
-/** The way back: what a person reads. */
-export const pathText = (path: Path): string =>
+/** The inverse of `parsePath`. */
+export const formatPath = (path: JsonPath): string =>
   path
     .map((step, at) => {
       if (typeof step === 'number') return `[${step}]`;
@@ -140,7 +140,7 @@ export const pathText = (path: Path): string =>
     .join('');
 
 /** The first place where a text stops being JSON; undefined when it is JSON. */
-export function syntaxProblem(text: string): { place: Place; line: number; column: number } | undefined {
+export function syntaxProblem(text: string): { place: TextRange; line: number; column: number } | undefined {
   try {
     JSON.parse(text);
     return undefined;

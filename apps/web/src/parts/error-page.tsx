@@ -2,7 +2,7 @@ import { errorText } from '@platform/kit';
 import { Note } from './messages.tsx';
 
 /** A page that could not be drawn: our fault, or the app was updated under an open page. */
-export const Crash = ({ error }: { error: unknown }) => (
+export const ErrorPage = ({ error }: { error: unknown }) => (
   <Note
     tone="bad"
     isLive

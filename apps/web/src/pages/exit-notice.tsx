@@ -2,8 +2,8 @@ import { CodeBlock } from '../parts/copying.tsx';
 import { Ago } from '../parts/time.tsx';
 import type { ExitView } from '../view/program-status.ts';
 
-/** How a program ended that was not asked to, with the last lines that it wrote. */
-export const ProgramEnd = ({
+/** An unexpected exit of a program, with its last log lines. */
+export const ExitNotice = ({
   of,
   exit: { version, reason, lines, since },
 }: {

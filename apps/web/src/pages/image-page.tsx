@@ -6,32 +6,32 @@ import type { InfiniteData } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { BackIcon, CrossIcon } from '../parts/icons.tsx';
-import { FailureNote, Waiting } from '../parts/messages.tsx';
+import { FailureNote, Loading } from '../parts/messages.tsx';
 import { useSession } from '../session.tsx';
 import { bytes, percent } from '../view/quantities.ts';
 import { bothMoments, msOf } from '../view/times.ts';
-import { edited } from '../view/boxes.ts';
+import { editBox } from '../view/boxes.ts';
 import type { Box } from '../view/boxes.ts';
 import { BoxCanvas } from './box-canvas.tsx';
 import { useBoxEdits } from './box-edits.ts';
 import { ImageLabels } from './image-labels.tsx';
 import { useLabelCounts } from './label-counts.ts';
 import { TextField } from './submit-fields.tsx';
-import { isolated } from '../view/user-text.ts';
+import { isolateText } from '../view/user-text.ts';
 import { UserText } from '../parts/user-text.tsx';
 
 const route = getRouteApi('/datasets/$datasetId/picture');
 
-/** One picture of a dataset: its labels and its boxes, to be changed. */
-export function PicturePage() {
+/** One image of a dataset: its labels and its boxes, to be changed. */
+export function ImagePage() {
   const { datasetId } = route.useParams();
   const { id } = route.useSearch();
   const query = useQuery(DataService.method.binaryDataByIDs, { binaryDataIds: [id] }, { staleTime: 0, gcTime: 0 });
   const metadata = query.data?.data[0]?.metadata;
-  const name = metadata?.fileName || 'Picture';
+  const name = metadata?.fileName || 'Image';
   return (
     <div className="page page-wide">
-      <title>{`${isolated(name)} · Platform`}</title>
+      <title>{`${isolateText(name)} · Platform`}</title>
       <div className="page-head">
         <div>
           <Link to="/datasets/$datasetId" params={{ datasetId }} className="crumb">
@@ -43,17 +43,17 @@ export function PicturePage() {
         <Neighbours datasetId={datasetId} id={id} />
       </div>
       {query.error && <FailureNote error={query.error} />}
-      {metadata ? <PictureDesk key={id} metadata={metadata} datasetId={datasetId} /> : !query.error && <Waiting />}
+      {metadata ? <ImageEditor key={id} metadata={metadata} datasetId={datasetId} /> : !query.error && <Loading />}
     </div>
   );
 }
 
-/** The pictures beside it in the list that the reader came from. */
+/** The images beside it in the list that the reader came from. */
 function Neighbours({ datasetId, id }: { datasetId: string; id: string }) {
   const { organization } = useSession();
   const queries = useQueryClient();
   const lists = queries.getQueriesData<InfiniteData<BinaryDataByFilterResponse>>({
-    queryKey: ['pictures', organization.organizationId, datasetId],
+    queryKey: ['images', organization.organizationId, datasetId],
   });
   const ids = lists
     .map(
@@ -63,7 +63,7 @@ function Neighbours({ datasetId, id }: { datasetId: string; id: string }) {
   if (!ids) return null;
   const at = ids.indexOf(id);
   return (
-    <nav aria-label="Pictures" className="row">
+    <nav aria-label="Images" className="row">
       {(
         [
           [at - 1, 'Previous'],
@@ -112,7 +112,7 @@ function savedState(unsaved: number | undefined, error: unknown): string {
   return error === undefined ? 'Saved' : 'Not saved';
 }
 
-function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datasetId: string }) {
+function ImageEditor({ metadata, datasetId }: { metadata: BinaryMetadata; datasetId: string }) {
   const { organization } = useSession();
   const { binaryDataId } = metadata;
   const { boxes, done, unsaved, error, edit, undo } = useBoxEdits(binaryDataId, boxesOf(metadata));
@@ -135,11 +135,11 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
   const relabel = (text: string): void => {
     setLabel(text);
     if (chosen && labels.includes(text) && text !== chosen.label)
-      void edit({ do: 'change', before: chosen, after: edited(chosen, { label: text }) });
+      void edit({ do: 'change', before: chosen, after: editBox(chosen, { label: text }) });
   };
   return (
     <div
-      className="picture-desk"
+      className="image-editor"
       onKeyDown={(event) => {
         const isUndo =
           event.key === 'z' && (event.ctrlKey || event.metaKey) && !(event.target instanceof HTMLInputElement);
@@ -156,7 +156,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
           selected={selected}
           onSelect={setSelected}
           onDraw={(frame) => void add(frame)}
-          onChange={(box, frame) => void edit({ do: 'change', before: box, after: edited(box, frame) })}
+          onChange={(box, frame) => void edit({ do: 'change', before: box, after: editBox(box, frame) })}
           onRemove={remove}
         />
         <p className="small soft">
@@ -189,8 +189,8 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
               placeholder={labels[0] ?? 'for example cup'}
               hint={
                 nextLabel === ''
-                  ? 'Name what you are going to frame, then draw on the picture.'
-                  : 'Draw on the picture, or:'
+                  ? 'Name what you are going to frame, then draw on the image.'
+                  : 'Draw on the image, or:'
               }
             />
             <button type="button" className="button" disabled={nextLabel === ''} onClick={() => void add(middle)}>
@@ -216,7 +216,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                         type="button"
                         className="button button-small"
                         onClick={() =>
-                          void edit({ do: 'change', before: box, after: edited(box, { label: nextLabel }) })
+                          void edit({ do: 'change', before: box, after: editBox(box, { label: nextLabel }) })
                         }
                       >
                         Call it {nextLabel}
@@ -225,7 +225,7 @@ function PictureDesk({ metadata, datasetId }: { metadata: BinaryMetadata; datase
                     <button
                       type="button"
                       className="button button-quiet button-small button-icon push"
-                      aria-label={`Remove box ${at + 1}, ${isolated(box.label)}`}
+                      aria-label={`Remove box ${at + 1}, ${isolateText(box.label)}`}
                       onClick={() => remove(box)}
                     >
                       <CrossIcon />
