@@ -14,14 +14,14 @@ export const datasetRules = {
 } as const;
 
 export interface LabelCounts {
-  readonly pictures: number;
+  readonly images: number;
   /** Pictures of each label; for object detection its boxes. */
   readonly labels: Readonly<Record<string, number>>;
   /** Pictures without any of the requested labels: the class `VIAM_UNKNOWN`, or background. */
   readonly unlabelled: number;
   /** Pictures with several of the requested labels: left out of single-label training. */
   readonly ambiguous: number;
-  /** Requested labels that no picture carries. */
+  /** Requested labels that no image carries. */
   readonly absent: readonly string[];
 }
 
@@ -36,8 +36,8 @@ export function brokenRules(kind: BuiltInKind, counts: LabelCounts): BrokenRule[
   const { minimum, labelSource } = modelKinds[kind];
   const occurring = Object.entries(counts.labels).filter(([, count]) => count > 0);
   const broken = labelProblem(kind, counts, occurring.length);
-  if (counts.pictures < minimum.images && counts.pictures > 0) {
-    broken.push({ code: 'DATASET_TOO_SMALL', data: { count: counts.pictures, limit: minimum.images } });
+  if (counts.images < minimum.images && counts.images > 0) {
+    broken.push({ code: 'DATASET_TOO_SMALL', data: { count: counts.images, limit: minimum.images } });
   }
   const tooFew = labelSource === 'boxes' ? 'TOO_FEW_BOXES' : 'TOO_FEW_PICTURES';
   for (const [label, count] of occurring)
@@ -55,16 +55,16 @@ function labelProblem(kind: BuiltInKind, counts: LabelCounts, occurring: number)
   const limit = modelKinds[kind].minimum.labels;
   const requested = Object.keys(counts.labels).length;
   if (requested < limit) return [{ code: 'TOO_FEW_LABELS', data: { limit, count: requested } }];
-  if (counts.unlabelled === counts.pictures) return [{ code: 'DATASET_EMPTY', data: {} }];
+  if (counts.unlabelled === counts.images) return [{ code: 'DATASET_EMPTY', data: {} }];
   if (occurring === 0) return [{ code: 'LABELS_AMBIGUOUS', data: { count: counts.ambiguous } }];
   return occurring < limit ? [{ code: 'TOO_FEW_LABELS', data: { limit, count: occurring } }] : [];
 }
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** @param pictures - that carry several of the labels of a single-label model; undefined: not counted. */
-export const ambiguousAdvice = (pictures: number | undefined): string => {
-  const some = pictures === undefined ? 'Some pictures carry' : counted(pictures, 'picture carries', 'pictures carry');
+/** @param images - that carry several of the labels of a single-label model; undefined: not counted. */
+export const ambiguousAdvice = (images: number | undefined): string => {
+  const some = images === undefined ? 'Some images carry' : counted(images, 'image carries', 'images carry');
   return `${some} several of these labels and will be left out. A multi-label model can use them.`;
 };
 
@@ -76,24 +76,24 @@ export const ambiguousAdvice = (pictures: number | undefined): string => {
 export function datasetAdvice(
   kind: BuiltInKind,
   counts: LabelCounts,
-  unit: 'picture' | 'box' = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'picture',
+  unit: 'image' | 'box' = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'image',
 ): string[] {
-  const { pictures, ambiguous, unlabelled } = counts;
+  const { images, ambiguous, unlabelled } = counts;
   const { reliableImages, maxImbalance } = datasetRules;
   const lines: string[] = [];
-  if (pictures < reliableImages)
-    lines.push(`There are ${pictures} pictures; from ${reliableImages} on a model can be relied on more.`);
+  if (images < reliableImages)
+    lines.push(`There are ${images} images; from ${reliableImages} on a model can be relied on more.`);
   if (ambiguous > 0) lines.push(ambiguousAdvice(ambiguous));
   const sizes = Object.values(counts.labels).filter((count) => count > 0);
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)];
-  const units = unit === 'box' ? 'boxes' : 'pictures';
+  const units = unit === 'box' ? 'boxes' : 'images';
   if (most > maxImbalance * least)
     lines.push(`The most frequent label has ${most} ${units}, the rarest ${least}: more of the rare ones would help.`);
   if (unlabelled > 0) {
     lines.push(
       modelKinds[kind].labelSource === 'boxes'
-        ? `${counted(unlabelled, 'picture has', 'pictures have')} no box with these labels: background.`
-        : `${counted(unlabelled, 'picture carries', 'pictures carry')} none of these labels: a class of their own.`,
+        ? `${counted(unlabelled, 'image has', 'images have')} no box with these labels: background.`
+        : `${counted(unlabelled, 'image carries', 'images carry')} none of these labels: a class of their own.`,
     );
   }
   return lines;

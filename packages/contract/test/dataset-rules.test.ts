@@ -5,8 +5,8 @@ import type { BuiltInKind } from '../src/model-kinds.ts';
 
 const single = 'single_label_classification';
 const boxes = 'object_detection';
-const counts = (pictures: number, labels: Record<string, number>, more: Partial<LabelCounts> = {}): LabelCounts => ({
-  pictures,
+const counts = (images: number, labels: Record<string, number>, more: Partial<LabelCounts> = {}): LabelCounts => ({
+  images: images,
   labels,
   unlabelled: 0,
   ambiguous: 0,
@@ -41,13 +41,13 @@ for (const [name, kind, of, expected] of table)
 const advised: [name: string, kind: BuiltInKind, counts: LabelCounts, lines: RegExp[]][] = [
   ['nothing to say', single, counts(20, { cup: 10, pen: 10 }), []],
   ['three times as many', single, counts(40, { cup: 30, pen: 10 }), []],
-  ['more than that', single, counts(41, { cup: 31, pen: 10 }), [/31 pictures, the rarest 10/]],
+  ['more than that', single, counts(41, { cup: 31, pen: 10 }), [/31 images, the rarest 10/]],
   ['boxes are counted', boxes, counts(41, { cup: 31, pen: 10 }), [/31 boxes, the rarest 10/]],
   ['an absent label is not the rarest', single, counts(20, { cup: 10, pen: 10, lid: 0 }), []],
-  ['few pictures', single, counts(14, { cup: 10, pen: 10 }), [/14 pictures; from 15 on/]],
-  ['one without a label', single, counts(21, { cup: 10, pen: 10 }, { unlabelled: 1 }), [/^1 picture carries none/]],
-  ['background', boxes, counts(21, { cup: 10 }, { unlabelled: 2 }), [/^2 pictures have no box .*: background\.$/]],
-  ['one ambiguous', single, counts(21, { cup: 10, pen: 10 }, { ambiguous: 1 }), [/^1 picture carries several/]],
+  ['few images', single, counts(14, { cup: 10, pen: 10 }), [/14 images; from 15 on/]],
+  ['one without a label', single, counts(21, { cup: 10, pen: 10 }, { unlabelled: 1 }), [/^1 image carries none/]],
+  ['background', boxes, counts(21, { cup: 10 }, { unlabelled: 2 }), [/^2 images have no box .*: background\.$/]],
+  ['one ambiguous', single, counts(21, { cup: 10, pen: 10 }, { ambiguous: 1 }), [/^1 image carries several/]],
 ];
 for (const [name, kind, of, expected] of advised)
   test(`advice: ${name}`, () => {

@@ -20,8 +20,7 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
     : judge('single_label_classification', tags, new Set(names), labelled);
   const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
   const most = Math.max(1, ...tags.labels.map((one) => one.images), ...boxes.labels.map((one) => one.images));
-  const of = (from: typeof tags, label: string): number =>
-    from.labels.find((one) => one.label === label)?.images ?? 0;
+  const of = (from: typeof tags, label: string): number => from.labels.find((one) => one.label === label)?.images ?? 0;
   return (
     <details className="card" open={byLabel.length <= 12}>
       <summary className="card-head">

@@ -6,12 +6,12 @@ import { judge } from './material.ts';
 const single = 'single_label_classification';
 const multi = 'multi_label_classification';
 const boxes = 'object_detection';
-const labels = (of: Record<string, number>) => Object.entries(of).map(([label, pictures]) => ({ label, pictures }));
+const labels = (of: Record<string, number>) => Object.entries(of).map(([label, images]) => ({ label, images }));
 
 type Row = [
   name: string,
   type: BuiltInKind,
-  pictures: number,
+  images: number,
   of: Record<string, number>,
   labelled: number | undefined,
   problems: RegExp[],
@@ -24,17 +24,17 @@ const table: Row[] = [
   ['one label with boxes', boxes, 20, { cup: 12 }, 20, [], []],
   ['too few of one', single, 21, { cup: 12, pen: 9 }, 21, [/Too few: pen \(9\)/], []],
   ['few boxes', boxes, 21, { cup: 12, pen: 9 }, 21, [], [/10 boxes.*pen \(9\)/]],
-  ['too few pictures', boxes, 14, { cup: 12 }, 14, [/needs 15 pictures; there are 14/], []],
-  ['many without a label', single, 40, { cup: 12, pen: 12 }, 24, [/16 pictures carry none.*at most 8/], []],
-  ['some without a label', multi, 27, { cup: 12, pen: 12 }, 24, [], [/3 pictures carry none/]],
-  ['background', boxes, 27, { cup: 12, pen: 12 }, 24, [], [/3 pictures have no box.*background/]],
+  ['too few images', boxes, 14, { cup: 12 }, 14, [/needs 15 images; there are 14/], []],
+  ['many without a label', single, 40, { cup: 12, pen: 12 }, 24, [/16 images carry none.*at most 8/], []],
+  ['some without a label', multi, 27, { cup: 12, pen: 12 }, 24, [], [/3 images carry none/]],
+  ['background', boxes, 27, { cup: 12, pen: 12 }, 24, [], [/3 images have no box.*background/]],
   ['several labels at once', single, 20, { cup: 12, pen: 12 }, 20, [], [/several of these labels/]],
   ['several labels at once, wanted', multi, 20, { cup: 12, pen: 12 }, 20, [], []],
-  ['out of balance', single, 50, { cup: 40, pen: 10 }, 50, [], [/40 pictures, the rarest 10/]],
+  ['out of balance', single, 50, { cup: 40, pen: 10 }, 50, [], [/40 images, the rarest 10/]],
 ];
-for (const [name, type, pictures, of, labelled, problems, advice] of table)
+for (const [name, type, images, of, labelled, problems, advice] of table)
   test(`a dataset is judged: ${name}`, () => {
-    const found = judge(type, { pictures, labels: labels(of) }, new Set(Object.keys(of)), labelled);
+    const found = judge(type, { images, labels: labels(of) }, new Set(Object.keys(of)), labelled);
     const matches = (lines: readonly string[], patterns: readonly RegExp[]): void => {
       assert.equal(lines.length, patterns.length, lines.join('\n'));
       patterns.forEach((pattern, at) => assert.match(lines[at] ?? '', pattern));
@@ -44,6 +44,6 @@ for (const [name, type, pictures, of, labelled, problems, advice] of table)
   });
 
 test('labels that are not chosen do not matter', () => {
-  const material = { pictures: 24, labels: labels({ cup: 12, pen: 12, dust: 1 }) };
+  const material = { images: 24, labels: labels({ cup: 12, pen: 12, dust: 1 }) };
   assert.deepEqual(judge(single, material, new Set(['cup', 'pen']), 24), { problems: [], advice: [] });
 });

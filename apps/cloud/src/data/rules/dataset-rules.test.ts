@@ -139,7 +139,7 @@ test('advice names what would help', () => {
   assert.ok(verdict.ok);
   assert.deepEqual(
     advice(single, verdict.counts).map((line) => line.split(' ').slice(0, 4).join(' ')),
-    ['No picture carries the', '2 pictures carry several', 'The most frequent label', '1 picture carries none'],
+    ['No image carries the', '2 images carry several', 'The most frequent label', '1 image carries none'],
   );
 });
 
@@ -356,7 +356,7 @@ test('advice asks for the label that was probably meant', () => {
   assert.ok(verdict.ok);
   assert.ok(
     advice(single, verdict.counts, counted.found()).includes(
-      'No picture carries the label "screwdirver": the model will not know it. Did you mean "screwdriver"?',
+      'No image carries the label "screwdirver": the model will not know it. Did you mean "screwdriver"?',
     ),
   );
 });

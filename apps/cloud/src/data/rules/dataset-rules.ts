@@ -93,7 +93,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
   const facts = modelKind(kind);
   const wanted = facts && new Set(requested);
   const perLabel = new Map([...(wanted ?? [])].toSorted().map((label) => [label, 0]));
-  const seen = { pictures: 0, unlabelled: 0, ambiguous: 0 };
+  const seen = { images: 0, unlabelled: 0, ambiguous: 0 };
   // Most pictures share their set of labels with many others.
   const sets = new Map<string, readonly string[]>();
   const shared = (labels: readonly string[]): readonly string[] => {
@@ -110,7 +110,7 @@ export function tally(kind: JobKind, requested: readonly string[]): Tally {
     add(picture) {
       const all = labelsFor(kind, picture);
       const labels = all.filter((label) => wanted?.has(label) ?? true);
-      seen.pictures++;
+      seen.images++;
       if (picture.boxes.length > 0) kinds.boxed++;
       if (labelsOf(picture).length > 0) kinds.labelled++;
       for (const label of all)
@@ -138,7 +138,7 @@ const no = (code: ErrorCode, data: ErrorData): Verdict => ({ ok: false, code, da
 
 /** The first rule that is broken, with what the dataset has instead. */
 function problem(kind: JobKind, counts: LabelCounts, found: FoundLabels): Verdict | undefined {
-  if (counts.pictures === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
+  if (counts.images === 0 && Object.keys(counts.labels).length >= (modelKind(kind)?.minimum.labels ?? 0))
     return no('DATASET_EMPTY', { problem: 'it is empty' });
   if (kind === 'custom') return undefined;
   const [broken] = brokenRules(kind, counts);
@@ -187,7 +187,7 @@ function offered(counts: LabelCounts, { others }: FoundLabels): { found?: string
 
 /** Why no picture carries what was asked for. */
 function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLabels): string {
-  const n = counts.pictures;
+  const n = counts.images;
   const examples = found.examples.length > 0 ? `; for example ${found.examples.join(', ')}` : '';
   if (isDetection && found.boxed === 0) {
     const labels =
@@ -206,7 +206,7 @@ function missingLabels(isDetection: boolean, counts: LabelCounts, found: FoundLa
 /** Things that do not stop a training but that its owner should know; one sentence each. */
 export function advice(kind: JobKind, counts: LabelCounts, found?: FoundLabels): string[] {
   if (kind === 'custom') return [];
-  const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'picture';
+  const unit = modelKinds[kind].labelSource === 'boxes' ? 'box' : 'image';
   const absent = counts.absent.map((label) => {
     const meant = found && nearestLabel(label, found.others.keys());
     const hint = meant === undefined ? '' : ` Did you mean "${meant}"?`;

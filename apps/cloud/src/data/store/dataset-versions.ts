@@ -75,7 +75,7 @@ export async function writeVersion(
   of: { orgId: string; datasetId: string; frozen: Frozen; now: number },
 ): Promise<string> {
   const { orgId, datasetId, frozen, now } = of;
-  const { pictures } = frozen.counts;
+  const { images } = frozen.counts;
   await noteBlob(trx, orgId, frozen.manifest);
   const row = await trx
     .insertInto('datasetVersion')
@@ -84,12 +84,14 @@ export async function writeVersion(
       id: randomUUID(),
       datasetId,
       manifestSha256: frozen.manifest.sha256,
-      pictures,
+      pictures: images,
       counts: JSON.stringify({ ...frozen.counts, splits: frozen.splits }),
       createdOn: at(now),
     })
     // An update that changes nothing, so that the row of before is returned.
-    .onConflict((conflict) => conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures }))
+    .onConflict((conflict) =>
+      conflict.columns(['orgId', 'datasetId', 'manifestSha256']).doUpdateSet({ pictures: images }),
+    )
     .returning('id')
     .executeTakeFirstOrThrow();
   return row.id;
