@@ -429,6 +429,6 @@ test('advice of the server comes first in the log', async () => {
   const { logs } = await training.getTrainingJobLogs({ id });
   assert.deepEqual(
     logs.map((line) => line.message.slice(0, 24)),
-    ['No image carries the l', 'The most frequent label '],
+    ['No image carries the lab', 'The most frequent label '],
   );
 });
