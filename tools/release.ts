@@ -11,6 +11,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { platformSegment } from '@platform/contract/target-path';
 import { bundleForNode, compile, type Build } from './release/compile.ts';
 import { compileOnNode } from './release/on-node.ts';
 import { hostPlatform, platforms, type Platform } from './release/platforms.ts';
@@ -64,7 +66,7 @@ function unlessFresh(wanted: string, target: string, make: () => void): void {
 
 function releaseOne(of: Build, out: string): object {
   const { program, version, platform, fault } = of;
-  const fileName = `${program.name}-${version}-${platform.name.replace('/', '-')}${platform.suffix}`;
+  const fileName = `${program.name}-${version}-${platformSegment(platform.name)}${platform.suffix}`;
   const file = path.join(out, fileName);
   unlessFresh(fingerprint(program.app, program, version, platform, fault), file, () => {
     compile(of, { sources: root, bun: runtimeFor(ownPlatform()) }, file);
@@ -113,7 +115,7 @@ function main(): object[] {
     version: string;
   };
   const version = values['release-version'] ?? workspace.version;
-  if (!/^\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?$/.test(version)) throw new Refusal(`"${version}" is no semantic version.`);
+  if (!isSemanticVersion(version)) throw new Refusal(`"${version}" is no semantic version.`);
   const out = path.resolve(values.out);
   mkdirSync(out, { recursive: true });
   if (what === 'agent-bundle' || what === 'agent-on-node') return [agentOnNode(what, version, out)];

@@ -1,5 +1,6 @@
 /** Leases jobs and runs them, one or several at a time, until it is stopped or drained. */
 import type { Job } from '@platform/contract/gen/platform/runner/v1/runner_pb';
+import { objectOf } from '@platform/contract/json-object';
 import { Cell, errorText, retry } from '@platform/kit';
 import { runAttempt } from './attempt.ts';
 import { isPassing } from './cloud/queue.ts';
@@ -69,8 +70,7 @@ async function refreshed(workshop: Workshop, stop: AbortSignal): Promise<Worksho
 
 /** How many the job asks for. */
 function gpusOf({ spec }: Job): number {
-  const limits = spec?.['limits'];
-  const gpus = typeof limits === 'object' && limits !== null && !Array.isArray(limits) ? limits['gpus'] : undefined;
+  const gpus = objectOf(spec?.['limits'])?.['gpus'];
   return typeof gpus === 'number' ? gpus : 0;
 }
 

@@ -1,6 +1,7 @@
 // The configuration as a device uses it: layers put over each other field by field, bad values replaced and told.
 // Without Zod: types, defaults and limits are generated (gen/agent-config.gen.ts).
-import { type Field, type Json, type Section, fits, isObject, misfit, shown } from './config-field.ts';
+import { type Field, type Section, fits, misfit, shown } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { joined, namesOf, readAgent, sectionOf } from './config-reading.ts';
 import { networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import {

@@ -1,8 +1,10 @@
 // Which fields of a configuration have an effect on one machine. The schema says since when and where a field acts; no Zod: devices use this.
-import { type Field, type Json, isObject } from './config-field.ts';
+import { type Field } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { joined, readAgent, type SectionName, sectionNames, sectionOf } from './config-reading.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 import type { Problem } from './problem.ts';
+import { isBefore } from './semantic-version.ts';
 
 /** What is known of the agent that a configuration is for. */
 export interface ActingAgent {
@@ -114,7 +116,7 @@ function noEffect(
     };
   const isMissing = actsOn
     ? !actsOn.includes(`${section}.${key}`)
-    : version !== undefined && isOlder(version, field.since);
+    : version !== undefined && isBefore(version, field.since);
   if (isMissing)
     return {
       reason: `the agent of this machine${version === undefined ? '' : ` (${version})`} does not act on it`,
@@ -133,12 +135,3 @@ function noEffect(
 
 const isFor = ({ platforms }: Field, platform: string): boolean =>
   platforms === undefined || platforms.includes(platform.split('/')[0] ?? '');
-
-/** Builds on the way to a version act on what it acts on; texts that are no version count as new. */
-function isOlder(version: string, since: string): boolean {
-  const numbers = (text: string): number[] | undefined => /^v?(\d+)\.(\d+)\.(\d+)/.exec(text)?.slice(1).map(Number);
-  const [a, b] = [numbers(version), numbers(since)];
-  if (!a || !b) return false;
-  const at = a.findIndex((part, index) => part !== b[index]);
-  return at >= 0 && (a[at] ?? 0) < (b[at] ?? 0);
-}

@@ -1,4 +1,5 @@
 // One row of the generated field table, and what is said about a value that does not fit into it. No Zod: devices use this.
+import { isObject } from './json-object.ts';
 
 export interface Field {
   readonly type: 'boolean' | 'integer' | 'number' | 'string' | 'strings' | 'map';
@@ -25,10 +26,6 @@ export interface Field {
 }
 
 export type Section = Readonly<Record<string, Field>>;
-
-export type Json = Readonly<Record<string, unknown>>;
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const byteLength = (text: string): number => new TextEncoder().encode(text).length;
 

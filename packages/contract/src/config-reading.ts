@@ -1,6 +1,7 @@
 // Reading an `agent` object as people and other clients write it: other spellings of a key, networks as a list or by name.
 // The object itself is never changed; this makes a copy with our spelling, and says where each value was written.
-import { type Field, type Json, type Section, isObject } from './config-field.ts';
+import { type Field, type Section } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 
 export type SectionName = Exclude<keyof typeof fieldTable, 'maintenance_window'>;

@@ -1,5 +1,5 @@
 // References inside a configuration: what one entry says of another, and what the machine server can run.
-import { isObject, type Json } from './config-field.ts';
+import { isObject, type Json } from './json-object.ts';
 import { joined } from './config-reading.ts';
 import type { Problem, Severity } from './problem.ts';
 import { lastWord, type ServerKnowledge, typeOf } from './server-resources.ts';

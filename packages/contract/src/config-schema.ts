@@ -1,6 +1,7 @@
 // The one source of the `agent` configuration: types, defaults, limits, units, descriptions. Generated from it: the JSON
 // Schema, the tables in docs/generated/config.md, and the field table that devices use (they do not load Zod).
 import { z } from 'zod';
+import { semanticVersion } from './semantic-version.ts';
 
 /** What a field carries besides its type. */
 interface Notes {
@@ -30,8 +31,7 @@ const plannedOnLinux = { since: null, platforms: ['linux'] } as const;
 const first = { since: '0.1.0' } as const;
 
 const ipv4 = '(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)';
-const semver = 'v?\\d+\\.\\d+\\.\\d+(?:-[0-9A-Za-z.-]+)?(?:\\+[0-9A-Za-z.-]+)?';
-const version = new RegExp(`^(?:stable|dev|${semver}|https?://[^\\s/]+/\\S+|file:///\\S+)$`);
+const version = new RegExp(`^(?:stable|dev|v?${semanticVersion}|https?://[^\\s/]+/\\S+|file:///\\S+)$`);
 const versionForms = 'a version such as 1.4.0, "stable", "dev", an http(s):// URL or a file:/// URL';
 
 const bytes = (text: string): number => new TextEncoder().encode(text).length;

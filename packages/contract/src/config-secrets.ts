@@ -1,5 +1,5 @@
 // Which texts of a configuration are secrets: what shows logs or files to people leaves them out.
-import { type Json, isObject } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { readAgent, sectionNames, sectionOf } from './config-reading.ts';
 
 /** Shorter ones would tear holes into every text. */

@@ -1,5 +1,5 @@
 // The text of a configuration: where JSON breaks, and one canonical form to compare by.
-import { isObject } from './config-field.ts';
+import { isObject } from './json-object.ts';
 import type { Problem } from './config.ts';
 
 export type Parsed =

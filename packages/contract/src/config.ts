@@ -1,5 +1,6 @@
 // Checks a machine configuration that a person wants to save. For servers and tools; devices use agent-config.ts.
-import { type Field, type Json, expectedText, isObject, misfit, remedyFor, shown } from './config-field.ts';
+import { type Field, expectedText, misfit, remedyFor, shown } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { type Reading, joined, readAgent, sectionOf } from './config-reading.ts';
 import { type Breach, networkBreaches, rebootBreach, windowBreaches } from './config-rules.ts';
 import { machineConfigSchema } from './config-schema.ts';

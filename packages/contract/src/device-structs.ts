@@ -1,6 +1,7 @@
 // Between the saved `agent` object and the sections of DeviceAgentConfigResponse that existing agents read.
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
-import { type Field, type Json, fits, isObject } from './config-field.ts';
+import { type Field, fits } from './config-field.ts';
+import { type Json, isObject } from './json-object.ts';
 import { namesOf, readAgent, sectionOf } from './config-reading.ts';
 import { fieldTable } from './gen/agent-config.gen.ts';
 

@@ -5,6 +5,7 @@
  * The server begins with a hello, the answer says which of its lines were taken before. Then it sends lines, numbered from 1; the
  * answers say up to which number they are stored. What was not is sent again on the next connection.
  */
+import { isObject, parseObject } from './json-object.ts';
 export const logSocketVersion = 1;
 /** Of one JSON line on the socket. */
 export const longestSocketLine = 2 ** 20;
@@ -43,7 +44,7 @@ export interface LogAnswer {
 
 /** Undefined: no hello of a version that is known here. */
 export function parseLogHello(text: string): LogHello | undefined {
-  const json = objectOf(text);
+  const json = parseObject(text);
   const bootId = json?.['boot_id'];
   if (json?.['log_socket'] !== logSocketVersion || typeof bootId !== 'string') return undefined;
   return bootId === '' || bootId.length > 100 ? undefined : { log_socket: logSocketVersion, boot_id: bootId };
@@ -51,7 +52,7 @@ export function parseLogHello(text: string): LogHello | undefined {
 
 /** Undefined: no line that can be stored. */
 export function parseSocketLine(text: string): SocketLine | undefined {
-  const json = objectOf(text);
+  const json = parseObject(text);
   if (!json) return undefined;
   const { sequence, time, level, logger, message, fields, caller, stack } = json;
   if (!Number.isSafeInteger(sequence) || (sequence as number) < 1 || typeof message !== 'string') return undefined;
@@ -70,20 +71,9 @@ export function parseSocketLine(text: string): SocketLine | undefined {
 
 /** Undefined: no answer of a version that is known here. */
 export function parseLogAnswer(text: string): LogAnswer | undefined {
-  const json = objectOf(text);
+  const json = parseObject(text);
   const taken = json?.['taken'];
   if (json?.['log_socket'] !== logSocketVersion || !Number.isSafeInteger(taken)) return undefined;
   const error = json['error'];
   return { log_socket: logSocketVersion, taken: taken as number, ...(typeof error === 'string' && { error }) };
-}
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-function objectOf(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,7 @@
  * docs/machine-server.md says the same in prose. No library is needed to read or write any of it.
  */
 import { parseJsonText } from './json-text.ts';
+import { objectOf, parseJson, parseObject } from './json-object.ts';
 
 /** Environment that the agent sets for the server it starts. */
 export const machineEnvironment = {
@@ -120,7 +121,7 @@ export function parseReadyLine(line: string): Readiness | undefined {
 function ourReadyLine(line: string): Readiness | undefined {
   if (!line.includes('"platform_server"')) return undefined;
   const at = line.indexOf('{');
-  const json = record(parseJson(at < 0 ? '' : line.slice(at)));
+  const json = parseObject(at < 0 ? '' : line.slice(at));
   if (json?.['platform_server'] !== 'ready') return undefined;
   const url = httpUrl(json['url']);
   if (url === undefined) return undefined;
@@ -157,9 +158,9 @@ export function restartStatusJson(status: RestartStatus): Record<string, unknown
 
 /** Reads an answer of GET /restart_status; only `restart_allowed` has to be there. Undefined: not such an answer. */
 export function parseRestartStatus(body: unknown): RestartStatus | undefined {
-  const json = record(typeof body === 'string' ? parseJson(body) : body);
+  const json = objectOf(typeof body === 'string' ? parseJson(body) : body);
   if (json === undefined || typeof json['restart_allowed'] !== 'boolean') return undefined;
-  const maintenance = record(json['maintenance']);
+  const maintenance = objectOf(json['maintenance']);
   return {
     restartAllowed: json['restart_allowed'],
     doesNotHandleNeedsRestart: json['does_not_handle_needs_restart'] === true,
@@ -183,7 +184,7 @@ export function versionLine(program: ProgramVersion): string {
 
 /** Reads what `--version` printed; undefined when it is not a program of ours. */
 export function parseVersionLine(output: string): ProgramVersion | undefined {
-  const json = record(parseJson(output));
+  const json = parseObject(output);
   const version = json?.['version'];
   const binaryName = json?.['binary_name'];
   return isText(version) && isText(binaryName) ? { version, binaryName } : undefined;
@@ -196,9 +197,9 @@ export function parseVersionLine(output: string): ProgramVersion | undefined {
 export function parseCredentials(text: string): Parsed<MachineCredentials> {
   const remedy = 'copy the credentials of this machine from the management app (or `platform machine credentials`)';
   const bad = (problem: string): Parsed<MachineCredentials> => ({ ok: false, problem, remedy });
-  const json = record(parsed(() => parseJsonText(text)));
+  const json = objectOf(parsed(() => parseJsonText(text)));
   if (json === undefined) return bad('it is not a JSON object');
-  const cloud = record(json['cloud']);
+  const cloud = objectOf(json['cloud']);
   if (cloud === undefined) return bad('it has no object "cloud"');
   const appAddress = httpUrl(cloud['app_address']);
   if (appAddress === undefined) {
@@ -211,7 +212,7 @@ export function parseCredentials(text: string): Parsed<MachineCredentials> {
     return bad('"cloud.certificate_authority" must be a certificate in PEM form');
   }
   const server = { appAddress, partId, ...(authority !== undefined && { authority }) };
-  const key = record(cloud['api_key']);
+  const key = objectOf(cloud['api_key']);
   if (key && isText(key['id']) && isText(key['key'])) {
     return { ok: true, value: { ...server, entity: key['id'], type: 'api-key', payload: key['key'] } };
   }
@@ -227,14 +228,6 @@ function parsed(parse: () => unknown): unknown {
   } catch {
     return undefined;
   }
-}
-
-const parseJson = (text: string): unknown => parsed(() => JSON.parse(text));
-
-function record(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : undefined;
 }
 
 /** The address without a slash at its end; an address of all interfaces becomes the loopback one. */

@@ -21,3 +21,6 @@ export function nameProblem(text: string, max: number): string | undefined {
 
 /** The text with a mark in place of each such character, so that it can be shown beside other text, in a terminal or a page. */
 export const showable = (text: string): string => text.replace(harmful, '\ufffd');
+
+export const isUuid = (text: string | undefined): text is string =>
+  text !== undefined && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);

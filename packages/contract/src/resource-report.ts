@@ -3,6 +3,7 @@
  * agent forwards it; docs/machine-server.md says the same in prose. Additive: a server without it keeps working.
  */
 import type { ResourceModel, ServerKnowledge } from './server-resources.ts';
+import { objectOf, parseObject } from './json-object.ts';
 
 export const resourceStates = ['ready', 'waiting', 'failed', 'unhealthy'] as const;
 
@@ -51,7 +52,7 @@ const longestText = 500;
 
 /** Reads a body of GET /resource_status; entries that are none are passed over. Undefined: it is no such answer. */
 export function parseResourceReport(body: string): ResourceReport | undefined {
-  const json = record(parsed(body));
+  const json = parseObject(body);
   const revision = json?.['revision'];
   if (!json || !Number.isSafeInteger(revision) || (revision as number) < 0 || !Array.isArray(json['resources']))
     return undefined;
@@ -69,10 +70,10 @@ export function parseResourceReport(body: string): ResourceReport | undefined {
 }
 
 function stateOf(given: unknown): ResourceState[] {
-  const json = record(given);
+  const json = objectOf(given);
   const state = resourceStates.find((one) => one === json?.['state']);
   if (!json || !state) return [];
-  const error = record(json['error']);
+  const error = objectOf(json['error']);
   const since = Date.parse(text(json['since']));
   return [
     {
@@ -88,7 +89,7 @@ function stateOf(given: unknown): ResourceState[] {
 }
 
 function modelOf(given: unknown): ResourceModel[] {
-  const json = record(given);
+  const json = objectOf(given);
   if (!json || !isText(json['type'])) return [];
   const references = Array.isArray(json['references']) ? json['references'] : [];
   return [
@@ -97,22 +98,12 @@ function modelOf(given: unknown): ResourceModel[] {
       type: text(json['type']),
       model: text(json['model']),
       references: references.flatMap((one: unknown) => {
-        const { attribute, type } = record(one) ?? {};
+        const { attribute, type } = objectOf(one) ?? {};
         return isText(attribute) && isText(type) ? [{ attribute: text(attribute), type: text(type) }] : [];
       }),
     },
   ];
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
-
-const record = (value: unknown): Record<string, unknown> | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 const text = (value: unknown): string => (isText(value) ? value.slice(0, longestText) : '');

@@ -1,5 +1,5 @@
 // Choosing the version of one program in the text of a machine's configuration, for people who never look at that text.
-import { isObject } from './config-field.ts';
+import { isObject } from './json-object.ts';
 
 /** Programs as an operator names them → the key of version_control, and other spellings of it. */
 const keys = { agent: ['agent'], server: ['platform-server', 'viam-server'] } as const;

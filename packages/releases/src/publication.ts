@@ -1,9 +1,10 @@
 import { PlatformError } from '@platform/contract/errors';
+import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
 import { readRoot, readTargets, rolesOf, sign, signRoot, signTargets, targetsOf, type Roles } from './documents.ts';
 import { installerList } from './installer-list.ts';
 import type { KeyRing } from './key-folder.ts';
 import { keyId, type PublicKey, type SigningKey } from './keys.ts';
-import { patchPath, programPath, type PatchWords, type ProgramWords, type Target } from './targets.ts';
+import type { PatchWords, ProgramWords, Target } from './targets.ts';
 
 // What a publisher signs. All of it is made from the documents that the server serves now, and sent back as one submission.
 
@@ -27,11 +28,15 @@ interface File {
   readonly sha256: string;
 }
 export const programTarget = (custom: ProgramWords, file: File): Target => ({
-  path: programPath(custom),
+  path: programTargetPath(custom),
   ...file,
   custom,
 });
-export const patchTarget = (custom: PatchWords, file: File): Target => ({ path: patchPath(custom), ...file, custom });
+export const patchTarget = (custom: PatchWords, file: File): Target => ({
+  path: patchTargetPath({ fromSha256: custom.from_sha256, toSha256: custom.to_sha256 }),
+  ...file,
+  custom,
+});
 
 /**
  * The first root document, with all root keys of the ring.

@@ -1,3 +1,6 @@
+import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+
 /** What the signed list of files says about one of them. */
 export interface Target {
   readonly path: string;
@@ -20,17 +23,8 @@ export interface PatchWords {
 
 export const isProgram = (custom: ProgramWords | PatchWords): custom is ProgramWords => 'name' in custom;
 
-/** platform-agent/1.4.0/linux-arm64 */
-export const programPath = ({ name, version, platform }: ProgramWords): string =>
-  `${name}/${version}/${platform.replace('/', '-')}`;
-
-/** delta/<from>/<to>: the first 12 hex digits of each file. */
-export const patchPath = (of: PatchWords): string =>
-  `delta/${of.from_sha256.slice(0, 12)}/${of.to_sha256.slice(0, 12)}`;
-
 const hex64 = /^[0-9a-f]{64}$/;
 const namePattern = /^platform-(agent|server)$/;
-export const versionPattern = /^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$/;
 export const platformPattern = /^(linux|windows|darwin)\/(amd64|arm64|arm)$/;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -47,11 +41,15 @@ export function isTargetOf(target: {
   if (typeof custom !== 'object' || custom === null) return false;
   const { name, version, platform, from_sha256, to_sha256 } = custom as Record<string, unknown>;
   if (isText(name) && isText(version) && isText(platform)) {
-    const hasForm = namePattern.test(name) && versionPattern.test(version) && platformPattern.test(platform);
-    return hasForm && path === programPath({ name, version, platform });
+    const hasForm = namePattern.test(name) && isSemanticVersion(version) && platformPattern.test(platform);
+    return hasForm && path === programTargetPath({ name, version, platform });
   }
   if (isText(from_sha256) && isText(to_sha256)) {
-    return hex64.test(from_sha256) && hex64.test(to_sha256) && path === patchPath({ from_sha256, to_sha256 });
+    return (
+      hex64.test(from_sha256) &&
+      hex64.test(to_sha256) &&
+      path === patchTargetPath({ fromSha256: from_sha256, toSha256: to_sha256 })
+    );
   }
   return false;
 }

@@ -3,6 +3,7 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs
 import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
+import { parseObject } from '@platform/contract/json-object';
 import type { Clock } from '@platform/kit';
 import { packScriptFolder, unpackScriptArchive } from './archive.ts';
 import { prepareEnvironment, type PackageSources } from './build.ts';
@@ -129,7 +130,7 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
   let missing = 0;
   for (const [index, text] of (await readFile(file, 'utf8')).split('\n').entries()) {
     if (text.trim() === '') continue;
-    const line = objectIn(text);
+    const line = parseObject(text);
     const image = line?.['image_path'];
     if (!line || typeof image !== 'string')
       throw invalid(`line ${index + 1} of the dataset file`, 'it is no JSON object with image_path');
@@ -140,15 +141,6 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
   if (lines.length === 0) throw invalid('dataset-file', 'it has no line');
   if (missing > 0) onLine('about', `${missing} of ${lines.length} pictures are not in ${datasetRoot}.`);
   return `${lines.join('\n')}\n`;
-}
-
-function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Relative to the root, or to where we are, or absolute: all mean the same picture. */

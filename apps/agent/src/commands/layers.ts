@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseJsonText } from '@platform/contract/json-text';
+import { isObject } from '@platform/contract/json-object';
 import { errorText } from '@platform/kit';
 import { runOptions, type AgentOptions } from './run-options.ts';
 import type { OwnLayers } from '../config/intake.ts';
@@ -30,4 +31,3 @@ const orMissing = (error: unknown): undefined => {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 };
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

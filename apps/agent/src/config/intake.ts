@@ -2,7 +2,7 @@ import { fromBinary, toBinary } from '@bufbuild/protobuf';
 import { base64Decode, base64Encode } from '@bufbuild/protobuf/wire';
 import { resolveAgentConfig, type Layer } from '@platform/contract/agent-config';
 import { ineffectiveFields } from '@platform/contract/config-effect';
-import { isObject } from '@platform/contract/config-field';
+import { isObject } from '@platform/contract/json-object';
 import { readAgent } from '@platform/contract/config-reading';
 import { secretsIn } from '@platform/contract/config-secrets';
 import { agentOf } from '@platform/contract/device-structs';

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { programTargetPath } from '@platform/contract/target-path';
 import type { Clock, Log } from '@platform/kit';
 import { fileDisk } from '../os/file-disk.ts';
 import { webBy } from '../os/web.ts';
@@ -26,7 +27,7 @@ export async function verifyRelease(
 ): Promise<string> {
   const { appAddress, candidate, platform } = of;
   const program = 'platform-agent';
-  const target = `${program}/${candidate.version}/${platform.replace('/', '-')}`;
+  const target = programTargetPath({ name: program, version: candidate.version, platform });
   const { disk, keep } = pendingDisk(fileDisk(system.files(of.root)));
   if (of.trustedRoot !== undefined) await pinRoot(disk, await readFile(of.trustedRoot));
   const now = await timeOf(disk, system, clock);

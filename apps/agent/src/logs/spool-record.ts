@@ -2,6 +2,7 @@ import { levels, type Level, type LogLine } from '@platform/kit';
 import type { UnsureTime } from '../clock/device-time.ts';
 import type { Position } from '../os/ports.ts';
 import { checksum } from '../storage/checksum.ts';
+import { isObject } from '@platform/contract/json-object';
 
 /** How far one source (a file that is followed) was read. */
 export interface Cursor extends Position {
@@ -51,9 +52,6 @@ export function decodeRecords(bytes: Uint8Array): SpoolRecord[] {
 }
 const newLine = 0x0a;
 const checkLength = 9;
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function recordOf(json: string): SpoolRecord | undefined {
   let v: unknown;

@@ -1,4 +1,5 @@
 import type { Position } from './ports.ts';
+import { parseObject } from '@platform/contract/json-object';
 
 // What the output relay writes between the lines of a program. No program begins a line with this character by chance.
 const separator = '\u001e';
@@ -28,15 +29,8 @@ export const droppedText = (dropped: DroppedOutput): string =>
 
 export const isMark = (line: string): boolean => line.startsWith(`${separator}{`);
 
-function parsed(line: string): Record<string, unknown> | undefined {
-  if (!isMark(line)) return undefined;
-  try {
-    const value = JSON.parse(line.slice(1)) as unknown;
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const parsed = (line: string): Record<string, unknown> | undefined =>
+  isMark(line) ? parseObject(line.slice(1)) : undefined;
 
 /** Undefined: no file of the relay begins with this line. */
 export function parseHeader(line: string): OutputHeader | undefined {

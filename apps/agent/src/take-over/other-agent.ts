@@ -1,6 +1,6 @@
 import { mkdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isObject } from '@platform/contract/config-field';
+import { isObject } from '@platform/contract/json-object';
 import { atomicWrite } from '@platform/kit/node';
 import { placeLink } from '../install/changes.ts';
 

@@ -6,6 +6,7 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { type Package, PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
 import { PlatformError } from '@platform/contract/errors';
+import { isObject } from '@platform/contract/json-object';
 import { systemClock } from '@platform/kit/node';
 import { allPages } from '@platform/client';
 import type { Command } from 'commander';
@@ -32,7 +33,7 @@ const modelJson = (item: RegistryItem, newest: string): Record<string, unknown> 
 });
 
 /** Versions of a model, newest first. */
-export async function versionsOf(open: Connection, item: RegistryItem): Promise<Package[]> {
+async function versionsOf(open: Connection, item: RegistryItem): Promise<Package[]> {
   const of = { organizationId: item.organizationId, name: item.name, type: PackageType.ML_MODEL };
   const packages = await allPages(async (pageToken) => {
     const page = await open.client.packageClient.listPackages({ ...of, pageToken });
@@ -56,8 +57,7 @@ const versionJson = (one: Package): Record<string, unknown> => ({
 function metadataText(metadata: JsonObject | undefined): [string, string][] {
   return Object.entries(metadata ?? {}).flatMap(([key, value]): [string, string][] => {
     if (typeof value === 'string' || typeof value === 'number') return [[key.replaceAll('_', ' '), String(value)]];
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return key === 'lineage' && isObject ? metadataText(value) : [];
+    return key === 'lineage' && isObject(value) ? metadataText(value) : [];
   });
 }
 

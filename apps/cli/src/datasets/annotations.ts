@@ -1,11 +1,9 @@
 import type { Box } from '@platform/client';
 import type { PlatformError } from '@platform/contract/errors';
+import { isObject, type Json } from '@platform/contract/json-object';
 import { type Annotated, noNotes, type ReadNotes, refused, splitOf, withoutSplitTags } from './annotated.ts';
 import { cocoImages, looksLikeCoco } from './read/coco.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 
 /**

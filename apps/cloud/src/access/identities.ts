@@ -7,6 +7,7 @@ import { grantsOf } from './store/keys.ts';
 import { readPartIdentities } from '../device-api/store/part-sources.ts';
 import { gathered } from '../database/gathered.ts';
 import type { Clock } from '@platform/kit';
+import { isUuid } from '@platform/contract/names';
 
 /** A known identity with the hashes of its secrets; for a session none. */
 export type Identity = { caller: Caller; proofs: ReadonlyMap<string, Buffer>; expiresOn?: number };
@@ -19,8 +20,6 @@ export type Identities = {
   /** From memory alone, for the fast path. */
   known(kind: 'api_key' | 'part', id: string): Identity | undefined;
 };
-
-const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 
 export function identities(db: Database, changes: Changes, clock: Clock): Identities {
   const cache = new LRUCache<string, Identity>({ max: 100_000 });

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf';
-import { isObject } from '@platform/contract/config-field';
+import { isObject } from '@platform/contract/json-object';
 import { parseConfigText } from '@platform/contract/config-text';
 import { checkConfig, type Problem } from '@platform/contract/config';
 import { duplicateKeys } from '@platform/contract/config-duplicates';

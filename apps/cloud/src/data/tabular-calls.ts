@@ -7,9 +7,9 @@ import {
   FilterSchema,
   Order,
 } from '@platform/contract/gen/platform/app/data/v1/data_pb';
+import { isUuid } from '@platform/contract/names';
 import { callerOf } from '../access/caller.ts';
 import { sizeOf } from '../rpc/rules/answer-bounds.ts';
-import { isUuid } from './rules/manifest.ts';
 import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
 import { type Caller, isReader, memberships } from '../access/rules/permissions.ts';
 import * as check from '../rpc/rules/field-checks.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { create, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { durationFromMs } from '@bufbuild/protobuf/wkt';
 import { LRUCache } from 'lru-cache';
-import { isObject } from '@platform/contract/config-field';
+import { isObject } from '@platform/contract/json-object';
 import { PlatformError } from '@platform/contract/errors';
 import { readAgent } from '@platform/contract/config-reading';
 import { toDeviceStructs } from '@platform/contract/device-structs';

@@ -2,12 +2,12 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { isUuid } from '@platform/contract/names';
 import { callerOf } from '../access/caller.ts';
 import { newLocationId } from '../access/secrets.ts';
 import { belongsTo, type Caller, mayReadLocation, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import { audit, changed } from '../access/store/audit.ts';
 import type { Database } from '../database/database.ts';
-import { isUuid } from '../machines/store/machines.ts';
 import {
   deleteLocation,
   findLocation,

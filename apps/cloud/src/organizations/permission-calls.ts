@@ -1,11 +1,12 @@
 import type { ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
+import { isUuid } from '@platform/contract/names';
 import { callerOf } from '../access/caller.ts';
 import { granted, type Resource, resourceTypes } from './rules/checked-permissions.ts';
 import { belongsTo } from '../access/rules/permissions.ts';
 import type { Database } from '../database/database.ts';
-import { findMachine, isUuid } from '../machines/store/machines.ts';
+import { findMachine } from '../machines/store/machines.ts';
 import { findLocation, findOrganizations } from '../access/store/organizations.ts';
 import type { Deps } from '../rpc-routes.ts';
 

@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { parseObject } from '@platform/contract/json-object';
 import { crcHeader } from '../blobs/package-archive.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import { announcedBytes } from '../access/caller-budgets.ts';
@@ -54,11 +55,7 @@ export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usag
 
 function readMetadata(text: string): { [key: string]: unknown } {
   if (text === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  } catch {
-    // Said below.
-  }
+  const metadata = parseObject(text);
+  if (metadata) return metadata;
   throw new PlatformError('INVALID_ARGUMENT', { field: 'metadata', value: text.slice(0, 80), limit: 'a JSON object' });
 }

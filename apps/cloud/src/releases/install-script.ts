@@ -9,6 +9,7 @@ import { authorityPem } from '../tls/authority.ts';
 import { newestDocument } from './store/release-metadata.ts';
 import { findChannel, listReleases } from './store/releases.ts';
 import { type Route, sendText } from '../wire/exchange.ts';
+import { platformSegment } from '@platform/contract/target-path';
 
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
 
@@ -50,7 +51,7 @@ export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses' | 'authority'>
         // The URL may be https although the script came by plain http, and then it is anybody's.
         agents: (deps.addresses.cameBy(request).isSecure ? agents : []).map(({ version, platform, sha256 }) => ({
           version,
-          platform: platform.replace('/', '-'),
+          platform: platformSegment(platform),
           sha256: sha256.toString('hex'),
         })),
         authority: authorityPem(deps.authority()) ?? '',

@@ -6,7 +6,9 @@ import {
   type PublishReleaseRequest,
   ReleaseService,
 } from '@platform/contract/gen/platform/release/v1/release_pb';
-import { patchPath, platformPattern, versionPattern, type Target } from '@platform/releases/targets';
+import { isSemanticVersion } from '@platform/contract/semantic-version';
+import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
+import { platformPattern, type Target } from '@platform/releases/targets';
 import { callerOf } from '../access/caller.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens.ts';
@@ -123,12 +125,12 @@ export const releaseRoutes =
         const changed = await db.transaction().execute(async (trx) => {
           const taken = await takeOver(trx, request, releaseKey, clock.wall());
           for (const release of releases) {
-            requireTarget(taken.targets, `${release.name}/${release.version}/${segment(release.platform)}`, release);
+            requireTarget(taken.targets, programTargetPath(release), release);
             await insertRelease(trx, release);
           }
           for (const patch of patches) {
-            const from_sha256 = patch.fromSha256.toString('hex');
-            requireTarget(taken.targets, patchPath({ from_sha256, to_sha256: patch.toSha256.toString('hex') }), patch);
+            const [fromSha256, toSha256] = [patch.fromSha256.toString('hex'), patch.toSha256.toString('hex')];
+            requireTarget(taken.targets, patchTargetPath({ fromSha256, toSha256 }), patch);
             await insertPatch(trx, patch);
           }
           const known = await setTargets(trx, taken.programs);
@@ -179,7 +181,6 @@ export const releaseRoutes =
     });
   };
 
-const segment = (platform: string): string => platform.replace('/', '-');
 const isSame = (row: NewRelease, one: NewRelease): boolean =>
   row.name === one.name && row.version === one.version && row.platform === one.platform;
 const wordsOf = ({ name, version, platform, sha256 }: NewRelease, pointed: readonly string[]) => ({
@@ -192,7 +193,7 @@ async function releaseOf(request: PublishReleaseRequest, blobs: BlobStore): Prom
   const { name, version, platform, sizeBytes, channels: pointed } = request;
   const names = [...programs, ...otherReleases];
   check('name', name, names.includes(name), names.join(', '));
-  check('version', version, versionPattern.test(version), 'a semantic version, for example 1.2.3');
+  check('version', version, isSemanticVersion(version), 'a semantic version, for example 1.2.3');
   check('platform', platform, platformPattern.test(platform), 'for example linux/amd64');
   for (const channel of pointed) check('channels', channel, channels.includes(channel), channels.join(', '));
   const sha256 = checkedHash('sha256', request.sha256);

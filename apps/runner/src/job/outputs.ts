@@ -8,6 +8,7 @@ import { modelArchive } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { modelFiles } from '@platform/contract/job';
 import { resultFileLimits } from '@platform/contract/result-files';
+import { parseObject } from '@platform/contract/json-object';
 import { resultFiles } from '@platform/sandbox/result-files';
 
 export interface OutputFile {
@@ -58,10 +59,7 @@ export async function readOutputs(out: string, diskBytes: number, isScript = fal
 
 async function evaluationIn(out: string): Promise<Record<string, unknown> | undefined> {
   try {
-    const value: unknown = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined;
+    return parseObject(await readFile(path.join(out, modelFiles.evaluation), 'utf8'));
   } catch {
     return undefined; // a script need not write one
   }

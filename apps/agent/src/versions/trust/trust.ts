@@ -1,4 +1,5 @@
 import { PlatformError } from '@platform/contract/errors';
+import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
 import type { Disk } from '../../os/ports.ts';
 import type { ListedFile, RefreshParts, Trusted } from './refresh.ts';
 
@@ -28,7 +29,7 @@ export function releaseTrust(parts: RefreshParts): Trust {
     async check({ target, program, version, platform, sha256 }, signal) {
       if (target === '') throw new PlatformError('RELEASE_UNSIGNED', { name: program, version, platform });
       // The path itself is what the cloud claims: it must be of this program, version and kind of machine.
-      const wanted = `${program}/${version}/${platform.replace('/', '-')}`;
+      const wanted = programTargetPath({ name: program, version, platform });
       if (target !== wanted) throw untrusted(target, `wanted here is ${wanted}`);
       const file = listed(await trusted(signal), target);
       const { name, version: listedVersion, platform: listedPlatform } = file.custom;
@@ -37,7 +38,7 @@ export function releaseTrust(parts: RefreshParts): Trust {
       return proven(target, file, sha256);
     },
     async patch({ fromSha256, toSha256, sha256 }, signal) {
-      const target = `delta/${fromSha256.slice(0, 12)}/${toSha256.slice(0, 12)}`;
+      const target = patchTargetPath({ fromSha256, toSha256 });
       const file = listed(await trusted(signal), target);
       if (file.custom['from_sha256'] !== fromSha256 || file.custom['to_sha256'] !== toSha256)
         throw untrusted(target, 'it is signed as a patch between other files');

@@ -1,5 +1,6 @@
 import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
+import { isObject, type Json } from '@platform/contract/json-object';
 import {
   type Annotated,
   baseName,
@@ -15,9 +16,6 @@ import {
   splitOf,
 } from '../annotated.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
 const numberOf = (from: Json, key: string): number => (typeof from[key] === 'number' ? from[key] : Number.NaN);
 

@@ -1,6 +1,7 @@
 import { CORE_SCHEMA, load } from 'js-yaml';
 import type { Box } from '@platform/client';
 import type { Split } from '@platform/contract/job';
+import { isObject, type Json } from '@platform/contract/json-object';
 import { errorText } from '@platform/kit';
 import {
   type Annotated,
@@ -18,10 +19,6 @@ import {
   splitOf,
   withoutExtension,
 } from '../annotated.ts';
-
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Names of the classes by their number. */
 type Classes = ReadonlyMap<number, string>;

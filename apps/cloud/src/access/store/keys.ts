@@ -6,7 +6,7 @@ import type { Grant, Role } from '../rules/permissions.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
 import type { Database } from '../../database/database.ts';
-import { isUuid } from '../../machines/store/machines.ts';
+import { isUuid } from '@platform/contract/names';
 
 export type KeyRow = { id: string; orgId: string; name: string; createdOn: number };
 export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };

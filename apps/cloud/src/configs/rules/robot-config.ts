@@ -19,8 +19,8 @@ import {
   ServiceConfigSchema,
   TracingConfigSchema,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { isObject, type Json } from '@platform/contract/json-object';
 
-type Json = Readonly<Record<string, unknown>>;
 type RobotConfigInit = MessageInitShape<typeof RobotConfigSchema>;
 
 /** What of a saved configuration has a field of its own in RobotConfig; the rest travels in `other`, `agent` stays with the agent. */
@@ -100,9 +100,6 @@ export async function robotConfigOf(
     },
   };
 }
-
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Unknown keys of an entry are for newer servers; the frame of a component has another shape in JSON and stays with `other`'s readers. */
 function message<D extends DescMessage>(schema: D, item: unknown): MessageShape<D> | undefined {

@@ -1,4 +1,5 @@
 import type { BoxAnnotation, DatasetLine, LabelAnnotation, Split } from '@platform/contract/job';
+import { isUuid } from '@platform/contract/names';
 import { labelsOf, type Labelled } from './dataset-rules.ts';
 
 /** A picture as the store knows it, with everything that a line of a manifest tells. */
@@ -37,9 +38,6 @@ export function parseBinaryDataId(text: string): { orgId: string; locationId: st
     ? { orgId, locationId, id }
     : undefined;
 }
-
-export const isUuid = (text: string | undefined): text is string =>
-  text !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text);
 
 /** One line of the frozen dataset. Lines are ordered by content, then id: the same pictures always make the same bytes. */
 export const manifestLine = (picture: Picture, split: Split): string => `${JSON.stringify(lineOf(picture, split))}\n`;

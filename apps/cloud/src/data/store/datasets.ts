@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { isUuid } from '../rules/manifest.ts';
+import { isUuid } from '@platform/contract/names';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
 import { boundsOf, byText } from '../../rpc/rules/answer-bounds.ts';

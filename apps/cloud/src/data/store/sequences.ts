@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { isUuid } from '@platform/contract/names';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
-import { isUuid } from '../rules/manifest.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';

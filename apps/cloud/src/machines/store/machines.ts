@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { isUuid } from '@platform/contract/names';
 import { hashSecret, randomSecret, seal, unseal } from '../../access/secrets.ts';
 import { restartLifeMs } from '../rules/restart-request.ts';
 import { recordChange } from '../../database/changes.ts';
@@ -36,8 +37,6 @@ export type PartRow = {
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
 
 /** Ids come from callers: what is no UUID names nothing. */
-export const isUuid = (text: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-
 export const partRows = (db: Database) =>
   db
     .selectFrom('part')

@@ -1,4 +1,5 @@
 import { isLoopbackHost } from '../../machines/rules/addresses.ts';
+import { programTargetPath } from '@platform/contract/target-path';
 
 /** What `version_control` may name. */
 export type VersionWish = { is: 'channel'; channel: 'stable' | 'dev' } | { is: 'version'; version: string } | FilePin;
@@ -63,7 +64,5 @@ export const releaseName = (program: Program, product: Product): ReleaseName =>
 /** The key of version_control that chooses the program's version. */
 export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform-server' } as const;
 
-/** linux/amd64 → linux-amd64: one segment of a path. */
-export const platformSegment = (platform: string): string => platform.replace('/', '-');
 export const releasePath = (of: { name: string; version: string; platform: string }): string =>
-  `/releases/${of.name}/${of.version}/${platformSegment(of.platform)}/${of.name}`;
+  `/releases/${programTargetPath(of)}/${of.name}`;

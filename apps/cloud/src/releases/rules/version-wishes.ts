@@ -1,4 +1,4 @@
-import { isObject } from '@platform/contract/config-field';
+import { isObject } from '@platform/contract/json-object';
 import { readAgent } from '@platform/contract/config-reading';
 import { type Program, programs, type VersionWish, versionWish, wishKey } from './update-info.ts';
 

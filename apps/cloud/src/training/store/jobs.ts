@@ -1,7 +1,7 @@
 import { type InsertObject, type Selectable, sql, type Transaction, type UpdateObject } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
+import { isUuid } from '@platform/contract/names';
 import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
-import { isUuid } from '../../data/rules/manifest.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { versionTaken } from '../../registry/rules/version-taken.ts';
 import { audit } from '../../access/store/audit.ts';

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { errorText } from '@platform/kit';
 import { Usage } from '@platform/kit/node';
+import { parseObject } from '@platform/contract/json-object';
 
 export interface KubernetesPlace {
   readonly url: string;
@@ -54,11 +55,7 @@ export async function kubernetesPlace(
 /** @throws Usage */
 export function podPatch(json: string | undefined): Record<string, unknown> {
   if (json === undefined) return {};
-  try {
-    const value: unknown = JSON.parse(json);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  } catch {
-    // said below
-  }
+  const patch = parseObject(json);
+  if (patch) return patch;
   throw new Usage('--kubernetes-pod must be a JSON object such as {"nodeSelector": {"gpu": "true"}}.', 2);
 }

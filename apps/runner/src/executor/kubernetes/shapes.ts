@@ -1,8 +1,7 @@
 /** What the API server answers about a job and its pod, read as the state of the attempt. */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
+import { isObject } from '@platform/contract/json-object';
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const at = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
 const text = (value: unknown, ...path: string[]): string => {

@@ -4,6 +4,7 @@
  * documentation.
  */
 import type { EngineEnd, EngineStatus } from '../engine.ts';
+import { isObject } from '@platform/contract/json-object';
 
 export interface SubmitRequest {
   readonly name: string;
@@ -87,8 +88,6 @@ export const shapes: readonly Shape[] = [
   v38,
 ];
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 /** The newest shape that the OpenAPI document of the server names; `offered`: the versions that it names. */

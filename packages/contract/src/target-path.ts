@@ -1,0 +1,12 @@
+/** Paths of files in the signed list of releases: the server signs under them, and agents compute them anew. */
+
+/** linux/amd64 → linux-amd64: one segment of a path. */
+export const platformSegment = (platform: string): string => platform.replace('/', '-');
+
+/** platform-agent/1.4.0/linux-arm64 */
+export const programTargetPath = (of: { name: string; version: string; platform: string }): string =>
+  `${of.name}/${of.version}/${platformSegment(of.platform)}`;
+
+/** delta/<from>/<to>: the first 12 hex digits of each file. */
+export const patchTargetPath = (of: { fromSha256: string; toSha256: string }): string =>
+  `delta/${of.fromSha256.slice(0, 12)}/${of.toSha256.slice(0, 12)}`;
