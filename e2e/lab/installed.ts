@@ -33,7 +33,7 @@ export async function installed(site: Site, on: LabMachine, as: string | NewMach
 }
 
 /** What the last lines of both programs' logs and the unit say, for a test that failed. */
-export async function lastWords(on: LabMachine): Promise<string> {
+async function lastWords(on: LabMachine): Promise<string> {
   const { stdout } = await on.exec(
     'journalctl -u platform-agent -u platform-server -o short-monotonic --no-pager -n 60; tail -n 20 /opt/platform/log/* 2>/dev/null; ls -l /opt/platform/bin /opt/platform/versions; tail -n +1 /opt/platform/state/*.trial /opt/platform/state/*.bad',
     60,

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { systemClock } from '@platform/kit/node';
 import { checkout } from '../src/up-process.ts';
 
-export const resultsFile = path.join(checkout, '.cache', 'lab-results.ndjson');
+const resultsFile = path.join(checkout, '.cache', 'lab-results.ndjson');
 
 export interface Result {
   /** For example "install by one line". */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Client } from 'pg';
 
 /** The folder of the database's files: the data folder's own, or where a pointer in it says. */
-export function databaseFolder(dataDir: string): string {
+function databaseFolder(dataDir: string): string {
   const home = path.join(dataDir, 'cloud', 'postgres');
   const pointer = path.join(home, 'location');
   return path.join(existsSync(pointer) ? readFileSync(pointer, 'utf8').trim() : home, '18');

@@ -45,7 +45,7 @@ async function caddy(folder: TempFolder, ports: Ports): Promise<Command> {
 }
 
 /** What can stand in front. */
-export const proxies = { nginx, caddy };
+const proxies = { nginx, caddy };
 
 async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');

@@ -3,9 +3,6 @@ import path from 'node:path';
 import type { Counts } from './limits.ts';
 import { isTest, read, root, unitOf } from './tree.ts';
 
-/** Lines that a function may have, its head and its end included. */
-export const mostLines = 60;
-
 export interface LongFunction {
   readonly unit: string;
   readonly file: string;

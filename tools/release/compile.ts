@@ -25,7 +25,7 @@ export interface Place {
  * What every compiled program ends with, so that whoever is given one knows what it is without running it: a line end,
  * this text and a line end are the last bytes. (A signature that Windows appends may follow.)
  */
-export const buildNote = ({ program, version, platform }: Build): string =>
+const buildNote = ({ program, version, platform }: Build): string =>
   `PLATFORM-PROGRAM:${JSON.stringify({ name: program.name, version, platform: platform.name })}`;
 
 function runBun(bun: string, args: readonly string[], cwd: string, home: string): void {

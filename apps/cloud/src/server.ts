@@ -87,7 +87,7 @@ export type Around = {
   request?: <T>(handle: () => T) => T;
 };
 
-export const version = '0.1.0';
+const version = '0.1.0';
 const databaseName = 'platform';
 const drainMs = 8_000;
 /** The link printed at a start: long enough to come back to the terminal tomorrow. */

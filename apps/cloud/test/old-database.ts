@@ -10,7 +10,7 @@ import { readPostmaster } from '../src/postgres/postmaster.ts';
 import { migrate } from '../src/database/migrate.ts';
 
 const env = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
-export const oldAccount: Account = process.getuid?.() === 0 ? nobody : undefined;
+const oldAccount: Account = process.getuid?.() === 0 ? nobody : undefined;
 
 /** Creates the folder with the schema of today and one row of "kept"; its database goes on running. */
 export async function makeOldDatabase(home: string, account = oldAccount): Promise<{ folder: string; pid: number }> {

@@ -83,7 +83,7 @@ const shutdown: Failure = {
 };
 
 /** Of an exit nobody ordered; undefined when the trainer did its work. */
-export function failureOf(event: Extract<Event, { is: 'exited' }>, isBuiltIn: boolean): Failure | undefined {
+function failureOf(event: Extract<Event, { is: 'exited' }>, isBuiltIn: boolean): Failure | undefined {
   const { code, signal, told } = event;
   if (code === trainerExit.ok) return undefined;
   const message =

@@ -15,7 +15,7 @@ export const clientFolder = path.join(checkout, 'clients', 'python');
 export const storyFolder = import.meta.dirname;
 
 /** The Python that the full tests install; without it they fail. */
-export function pythonProgram(): string {
+function pythonProgram(): string {
   const program = process.env['PLATFORM_TEST_PYTHON'];
   assert.ok(
     program,

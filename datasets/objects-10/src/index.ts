@@ -9,7 +9,6 @@ import type { Random } from './random.ts';
 import { backgrounds, cutOuts } from './sources.ts';
 import type { Background, CutOut, Split } from './sources.ts';
 
-export type { Split };
 export interface ComposedPicture {
   /** Unique within one call, for example `train-bear-003.jpg`. */
   name: string;

@@ -12,15 +12,7 @@ import {
   fieldTable,
 } from './gen/agent-config.gen.ts';
 
-export type {
-  AdditionalNetwork,
-  AdvancedSettings,
-  AgentConfig,
-  MaintenanceWindow,
-  NetworkConfiguration,
-  SystemConfiguration,
-  VersionControl,
-} from './gen/agent-config.gen.ts';
+export type { AgentConfig, MaintenanceWindow } from './gen/agent-config.gen.ts';
 
 /** Where a value can come from, strongest first. */
 export type Layer = 'command line' | 'cloud' | 'manufacturer';

@@ -27,7 +27,7 @@ export interface Field {
 
 export type Section = Readonly<Record<string, Field>>;
 
-export const byteLength = (text: string): number => new TextEncoder().encode(text).length;
+const byteLength = (text: string): number => new TextEncoder().encode(text).length;
 
 const units = { min: 'minutes', MB: 'megabytes', h: 'hours' } as const;
 

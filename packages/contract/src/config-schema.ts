@@ -348,7 +348,7 @@ export const agentSchema = z
   })
   .meta({ description: 'Configuration of the agent.' });
 
-export const weekDays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+const weekDays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 const clockTime = { pattern: /^(?:[01]\d|2[0-3]):[0-5]\d$/, expected: 'a time from 00:00 to 23:59, such as 02:30' };
 
 export const maintenanceWindow = z

@@ -13,7 +13,6 @@ import {
 import type { Problem, Severity } from './problem.ts';
 import { typeOf } from './server-resources.ts';
 
-export { machineConfigSchema };
 export type { Problem, Severity };
 
 /** Keys of a machine configuration that belong to the machine server and are passed on as they are. */

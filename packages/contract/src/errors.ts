@@ -3,7 +3,7 @@ import { errorSubjects, errorTable } from './error-table.ts';
 import type { ErrorRow, RpcCode } from './error-table.ts';
 
 export { errorSubjects, errorTable };
-export type { ErrorRow, RpcCode };
+export type { ErrorRow };
 
 /** Name of one row of the error table; never renamed once it was released. */
 export type ErrorCode = keyof typeof errorTable;

@@ -6,7 +6,7 @@ import { keyId, type PublicKey } from './keys.ts';
 // What a management server accepts from a publisher: nothing that an agent would refuse later, or could never leave again.
 
 /** Far above what any real document has; agents refuse larger ones. */
-export const documentLimitBytes = 1 << 20;
+const documentLimitBytes = 1 << 20;
 
 const refuse = (problem: string, cause?: unknown): never => {
   throw new PlatformError('METADATA_REFUSED', { problem }, cause);

@@ -20,7 +20,7 @@ export interface Served {
 }
 
 /** A timestamp is signed anew after this. */
-export const timestampAgeMs = 3_600_000;
+const timestampAgeMs = 3_600_000;
 
 /**
  * The documents that the server's own key has to sign now: because the targets changed, the key changed, or time passed.

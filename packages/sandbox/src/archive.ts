@@ -11,7 +11,7 @@ import tar from 'tar-stream';
 import { readArchive, skip, writeBelow, type Bytes } from './archive-reader.ts';
 
 export type { ArchiveLimits } from '@platform/contract/archive-rules';
-export const archiveLimits = scriptArchive.limits;
+const archiveLimits = scriptArchive.limits;
 
 export interface ScriptArchive {
   /** Regular files. */

@@ -44,7 +44,7 @@ export interface LineLimits {
   readonly linesPerSecond: number;
   readonly bytes: number;
 }
-export const lineLimits: LineLimits = { linesPerSecond: 10_000, bytes: 64 * 2 ** 20 };
+const lineLimits: LineLimits = { linesPerSecond: 10_000, bytes: 64 * 2 ** 20 };
 
 /** Decides which lines of a job are kept, and says what was not. Instants are ms. */
 export class LineCap {

@@ -117,7 +117,7 @@ const launcher = [
   `exec "$@" ${descriptors.status}>"$status" ${descriptors.filter}<"$filter"`,
 ].join('\n');
 
-export function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string, group: string): SandboxPlan {
+function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string, group: string): SandboxPlan {
   const { limits } = task;
   return {
     ...task,

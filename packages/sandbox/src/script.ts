@@ -38,7 +38,7 @@ export interface ScriptRun {
   onStart?(child: { pid: number; startTime: string }): void;
 }
 /** As the sandbox sees them. */
-export const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
+const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
 
 const kinds: Readonly<Record<Encloser['kind'], string>> = {
   systemd: 'a systemd scope',
@@ -124,7 +124,7 @@ export async function runScript(run: ScriptRun, signal: AbortSignal): Promise<Sa
 }
 
 /** Deeper folders are no part of a result. */
-export const deepest = 32;
+const deepest = 32;
 
 /** A script may leave folders that even their owner cannot enter; they must be readable, and removable. */
 export async function openUp(folder: string, depth = 0): Promise<void> {

@@ -20,7 +20,7 @@ export interface Labelled {
 }
 
 /** Of each class: two to learn from, one to choose by. */
-export const fewestPictures = 3;
+const fewestPictures = 3;
 
 /**
  * A picture with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such pictures do. With

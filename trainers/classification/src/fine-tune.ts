@@ -44,7 +44,7 @@ export const valuesOf = (tape: Tape): Weights =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
 
 /** Warm-up, then half a cosine down to zero. */
-export function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number, steps: number): number {
+function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number, steps: number): number {
   return peak * Math.min(1, (step + 1) / warmUpSteps) * 0.5 * (1 + Math.cos((Math.PI * step) / steps));
 }
 

@@ -18,7 +18,7 @@ export interface Labelled {
 }
 
 /** Of each label. */
-export const fewestBoxes = 3;
+const fewestBoxes = 3;
 /** Share of the picture's width or height under which a box is hardly to be seen. */
 const tiny = 0.01;
 const small = 0.03;

@@ -8,7 +8,7 @@ export const mostBoxes = 50;
 /** A box is dropped when a surer one of its label overlaps it by more. */
 export const mostOverlap = 0.5;
 /** Surer than this, or it is not worth mentioning. */
-export const leastScore = 0.02;
+const leastScore = 0.02;
 
 /**
  * @param heat - [K,h,h] 0..1; a cell is a peak where no neighbour is higher.

@@ -21,7 +21,7 @@ export interface Lesson {
 
 export const copyOf = (tape: Tape): Map<string, Float32Array> =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
-export function load(tape: Tape, weights: Weights): void {
+function load(tape: Tape, weights: Weights): void {
   for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
 }
 

@@ -31,7 +31,7 @@ export interface Models {
   tflite: Uint8Array | undefined;
 }
 /** Largest allowed difference of a coordinate (0..1) or score between the trained and the delivered network. */
-export const tolerance = 1e-3;
+const tolerance = 1e-3;
 /** Share of boxes that may be told otherwise: of two boxes that overlap by the limit itself, rounding decides. */
 const excusable = 0.02;
 /** Validation pictures that the delivered file is compared on. */

@@ -30,7 +30,7 @@ export async function readLines(file: string): Promise<DatasetLine[]> {
 }
 
 /** Runs `work` on every item, `width` at a time; the first failure ends all. */
-export async function eachOf<T>(
+async function eachOf<T>(
   items: readonly T[],
   width: number,
   work: (item: T, index: number) => Promise<void>,

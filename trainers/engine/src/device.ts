@@ -37,7 +37,7 @@ export interface Trial {
 
 /** Memory in use by others that a job without a claim to a GPU puts up with. */
 const freeEnough = 0.9;
-export const lossTolerance = 1e-3;
+const lossTolerance = 1e-3;
 
 /**
  * @param wanted - GPUs that the job asked for. With none it takes a GPU only where one is free.

@@ -34,7 +34,7 @@ export interface OwnLayers {
 }
 
 /** What an answer of the cloud makes wanted on this machine. */
-export function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
+function wantedOf(answer: DeviceAgentConfigResponse, layers: OwnLayers, isFresh: boolean): Wanted {
   const { config, corrections } = resolveAgentConfig({
     commandLine: layers.commandLine,
     cloud: cloudLayer(answer),

@@ -18,7 +18,7 @@ export class NobodyThere extends Error {
 }
 
 /** The agent answers root alone. */
-export class NotForYou extends Error {
+class NotForYou extends Error {
   readonly code = 'NOT_ROOT';
   readonly remedy = 'Run the same command with sudo.';
   readonly exitCode = 4;
@@ -41,7 +41,7 @@ export class AgentSilent extends Error {
 }
 
 /** The agent's own refusal, word for word. */
-export class ControlRefusal extends Error {
+class ControlRefusal extends Error {
   readonly code: string;
   readonly remedy: string;
   constructor({ code, what, remedy }: ControlFailure['error']) {

@@ -13,7 +13,7 @@ export interface Vitals {
 }
 
 export const newborn: Vitals = { isReady: false, ticks: 0 };
-export const provenTicks = 3;
+const provenTicks = 3;
 
 export interface WatchdogParts {
   supervisor: Supervisor;

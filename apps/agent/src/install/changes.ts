@@ -2,7 +2,7 @@ import { lstat, mkdir, readFile, readlink, rm, symlink, rename } from 'node:fs/p
 import path from 'node:path';
 import { atomicWrite, readJson } from '@platform/kit/node';
 
-export const changesFile = 'state/changes.json';
+const changesFile = 'state/changes.json';
 
 /** What was at a path before; `null`: nothing. */
 interface Before {

@@ -8,7 +8,7 @@ const lookMs = 500;
 const unitLookMs = 5_000;
 /** One for the start, three on trial, one for the way back: whoever is not there after the next is not coming. */
 const mostRestarts = 6;
-export const waitLimits = { runsMs: 90_000, reachedMs: 30_000 } as const;
+const waitLimits = { runsMs: 90_000, reachedMs: 30_000 } as const;
 
 export interface Awaited {
   /** What an agent of this root says; undefined: none answers. */

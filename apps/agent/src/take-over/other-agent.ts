@@ -82,7 +82,7 @@ const dropInFile = (unitFolder: string): string => path.join(unitFolder, `${othe
  * Runs before each start of the other agent's service. A program that cannot take over, whatever keeps it from it, gets three starts;
  * then the other agent's own program is back. In a shell: a program that crashes cannot skip it.
  */
-export const guardText = `#!/bin/sh
+const guardText = `#!/bin/sh
 # usage: platform-agent-guard.sh LINK PREVIOUS COUNT
 link=$1 previous=$2 count=$3
 [ "$(readlink -f "$link")" = "$(readlink -f "$previous")" ] && exit 0

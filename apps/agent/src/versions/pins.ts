@@ -33,7 +33,7 @@ export async function readPins(disk: Disk, log: Log): Promise<Pins> {
 
 export const writePins = (disk: Disk, pins: Pins): Promise<void> => writeChecked(disk, pinsFile, pins);
 
-export function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent: boolean): Goal {
+function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent: boolean): Goal {
   const release = wanted[program];
   const common = {
     revision: wanted.revision,

@@ -23,7 +23,7 @@ const lineJson = (entry: LogEntry): Record<string, unknown> => ({
 });
 
 /** One line for people. Where lines were lost, a mark across the others says how many. */
-export function logLine(entry: LogEntry): string {
+function logLine(entry: LogEntry): string {
   const dropped = droppedLines(entry.fields);
   if (dropped > 0)
     return printable(`${isoTime(entry.time)} ----- ${counted(dropped, 'line')} lost here: ${entry.message} -----`);

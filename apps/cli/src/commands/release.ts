@@ -17,7 +17,7 @@ import type { Run } from '../run.ts';
 import { wholeNumber } from '../values.ts';
 import { releaseKeyCommands } from './release-keys.ts';
 
-export const releaseJson = (one: Release): Record<string, unknown> => ({
+const releaseJson = (one: Release): Record<string, unknown> => ({
   name: one.name,
   version: one.version,
   platform: one.platform,

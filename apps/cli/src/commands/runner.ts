@@ -102,7 +102,7 @@ export function runnerCommands(program: Command, run: Run): void {
 }
 
 /** The key in the environment, so that it stands in no list of processes. */
-export function joinCommand(of: { url: string; id: string; key: string; authority: string | undefined }): string {
+function joinCommand(of: { url: string; id: string; key: string; authority: string | undefined }): string {
   const { url, id, key, authority } = of;
   const join = `PLATFORM_RUNNER_TOKEN=${id}:${key} npm run runner -- --url ${url}`;
   if (authority === undefined) return join;

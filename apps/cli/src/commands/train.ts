@@ -26,7 +26,7 @@ const statuses = {
   canceled: TrainingStatus.CANCELED,
 } as const;
 
-export const jobArgument = 'A job is named by its ID (or 8 characters of its beginning), MODEL/VERSION, or MODEL.';
+const jobArgument = 'A job is named by its ID (or 8 characters of its beginning), MODEL/VERSION, or MODEL.';
 
 export function trainCommands(program: Command, run: Run): void {
   const train = program.command('train').description('training jobs').addHelpText('after', `\n${jobArgument}`);

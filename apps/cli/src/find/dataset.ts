@@ -9,10 +9,3 @@ export async function findDataset(connection: Connection, name: string): Promise
   if (!found) throw new PlatformError('DATASET_NOT_FOUND', { datasetId: name });
   return found;
 }
-
-/** Names of datasets by ID, for tables; an ID without a name stands for itself. */
-export async function datasetNames(connection: Connection): Promise<(id: string) => string> {
-  const all = await connection.client.datasetClient.listDatasetsByOrganizationId(await connection.organizationId());
-  const names = new Map(all.map((one) => [one.id, one.name]));
-  return (id) => names.get(id) ?? id;
-}

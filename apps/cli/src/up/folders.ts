@@ -5,7 +5,7 @@ import path from 'node:path';
 import { isReachable, isRoot } from '../data-folder.ts';
 
 /** An account without a name or rights, for the demo machine when everything is started by root. */
-export const machineUid = 65_533;
+const machineUid = 65_533;
 
 export interface MachineFolder {
   readonly root: string;

@@ -1,7 +1,7 @@
 import { options, type OptionValues } from '@platform/kit/node';
 import { defaultDataFolder } from '../data-folder.ts';
 
-export const table = {
+const table = {
   host: {
     type: 'string',
     default: '127.0.0.1',

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 const secretFields = /("(?:api_key|runner_key)":")[^"]+(")|(\/sign-in\?token=)[\w-]+/g;
 
 /** The line without keys and sign-in links. */
-export const scrubLine = (line: string): string =>
+const scrubLine = (line: string): string =>
   line.replace(secretFields, (_, before?: string, after?: string, link?: string) =>
     link === undefined ? `${before}***${after}` : `${link}***`,
   );

@@ -14,9 +14,9 @@ import { deployedConfig, firstConfig, nextVersion, predictionOf, type Prediction
 import { publishReleases } from './releases.ts';
 import { type Step, type StoryWorld, until } from './story.ts';
 
-export const machineName = 'demo';
-export const datasetName = 'objects-10';
-export const modelName = 'objects-10';
+const machineName = 'demo';
+const datasetName = 'objects-10';
+const modelName = 'objects-10';
 
 const labelsOf = (world: StoryWorld): readonly string[] => objectLabels.slice(0, world.size.objects);
 const isOnline = (machine: Machine): boolean =>

@@ -16,7 +16,7 @@ const statusName = (status: TrainingStatus): string =>
 export const statusWord = (job: TrainingJobMetadata): string => statusName(job.status).replaceAll('_', ' ');
 
 /** "single label classification", "custom script". */
-export const typeWord = (job: TrainingJobMetadata): string =>
+const typeWord = (job: TrainingJobMetadata): string =>
   job.isCustomJob ? 'custom script' : enumWord(ModelTypeSchema, job.modelType);
 
 /** "accuracy 91.5 % (86.8 to 94.6 %)"; '' before the end and where the script measured nothing. */

@@ -10,7 +10,7 @@ const bar = (share: number): string => {
 };
 
 /** The newest figures that the trainer reported, for people: "epoch 3, loss 0.412, validation accuracy 91.2 %". */
-export function metricsText(job: TrainingJobMetadata): string {
+function metricsText(job: TrainingJobMetadata): string {
   const newest = job.metrics.reduce<TrainingJobMetadata['metrics'][number] | undefined>(
     (best, one) => (best && best.sequence > one.sequence ? best : one),
     undefined,
@@ -27,7 +27,7 @@ export function metricsText(job: TrainingJobMetadata): string {
 }
 
 /** Where a job is, in parts, the most important first. */
-export function stateParts(job: TrainingJobMetadata): string[] {
+function stateParts(job: TrainingJobMetadata): string[] {
   if (job.status === TrainingStatus.PENDING) {
     const place = job.queuePosition > 0 ? `position ${job.queuePosition} in the queue` : 'waiting for a computer';
     return [job.queuePosition > 0 || job.waitingFor ? 'queued' : 'starting', job.waitingFor || place];

@@ -36,7 +36,7 @@ export function configText({ report, wantedRevision, hasOtherAgent }: Machine): 
 }
 
 /** Newest revision that a machine is known to have received. */
-export const receivedRevision = (report: Machine['report']): bigint =>
+const receivedRevision = (report: Machine['report']): bigint =>
   (report?.slices ?? []).reduce((newest, { appliedRevision: one }) => (one > newest ? one : newest), 0n);
 
 /** Which slice is not in effect, since when and why; fields without effect. Empty: nothing to say. */

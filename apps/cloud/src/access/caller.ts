@@ -1,11 +1,8 @@
-import { type ContextValues, createContextKey, createContextValues } from '@connectrpc/connect';
+import { type ContextValues, createContextKey } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import type { Caller } from './rules/permissions.ts';
 
 const callerKey = createContextKey<Caller | undefined>(undefined, { description: 'who is calling' });
-
-/** For calls whose caller is known before they begin. */
-export const withCaller = (caller: Caller): ContextValues => createContextValues().set(callerKey, caller);
 
 export const setCaller = (values: ContextValues, caller: Caller): ContextValues => values.set(callerKey, caller);
 

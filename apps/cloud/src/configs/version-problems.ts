@@ -16,7 +16,7 @@ export async function versionProblems(
 }
 
 /** @param platform - of the machine; undefined: it has not said yet. */
-export async function versionProblem(
+async function versionProblem(
   releases: ReleaseBook,
   { program: ours, wish, text, path }: ProgramWish,
   platform: string | undefined,

@@ -28,10 +28,10 @@ const mostAttempts = 3;
 /** Rows that are in memory at once. */
 const group = { rows: 1_000, bytes: 4 * 2 ** 20, atOnce: 100 };
 /** The list of row groups stays in memory, and is read whole by who opens the file. */
-export const mostRows = 2_000_000;
+const mostRows = 2_000_000;
 
 /** Columns of the file. Times are UTC; tags and payloads are JSON. */
-export const exportColumns = {
+const exportColumns = {
   sequence_id: 'text',
   sequence_tags: 'text',
   sequence_start: 'time',

@@ -24,7 +24,7 @@ export type OpenDatabase = { db: Database; pool: Pool; connection: Connection; c
 
 /** What a database may take before its caller is sent away, in ms. */
 export type DatabaseLimits = { connectMs: number; statementMs: number; lockMs: number };
-export const usualLimits: DatabaseLimits = { connectMs: 10_000, statementMs: 60_000, lockMs: 10_000 };
+const usualLimits: DatabaseLimits = { connectMs: 10_000, statementMs: 60_000, lockMs: 10_000 };
 
 /** The right of one server to work on a database: no statement runs without it. */
 export type DatabaseRight = {
@@ -226,7 +226,3 @@ export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code))
     ? String((error as { code?: unknown }).code)
     : undefined;
-
-/** Name of the constraint that a statement violated. */
-export const violated = (error: unknown): string | undefined =>
-  error instanceof Error ? (error as { constraint?: string }).constraint : undefined;

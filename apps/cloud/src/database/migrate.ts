@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
 import { type Connection, clientConfig, serverSessions } from './database.ts';
 
-export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
+const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Any number, the same in every version: one migration at a time per database. */
 const lockKey = 7_236_501;

@@ -14,7 +14,7 @@ import { auditPerson, deleteSession, insertSignInLink } from '../access/store/se
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Deps } from '../rpc-routes.ts';
 
-export const signInLinkMs = 15 * 60_000;
+const signInLinkMs = 15 * 60_000;
 
 export const sessionRoutes =
   (deps: Deps) =>

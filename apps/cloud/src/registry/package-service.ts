@@ -31,7 +31,7 @@ import { storePackage } from './store-package.ts';
 type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage' | 'addresses'>;
 
 /** Path of the download on this server. */
-export const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>
+const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>
   `/packages/${row.orgId}/${encodeURIComponent(row.name)}/${encodeURIComponent(row.version)}.tar.gz`;
 
 export const packageRoutes =

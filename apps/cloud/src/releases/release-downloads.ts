@@ -24,4 +24,4 @@ export const releaseFileRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>): Ro
 ];
 
 /** ms since 1970 as an HTTP date, for example Thu, 01 Jan 1970 00:00:00 GMT. */
-export const httpTime = (ms: number): string => timestampDate(timestampFromMs(ms)).toUTCString();
+const httpTime = (ms: number): string => timestampDate(timestampFromMs(ms)).toUTCString();

@@ -13,7 +13,7 @@ import { publicError, toConnectError } from './errors.ts';
  * A page of another site cannot make a browser send these headers without asking us first (CORS), and our answer to that
  * question allows no cookies. So a cookie counts only beside one of them, and only from our own origin.
  */
-export function maySendCookie(headers: Headers): boolean {
+function maySendCookie(headers: Headers): boolean {
   const isRpc =
     headers.has('connect-protocol-version') || (headers.get('content-type') ?? '').startsWith('application/grpc-web');
   return isRpc && isSameOrigin(headers.get('origin'), headers.get('host'));

@@ -50,7 +50,7 @@ function shortened(error: PlatformError): PlatformError {
 const isBadValue = (error: unknown): boolean => /^22(003|007|008|021|P02|P05)$/.test(sqlState(error) ?? '');
 
 /** Machines add a random span of their own, so that they do not come back all at once. */
-export const retrySeconds = '2';
+const retrySeconds = '2';
 
 export function toConnectError(error: PlatformError): ConnectError {
   const { rpc } = errorTable[error.code];

@@ -206,7 +206,7 @@ export const sendJson = (response: Response, status: number, value: unknown): vo
   );
 };
 
-export function sendError(response: Response, error: PlatformError): void {
+function sendError(response: Response, error: PlatformError): void {
   // Whoever asked is gone.
   if (response.destroyed) return;
   if (response.headersSent) {
@@ -272,7 +272,7 @@ export async function sendBlob(
 }
 
 /** One range of a `range` header; several or another unit: the whole file. */
-export function parseRange(header: string | undefined, sizeBytes: number): Range | 'outside' | undefined {
+function parseRange(header: string | undefined, sizeBytes: number): Range | 'outside' | undefined {
   const found = header === undefined ? null : /^bytes=(\d*)-(\d*)$/.exec(header.trim());
   if (!found) return undefined;
   const [, first = '', last = ''] = found;

@@ -64,7 +64,7 @@ export function framed(message: Uint8Array): Buffer {
 }
 
 /** How a call is made: unary ones bare, streams in frames. */
-export const typeOf = (method: DescMethod): string =>
+const typeOf = (method: DescMethod): string =>
   method.methodKind === 'unary' ? 'application/proto' : 'application/connect+proto';
 
 export const pathOf = (method: DescMethod): string => `/${method.parent.typeName}/${method.name}`;

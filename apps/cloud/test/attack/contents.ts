@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { sql } from 'kysely';
@@ -48,9 +47,6 @@ async function filesIn(folder: string): Promise<string> {
   );
   return lines.toSorted().join('\n');
 }
-
-export const digestOf = (contents: Record<string, string>): string =>
-  createHash('sha256').update(JSON.stringify(contents)).digest('hex');
 
 /** What is not as before, in words. */
 export function changes(before: Record<string, string>, after: Record<string, string>): string[] {

@@ -64,7 +64,7 @@ export const others: readonly Known[] = [
 ];
 export const machines: readonly Known[] = ['own machine', 'machine beside'];
 export const foreigners: readonly Known[] = ['foreign owner', 'foreign machine'];
-export const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended attempt'];
+const attempts: readonly Known[] = ['attempt', 'attempt of another job', 'ended attempt'];
 /** Whoever belongs to the organization in any way, runs of jobs apart. */
 export const insiders: readonly Known[] = [...members, ...narrow, ...machines, 'runner'];
 /** Everybody but runs of jobs, which may call what they need only. */

@@ -67,12 +67,7 @@ const structs: readonly JsonValue[] = [
 ];
 
 /** Values of a field that its type allows. @param texts - ids that exist, among other things. */
-export function wildValue(
-  field: DescField,
-  random: Random,
-  texts: readonly string[],
-  depth = 0,
-): JsonValue | undefined {
+function wildValue(field: DescField, random: Random, texts: readonly string[], depth = 0): JsonValue | undefined {
   const { pick } = random;
   const one = (): JsonValue | undefined => {
     if (field.message) return wildMessageValue(field.message, field.name, random, texts, depth);

@@ -89,7 +89,7 @@ export type World = AsyncDisposable & {
   token(of: Credentials): Promise<string>;
 };
 
-export const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const sha256Of = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 export const grantOn = (role: Role, resource: Grant['resource'], resourceId: string, orgId?: string): Grant<Role> => ({
   role,

@@ -28,7 +28,7 @@ export interface SpooledCapture {
 }
 
 /** One folder may hold this much before capturing pauses; nothing that waits is ever thrown away. */
-export const spoolLimitBytes = 2 * 1024 ** 3;
+const spoolLimitBytes = 2 * 1024 ** 3;
 
 const failedFolder = 'failed';
 

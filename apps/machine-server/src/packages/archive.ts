@@ -3,7 +3,7 @@ import { modelArchive } from '@platform/contract/archive-rules';
 import { unpackModelArchive } from '@platform/sandbox/model-archive';
 
 /** What an archive may unpack to. */
-export const unpackLimits = modelArchive.limits;
+const unpackLimits = modelArchive.limits;
 
 /**
  * Unpacks a .tar.gz into `folder`, which must exist and be empty. Only plain files and folders inside of `folder` are

@@ -23,7 +23,7 @@ export class NotAPackage extends Error {
 }
 
 /** The bytes are not the announced ones; they have been removed. */
-export class ChecksumMismatch extends Error {
+class ChecksumMismatch extends Error {
   constructor(want: number, got: number) {
     super(`its checksum is ${got.toString(16)}, announced was ${want.toString(16)}`);
     this.name = 'ChecksumMismatch';

@@ -128,7 +128,7 @@ export const isLeaseLost = (error: unknown): boolean =>
   errorCodeOf(error) === 'LEASE_LOST' || (error instanceof ConnectError && error.code === Code.Aborted);
 
 /** The organization has no room for a result: only a person makes some, and the lease does not last until then. */
-export const isFull = (error: unknown): boolean => errorCodeOf(error) === 'ORGANIZATION_FULL';
+const isFull = (error: unknown): boolean => errorCodeOf(error) === 'ORGANIZATION_FULL';
 
 /** The server did not answer, or could not just then: the same call may succeed later. */
 export function isPassing(error: unknown): boolean {

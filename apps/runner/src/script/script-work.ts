@@ -49,7 +49,7 @@ const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/dat
 /** The picture of a line as the script finds it. */
 export const pictureInside = (local: string): string => path.posix.join(place.root, local);
 
-export function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
+function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
   const found = wanted === undefined ? environments[0] : environments.find(({ key }) => key === wanted);
   if (found) return found;
   const known = environments.map(({ key }) => key).join(', ');

@@ -20,7 +20,7 @@ async function copy(text: string): Promise<boolean> {
   }
 }
 
-export function CopyButton({ text, label }: { text: string; label: string }) {
+function CopyButton({ text, label }: { text: string; label: string }) {
   const clock = useClock();
   const [state, setState] = useState<'idle' | 'copied' | 'refused'>('idle');
   const press = async (): Promise<void> => {

@@ -24,7 +24,7 @@ export const withConfidence = ({ label, confidence }: { label: string; confidenc
   confidence === undefined ? label : `${label} ${percent(confidence, 0)}`;
 
 /** Smaller ones are slips of the hand. */
-export const minBoxShare = 0.01;
+const minBoxShare = 0.01;
 
 const clamp = (value: number, low = 0, high = 1): number => Math.min(high, Math.max(low, value));
 

@@ -41,7 +41,7 @@ export interface JsonSchema {
 }
 
 /** A schema without references. */
-export function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSchema {
+function resolveReference(schema: JsonSchema, root: JsonSchema): JsonSchema {
   if (schema.$ref === undefined) return schema;
   let target: unknown = root;
   for (const step of schema.$ref.replace(/^#\/?/, '').split('/').filter(Boolean)) {

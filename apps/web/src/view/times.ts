@@ -70,7 +70,7 @@ function fieldsOf(at: number, formatter: Intl.DateTimeFormat): Fields {
 }
 
 /** "2026-11-21 11:42:05" where the reader is. */
-export function localMoment(at: number): string {
+function localMoment(at: number): string {
   const { date, time } = fieldsOf(at, localFormatter);
   return `${date} ${time}`;
 }

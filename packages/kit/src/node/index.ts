@@ -1,7 +1,7 @@
 export { systemClock } from './clock.ts';
 export { isSystemClockSynchronized } from './clock-source.ts';
 export { isCertificateCode } from './tls/certificate-error.ts';
-export { clockTolerantFetch, type ClockEvidence } from './tls/clock-tolerant-fetch.ts';
+export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
 export { trustingFetch, type TrustedAuthority } from './tls/trusting-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
@@ -19,5 +19,5 @@ export { onSignals } from './signals.ts';
 export { inMemory, runFolder, spareLock } from './run-folder.ts';
 export { formatLine, stderrSink } from './sinks.ts';
 export { FolderLocked, lockFolder, type FolderLock } from './lock.ts';
-export { applyPatch, PatchRefused, type PatchParts } from './vcdiff.ts';
+export { applyPatch, PatchRefused } from './vcdiff.ts';
 export { makePatch } from './vcdiff-encoder.ts';

@@ -30,7 +30,7 @@ export function shape4({ shape }: Value): Shape4 {
   }
   return [a, b, c, d];
 }
-export function shape2({ shape }: Value): readonly [number, number] {
+function shape2({ shape }: Value): readonly [number, number] {
   const [a, b] = shape;
   if (a === undefined || b === undefined || shape.length !== 2) {
     throw new Error(`a value of shape [${shape.join(', ')}] where two dimensions are needed`);

@@ -7,7 +7,6 @@ export const elementTypes = { float32: 0, float16: 1, int32: 2, uint8: 3, int64:
 export type ElementType = keyof typeof elementTypes;
 
 export const activations = { none: 0, relu: 1, relu6: 3 } as const;
-export type Activation = keyof typeof activations;
 
 type FieldKind = 'byte' | 'int' | 'float' | 'bool';
 export interface OptionField {

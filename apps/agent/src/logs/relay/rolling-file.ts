@@ -201,7 +201,7 @@ function linesIn(bytes: Uint8Array): number {
 }
 
 /** A file, and what it leads to where it is a link. */
-export async function removeLinked(file: string): Promise<void> {
+async function removeLinked(file: string): Promise<void> {
   const target = await readlink(file).catch(() => undefined);
   await rm(file, { force: true });
   if (target !== undefined) await rm(target, { force: true });

@@ -166,7 +166,7 @@ async function startingRoot(
 }
 
 /** https, or this very machine. */
-export function isProvenAddress(address: string): boolean {
+function isProvenAddress(address: string): boolean {
   const { protocol, hostname } = new URL(address);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
 }

@@ -73,7 +73,7 @@ function parse(text: string): unknown {
 }
 
 /** `train` of `instances_train2017.json` and of `train/_annotations.coco.json`. */
-export function splitOfFile(file: string): Split | undefined {
+function splitOfFile(file: string): Split | undefined {
   const words = baseName(file)
     .replace(/\.[^.]*$/, '')
     .split(/[^a-z]+/i);

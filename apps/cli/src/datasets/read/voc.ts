@@ -39,7 +39,7 @@ const objectPaths: Readonly<Record<string, keyof VocObject>> = {
  *
  * @throws PlatformError INVALID_ARGUMENT: broken XML, a document type (its entities could grow without limit), or no annotation.
  */
-export function parseVoc(file: string, text: string): VocFile {
+function parseVoc(file: string, text: string): VocFile {
   const parser = sax.parser(true, { trim: true });
   const path: string[] = [];
   const texts = new Map<string, string>();

@@ -120,7 +120,7 @@ export function requireRunner(caller: Caller, orgId: string, absent: Absent = no
 }
 
 /** A member, or a machine of the organization writing what it captured. */
-export function requireMemberOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
+function requireMemberOrPart(caller: Caller, orgId: string, absent: Absent = noOrganization(orgId)): void {
   if (caller.kind === 'part' && caller.orgId === orgId) return;
   requireMember(caller, orgId, absent);
 }
@@ -130,7 +130,7 @@ export function requireReaderOrPart(caller: Caller, orgId: string, absent: Absen
   if (!isReader(caller, orgId)) requireMemberOrPart(caller, orgId, absent);
 }
 
-export const isInstallationOwner = (caller: Caller): boolean =>
+const isInstallationOwner = (caller: Caller): boolean =>
   caller.grants.some((grant) => grant.resource === 'installation' && grant.role === 'owner');
 
 /** Owner of the installation: publishes releases. */

@@ -3,7 +3,7 @@ import type { StoredBlob } from '../blob-store.ts';
 import type { Database } from '../../database/database.ts';
 
 /** Who uploads a file may read it for so long, until something names it. */
-export const uploadLifeMs = 24 * 3_600_000;
+const uploadLifeMs = 24 * 3_600_000;
 
 /** Records that an organization sent a file, which lies in the blob store already. */
 export async function noteBlob(db: Database, orgId: string, { sha256, sizeBytes }: StoredBlob): Promise<void> {

@@ -15,7 +15,7 @@ export type ConfigRow = {
 };
 
 /** What a part has before anything was saved. */
-export const emptyConfig: ConfigRow = {
+const emptyConfig: ConfigRow = {
   revision: 0,
   text: '{}',
   config: {},

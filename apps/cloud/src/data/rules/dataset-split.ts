@@ -3,7 +3,7 @@ import { modelKind } from '@platform/contract/model-kinds';
 import type { Example } from './dataset-rules.ts';
 
 /** Shares of validation and test; the rest is for training. */
-export const shares = { validation: 0.15, test: 0.15 } as const;
+const shares = { validation: 0.15, test: 0.15 } as const;
 
 /**
  * Divides pictures into train, validation and test so that every label is divided alike.

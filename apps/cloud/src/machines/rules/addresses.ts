@@ -1,5 +1,5 @@
 /** The address that a machine or a person used to reach us, always with its port: some clients cannot dial without one. */
-export function withPort(base: string): string {
+function withPort(base: string): string {
   const url = new URL(base);
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');
   return `${url.protocol}//${url.hostname}:${port}`;

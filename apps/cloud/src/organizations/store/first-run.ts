@@ -83,7 +83,7 @@ export async function validFirstKeys(
 }
 
 /** Lower-case letters, digits and dashes of a name; names are shown, namespaces stand in ids. */
-export const namespaceOf = (name: string): string =>
+const namespaceOf = (name: string): string =>
   name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { rolesOf } from '@platform/releases/documents';
 import { installerList } from '@platform/releases/installer-list';
 import type { Database } from '../../database/database.ts';
 
@@ -49,12 +48,6 @@ export async function replaceInstallerSignature(trx: Database, signature: Buffer
 
 export const installerSignature = async (db: Database): Promise<Buffer | undefined> =>
   (await db.selectFrom('installerSignature').select('signature').executeTakeFirst())?.signature;
-
-/** Public key that signs SHA256SUMS (SPKI, PEM); undefined while nothing was ever signed. */
-export async function installerKey(db: Database): Promise<string | undefined> {
-  const root = await newestDocument(db, 'root');
-  return root && rolesOf(root.bytes).installerKey;
-}
 
 /** SHA256SUMS as it is signed; undefined while nothing was ever signed. */
 export async function installerSums(db: Database): Promise<string | undefined> {

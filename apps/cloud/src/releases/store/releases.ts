@@ -167,19 +167,12 @@ export async function revokeRelease(db: Database, name: string, version: string)
 }
 
 export type PatchRow = { fromSha256: Buffer; toSha256: Buffer; sha256: Buffer; sizeBytes: number };
-export type Delta = { fromSha256: Buffer; sha256: Buffer; sizeBytes: number; path: string };
 
 /** Where a patch is downloaded, below the address of this server. */
 export const deltaPath = (sha256: Buffer): string => `/releases/deltas/${sha256.toString('hex')}`;
 
 export const listPatches = (db: Database): Promise<PatchRow[]> =>
   db.selectFrom('releasePatch').selectAll().orderBy('sizeBytes').execute();
-
-/** Patches that lead to a file, smallest first. */
-export const listDeltas = async (db: Database, to: Buffer): Promise<Delta[]> =>
-  (await db.selectFrom('releasePatch').selectAll().where('toSha256', '=', to).orderBy('sizeBytes').execute()).map(
-    ({ fromSha256, sha256, sizeBytes }) => ({ fromSha256, sha256, sizeBytes, path: deltaPath(sha256) }),
-  );
 
 export const findPatch = (db: Database, sha256: Buffer): Promise<PatchRow | undefined> =>
   db.selectFrom('releasePatch').selectAll().where('sha256', '=', sha256).executeTakeFirst();

@@ -10,7 +10,7 @@ export interface AskedResources {
 }
 
 /** What a job may use when it asks for nothing; the runner enforces it. */
-export const defaultLimits: JobLimits = { wall_seconds: 3600, memory_mib: 2048, disk_mib: 4096, gpus: 0 };
+const defaultLimits: JobLimits = { wall_seconds: 3600, memory_mib: 2048, disk_mib: 4096, gpus: 0 };
 
 const most = { gpus: 16, seconds: 7 * 86_400, memoryMib: 1024 * 1024, diskMib: 1024 * 1024 } as const;
 const least = { seconds: 10, memoryMib: 128, diskMib: 64 } as const;

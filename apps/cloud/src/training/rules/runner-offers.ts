@@ -26,10 +26,7 @@ export interface Wants {
 /** A runner asks for work all the time; one that was silent for so long takes no job now. */
 export const silentRunnerMs = 120_000;
 
-export const canRun = (
-  offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>,
-  { kind, gpus, container }: Wants,
-): boolean =>
+const canRun = (offer: Pick<Offer, 'kinds' | 'gpus' | 'containers'>, { kind, gpus, container }: Wants): boolean =>
   offer.kinds.includes(kind) &&
   offer.gpus >= gpus &&
   (container === '' || offer.containers.some(({ key }) => key === container));

@@ -71,7 +71,7 @@ export async function* listJobs(db: Database, list: List, most = Infinity): Asyn
 }
 
 /** Waiting jobs of an organization as old as this one or older, itself among them, by what they need of a runner. */
-export async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<WaitingJobs[]> {
+async function waitingJobs(db: Database, row: Pick<JobRow, 'orgId' | 'ordinal'>): Promise<WaitingJobs[]> {
   const rows = await db
     .selectFrom('trainingJob')
     .select(['kind', 'gpus', 'containerVersion as container', sql<number>`count(*)::integer`.as('count')])
