@@ -261,6 +261,16 @@ test('folders of the agent are in no circle at any depth, types included', () =>
   assert.deepEqual([...circles], []);
 });
 
+test('of the agent only its composition imports a platform', () => {
+  const places = ['apps/agent/src/os', 'apps/agent/src/composition'];
+  const others = sources.filter((file) => within(file, 'apps/agent/src') && !places.some((at) => within(file, at)));
+  const platform = /^apps\/agent\/src\/os\/\w+\//;
+  assert.deepEqual(
+    others.filter((file) => importsOf(file).some(({ to }) => platform.test(to))),
+    [],
+  );
+});
+
 test('nowhere: tests switched off or left to do', () => {
   const pattern = /\b(test|it|describe|suite)\.(skip|only|todo)\b|\{[^}]*\b(skip|todo|only): *(true|['"])/;
   assert.deepEqual(

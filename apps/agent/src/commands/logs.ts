@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { onSignals, Usage } from '@platform/kit/node';
 import { stderrFile, stdoutFile } from '../server/watch.ts';
-import { posixLines } from '../os/posix/lines.ts';
+import { system } from '../composition/system.ts';
 import { agentUnit } from '../install/unit.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
@@ -38,7 +38,7 @@ export async function logs(given: Given, io: Io): Promise<number> {
   for (const line of lines) say(line);
   if (!given.follow) return exitCodes.done;
   const stop = AbortSignal.any([onSignals(), io.gone]);
-  const reader = posixLines(root);
+  const reader = system.lines(root);
   let from = { ...(await reader.end(file)), offset: position.offset };
   while (!stop.aborted) {
     const more = await reader.read(file, from);

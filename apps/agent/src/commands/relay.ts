@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setPriority } from 'node:os';
 import path from 'node:path';
 import { inMemory, systemClock } from '@platform/kit/node';
+import { growPipe } from '../composition/pipes.ts';
 import { relayFolder } from '../os/relay-places.ts';
 import { relayOutput } from '../logs/relay/relay.ts';
 import type { Io } from './command.ts';
@@ -25,6 +26,7 @@ export async function relay(given: { root: string }, _io: Io): Promise<number> {
     folder: await relayFolder(root),
     spareFolder: await inMemory('log', root),
     newId: randomUUID,
+    growPipe,
     clock: systemClock,
   });
   return exitCodes.done;

@@ -6,7 +6,6 @@ import { lockFolder, onSignals, spareLock, stderrSink, systemClock, Usage } from
 import { serveControl } from '../control/serve.ts';
 import { readLayers } from './layers.ts';
 import { system } from '../composition/system.ts';
-import { forgetStart } from '../os/linux/program-pages.ts';
 import { peerValidity } from '../os/peer-certificate.ts';
 import { webBy } from '../os/web.ts';
 import { childEnvironment } from '../os/environment.ts';
@@ -34,7 +33,7 @@ import { version } from '../versions/version.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { AgentOptions } from './run-options.ts';
-import { previousRunInJournal } from './previous-run.ts';
+import { previousRunInJournal } from '../composition/previous-run.ts';
 import { printVersion } from './version.ts';
 
 /** The agent, until a signal. */
@@ -54,7 +53,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const log = createLog({ name: 'agent.os', clock, level: given.debug ? 'debug' : 'info', sink });
   const signals = onSignals();
   const trace = new RequestTrace();
-  const { device, supervisor, stopped, ownMemory, memoryLimitBytes } = await thisMachine({
+  const { device, supervisor, stopped, ownMemory, memoryLimitBytes, forgetStart } = await thisMachine({
     root,
     env: process.env,
     orphaned: () => process.exit(exitCodes.broken), // as after a crash: the machine server stays, the next agent adopts it

@@ -4,7 +4,7 @@ import { system } from '../composition/system.ts';
 import { fileDisk } from '../os/file-disk.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
-import { lastRunHere } from './previous-run.ts';
+import { lastRunHere } from '../composition/previous-run.ts';
 import { statusOnDisk } from '../control/status-on-disk.ts';
 import { statusText } from './status-text.ts';
 

@@ -11,6 +11,7 @@ import { keepAgent } from '../supervisor/keeper.ts';
 import { keeperLimits } from '../supervisor/limits.ts';
 import { machineBootId } from '../os/boot-id.ts';
 import { system } from '../composition/system.ts';
+import { windows } from '../composition/windows.ts';
 import { thisHost } from '../os/host.ts';
 import { Mask } from '../logs/mask.ts';
 import { programStore } from '../versions/store.ts';
@@ -38,6 +39,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
     const id = await placeSelf(candidate, { source, files, clock, log });
     log.info('this program was installed as the first version', { id });
   }
+  const createJob = process.platform === 'win32' ? windows.createJob : undefined;
   const args = ['run', '--root', root, '--config', path.resolve(given.config)];
   await keepAgent(
     {
@@ -46,7 +48,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
         startChild(
           path.join(root, program),
           args,
-          { cwd: root, watchdogMs: keeperLimits.watchdog, output: 'inherit' },
+          { cwd: root, watchdogMs: keeperLimits.watchdog, output: 'inherit', createJob },
           told,
         ),
       mask: () => maskOf(path.resolve(given.config)),

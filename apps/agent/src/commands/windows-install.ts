@@ -7,6 +7,7 @@ import { sayGoodbye } from '../install/goodbye.ts';
 import { candidateOf } from '../install/look.ts';
 import { installOnWindows, uninstallOnWindows } from '../install/windows.ts';
 import { system } from '../composition/system.ts';
+import { windows } from '../composition/windows.ts';
 import { thisHost } from '../os/host.ts';
 import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
@@ -48,6 +49,7 @@ export async function installHere(
   const candidate = await candidateOf(path.resolve(given.binary ?? process.execPath), platform, system);
   const isStarted = !given.noStart;
   await installOnWindows({
+    windows,
     root,
     credentialsFile,
     credentials,
@@ -73,7 +75,7 @@ export async function uninstallHere(
       credentialsFile: given.keepCredentials ? undefined : file,
       sayGoodbye: () => sayGoodbye({ root, credentialsFile: file }, io.clock),
     },
-    io.clock,
+    { windows, clock: io.clock },
   );
   if (given.json) io.out(JSON.stringify({ is_changed: done.length > 0, done, left, is_server_told: isServerTold }));
   else for (const line of done) io.out(`  ${line}`);

@@ -6,10 +6,9 @@ import { lockFolder, systemClock } from '@platform/kit/node';
 import { startChild } from '../supervisor/child.ts';
 import { keepAgent } from '../supervisor/keeper.ts';
 import { keeperLimits } from '../supervisor/limits.ts';
-import { windowsFileSystem } from '../os/windows/file-system.ts';
-import { LogFile } from '../os/windows/log-file.ts';
 import { agentLog, serviceName } from '../install/windows-places.ts';
-import { startedService } from '../os/windows/win32.ts';
+import { system } from '../composition/system.ts';
+import { windows } from '../composition/windows.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
@@ -18,10 +17,10 @@ const lastWordMs = 500;
 /** What the service manager of Windows starts: keeps the agent running, and versions that fail out. */
 export async function keepOnWindows(given: { config: string; root: string }, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
-  const manager = await startedService(serviceName);
+  const manager = await windows.startedService(serviceName);
   const clock = systemClock;
   await mkdir(path.join(root, 'state'), { recursive: true });
-  const file = new LogFile(path.join(root, agentLog));
+  const file = windows.openLog(path.join(root, agentLog));
   const log = createLog({ name: 'keeper', clock, level: 'info', sink: file.sink });
   try {
     await using _lock = await lockFolder(path.join(root, 'state', 'keeper.lock'));
@@ -30,9 +29,14 @@ export async function keepOnWindows(given: { config: string; root: string }, _io
     const watchdogMs = keeperLimits.watchdog;
     await keepAgent(
       {
-        files: windowsFileSystem(root),
+        files: system.files(root),
         start: (program, told) =>
-          startChild(path.join(root, program), args, { cwd: root, watchdogMs, output: file.forChild() }, told),
+          startChild(
+            path.join(root, program),
+            args,
+            { cwd: root, watchdogMs, output: file.forChild(), createJob: windows.createJob },
+            told,
+          ),
         limits: keeperLimits,
         boot: randomUUID(), // it starts with the machine, and lives as long
         clock,

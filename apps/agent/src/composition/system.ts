@@ -1,5 +1,6 @@
 import { agentStopSeconds } from '../install/unit.ts';
 import { posixFileSystem } from '../os/posix/file-system.ts';
+import { posixLines } from '../os/posix/lines.ts';
 import { posixPrograms } from '../os/posix/programs.ts';
 import type { System } from '../os/ports.ts';
 import { windowsFileSystem } from '../os/windows/file-system.ts';
@@ -10,4 +11,5 @@ const longestMs = (agentStopSeconds + 60) * 1000; // the longest that systemctl 
 export const system: System = {
   ...posixPrograms(longestMs),
   files: process.platform === 'win32' ? windowsFileSystem : posixFileSystem,
+  lines: (folder) => posixLines(folder),
 };

@@ -6,6 +6,7 @@ import { agentUnit, relayEnvironment, relayUnit, serverStopSeconds, serverUnit }
 import { keeperOf } from '../supervisor/kept.ts';
 import { linuxDevice } from '../os/linux/device.ts';
 import { ownMemory } from '../os/linux/memory.ts';
+import { forgetStart } from '../os/linux/program-pages.ts';
 import { linuxSupervisor } from '../os/linux/supervisor.ts';
 import type { Device } from '../os/ports.ts';
 import type { RequestTrace } from '../os/request-trace.ts';
@@ -19,6 +20,8 @@ export interface ThisMachine {
   stopped: AbortSignal | undefined;
   ownMemory: () => number | undefined;
   memoryLimitBytes: number;
+  /** Gives back the memory that only the start needed. */
+  forgetStart: (of: { clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
 /**
@@ -54,7 +57,7 @@ export async function thisMachine(of: {
         });
   if (keeper) device.host.isKept = true;
   const memoryLimitBytes = process.versions.bun === undefined ? memoryLimits.fromSource : memoryLimits.built;
-  return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes };
+  return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes, forgetStart };
 }
 
 /** How this program is started again: as one file, or from source by its runtime. */

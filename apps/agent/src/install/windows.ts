@@ -4,7 +4,7 @@ import path from 'node:path';
 import { errorText, type Clock, type Log } from '@platform/kit';
 import { atomicWrite, Usage } from '@platform/kit/node';
 import { keeperPath, serviceName } from './windows-places.ts';
-import { removeAtBoot, WindowsError, windowsService, type WindowsService } from '../os/windows/win32.ts';
+import { WindowsError, type WindowsService } from '../os/windows-ports.ts';
 import type { Candidate } from './facts.ts';
 import { ours } from './remove.ts';
 import { placeSelf } from './self.ts';
@@ -23,7 +23,16 @@ const passing = new Map([
   [1072, 'the service is being removed'],
 ]);
 
+/** What these commands touch of Windows alone. */
+export interface WindowsCalls {
+  /** An entry of the service manager. */
+  windowsService: (name: string) => Promise<WindowsService>;
+  /** Removes a file, which may be a program that runs, at the next start of Windows. @throws WindowsError */
+  removeAtBoot: (file: string) => Promise<void>;
+}
+
 export interface WindowsParts {
+  windows: Pick<WindowsCalls, 'windowsService'>;
   root: string;
   credentialsFile: string;
   /** Undefined: the file is there and stays. */
@@ -39,7 +48,7 @@ export interface WindowsParts {
 /** Lays everything down and makes the service. Safe to repeat; what runs is restarted when it is another version. */
 export async function installOnWindows(parts: WindowsParts): Promise<void> {
   const { root, credentialsFile, credentials, candidate, system, clock, log, said } = parts;
-  const service = patient(await windowsService(serviceName), clock);
+  const service = patient(await parts.windows.windowsService(serviceName), clock);
   const before = await service.state();
   await mkdir(root, { recursive: true });
   await closeToOthers(root, before === 'absent', system);
@@ -110,11 +119,11 @@ export interface Uninstalled {
 
 export async function uninstallOnWindows(
   of: { root: string; credentialsFile: string | undefined; sayGoodbye: () => Promise<boolean> },
-  clock: Clock,
+  { windows, clock }: { windows: WindowsCalls; clock: Clock },
 ): Promise<Uninstalled> {
   const { root, credentialsFile } = of;
   const result: Uninstalled = { done: [], left: [], isServerTold: false };
-  const service = patient(await windowsService(serviceName), clock);
+  const service = patient(await windows.windowsService(serviceName), clock);
   if ((await service.state()) !== 'absent') {
     await stopService(service, clock);
     await service.remove();
@@ -122,7 +131,7 @@ export async function uninstallOnWindows(
   }
   result.isServerTold = await of.sayGoodbye();
   if (result.isServerTold) result.done.push('told the management server');
-  await removeRoot(root, result, clock);
+  await removeRoot(root, result, { windows, clock });
   if (credentialsFile !== undefined) {
     await rm(credentialsFile, { force: true });
     result.done.push(`removed ${credentialsFile}`);
@@ -131,7 +140,11 @@ export async function uninstallOnWindows(
 }
 
 /** Removes what is the agent's own and then the folder. What Windows still holds goes at its next start. */
-async function removeRoot(root: string, { done, left }: Uninstalled, clock: Clock): Promise<void> {
+async function removeRoot(
+  root: string,
+  { done, left }: Uninstalled,
+  { windows, clock }: { windows: Pick<WindowsCalls, 'removeAtBoot'>; clock: Clock },
+): Promise<void> {
   if (!(await isThere(path.join(root, 'versions')))) return; // no folder of an agent
   const targets = ours.map((name) => path.join(root, name));
   // Windows keeps the file of a program for a moment after its end.
@@ -142,7 +155,7 @@ async function removeRoot(root: string, { done, left }: Uninstalled, clock: Cloc
   }
   const rest = (await readdir(root).catch(() => [])).filter((name) => !ours.includes(name));
   if (held.size === 0 && rest.length === 0) await rmdir(root).catch(() => undefined);
-  else for (const entry of [...held.keys(), root]) await removeAtBoot(entry).catch(() => undefined);
+  else for (const entry of [...held.keys(), root]) await windows.removeAtBoot(entry).catch(() => undefined);
   for (const [entry, problem] of held) left.push(`${entry} goes at the next start of Windows: ${problem}`);
   if (rest.length > 0) left.push(`${root} holds what is none of platform-agent: ${rest.slice(0, 5).join(', ')}`);
   done.push(`removed ${root}`);

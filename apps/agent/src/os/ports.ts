@@ -89,6 +89,8 @@ export interface Programs {
 export interface System extends Programs {
   /** Files below this folder. */
   files(folder: string): FileSystem;
+  /** Files below this folder that other programs write line by line. */
+  lines(folder: string): Lines;
 }
 
 /** What a path leads to; links are not followed. */

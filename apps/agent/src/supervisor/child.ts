@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { systemClock } from '@platform/kit/node';
-import { createJob } from '../os/windows/win32.ts';
+import type { Job } from '../os/windows-ports.ts';
 import type { KeptAgent } from './keeper.ts';
 import { isTold, stopWord, watchdogVariable } from './words.ts';
 
@@ -12,7 +12,13 @@ const tailCharacters = 8_192;
 export async function startChild(
   file: string,
   args: readonly string[],
-  of: { cwd: string; watchdogMs: number; output: 'inherit' | number },
+  of: {
+    cwd: string;
+    watchdogMs: number;
+    output: 'inherit' | number;
+    /** What the agent starts on Windows ends with it; on other systems a machine server outlives its agent. */
+    createJob: (() => Promise<Job>) | undefined;
+  },
   told: (line: string) => void,
 ): Promise<KeptAgent> {
   const child = spawn(file, [...args], {
@@ -42,8 +48,7 @@ export async function startChild(
     if (isTold(message)) for (const line of message.tell.split('\n')) told(line);
   });
   const pid = child.pid ?? 0;
-  // What the agent starts on Windows ends with it; on other systems a machine server outlives its agent.
-  const job = process.platform === 'win32' ? await createJob() : undefined;
+  const job = await of.createJob?.();
   try {
     await job?.add(pid);
   } catch (error) {

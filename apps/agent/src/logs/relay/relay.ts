@@ -5,7 +5,6 @@ import { logLimits } from '@platform/contract/log-limits';
 import { Cell, type Clock } from '@platform/kit';
 import { parseHeader } from '../../os/output-marks.ts';
 import { stderrFile, stdoutFile } from '../../server/watch.ts';
-import { growPipe } from '../../os/linux/libc.ts';
 import { linesFile, relayPlaces } from '../../os/relay-places.ts';
 import { LineSocket, takenIn } from './line-socket.ts';
 import { DropMarks, OutputStream } from './output-stream.ts';
@@ -18,6 +17,8 @@ export interface RelayParts {
   /** Where lines lie while the disk takes none. */
   spareFolder: string | undefined;
   newId: () => string;
+  /** Gives a pipe room for so many bytes. @throws Error where that cannot be done */
+  growPipe: (file: number, bytes: number) => Promise<void>;
   clock: Clock;
 }
 
@@ -31,7 +32,7 @@ const limits = { totalBytes: logLimits.outputBytes, segmentBytes: 2 ** 20, queue
  * agent, and no more of it reaches the disk than the budget allows. It is a process of its own, because the machine server outlives
  * its agent. Resolves when the server has ended and everything is in the files; at once when another relay is there.
  */
-export async function relayOutput({ root, folder, spareFolder, newId, clock }: RelayParts): Promise<void> {
+export async function relayOutput({ root, folder, spareFolder, newId, growPipe, clock }: RelayParts): Promise<void> {
   const places = relayPlaces(folder);
   const storedLines = path.join(root, linesFile);
   const found = await readFile(storedLines, 'utf8').catch(() => '');
@@ -69,7 +70,7 @@ export async function relayOutput({ root, folder, spareFolder, newId, clock }: R
   ];
   const ended = new Cell(0);
   const over = new AbortController();
-  for (const { pipe, stream } of streams) void pump(pipe, stream, { ended, looks }, over.signal);
+  for (const { pipe, stream } of streams) void pump(pipe, stream, { ended, looks, growPipe }, over.signal);
   while (ended.get() < streams.length || socket.senders.get() > 0) {
     const turn = new AbortController();
     await Promise.race([ended.changed(turn.signal), socket.senders.changed(turn.signal)]);
@@ -86,7 +87,7 @@ export async function relayOutput({ root, folder, spareFolder, newId, clock }: R
 async function pump(
   pipe: string,
   stream: OutputStream,
-  { ended, looks }: { ended: Cell<number>; looks: Cell<number> },
+  { ended, looks, growPipe }: { ended: Cell<number>; looks: Cell<number> } & Pick<RelayParts, 'growPipe'>,
   signal: AbortSignal,
 ): Promise<void> {
   const writer = openSync(pipe, 'r+'); // or the next would wait for one

@@ -1,6 +1,13 @@
 // The only file with Windows' own functions; they exist in the compiled program alone. Addresses and lengths that are passed
 // on are always those of arrays made here, and what Windows keeps is kept referenced here.
 import { Worker } from 'node:worker_threads';
+import {
+  WindowsError,
+  type Job,
+  type ServiceState,
+  type StartedService,
+  type WindowsService,
+} from '../windows-ports.ts';
 
 const wide = (text: string): Uint8Array => Buffer.from(`${text}\0`, 'utf16le');
 const none = 0;
@@ -37,18 +44,6 @@ const serviceCalls = {
   SetServiceStatus: { args: ['u64', 'ptr'], returns: 'i32' },
 } as const;
 
-/** A call of Windows that failed. */
-export class WindowsError extends Error {
-  /** Windows' number of what went wrong. */
-  readonly number: number;
-
-  constructor(call: string, number: number) {
-    super(`${call} failed with error ${number}`);
-    this.name = 'WindowsError';
-    this.number = number;
-  }
-}
-
 type Must = (call: string, answer: number | bigint) => bigint;
 
 /** Throws WindowsError when the answer of a call is zero. Nothing may come between the call and this. */
@@ -58,13 +53,6 @@ const mustBy =
     if (BigInt(answer) === 0n) throw new WindowsError(call, Number(lastError()));
     return BigInt(answer);
   };
-
-/** Processes that end together: at the latest when the last handle to the job is closed, so with this process. */
-export interface Job {
-  add(pid: number): Promise<void>;
-  /** Ends all of them at once. */
-  end(): void;
-}
 
 const killOnClose = 0x2000;
 const extendedLimits = 9;
@@ -101,19 +89,8 @@ export async function removeAtBoot(file: string): Promise<void> {
   mustBy(() => k.GetLastError())('MoveFileExW', k.MoveFileExW(ptr(name), none, delayUntilReboot));
 }
 
-export type ServiceState = 'absent' | 'stopped' | 'starting' | 'stopping' | 'running';
 const states: Readonly<Record<number, ServiceState>> = { 1: 'stopped', 2: 'starting', 3: 'stopping', 4: 'running' };
 const stateNumbers = { stopped: 1, starting: 2, stopping: 3, running: 4 } as const;
-
-/** An entry of Windows' service manager. */
-export interface WindowsService {
-  state(): Promise<ServiceState>;
-  /** Makes the entry, or changes the one that is there. */
-  install(of: { displayName: string; description: string; commandLine: string; restartMs: number }): Promise<void>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  remove(): Promise<void>;
-}
 
 const allAccess = 0xf01ff;
 const managerAccess = 0xf003f;
@@ -257,13 +234,6 @@ const { symbols: a } = dlopen('advapi32.dll', { StartServiceCtrlDispatcherW: { a
 const { symbols: k } = dlopen('kernel32.dll', { GetLastError: { args: [], returns: 'u32' } });
 parentPort.postMessage(a.StartServiceCtrlDispatcherW(workerData.table) ? 0 : Number(k.GetLastError()));
 `;
-
-/** What the service manager wants of this process, which it started. */
-export interface StartedService {
-  /** Aborts when it is to stop. */
-  readonly stopped: AbortSignal;
-  tell(state: 'starting' | 'running' | 'stopping' | 'stopped', waitMs?: number): void;
-}
 
 /**
  * Connects this process to the service manager that started it.

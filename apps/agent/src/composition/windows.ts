@@ -1,0 +1,11 @@
+import { LogFile } from '../os/windows/log-file.ts';
+import { createJob, removeAtBoot, startedService, windowsService } from '../os/windows/win32.ts';
+
+/** What commands touch of Windows alone. */
+export const windows = {
+  createJob,
+  removeAtBoot,
+  startedService,
+  windowsService,
+  openLog: (file: string): LogFile => new LogFile(file),
+};
