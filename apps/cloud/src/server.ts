@@ -132,7 +132,7 @@ export async function startServer(
   const where = options.databaseUrl ? 'of the database' : dataFolder;
   const exclusive = await reached(holdDatabase({ connection, where, clock, log, onLost: broken.resolve }));
   started.defer(() => exclusive.close());
-  const applied = await migrate(connection, where);
+  const applied = await migrate(connection, where, { right: exclusive });
   if (applied.length > 0) log.info('the schema was brought up to date', { applied });
   const { db, close } = openDatabase(connection, log, { limits: limitsOf(options), right: exclusive });
   started.defer(close);

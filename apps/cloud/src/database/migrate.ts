@@ -4,24 +4,49 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { PlatformError } from '@platform/contract/errors';
-import { type Connection, clientConfig, serverSessions } from './database.ts';
+import { errorText } from '@platform/kit';
+import { type Connection, clientConfig, cut, type DatabaseRight, isDatabaseAway, serverSessions } from './database.ts';
 
 const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url));
 
 /** Any number, the same in every version: one migration at a time per database. */
 const lockKey = 7_236_501;
+const usualLockMs = 60_000;
 
 /**
  * Brings the schema to this version: every new NNNN_name.sql in its own transaction, in order, forward only.
  *
+ * @param of - lockMs: how long a statement waits for what another session holds. right: without it nothing is waited for.
  * @returns names of the files that were applied now.
- * @throws PlatformError DATA_DIR_NEWER when the database knows a file that we do not, or another content of one.
+ * @throws PlatformError DATA_DIR_NEWER when the database knows a file that we do not, or another content of one;
+ * DATABASE_UNAVAILABLE when another session holds a table, or the database no longer answers.
  */
-export async function migrate(connection: Connection, where: string, folder = migrationsFolder): Promise<string[]> {
+export async function migrate(
+  connection: Connection,
+  where: string,
+  of: { folder?: string; lockMs?: number; right?: Pick<DatabaseRight, 'onLost'> } = {},
+): Promise<string[]> {
+  const { folder = migrationsFolder, lockMs = usualLockMs } = of;
+  // Without a limit for a statement: a migration of many rows takes its time.
+  const client = new Client({ ...clientConfig(connection, serverSessions), lock_timeout: lockMs });
+  const now = { step: 'a connection' };
+  client.on('error', () => {});
+  of.right?.onLost(() => cut(client));
+  try {
+    return await applyNew(client, { where, folder, onStep: (step) => (now.step = step) });
+  } catch (error) {
+    if (error instanceof PlatformError || !isDatabaseAway(error)) throw error;
+    const problem = `waited for ${now.step} (at most ${lockMs / 1_000} s for another session): ${errorText(error)}`;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
+  }
+}
+
+type Migration = { where: string; folder: string; onStep: (step: string) => void };
+
+async function applyNew(client: Client, { where, folder, onStep }: Migration): Promise<string[]> {
   const files = (await readdir(folder)).filter((name) => /^\d{4}_\w+\.sql$/.test(name)).toSorted();
-  // Without limits: a migration of many rows takes its time.
-  const client = new Client(clientConfig(connection, serverSessions));
   await client.connect();
+  onStep('another migration to end');
   try {
     await client.query('select pg_advisory_lock($1)', [lockKey]);
     await client.query(
@@ -48,19 +73,20 @@ export async function migrate(connection: Connection, where: string, folder = mi
           known: `${name} ${sha256.slice(0, 8)}`,
         });
       }
+      onStep(name);
       await client.query('begin');
       try {
         await client.query(text);
         await client.query('insert into migration (name, sha256) values ($1, $2)', [name, sha256]);
         await client.query('commit');
       } catch (error) {
-        await client.query('rollback');
+        await client.query('rollback').catch(() => {});
         throw error;
       }
       applied.push(name);
     }
     return applied;
   } finally {
-    await client.end();
+    await client.end().catch(() => {});
   }
 }

@@ -1,8 +1,13 @@
 import { Client } from 'pg';
-import type { Log } from '@platform/kit';
-import { type Connection, clientConfig } from '../database/database.ts';
+import { PlatformError } from '@platform/contract/errors';
+import { errorText, type Log } from '@platform/kit';
+import { type Connection, clientConfig, cut, isDatabaseAway } from '../database/database.ts';
 import { appRole } from './access-rules.ts';
 import type { Cluster } from './cluster.ts';
+
+/** Sessions of a server before may hold what is changed here. */
+const lockMs = 30_000;
+const answerMs = 60_000;
 
 const attributes = 'login nosuperuser nocreatedb nocreaterole noreplication nobypassrls';
 
@@ -74,11 +79,16 @@ async function prepareRole(client: Client, log: Log): Promise<void> {
 }
 
 async function withClient(connection: Connection, work: (client: Client) => Promise<void>): Promise<void> {
-  const client = new Client(clientConfig(connection));
-  await client.connect();
+  const client = new Client({ ...clientConfig(connection), lock_timeout: lockMs, query_timeout: answerMs });
+  client.on('error', () => {});
   try {
+    await client.connect();
     await work(client);
-  } finally {
     await client.end();
+  } catch (error) {
+    cut(client);
+    if (!isDatabaseAway(error)) throw error;
+    const problem = `waited for the embedded database to set its roles and owners: ${errorText(error)}`;
+    throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
   }
 }
