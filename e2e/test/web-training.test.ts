@@ -5,6 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { createPlatformClient, ModelType } from '@platform/client';
 import type { PlatformClient } from '@platform/client';
+import { systemClock } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
 import { composeObjects10 } from '@platform/objects-10';
 import type { Page } from 'playwright-core';
@@ -126,6 +127,7 @@ async function frames({ page, client }: Desk, datasetId: string): Promise<void> 
   await page.mouse.move(...at(0.4, 0.5), { steps: 4 });
   await page.mouse.up();
   await boxes.first().waitFor();
+  await page.getByRole('status', { name: 'State of the boxes' }).getByText('Saved', { exact: true }).waitFor();
   const [drawn] = await kept();
   assert.equal(drawn?.[0], 'lid');
   for (const [index, wanted] of [0.2, 0.2, 0.4, 0.5].entries())
@@ -171,9 +173,11 @@ async function frames({ page, client }: Desk, datasetId: string): Promise<void> 
   await page.goto(`${new URL(page.url()).origin}/datasets/${datasetId}`);
 }
 
-/** Asks again until it is so; the time-out of the test is the limit. */
+const limitMs = 60_000;
+/** Asks again until it is so: what the page shows already is on its way to the server. */
 async function until(isSo: () => Promise<boolean>, what: () => Promise<string>): Promise<void> {
-  for (let looks = 0; looks < 200; looks++) if (await isSo()) return;
+  for (const end = systemClock.now() + limitMs; systemClock.now() < end; await systemClock.sleep(50))
+    if (await isSo()) return;
   assert.fail(await what());
 }
 
