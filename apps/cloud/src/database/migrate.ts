@@ -29,14 +29,14 @@ export async function migrate(
   const { folder = migrationsFolder, lockMs = usualLockMs } = of;
   // Without a limit for a statement: a migration of many rows takes its time.
   const client = new Client({ ...clientConfig(connection, serverSessions), lock_timeout: lockMs });
-  const now = { step: 'a connection' };
+  let step = 'a connection';
   client.on('error', () => {});
   of.right?.onLost(() => cut(client));
   try {
-    return await applyNew(client, { where, folder, onStep: (step) => (now.step = step) });
+    return await applyNew(client, { where, folder, onStep: (next) => (step = next) });
   } catch (error) {
     if (error instanceof PlatformError || !isDatabaseAway(error)) throw error;
-    const problem = `waited for ${now.step} (at most ${lockMs / 1_000} s for another session): ${errorText(error)}`;
+    const problem = `waited for ${step} (at most ${lockMs / 1_000} s for another session): ${errorText(error)}`;
     throw new PlatformError('DATABASE_UNAVAILABLE', { problem }, error);
   }
 }
