@@ -193,7 +193,7 @@ async function trainsTagger(desk: Desk, datasetId: string): Promise<void> {
   const { page, ready, mark } = desk;
   await page.goto(`${ready.url}/training/new?dataset=${datasetId}`);
   await page.getByLabel('Type').selectOption({ label: 'Object detection' });
-  await page.getByText(/Few pictures have one of: lid \(1\)/).waitFor();
+  await page.getByText(/Few images have one of: lid \(1\)/).waitFor();
   await page.getByLabel('Type').selectOption({ label: 'Multi-label classification' });
   await page.getByRole('checkbox', { name: 'balloon 11' }).waitFor();
   await page.getByRole('checkbox', { name: 'bear 10' }).waitFor();
