@@ -325,7 +325,7 @@ test('story: rollback, pin and clear, at a running agent and at a machine whose 
   await agent.until('1.0.0 runs', runs('1.0.0'));
   const early = await does('rollback', 'server');
   assert.deepEqual([early.code, early.stdout], [1, '']);
-  assert.match(early.stderr, /There is no earlier version of platform-server/);
+  assert.match(early.stderr, /This machine has no previous version of platform-server/);
 
   publish('1.1.0');
   await agent.until(

@@ -99,7 +99,7 @@ const answers: readonly [string, Answer, RegExp][] = [
   [
     'a redirect to plain http',
     (_, a) => a.writeHead(302, { location: 'http://elsewhere.example/login' }).end(),
-    /^CLOUD_REDIRECTS: http:\/\/HOST sends to http:\/\/elsewhere\.example\/login/,
+    /^CLOUD_REDIRECTS: http:\/\/HOST redirects to http:\/\/elsewhere\.example\/login/,
   ],
   [
     'half a body',
@@ -203,7 +203,7 @@ test('nothing listens, no such name, no HTTP, no TLS', async () => {
   const closed = await open(createTcp());
   await closed[Symbol.asyncDispose]();
   assert.match(await askedOf(`http://127.0.0.1:${closed.port}`), /^CLOUD_UNREACHABLE: .*nothing listens there/);
-  assert.match(await askedOf('http://no-such-host.invalid'), /^CLOUD_NAME_UNKNOWN: The name no-such-host\.invalid/);
+  assert.match(await askedOf('http://no-such-host.invalid'), /^CLOUD_NAME_UNKNOWN: The host name no-such-host\.invalid/);
   await using other = await open(createTcp((socket) => socket.end('220 mail.example ESMTP\r\n')));
   assert.match(await askedOf(`http://127.0.0.1:${other.port}`), /^CLOUD_(NOT_RECOGNIZED|UNREACHABLE): /);
   await using plain = await cloudWith((_, a) => a.end());
@@ -214,14 +214,14 @@ const day = 86_400_000;
 const now = systemClock.wall();
 const certificates: readonly [string, number, number, number, RegExp][] = [
   ['of an unknown authority', now - day, now + day, now, /^CLOUD_CERTIFICATE_REFUSED: .*self.signed/],
-  ['that ran out', now - 9 * day, now - day, now, /^CLOUD_CERTIFICATE_TIME: .*clock of this machine says .* until/],
+  ['that ran out', now - 9 * day, now - day, now, /^CLOUD_CERTIFICATE_TIME: .*clock of this machine shows .* until/],
   ['that does not hold yet', now + day, now + 9 * day, now, /^CLOUD_CERTIFICATE_TIME: /],
   [
     'while this machine lives in 1970',
     now - day,
     now + day,
     0,
-    /^CLOUD_CERTIFICATE_TIME: The clock of this machine says 1970-01-01 00:00 UTC, but the certificate of https:\/\/HOST is not valid at that time: it holds from 20/,
+    /^CLOUD_CERTIFICATE_TIME: The clock of this machine shows 1970-01-01 00:00 UTC, but the certificate of https:\/\/HOST is not valid at that time: it is valid from 20/,
   ],
 ];
 for (const [name, from, until, wall, words] of certificates) {

@@ -84,7 +84,7 @@ test('full: refused with what, limit and remedy; a deletion makes room at once, 
     assert.equal(code, Code.ResourceExhausted);
     assert.match(rawMessage, /^ORGANIZATION_FULL: /);
     assert.ok(rawMessage.includes(`no room for ${300 * kib} more bytes: ${800 * kib} of ${limitBytes} bytes are used`));
-    assert.match(rawMessage, /Delete images.*--org-limit-gib/);
+    assert.match(rawMessage, /Delete unused images.*--org-limit-gib/);
     return true;
   });
   assert.deepEqual(await usageOf(on), { used: 800 * kib, files: 2, waiting: 0, arriving: 0 });

@@ -126,7 +126,7 @@ test('a framework that is not made: the error names those that are', async () =>
     .submitTrainingJob(submission(server, randomUUID(), { modelFramework: ModelFramework.TENSORFLOW }));
   await assert.rejects(
     call,
-    /does not make TENSORFLOW models of type single_label_classification; it makes .*MODEL_FRAMEWORK_ONNX/,
+    /does not support TENSORFLOW models of type single_label_classification; it supports .*MODEL_FRAMEWORK_ONNX/,
   );
 });
 

@@ -136,7 +136,7 @@ test('an error of the server carries code, sentence, remedy and data', async () 
       name: 'PlatformApiError',
       code: 'MODEL_VERSION_TAKEN',
       status: 'already_exists',
-      what: 'Version taken of model m was used before.',
+      what: 'Version taken of model m is already taken.',
       data: { modelName: 'm', modelVersion: 'taken' },
       retry: 'never',
     },

@@ -57,7 +57,7 @@ test('an error has its code first, then what happened and the remedy; the cause 
   const error = new PlatformError('PORT_IN_USE', { port: 80 }, cause);
   assert.equal(
     error.message,
-    'PORT_IN_USE: Port 80 is in use by another program. Stop that program, or choose another port with --port (0: any free one).',
+    'PORT_IN_USE: Another program uses port 80. Stop that program, or choose another port with --port (0: any free port).',
   );
   assert.equal(error.cause, cause);
   assert.deepEqual(errorInfoOf(error), {
@@ -65,8 +65,8 @@ test('an error has its code first, then what happened and the remedy; the cause 
     domain: 'platform',
     metadata: {
       port: '80',
-      what: 'Port 80 is in use by another program.',
-      remedy: 'Stop that program, or choose another port with --port (0: any free one).',
+      what: 'Another program uses port 80.',
+      remedy: 'Stop that program, or choose another port with --port (0: any free port).',
     },
   });
 });

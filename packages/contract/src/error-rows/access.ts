@@ -6,7 +6,8 @@ export const accessErrors = {
     rpc: 'unauthenticated',
     retry: 'never',
     message: 'The key ID or the key is wrong.',
-    remedy: 'Check both parts of the API key (or of the machine credentials); a deleted key stays invalid.',
+    remedy:
+      'Check the key ID and the key of the API key or of the machine credentials. A deleted key stays invalid: create another.',
   },
   NOT_AUTHENTICATED: {
     rpc: 'unauthenticated',
@@ -17,32 +18,32 @@ export const accessErrors = {
   TOKEN_EXPIRED: {
     rpc: 'unauthenticated',
     retry: 'now',
-    message: 'The token is no longer valid[: {problem}].',
+    message: 'The access token has expired or was revoked[: {problem}].',
     remedy:
-      'Authenticate again: clients of ours do that once by themselves. A key that was deleted or rotated stays invalid; use another one then.',
+      'Authenticate again; the clients of this platform do so once by themselves. If the key was deleted or rotated, use another key.',
   },
   SIGN_IN_LINK_INVALID: {
     rpc: 'unauthenticated',
     retry: 'never',
-    message: 'The sign-in link was used before or is too old.',
-    remedy: 'Make a new one: `platform sign-in`.',
+    message: 'The sign-in link was already used or has expired.',
+    remedy: 'Create a new link: `platform sign-in`.',
   },
   PERMISSION_DENIED: {
     rpc: 'permission_denied',
     retry: 'never',
-    message: 'The caller may not do this[ to {resource}].',
+    message: 'The caller has no permission for this call[ on {resource}].',
     remedy: 'Use a key that covers this resource.',
   },
   NOT_OWNER: {
     rpc: 'permission_denied',
     retry: 'never',
-    message: 'This needs the owner role in the organization[ {organizationId}].',
-    remedy: 'Use an API key with organization owner permission.',
+    message: 'This call requires the owner role in the organization[ {organizationId}].',
+    remedy: 'Use an API key with the owner role.',
   },
   RESOURCE_NOT_NAMED: {
     rpc: 'permission_denied',
     retry: 'never',
-    message: '{by} does not name {resource}.',
+    message: '{by} does not name {resource}, so this caller has no access to it.',
     remedy: 'Name it in the configuration of the machine or in an argument of the job, or use the key of a member.',
   },
   KEY_NOT_FOUND: {
@@ -54,8 +55,8 @@ export const accessErrors = {
   LAST_OWNER: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'Nobody else owns {resource}: without this key, nobody could manage it.',
-    remedy: 'Create another owner key first, then delete this one.',
+    message: 'This is the last owner key of {resource}. Without it, nobody can manage {resource}.',
+    remedy: 'Create another owner key, then delete this one.',
   },
   ORGANIZATION_NOT_FOUND: {
     rpc: 'not_found',
@@ -68,8 +69,8 @@ export const accessErrors = {
     http: 413,
     retry: 'never',
     message:
-      'Organization {organizationId} has no room for {sizeBytes} more bytes: {usedBytes} of {limitBytes} bytes are used[, {arrivingBytes} arrive now][, {waitingBytes} of deleted files are still on the disk].',
+      'Organization {organizationId} has no room for {sizeBytes} more bytes: {usedBytes} of {limitBytes} bytes are used[, uploads in progress need {arrivingBytes}][, {waitingBytes} of deleted files are still on the disk].',
     remedy:
-      'Delete images, model versions or scripts that nobody needs; that makes room at once, as long as used and deleted files together are below twice the limit. `platform usage` shows the counts. The operator of the server can raise the limit (--org-limit-gib).',
+      'Delete unused images, model versions or scripts; `platform usage` lists what uses the space. Deleting frees space at once while used and deleted files together stay below twice the limit. The operator of the server can raise the limit (--org-limit-gib).',
   },
 } as const satisfies Record<string, ErrorRow>;

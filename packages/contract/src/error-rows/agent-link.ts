@@ -6,14 +6,13 @@ export const agentLinkErrors = {
     rpc: 'failed_precondition',
     retry: 'never',
     message: 'The credentials from {source} cannot be used: {problem}.',
-    remedy:
-      'Check the address of the management server, or copy the credentials of this machine from the management app.',
+    remedy: 'Check the URL of the management server, or copy the credentials of this machine from the web app again.',
   },
   CLOUD_NAME_UNKNOWN: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'The name {host} of the management server leads to no address.',
-    remedy: 'Check the network and the name server of this machine, and cloud.app_address in its credentials file.',
+    message: 'The host name {host} of the management server does not resolve.',
+    remedy: 'Check the network and the DNS server of this machine, and cloud.app_address in its credentials file.',
   },
   CLOUD_UNREACHABLE: {
     rpc: 'unavailable',
@@ -25,64 +24,67 @@ export const agentLinkErrors = {
     rpc: 'unavailable',
     retry: 'later',
     message: 'The management server at {address} did not answer in time: {problem}.',
-    remedy: 'Nothing: it is asked again. If it stays so, check the network and any proxy or firewall between.',
+    remedy:
+      'The agent retries; no action is needed. If it continues, check the network and any proxy or firewall in between.',
   },
   CLOUD_ANSWER_CUT: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'The answer of the management server at {address} ended too early.',
-    remedy: 'Nothing: it is asked again. If it stays so, look at what lies between: a proxy, a weak link.',
+    message: 'The connection to the management server at {address} broke before the answer was complete.',
+    remedy: 'The agent retries; no action is needed. If it continues, check the network and any proxy in between.',
   },
   CLOUD_ANSWER_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'The answer of {address} is larger than {limitBytes} bytes and was cut off.',
-    remedy: 'Check cloud.app_address in the credentials file: a management server does not answer so.',
+    message: 'The answer of {address} exceeds the limit of {limitBytes} bytes, so the agent closed the connection.',
+    remedy: 'Check cloud.app_address in the credentials file: a management server sends smaller answers.',
   },
   CLOUD_BUSY: {
     rpc: 'resource_exhausted',
     retry: 'later',
-    message: 'The management server at {address} asks to come again later (HTTP {status}).',
-    remedy: 'Nothing: it is asked again when it wants.',
+    message: 'The management server at {address} is busy (HTTP {status}).',
+    remedy: 'The agent retries when the server allows it; no action is needed.',
   },
   CLOUD_FAILS: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'The management server at {address} cannot answer now (HTTP {status}).',
-    remedy: 'Nothing on this machine: it is asked again. See the log of the management server.',
+    message: 'The management server at {address} reports an error (HTTP {status}).',
+    remedy: 'The agent retries; no action is needed on this machine. See the log of the management server.',
   },
   CLOUD_CERTIFICATE_REFUSED: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'The certificate of {address} is not accepted: {problem}.',
+    message: 'The certificate of {address} is not trusted: {problem}.',
     remedy:
-      'If the management server has a certificate of an authority of your own, add that authority to the certificates of this system; else find out who answers there.',
+      'If your own authority issued the certificate, add that authority to the trusted certificates of this system. Otherwise find out which server answers at this address.',
   },
   CLOUD_CERTIFICATE_TIME: {
     rpc: 'unavailable',
     retry: 'later',
     message:
-      'The clock of this machine says {now}, but the certificate of {address} is not valid at that time[: it holds from {from} until {until}].',
-    remedy: 'Set the clock of this machine (a time server does it by itself), or renew the certificate if it ran out.',
+      'The clock of this machine shows {now}, but the certificate of {address} is not valid at that time[: it is valid from {from} until {until}].',
+    remedy:
+      'Correct the clock of this machine, for example with NTP. If the certificate has expired, renew it on the server.',
   },
   CLOUD_NOT_RECOGNIZED: {
     rpc: 'unavailable',
     retry: 'later',
-    message: 'What answers at {address} is not a management server: {problem}.',
+    message: 'The server at {address} is not a management server: {problem}.',
     remedy:
-      'Check cloud.app_address in the credentials file. A network that wants a sign-in, or a proxy, may answer in its place.',
+      'Check cloud.app_address in the credentials file. A proxy or a sign-in page of the network may answer instead.',
   },
   CLOUD_REDIRECTS: {
     rpc: 'unavailable',
     retry: 'later',
-    message: '{address} sends to {location}, where this machine does not go: its secret is for the one address only.',
-    remedy: 'If the management server has moved, put its new address into cloud.app_address of the credentials file.',
+    message:
+      '{address} redirects to {location}. The agent does not follow redirects because its credentials are bound to {address}.',
+    remedy: 'If the management server has moved, set cloud.app_address in the credentials file to its new URL.',
   },
   CLOUD_REFUSES_MACHINE: {
     rpc: 'unauthenticated',
     retry: 'later',
-    message: 'The management server at {address} refuses this machine.',
+    message: 'The management server at {address} rejects the credentials of this machine.',
     remedy:
-      'Copy the credentials of this machine from the management app again: they were replaced, or the machine was removed.',
+      'Copy the credentials of this machine from the web app again: someone replaced them or deleted the machine.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -5,8 +5,8 @@ export const dataErrors = {
   BLOB_MISSING: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'The file with sha256 {sha256} was not uploaded.',
-    remedy: 'Upload it with PUT /blobs/<sha256> first, then repeat the call.',
+    message: 'The file with sha256 {sha256} is not uploaded.',
+    remedy: 'Upload it with PUT /blobs/<sha256>, then repeat the call.',
   },
   BLOB_NOT_FOUND: {
     rpc: 'not_found',
@@ -17,47 +17,45 @@ export const dataErrors = {
   BLOB_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'never',
-    message: 'The file[ of {sizeBytes} bytes] is larger than the limit of {limitBytes} bytes.',
-    remedy: 'Send a smaller file, or split it: this limit is fixed.',
+    message: 'The file[ of {sizeBytes} bytes] exceeds the limit of {limitBytes} bytes.',
+    remedy: 'Send a smaller file, or split it. This limit is fixed.',
   },
   HASH_MISMATCH: {
     rpc: 'data_loss',
     http: 422,
     retry: 'now',
-    message:
-      'The bytes received[ for {path}] have another sha256 than announced[: {gotSha256} instead of {wantSha256}].',
-    remedy: 'Send the file again; nothing was stored.',
+    message: 'The sha256 of the received bytes[ of {path}] is wrong[: expected {wantSha256}, received {gotSha256}].',
+    remedy: 'Nothing was stored. Send the file again.',
   },
   RANGE_NOT_SATISFIABLE: {
     rpc: 'out_of_range',
     retry: 'never',
-    message: 'The range[ {range}] lies outside of the file[ of {sizeBytes} bytes].',
-    remedy: 'Ask for a range inside of the file, or for the whole of it.',
+    message: 'The range[ {range}] lies outside the file[ of {sizeBytes} bytes].',
+    remedy: 'Request a range inside the file, or the whole file.',
   },
   BINARY_DATA_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
-    message: 'There is no picture or file[ {binaryDataId}].',
+    message: 'There is no image or file[ {binaryDataId}].',
     remedy: 'Check binary_data_id; data of other organizations is not visible.',
   },
   BOUNDING_BOX_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
-    message: 'There is no bounding box[ {boundingBoxId}] in this picture.',
-    remedy: 'Check bbox_id; ask for the picture again to see its boxes.',
+    message: 'There is no bounding box[ {boundingBoxId}] in this image.',
+    remedy: 'Check bbox_id; read the image again to see its boxes.',
   },
   INVALID_PICTURE: {
     rpc: 'invalid_argument',
     retry: 'never',
-    message: 'The picture[ {name}] cannot be decoded[: {problem}].',
+    message: 'The image[ {name}] cannot be decoded[: {problem}].',
     remedy: 'Send a JPEG, PNG or WebP file that an image viewer opens.',
   },
   INCLUDE_BINARY_TOO_LARGE: {
     rpc: 'resource_exhausted',
     retry: 'never',
-    message:
-      'The contents asked for are larger than the limit of {limitBytes} bytes of one answer[: {sizeBytes} bytes].',
-    remedy: 'Ask for fewer at once, or without include_binary, and download each from its uri.',
+    message: 'The requested contents exceed the limit of {limitBytes} bytes per answer[: {sizeBytes} bytes].',
+    remedy: 'Request fewer items per call, or omit include_binary and download each item from its uri.',
   },
   FILTER_EMPTY: {
     rpc: 'invalid_argument',
@@ -68,8 +66,8 @@ export const dataErrors = {
   SEQUENCE_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
-    message: 'There is no sequence with id {sequenceId}.',
-    remedy: 'Check the id: ListSequences lists the sequences of an organization.',
+    message: 'There is no sequence {sequenceId}.',
+    remedy: 'Check the ID; ListSequences lists the sequences of an organization.',
   },
   DATASET_NOT_FOUND: {
     rpc: 'not_found',
@@ -80,19 +78,19 @@ export const dataErrors = {
   DATASET_NAME_TAKEN: {
     rpc: 'already_exists',
     retry: 'never',
-    message: 'The organization has a dataset named "{name}" already.',
-    remedy: 'Choose another name, or use the dataset that exists.',
+    message: 'The organization already has a dataset named "{name}".',
+    remedy: 'Choose another name, or use the existing dataset.',
   },
   DATASET_TYPE_MISMATCH: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'The dataset[ {datasetId}] holds {type}; this call is for {wanted}.',
-    remedy: 'Use a dataset of the other type: create one with the type you need.',
+    message: 'The dataset[ {datasetId}] holds {type}; this call requires {wanted}.',
+    remedy: 'Use or create a dataset of the required type.',
   },
   DATASET_EXPORT_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
-    message: 'There is no export of a dataset[ with id {jobId}].',
-    remedy: 'Exports and their files are kept for a day; start the export again.',
+    message: 'There is no dataset export[ {jobId}].',
+    remedy: 'Start the export again: exports and their files are deleted after one day.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -23,33 +23,34 @@ export const machinesErrors = {
   INVALID_CONFIG: {
     rpc: 'invalid_argument',
     retry: 'never',
-    message: 'The configuration has {count} error(s); nothing was saved[. First: {path}: {problem}].',
-    remedy: 'Correct every path that is listed and save again.',
+    message: 'The configuration has {count} error(s) and was not saved[. First: {path}: {problem}].',
+    remedy: 'Correct every listed path, then save again.',
   },
   CONFIG_CONFLICT: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message: 'The configuration was changed meanwhile: it is at revision {revision}[, not {expectedRevision}].',
+    message:
+      'Another user or program changed the configuration: it is at revision {revision}[, not {expectedRevision}].',
     remedy: 'Load the newest revision, make your change again and save.',
   },
   UNSIGNED_PIN_REFUSED: {
     rpc: 'permission_denied',
     retry: 'never',
-    message: 'Only an owner may choose a program that no release key signed: {pins}.',
-    remedy: 'Ask an owner to save it, which is recorded as consent, or choose stable, dev or a published version.',
+    message: 'Only an owner may choose a program without a release signature: {pins}.',
+    remedy:
+      'Ask an owner to save this configuration, which is recorded as consent. Or choose stable, dev or a published version.',
   },
   MIGRATION_REFUSED: {
     rpc: 'failed_precondition',
     retry: 'never',
     message: 'Machine {name} cannot be moved to platform-agent: {problem}.',
     remedy:
-      'Only a machine that checks in with the agent of another product can be moved, to a published platform-agent for its platform. Publish that, or install it there as docs/install.md says.',
+      'Check that the machine runs the agent of another product and that a platform-agent is published for its platform. Otherwise install the agent as described in docs/install.md.',
   },
   MIGRATION_FAILED: {
     rpc: 'failed_precondition',
     retry: 'never',
-    message:
-      'The agent of this platform could not take over from the other one: {problem}. The other agent runs again.',
-    remedy: 'Remove the cause and ask again: platform machine migrate NAME.',
+    message: 'The platform-agent could not replace the other agent: {problem}. The other agent runs again.',
+    remedy: 'Remove the cause, then start the migration again: platform machine migrate NAME.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -11,34 +11,34 @@ export const registryErrors = {
   MODEL_VERSION_TAKEN: {
     rpc: 'already_exists',
     retry: 'never',
-    message: 'Version {modelVersion} of model {modelName} was used before[, by job {jobId}].',
+    message: 'Version {modelVersion} of model {modelName} is already taken[ by job {jobId}].',
     remedy:
-      'Choose a model_version never used for this model; versions of failed and deleted jobs count too. If a submit of yours got no answer, look at that job first.',
+      'Choose another model_version; versions of failed and deleted jobs cannot be reused. If an earlier submit got no answer, check that job first.',
   },
   MODEL_ARCHIVE_INVALID: {
     rpc: 'invalid_argument',
     retry: 'never',
-    message: 'The archive of the model cannot be used: {problem}[ (entry "{entry}")].',
+    message: 'The archive of the model is invalid: {problem}[ (entry "{entry}")].',
     remedy:
-      'Pack a .tar.gz of regular files and folders with relative paths: at most 4 GiB and 10,000 entries unpacked, each name once.',
+      'Pack regular files and folders as .tar.gz with relative paths and unique names: at most 4 GiB and 10,000 entries unpacked.',
   },
   PACKAGE_NOT_FOUND: {
     rpc: 'not_found',
     retry: 'never',
     message: 'There is no package[ {packageId}][ in version {version}].',
-    remedy: 'Check ID and version; packages of other organizations are not visible.',
+    remedy: 'Check the ID and the version; packages of other organizations are not visible.',
   },
   PACKAGE_CORRUPT: {
     rpc: 'data_loss',
     retry: 'never',
-    message: 'The package {packageId} in version {version} cannot be used[: {problem}].',
-    remedy: 'Publish it again under a new version; the version used before stays in place.',
+    message: 'Version {version} of package {packageId} cannot be used[: {problem}].',
+    remedy: 'Publish it again under a new version. The previous version stays in use.',
   },
   PACKAGE_IN_USE: {
     rpc: 'failed_precondition',
     retry: 'never',
     message:
       'Version {version} of package {packageId} is in the configuration of {count} machine(s)[, for example {machine}].',
-    remedy: 'Take it out of these configurations, or put another version there, and delete it then.',
+    remedy: 'Remove it from these configurations or set another version there, then delete it.',
   },
 } as const satisfies Record<string, ErrorRow>;

@@ -322,7 +322,7 @@ const explained: [name: string, kind: JobKind, pictures: Labelled[], labels: str
     single,
     [...some(12, ['cup']), ...some(12, ['mug'])],
     ['cup', 'mgu'],
-    /at least 2 label\(s\) that occur; there are 1: cup 12, mgu 0\. The dataset has: mug 12 \(did you mean "mug"\?\)\.$/,
+    /at least 2 label\(s\) with images; there are 1: cup 12, mgu 0\. The dataset has: mug 12 \(did you mean "mug"\?\)\.$/,
   ],
   [
     'labels but no boxes',
@@ -343,7 +343,7 @@ const explained: [name: string, kind: JobKind, pictures: Labelled[], labels: str
     single,
     [...some(10, ['a']), ...some(10, ['b']), ...named(some(9, ['c']))],
     ['a', 'b'],
-    /9 pictures .*for example o\/l\/0, .* The dataset also has: c 9\.$/,
+    /9 of 29 images .*for example o\/l\/0, .* The dataset also has: c 9\.$/,
   ],
 ];
 for (const [name, kind, pictures, labels, expected] of explained)
