@@ -30,10 +30,10 @@ export function excess(limits: Counts, found: Counts): string[] {
 }
 
 /**
- * Limits lowered to what is found. A new name takes over the limit of one that is gone from the same unit, if that is
- * not smaller: what was renamed is not new.
+ * Limits lowered to what is found. With `renames`, a new name takes over the limit of one that is gone from the same unit,
+ * if that is not smaller: what was renamed is not new.
  */
-export function lowered(limits: Counts, found: Counts): Counts {
+export function lowered(limits: Counts, found: Counts, { renames } = { renames: true }): Counts {
   const next = Object.entries(limits).map(([unit, before]): [string, Record<string, number>] => {
     const now = found[unit] ?? {};
     const kept = Object.entries(before).flatMap(([name, limit]): [string, number][] =>
@@ -44,7 +44,7 @@ export function lowered(limits: Counts, found: Counts): Counts {
       .map(([, limit]) => limit)
       .toSorted((a, b) => a - b);
     const renamed = Object.entries(now).filter(([name, count]) => {
-      const at = name in before ? -1 : free.findIndex((limit) => limit >= count);
+      const at = name in before || !renames ? -1 : free.findIndex((limit) => limit >= count);
       if (at >= 0) free.splice(at, 1);
       return at >= 0;
     });

@@ -1,0 +1,173 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Counts } from './limits.ts';
+import { isGenerated, root, tracked, unitOf } from './tree.ts';
+
+/**
+ * Words that this project no longer uses, each with the standard one. They count in names (`pictureFile`, `ToldTwice`), in
+ * comments, strings and Markdown. Forms are listed one by one: `tell apart` and `teller` are fine.
+ */
+export const forbiddenWords: Readonly<Record<string, string>> = {
+  picture: 'image',
+  pictures: 'images',
+  told: 'reported, returned, logged',
+  tells: 'reports, returns, logs',
+  said: 'reported, logged',
+  wish: 'desired version, desired configuration',
+  wishes: 'desired versions',
+  wished: 'desired',
+  seat: 'slot of a concurrency limiter',
+  seats: 'concurrency limiter',
+  gathered: 'batched',
+  thinned: 'rate-limited, sampled',
+  overtime: 'time-limit exceeded',
+  workshop: 'workspace, environment',
+  workshops: 'workspaces, environments',
+  forgive: 'clear, release from quarantine',
+  forgiven: 'cleared, released from quarantine',
+  trouble: 'condition',
+  troubles: 'conditions',
+  afterlife: 'previous run, crash report',
+  newborn: 'initial',
+  nobody: 'no user, no caller, none',
+  stranger: 'foreign process, unknown caller',
+  strangers: 'foreign processes, unknown callers',
+  obstacle: 'conflict, blocker',
+  obstacles: 'conflicts, blockers',
+  keeper: 'supervisor',
+  vitals: 'health',
+  pulse: 'heartbeat',
+  inlet: 'log reader',
+  intake: 'validator, dataset check',
+  door: 'endpoint',
+  doors: 'endpoints',
+  mint: 'create',
+  minted: 'created',
+  findings: 'check results',
+  verdict: 'outcome',
+  verdicts: 'outcomes',
+  survey: 'scan result',
+  sheet: 'dialog',
+  veil: 'overlay',
+  desk: 'editor, form, input tensors',
+  crew: 'test workers',
+  pupil: 'model',
+  learner: 'trainer',
+  lesson: 'training batch',
+  lessons: 'training batches',
+  eye: 'feature extractor',
+  lens: 'feature extractor',
+  sight: 'features',
+  sights: 'features',
+  judge: 'evaluator',
+  judged: 'evaluated',
+  judges: 'evaluates',
+  dropping: 'dropout (network), discarding',
+  mentioned: 'above the score threshold',
+  storm: 'reconnect storm: thundering herd',
+  person: 'user',
+  people: 'users',
+  somebody: 'a user, another process',
+};
+
+/** Turns of phrase, in comments, strings and Markdown. */
+export const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, standard: string])[] = [
+  ['is asked', /\b(?:is|are|was|were) asked\b/g, 'receives a request, is called'],
+  [
+    'is no …',
+    /\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|other\b)\w+/g,
+    'is not a …, there is no …: say what it is',
+  ],
+  ['so many', /\bso many\b/g, 'N, the limit'],
+  ['taken back', /\b(?:take|takes|taken|took|taking) (?:it |them |itself )?back\b/g, 'roll back, rolled back'],
+  ['proves itself', /\bprove[sd]? (?:itself|themselves)\b/g, 'passes the health check'],
+  ['last words', /\blast words?\b/g, 'final status, last log lines'],
+  ['Of …', /(?:^|[.:] |\* |\/\/ )Of (?!the form\b)[a-z]/gm, 'begin with the subject'],
+];
+
+/** Names of stored data and of public options: they stay. Names of the wire are read from the protos. */
+const storedNames: ReadonlySet<string> = new Set([]);
+
+/** Where old words are quoted, or history that is not edited. */
+const isExempt = (file: string): boolean =>
+  isGenerated(file) || file === 'CHANGELOG.md' || /^tools\/(house\/words|words\.test)/.test(file);
+
+const isRead = (file: string): boolean => /\.(tsx?|mjs|md|proto|py)$/.test(file) && !isExempt(file);
+
+/** `docs/decisions` and `changes` are history of their own; files in the root belong to `.`. */
+function folderOf(file: string): string {
+  if (!file.includes('/')) return '.';
+  if (/^(docs\/decisions|changes|docs)\//.test(file)) return /^(docs\/decisions|changes|docs)/.exec(file)![0];
+  return unitOf(file);
+}
+
+/** Every name of a proto, also as TypeScript spells it. */
+function namesOfTheWire(): Set<string> {
+  const names = new Set<string>(storedNames);
+  for (const file of tracked.filter((one) => one.endsWith('.proto'))) {
+    const text = readFileSync(path.join(root, file), 'utf8').replaceAll(/\/\/.*$/gm, '');
+    for (const [name] of text.matchAll(/\w+/g)) {
+      const camel = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+      names
+        .add(name)
+        .add(camel)
+        .add(camel.charAt(0).toLowerCase() + camel.slice(1));
+    }
+  }
+  for (const common of Object.keys(forbiddenWords)) names.delete(common);
+  return names;
+}
+
+export interface Place {
+  readonly folder: string;
+  readonly file: string;
+  readonly line: number;
+  readonly word: string;
+}
+
+/** What counts of a file: Markdown without what it quotes as code, protos without their names. */
+function readable(file: string, text: string): string {
+  const blank = (found: string): string => found.replaceAll(/[^\n]/g, ' ');
+  if (file.endsWith('.md')) return text.replaceAll(/^```[^]*?^```|`[^`\n]*`|\]\([^)\n]*\)/gm, blank);
+  if (file.endsWith('.proto')) return text.replaceAll(/^(?:(?!\/\/).)*/gm, blank);
+  return text;
+}
+
+const words = new Set(Object.keys(forbiddenWords));
+/** A name or a word, or an option of a command line; one with an underscore belongs to the wire, a table or the environment. */
+const token = /-{0,2}[A-Za-z_$][\w$]*/g;
+const mayHold = new RegExp(Object.keys(forbiddenWords).join('|'), 'i');
+
+export function* placesInText(file: string, text: string, wire: ReadonlySet<string>): Generator<Place> {
+  const folder = folderOf(file);
+  for (const [i, line] of readable(file, text).split('\n').entries()) {
+    if (mayHold.test(line)) {
+      for (const [name] of line.matchAll(token)) {
+        if (!mayHold.test(name) || name.includes('_') || name.startsWith('--') || wire.has(name)) continue;
+        for (const [part] of name.matchAll(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g))
+          if (words.has(part.toLowerCase())) yield { folder, file, line: i + 1, word: part.toLowerCase() };
+      }
+    }
+    for (const [word, pattern] of forbiddenPhrases)
+      for (const _ of line.matchAll(pattern)) yield { folder, file, line: i + 1, word };
+  }
+}
+
+export function forbiddenPlaces(): Place[] {
+  const wire = namesOfTheWire();
+  return tracked
+    .filter(isRead)
+    .flatMap((file) => [...placesInText(file, readFileSync(path.join(root, file), 'utf8'), wire)]);
+}
+
+export function countsOf(places: readonly Place[]): Counts {
+  const counts: Record<string, Record<string, number>> = {};
+  for (const { folder, word } of places) {
+    const found = (counts[folder] ??= {});
+    found[word] = (found[word] ?? 0) + 1;
+  }
+  return counts;
+}
+
+export const standardFor = (word: string): string =>
+  forbiddenWords[word] ?? forbiddenPhrases.find(([name]) => name === word)?.[2] ?? '';

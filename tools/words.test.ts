@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { excess, readLimits } from './house/limits.ts';
+import { countsOf, forbiddenPlaces, placesInText, standardFor } from './house/words.ts';
+
+test('no folder uses more words of its own making than tools/house/words.json still allows', () => {
+  const found = countsOf(forbiddenPlaces());
+  const more = excess(readLimits('words'), found).map((line) => {
+    const [folder = '', word = ''] = /^(.*?): (.*?) (?:is \d|needs)/.exec(line)?.slice(1) ?? [];
+    return `${line} [${word} → ${standardFor(word)}; node tools/words.ts ${folder} lists the places]`;
+  });
+  assert.deepEqual(more, []);
+});
+
+const wire = new Set(['toldOnWire']);
+const rows: [file: string, text: string, words: string[]][] = [
+  ['a.ts', 'const toldTwice = readPicture(WISH);', ['told', 'picture', 'wish']],
+  ['a.ts', 'const stole = retold + tellApart;', []],
+  ['a.ts', 'const wanted_picture = PICTURE_TOO_LARGE;', []],
+  ['a.ts', 'send({ toldOnWire: 1 });', []],
+  ['a.ts', "flags('--pictures', 'pictures of a folder');", ['pictures']],
+  ['a.ts', '/** Of each picture the best. */', ['picture', 'Of …']],
+  ['a.ts', '// A failure is no error. It is no longer asked, so many are.', ['is no …', 'so many']],
+  ['a.md', 'The agent takes itself back and is asked again.', ['is asked', 'taken back']],
+  ['a.md', 'See `told` and [it](told.md).\n```\npicture\n```\n', []],
+  ['a.proto', '  string picture = 1; // The picture.', ['picture']],
+];
+for (const [file, text, words] of rows) {
+  test(`${file}: ${text}`, () =>
+    assert.deepEqual(
+      [...placesInText(file, text, wire)].map(({ word }) => word),
+      words,
+    ));
+}

@@ -1,0 +1,16 @@
+// node tools/words.ts [FOLDER]: where words stand that this project no longer uses, and the standard ones.
+// node tools/words.ts --update: lowers the counts in tools/house/words.json to what is there. It never raises one.
+import { lowered, readLimits, writeLimits } from './house/limits.ts';
+import { countsOf, forbiddenPlaces, standardFor } from './house/words.ts';
+
+const places = forbiddenPlaces();
+if (process.argv.includes('--update')) {
+  writeLimits('words', lowered(readLimits('words'), countsOf(places), { renames: false }));
+} else {
+  const under = process.argv[2]?.replace(/\/+$/, '');
+  const shown = places.filter(
+    ({ folder, file }) => under === undefined || folder === under || file.startsWith(`${under}/`),
+  );
+  for (const { file, line, word } of shown) console.log(`${file}:${line}: ${word} → ${standardFor(word)}`);
+  console.error(`${shown.length} places`);
+}
