@@ -22,6 +22,12 @@ const readText = async (file: string): Promise<string> => {
 export function configCommands(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration of a machine');
 
+  getCommand(config, run);
+  setCommand(config, run);
+  configHistoryCommands(config, run);
+}
+
+function getCommand(config: Command, run: Run): void {
   config
     .command('get <machine>')
     .description('print the saved configuration')
@@ -43,7 +49,9 @@ export function configCommands(program: Command, run: Run): void {
         output.note(`Revision ${saved.revision}. Save a change of it with: --expect-revision ${saved.revision}`);
       }),
     );
+}
 
+function setCommand(config: Command, run: Run): void {
   config
     .command('set <machine> <file>')
     .description('save a configuration from a JSON file (- is standard input); refused whole when anything is wrong')
@@ -85,6 +93,4 @@ export function configCommands(program: Command, run: Run): void {
         },
       ),
     );
-
-  configHistoryCommands(config, run);
 }

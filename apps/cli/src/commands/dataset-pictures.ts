@@ -99,6 +99,14 @@ const pictureJson = (one: BinaryMetadata): Record<string, unknown> => ({
 });
 
 export function pictureCommands(dataset: Command, run: Run): void {
+  listCommand(dataset, run);
+  addCommand(dataset, run);
+  removeCommand(dataset, run);
+  deleteImagesCommand(dataset, run);
+  tagCommands(dataset, run);
+}
+
+function listCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('pictures <dataset>'))
     .description('pictures of a dataset with their labels and IDs, newest first')
     .option('-n, --limit <n>', 'at most so many', '50')
@@ -127,7 +135,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
         if (found.length > limit) output.note('\nThere are more: --limit N shows them.');
       }),
     );
+}
 
+function addCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('add <dataset> [pictures...]'))
     .description('add pictures, by ID or from another dataset')
     .option('--from <dataset>', 'take them from there')
@@ -148,7 +158,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
         output.text(`Added ${counted(wanted.length, 'picture')} to dataset ${printable(name)}.`);
       }),
     );
+}
 
+function removeCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('remove <dataset> [pictures...]'))
     .description('take pictures out of a dataset; they are not deleted')
     .action(
@@ -161,7 +173,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
         output.text(`Took ${counted(wanted.length, 'picture')} out of dataset ${printable(name)}.`);
       }),
     );
+}
 
+function deleteImagesCommand(dataset: Command, run: Run): void {
   selecting(dataset.command('delete-images <dataset> [images...]'))
     .description('delete images of a dataset for good, from every dataset that holds them')
     .option('-y, --yes', 'do not ask')
@@ -180,7 +194,9 @@ export function pictureCommands(dataset: Command, run: Run): void {
         output.text(`Deleted ${counted(deleted, 'image')}.`);
       }),
     );
+}
 
+function tagCommands(dataset: Command, run: Run): void {
   for (const verb of ['tag', 'untag'] as const)
     selecting(dataset.command(`${verb} <dataset> <labels...>`))
       .description(

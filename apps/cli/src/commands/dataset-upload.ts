@@ -97,21 +97,7 @@ async function upload(
   );
   const { added, changed } = neededUploads(images.images, await presentImages(open, datasetId));
   const sent = [...added, ...changed];
-  const screen = countScreen(process.stderr, 'uploaded', sent.length);
-  try {
-    await open.client.dataClient.uploadPictures(contents(folder, sent), {
-      partId: '',
-      datasetIds: [datasetId],
-      signal,
-      concurrency,
-      onProgress: (done) => screen.show(done),
-    });
-  } catch (error) {
-    if (!signal.aborted) throw error;
-    throw stopped();
-  } finally {
-    screen.close();
-  }
+  await send(open, datasetId, contents(folder, sent), { count: sent.length, concurrency, signal });
   const there = images.images.length - sent.length;
   output.json({
     dataset_id: datasetId,
@@ -130,6 +116,29 @@ async function upload(
       .filter(Boolean)
       .join(' '),
   );
+}
+
+async function send(
+  open: Connection,
+  datasetId: string,
+  images: ReturnType<typeof contents>,
+  { count, concurrency, signal }: { count: number; concurrency: number; signal: AbortSignal },
+): Promise<void> {
+  const screen = countScreen(process.stderr, 'uploaded', count);
+  try {
+    await open.client.dataClient.uploadPictures(images, {
+      partId: '',
+      datasetIds: [datasetId],
+      signal,
+      concurrency,
+      onProgress: (done) => screen.show(done),
+    });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw stopped();
+  } finally {
+    screen.close();
+  }
 }
 
 const stopped = (): Ended =>

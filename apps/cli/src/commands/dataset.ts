@@ -84,6 +84,18 @@ function adviceOf({ labels, pictures }: Contents): string[] {
 export function datasetCommands(program: Command, run: Run): void {
   const dataset = program.command('dataset').description('sets of pictures to train on');
 
+  createCommand(dataset, run);
+  listCommand(dataset, run);
+  showCommand(dataset, run);
+  renameCommand(dataset, run);
+  deleteCommand(dataset, run);
+  mergeCommand(dataset, run);
+  uploadCommand(dataset, run);
+  pictureCommands(dataset, run);
+  exportCommand(dataset, run);
+}
+
+function createCommand(dataset: Command, run: Run): void {
   dataset
     .command('create <name>')
     .description('make an empty dataset')
@@ -95,7 +107,9 @@ export function datasetCommands(program: Command, run: Run): void {
         output.text(`Created dataset ${printable(name)} with ID ${id}.`);
       }),
     );
+}
 
+function listCommand(dataset: Command, run: Run): void {
   dataset
     .command('list')
     .description('all datasets with how much they hold')
@@ -120,7 +134,9 @@ export function datasetCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function showCommand(dataset: Command, run: Run): void {
   dataset
     .command('show <dataset>')
     .description('one dataset: pictures per label, and what training would miss')
@@ -164,7 +180,9 @@ export function datasetCommands(program: Command, run: Run): void {
         for (const line of adviceOf(contents)) output.text(`\n${line}`);
       }),
     );
+}
 
+function renameCommand(dataset: Command, run: Run): void {
   dataset
     .command('rename <dataset> <name>')
     .description('give a dataset another name')
@@ -177,7 +195,9 @@ export function datasetCommands(program: Command, run: Run): void {
         output.text(`Renamed dataset ${printable(name)} to ${printable(newName)}.`);
       }),
     );
+}
 
+function deleteCommand(dataset: Command, run: Run): void {
   dataset
     .command('delete <dataset>')
     .description('delete a dataset; its pictures stay')
@@ -192,7 +212,9 @@ export function datasetCommands(program: Command, run: Run): void {
         output.text(`Deleted dataset ${printable(found.name)} with ID ${found.id}.`);
       }),
     );
+}
 
+function mergeCommand(dataset: Command, run: Run): void {
   dataset
     .command('merge <name> <datasets...>')
     .description('make a new dataset with the pictures of several')
@@ -206,8 +228,4 @@ export function datasetCommands(program: Command, run: Run): void {
         output.text(`Created dataset ${printable(name)} with ID ${id}.`);
       }),
     );
-
-  uploadCommand(dataset, run);
-  pictureCommands(dataset, run);
-  exportCommand(dataset, run);
 }

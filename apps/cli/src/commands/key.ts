@@ -8,6 +8,14 @@ const roles = { owner: 'owner', operator: 'operator', runner: 'runner' } as cons
 export function keyCommands(program: Command, run: Run): void {
   const key = program.command('key').description('API keys of the organization');
 
+  createCommand(key, run);
+  listCommand(key, run);
+  rotateCommand(key, run);
+  deleteCommand(key, run);
+  signInCommand(program, run);
+}
+
+function createCommand(key: Command, run: Run): void {
   key
     .command('create <name>')
     .description('create an API key; its secret is shown once')
@@ -37,7 +45,9 @@ export function keyCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function listCommand(key: Command, run: Run): void {
   key
     .command('list')
     .description('all API keys, without their secrets')
@@ -59,7 +69,9 @@ export function keyCommands(program: Command, run: Run): void {
         noteTruncated(output, truncated, 'keys');
       }),
     );
+}
 
+function rotateCommand(key: Command, run: Run): void {
   key
     .command('rotate <id>')
     .description('replace the secret of an API key; the old one ends at once')
@@ -72,7 +84,9 @@ export function keyCommands(program: Command, run: Run): void {
         output.text(`Rotated key ${rotated.id}. The key is shown this once:\n\n  ${rotated.key}`);
       }),
     );
+}
 
+function deleteCommand(key: Command, run: Run): void {
   key
     .command('delete <id>')
     .description('revoke an API key at once')
@@ -84,7 +98,9 @@ export function keyCommands(program: Command, run: Run): void {
         output.text(`Deleted key ${id}.`);
       }),
     );
+}
 
+function signInCommand(program: Command, run: Run): void {
   program
     .command('sign-in')
     .description('make a one-time link to the web app')

@@ -21,6 +21,18 @@ const programs: Readonly<Record<ProgramName, ProgramName>> = { agent: 'agent', s
 export function machineCommands(program: Command, run: Run): void {
   const machine = program.command('machine').description('machines of the organization');
 
+  createCommand(machine, run);
+  listCommand(machine, run);
+  showCommand(machine, run);
+  credentialsCommand(machine, run);
+  restartCommand(machine, run);
+  pinCommand(machine, run);
+  unpinCommand(machine, run);
+  clearQuarantineCommand(machine, run);
+  machineEditCommands(machine, run);
+}
+
+function createCommand(machine: Command, run: Run): void {
   machine
     .command('create <name>')
     .description('create a machine; prints the credentials file to put on it')
@@ -52,7 +64,9 @@ export function machineCommands(program: Command, run: Run): void {
         output.text(installText(command));
       }),
     );
+}
 
+function listCommand(machine: Command, run: Run): void {
   machine
     .command('list')
     .description('all machines with their state')
@@ -82,7 +96,9 @@ export function machineCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function showCommand(machine: Command, run: Run): void {
   machine
     .command('show <machine>')
     .description('one machine: what runs, what is wanted and why, trials and quarantine, conditions with what to do')
@@ -97,7 +113,9 @@ export function machineCommands(program: Command, run: Run): void {
         output.text(machineText(found, systemClock.wall()));
       }),
     );
+}
 
+function credentialsCommand(machine: Command, run: Run): void {
   machine
     .command('credentials <machine>')
     .description('the credentials file of a machine')
@@ -118,7 +136,9 @@ export function machineCommands(program: Command, run: Run): void {
         output.text(JSON.stringify(credentials, null, 2));
       }),
     );
+}
 
+function restartCommand(machine: Command, run: Run): void {
   machine
     .command('restart <machine>')
     .description('restart the machine server at the next opportunity')
@@ -131,7 +151,9 @@ export function machineCommands(program: Command, run: Run): void {
         output.text('Restart requested. See it happen: platform logs -f');
       }),
     );
+}
 
+function pinCommand(machine: Command, run: Run): void {
   machine
     .command('pin')
     .argument('<machine>', 'its name or ID')
@@ -149,7 +171,9 @@ export function machineCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function unpinCommand(machine: Command, run: Run): void {
   machine
     .command('unpin')
     .argument('<machine>', 'its name or ID')
@@ -161,7 +185,9 @@ export function machineCommands(program: Command, run: Run): void {
         reportSaved(output, saved, `${which} follows stable: saved as revision ${saved.revision}. ${whenUsed(name)}`);
       }),
     );
+}
 
+function clearQuarantineCommand(machine: Command, run: Run): void {
   machine
     .command('clear-quarantine <machine>')
     .description('let the machine try versions again that it gave up')
@@ -181,7 +207,6 @@ export function machineCommands(program: Command, run: Run): void {
         );
       }),
     );
-  machineEditCommands(machine, run);
 }
 
 const installText = (command: string): string =>

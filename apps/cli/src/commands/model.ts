@@ -64,6 +64,13 @@ function metadataText(metadata: JsonObject | undefined): [string, string][] {
 export function modelCommands(program: Command, run: Run): void {
   const model = program.command('model').description('trained models of the registry');
 
+  listCommand(model, run);
+  versionsCommand(model, run);
+  showCommand(model, run);
+  downloadCommand(model, run);
+}
+
+function listCommand(model: Command, run: Run): void {
   model
     .command('list')
     .description('models with their newest version')
@@ -91,7 +98,9 @@ export function modelCommands(program: Command, run: Run): void {
         noteTruncated(output, truncated, 'models');
       }),
     );
+}
 
+function versionsCommand(model: Command, run: Run): void {
   model
     .command('versions <model>')
     .description('versions of a model, newest first')
@@ -112,7 +121,9 @@ export function modelCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function showCommand(model: Command, run: Run): void {
   model
     .command('show <model>')
     .description('one version: files, where it comes from')
@@ -149,6 +160,4 @@ export function modelCommands(program: Command, run: Run): void {
         );
       }),
     );
-
-  downloadCommand(model, run);
 }

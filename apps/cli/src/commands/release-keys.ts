@@ -29,6 +29,15 @@ interface RotateFlags extends KeyFlags {
 export function releaseKeyCommands(release: Command, run: Run): void {
   const keys = release.command('keys').description('the private keys that sign releases');
 
+  initCommand(keys, run);
+  makeCommand(keys, run);
+  listCommand(keys, run);
+  rotateRootCommand(release, run);
+  signRootCommand(release, run);
+  submitRootCommand(release, run);
+}
+
+function initCommand(keys: Command, run: Run): void {
   keys
     .command('init [folder]')
     .description('make keys: some for the root, one for the list of files, one for the installer')
@@ -47,7 +56,9 @@ export function releaseKeyCommands(release: Command, run: Run): void {
         );
       }),
     );
+}
 
+function makeCommand(keys: Command, run: Run): void {
   keys
     .command('make <file>')
     .description('make one more key: root-<name>.pem, targets.pem or installer.pem')
@@ -58,7 +69,9 @@ export function releaseKeyCommands(release: Command, run: Run): void {
         output.text(isMade ? `Made ${file}.` : `${file} is there already; nothing was changed.`);
       }),
     );
+}
 
+function listCommand(keys: Command, run: Run): void {
   keys
     .command('list')
     .description('keys that are here, and what the root document says of them')
@@ -88,7 +101,9 @@ Root document ${root.version}, valid until ${root.expires}: ${roles.root.thresho
 List of files ${targets.version}, valid until ${targets.expires}.`);
       }),
     );
+}
 
+function rotateRootCommand(release: Command, run: Run): void {
   release
     .command('rotate-root')
     .description(
@@ -122,7 +137,9 @@ List of files ${targets.version}, valid until ${targets.expires}.`);
         output.text(`Root document ${rootVersion(root)} is in force. Machines follow it at their next update.`);
       }),
     );
+}
 
+function signRootCommand(release: Command, run: Run): void {
   release
     .command('sign-root <file>')
     .description('add the signatures of the root keys here to a root document')
@@ -137,7 +154,9 @@ List of files ${targets.version}, valid until ${targets.expires}.`);
         output.text(`${file} has ${signed.signatures} signatures now.`);
       }),
     );
+}
 
+function submitRootCommand(release: Command, run: Run): void {
   release
     .command('submit-root <file>')
     .description('hand in a root document that enough people have signed')

@@ -53,6 +53,15 @@ export function releaseCommands(program: Command, run: Run): void {
     .command('release')
     .description('versions of agent and machine server: publish, promote, sign');
 
+  listCommand(release, run);
+  publishCommand(release, run);
+  promoteCommand(release, run);
+  revokeCommand(release, run);
+  signCommand(release, run);
+  releaseKeyCommands(release, run);
+}
+
+function listCommand(release: Command, run: Run): void {
   release
     .command('list')
     .description('what was published')
@@ -77,7 +86,9 @@ export function releaseCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function publishCommand(release: Command, run: Run): void {
   release
     .command('publish <file...>')
     .description('sign and publish programs; machines that follow the channel get them')
@@ -120,7 +131,9 @@ export function releaseCommands(program: Command, run: Run): void {
         }
       }),
     );
+}
 
+function promoteCommand(release: Command, run: Run): void {
   release
     .command('promote')
     .addArgument(choiceArgument('<name>', 'the program', programs))
@@ -135,7 +148,9 @@ export function releaseCommands(program: Command, run: Run): void {
         output.text(`Channel ${channel} of ${name} is ${version} now.`);
       }),
     );
+}
 
+function revokeCommand(release: Command, run: Run): void {
   release
     .command('revoke')
     .addArgument(choiceArgument('<name>', 'the program', programs))
@@ -172,7 +187,9 @@ export function releaseCommands(program: Command, run: Run): void {
         output.text(`Withdrew ${name} ${version}. Machines that run it keep it until another version is wanted there.`);
       }),
     );
+}
 
+function signCommand(release: Command, run: Run): void {
   release
     .command('sign')
     .description('sign the list of files anew before it expires; once a month will do')
@@ -186,8 +203,6 @@ export function releaseCommands(program: Command, run: Run): void {
         output.text(signed.length > 0 ? `Signed anew: ${signed.join(' and ')}.` : 'Nothing was published yet.');
       }),
     );
-
-  releaseKeyCommands(release, run);
 }
 
 /** Said before the upload. @throws PlatformError RELEASE_EXISTS */

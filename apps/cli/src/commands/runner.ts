@@ -29,6 +29,11 @@ const runnerJson = (one: Runner): Record<string, unknown> => ({
 export function runnerCommands(program: Command, run: Run): void {
   const runner = program.command('runner').description('computers that run training jobs');
 
+  listCommand(runner, run);
+  tokenCommand(runner, run);
+}
+
+function listCommand(runner: Command, run: Run): void {
   runner
     .command('list')
     .description('runners with what they offer, those seen last first')
@@ -61,7 +66,9 @@ export function runnerCommands(program: Command, run: Run): void {
             output.text(`\n${printable(one.host)} runs no scripts: ${printable(one.noScriptsBecause)}`);
       }),
     );
+}
 
+function tokenCommand(runner: Command, run: Run): void {
   runner
     .command('token')
     .description('make an API key of role runner; prints the one command that joins a computer')

@@ -68,6 +68,11 @@ Example:
       --arg epochs=20 --wait`;
 
 export function submitCommands(train: Command, run: Run): void {
+  submitCommand(train, run);
+  submitCustomCommand(train, run);
+}
+
+function submitCommand(train: Command, run: Run): void {
   const managed = jobFlags(train.command('submit'))
     .description('train a built-in model type on a dataset')
     .addOption(choiceOption('--model-type <type>', 'what to train (required)', modelTypes).makeOptionMandatory())
@@ -84,38 +89,38 @@ export function submitCommands(train: Command, run: Run): void {
     .option('--epochs <n>', 'rounds over the pictures at most')
     .option('--side <px>', 'pixels of the square that the network sees')
     .option('--arg <key=value>', 'another setting of the trainer; again for more', collect);
-  limitFlags(managed)
-    .addHelpText('after', submitExample)
-    .action(
-      run(async (world: CommandWorld, flags: ManagedFlags) => {
-        const open = await world.connection();
-        const { modelType, recipe, epochs, side } = flags;
-        const framework = flags.framework === undefined ? {} : { modelFramework: flags.framework };
-        const settings = Object.entries({ recipe, epochs, side }).filter(
-          (pair): pair is [string, string] => pair[1] !== undefined,
-        );
-        const dataset = await findDataset(open, flags.dataset);
-        const named = [...(flags.labels ?? []), ...(flags.label ?? [])];
-        const tags = named.length > 0 ? named : await labelsOf(open, dataset.id, modelType);
-        const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
-        const id = await open.client.mlTrainingClient.submitTrainingJob(
-          await open.organizationId(),
-          dataset.id,
-          flags.modelName,
-          modelVersion,
-          modelType,
-          tags,
-          {
-            arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
-            resources: resourcesOf(flags),
-            ...framework,
-          },
-        );
-        const about = named.length > 0 ? '' : `Labels: ${tags.map(printable).join(', ')}.`;
-        await submitted(world, open, flags, { id, modelVersion, tags, about });
-      }),
-    );
+  limitFlags(managed).addHelpText('after', submitExample).action(run(submitManaged));
+}
 
+async function submitManaged(world: CommandWorld, flags: ManagedFlags): Promise<void> {
+  const open = await world.connection();
+  const { modelType, recipe, epochs, side } = flags;
+  const framework = flags.framework === undefined ? {} : { modelFramework: flags.framework };
+  const settings = Object.entries({ recipe, epochs, side }).filter(
+    (pair): pair is [string, string] => pair[1] !== undefined,
+  );
+  const dataset = await findDataset(open, flags.dataset);
+  const named = [...(flags.labels ?? []), ...(flags.label ?? [])];
+  const tags = named.length > 0 ? named : await labelsOf(open, dataset.id, modelType);
+  const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
+  const id = await open.client.mlTrainingClient.submitTrainingJob(
+    await open.organizationId(),
+    dataset.id,
+    flags.modelName,
+    modelVersion,
+    modelType,
+    tags,
+    {
+      arguments: { ...Object.fromEntries(settings), ...keyValues('--arg', flags.arg ?? []) },
+      resources: resourcesOf(flags),
+      ...framework,
+    },
+  );
+  const about = named.length > 0 ? '' : `Labels: ${tags.map(printable).join(', ')}.`;
+  await submitted(world, open, flags, { id, modelVersion, tags, about });
+}
+
+function submitCustomCommand(train: Command, run: Run): void {
   const custom = jobFlags(train.command('submit-custom'))
     .description('run a training script of the registry on a dataset')
     .requiredOption('--script-name, --script <name>', 'the script: its name, or <namespace>:<name> (required)')
@@ -126,37 +131,37 @@ export function submitCommands(train: Command, run: Run): void {
     .option('--args <a=1,b=2>', 'several of them at once', collectList);
   limitFlags(scriptFlags(custom.optionsGroup('With --upload:')))
     .addHelpText('after', customExample)
-    .action(
-      run(async (world: CommandWorld, flags: CustomFlags) => {
-        const open = await world.connection();
-        const args = keyValues('--arg', [...(flags.args ?? []), ...(flags.arg ?? [])]);
-        const resources = resourcesOf(flags);
-        if (flags.upload !== undefined && flags.script === flags.modelName) {
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: '--model-name',
-            value: flags.modelName,
-            limit: 'another name than the script',
-          });
-        }
-        const dataset = await findDataset(open, flags.dataset);
-        const script =
-          flags.upload === undefined
-            ? { itemId: (await findScript(open, flags.script)).itemId, version: flags.scriptVersion }
-            : await uploadScript(world, open, { ...flags, name: flags.script, folder: flags.upload, draft: true });
-        const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
-        const id = await open.client.mlTrainingClient.submitCustomTrainingJob(
-          await open.organizationId(),
-          dataset.id,
-          script.itemId,
-          script.version,
-          flags.modelName,
-          modelVersion,
-          args,
-          { resources, ...(flags.container !== undefined && { containerVersion: flags.container }) },
-        );
-        await submitted(world, open, flags, { id, modelVersion, tags: [], about: '' });
-      }),
-    );
+    .action(run(submitCustom));
+}
+
+async function submitCustom(world: CommandWorld, flags: CustomFlags): Promise<void> {
+  const open = await world.connection();
+  const args = keyValues('--arg', [...(flags.args ?? []), ...(flags.arg ?? [])]);
+  const resources = resourcesOf(flags);
+  if (flags.upload !== undefined && flags.script === flags.modelName) {
+    throw new PlatformError('INVALID_ARGUMENT', {
+      field: '--model-name',
+      value: flags.modelName,
+      limit: 'another name than the script',
+    });
+  }
+  const dataset = await findDataset(open, flags.dataset);
+  const script =
+    flags.upload === undefined
+      ? { itemId: (await findScript(open, flags.script)).itemId, version: flags.scriptVersion }
+      : await uploadScript(world, open, { ...flags, name: flags.script, folder: flags.upload, draft: true });
+  const modelVersion = flags.modelVersion ?? timeVersion(systemClock.wall());
+  const id = await open.client.mlTrainingClient.submitCustomTrainingJob(
+    await open.organizationId(),
+    dataset.id,
+    script.itemId,
+    script.version,
+    flags.modelName,
+    modelVersion,
+    args,
+    { resources, ...(flags.container !== undefined && { containerVersion: flags.container }) },
+  );
+  await submitted(world, open, flags, { id, modelVersion, tags: [], about: '' });
 }
 
 async function submitted(

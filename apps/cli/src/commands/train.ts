@@ -32,6 +32,16 @@ export function trainCommands(program: Command, run: Run): void {
   const train = program.command('train').description('training jobs').addHelpText('after', `\n${jobArgument}`);
   submitCommands(train, run);
 
+  getCommand(train, run);
+  listCommand(train, run);
+  watchCommands(train, run);
+
+  cancelCommand(train, run);
+  deleteCommand(train, run);
+  containersCommand(train, run);
+}
+
+function getCommand(train: Command, run: Run): void {
   train
     .command('get <job>')
     .description('one job: state, score, figures per label, where it came from')
@@ -46,7 +56,9 @@ export function trainCommands(program: Command, run: Run): void {
         printEvaluation({ output }, job);
       }),
     );
+}
 
+function listCommand(train: Command, run: Run): void {
   train
     .command('list')
     .description('jobs, newest first')
@@ -55,9 +67,9 @@ export function trainCommands(program: Command, run: Run): void {
     .option('--page-token <token>', 'the page after the one that printed this token')
     .option('--all', 'all pages')
     .action(run(listJobs));
+}
 
-  watchCommands(train, run);
-
+function cancelCommand(train: Command, run: Run): void {
   train
     .command('cancel <job>')
     .description('stop a job, waiting or running')
@@ -73,7 +85,9 @@ export function trainCommands(program: Command, run: Run): void {
         );
       }),
     );
+}
 
+function deleteCommand(train: Command, run: Run): void {
   train
     .command('delete <job>')
     .description('delete a job that has ended, with its log; its model stays')
@@ -89,7 +103,9 @@ export function trainCommands(program: Command, run: Run): void {
         output.text(`Deleted the ${words} with ID ${job.id}.`);
       }),
     );
+}
 
+function containersCommand(train: Command, run: Run): void {
   train
     .command('containers')
     .description('environments that training scripts can ask for')

@@ -72,6 +72,12 @@ export function trainingScriptCommands(program: Command, run: Run): void {
       ),
     );
 
+  listCommand(script, run);
+  updateCommand(script, run);
+  testLocalCommand(script, run);
+}
+
+function listCommand(script: Command, run: Run): void {
   script
     .command('list')
     .description('scripts of the organization')
@@ -102,7 +108,9 @@ export function trainingScriptCommands(program: Command, run: Run): void {
         noteTruncated(output, truncated, 'scripts');
       }),
     );
+}
 
+function updateCommand(script: Command, run: Run): void {
   script
     .command('update <script>')
     .description('change what the registry says about a script')
@@ -135,6 +143,4 @@ export function trainingScriptCommands(program: Command, run: Run): void {
         },
       ),
     );
-
-  testLocalCommand(script, run);
 }
