@@ -203,7 +203,10 @@ test('nothing listens, no such name, no HTTP, no TLS', async () => {
   const closed = await open(createTcp());
   await closed[Symbol.asyncDispose]();
   assert.match(await askedOf(`http://127.0.0.1:${closed.port}`), /^CLOUD_UNREACHABLE: .*nothing listens there/);
-  assert.match(await askedOf('http://no-such-host.invalid'), /^CLOUD_NAME_UNKNOWN: The host name no-such-host\.invalid/);
+  assert.match(
+    await askedOf('http://no-such-host.invalid'),
+    /^CLOUD_NAME_UNKNOWN: The host name no-such-host\.invalid/,
+  );
   await using other = await open(createTcp((socket) => socket.end('220 mail.example ESMTP\r\n')));
   assert.match(await askedOf(`http://127.0.0.1:${other.port}`), /^CLOUD_(NOT_RECOGNIZED|UNREACHABLE): /);
   await using plain = await cloudWith((_, a) => a.end());

@@ -152,7 +152,10 @@ for (const where of ['file', 'package'] as const) {
     const job = s.server.submit();
     await s.server.until('the end', () => job.state === 'failed');
     assert.deepEqual([job.attempt, job.failure?.cause, job.failure?.code], [1, 'data', 'ORGANIZATION_FULL']);
-    assert.match(job.failure?.message ?? '', /no room for 10 more bytes: 95 of 100 bytes are used.*Delete unused images/);
+    assert.match(
+      job.failure?.message ?? '',
+      /no room for 10 more bytes: 95 of 100 bytes are used.*Delete unused images/,
+    );
   });
 }
 
