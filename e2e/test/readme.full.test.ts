@@ -42,8 +42,8 @@ test('the training section of the README works as written', async () => {
     testPerClass: 0,
     objects: ['bear', 'corn', 'balloon'],
   })) {
-    await mkdir(work.file('pictures', label), { recursive: true });
-    await writeFile(work.file('pictures', label, name), jpeg);
+    await mkdir(work.file('images', label), { recursive: true });
+    await writeFile(work.file('images', label, name), jpeg);
   }
   const up = await startUp(data.path, '--empty');
   try {
@@ -55,7 +55,7 @@ test('the training section of the README works as written', async () => {
       PLATFORM_API_KEY: String(answer['api_key']),
     };
     for (const command of commands) {
-      const here = command.replaceAll(/ \.\/(pictures|models|parts|out)\b/g, ` ${work.path}/$1`);
+      const here = command.replaceAll(/ \.\/(images|models|parts|out)\b/g, ` ${work.path}/$1`);
       const { code, said } = await shell(here, env);
       assert.equal(code, 0, `${command}\n${said}`);
     }
