@@ -325,6 +325,18 @@ test('every row of the error table is thrown somewhere and known to a test', () 
   );
 });
 
+test('CONTRIBUTING.md names files that are there', () => {
+  const text = readFileSync(path.join(root, 'CONTRIBUTING.md'), 'utf8');
+  const named = [...text.matchAll(/[`(]((?:apps|packages|clients|trainers|tools|docs|e2e|changes)\/[\w./-]*)[`)]/g)];
+  assert.ok(named.length > 40, `${named.length} names`);
+  const isThere = (name: string): boolean =>
+    tracked.some((file) => file === name || file.startsWith(name.endsWith('/') ? name : `${name}/`));
+  assert.deepEqual(
+    named.map(([, name = '']) => name).filter((name) => !isThere(name)),
+    [],
+  );
+});
+
 const program = (name: string): string => path.join(root, 'node_modules', '.bin', name);
 const green = (command: string, ...args: string[]): void => {
   const done = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 1 << 26 });
