@@ -121,17 +121,7 @@ export async function wireRunner(
     if (!granted) throw new Error('there was no job to lease');
     return (job = { jobId: granted.id, attempt: granted.attempt, runnerId });
   };
-  const put = async (content: string | Uint8Array) => {
-    const bytes = Buffer.from(content);
-    const sha256 = createHash('sha256').update(bytes).digest('hex');
-    const answer = await fetch(`${url}/blobs/${sha256}`, {
-      method: 'PUT',
-      body: bytes,
-      headers: { authorization: `Bearer ${token}` },
-    });
-    if (!answer.ok) throw new Error(`PUT /blobs: ${answer.status} ${await answer.text()}`);
-    return { sha256, sizeBytes: BigInt(bytes.length) };
-  };
+  const put = (content: string | Uint8Array) => putBlob(url, token, content);
   return {
     async train(progress, accuracies) {
       const metrics = accuracies.map((accuracy, epoch) => ({
@@ -160,4 +150,16 @@ export async function wireRunner(
       job = undefined;
     },
   };
+}
+
+async function putBlob(url: string, token: string, content: string | Uint8Array) {
+  const bytes = Buffer.from(content);
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const answer = await fetch(`${url}/blobs/${sha256}`, {
+    method: 'PUT',
+    body: bytes,
+    headers: { authorization: `Bearer ${token}` },
+  });
+  if (!answer.ok) throw new Error(`PUT /blobs: ${answer.status} ${await answer.text()}`);
+  return { sha256, sizeBytes: BigInt(bytes.length) };
 }

@@ -1,5 +1,9 @@
 import { useMutation, useQuery } from '@connectrpc/connect-query';
-import type { AuthorizationDetails, CreateKeyResponse } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type {
+  APIKeyWithAuthorizations,
+  AuthorizationDetails,
+  CreateKeyResponse,
+} from '@platform/contract/gen/platform/app/v1/app_pb';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { useId, useState } from 'react';
 import { CodeBlock } from '../parts/copying.tsx';
@@ -31,49 +35,7 @@ export function ApiKeys() {
       {(list.error ?? removal.error) && <FailureNote error={list.error ?? removal.error} />}
       {list.isPending && <Loading />}
       <TruncatedNote isTruncated={list.data?.truncated} what="keys" />
-      {list.data && (
-        <table className="table table-cards">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">ID</th>
-              <th scope="col">Rights</th>
-              <th scope="col">Created</th>
-              <th scope="col">
-                <span className="hidden-text">Delete</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {list.data.apiKeys.map(({ apiKey, authorizations }) => {
-              const { id, name, createdOn } = apiKey ?? { id: '', name: '', createdOn: undefined };
-              return (
-                <tr key={id}>
-                  <td className="lead">
-                    <strong>{name || shortId(id)}</strong>
-                  </td>
-                  <td data-label="ID" className="mono small">
-                    {id}
-                  </td>
-                  <td data-label="Rights">{authorizations.map(rightOf).join(', ')}</td>
-                  <td data-label="Created" className="no-wrap">
-                    <Ago at={msOf(createdOn)} />
-                  </td>
-                  <td data-label="">
-                    <button
-                      type="button"
-                      className="button button-small"
-                      onClick={() => setDoomed({ id, name: name || id })}
-                    >
-                      Delete<span className="hidden-text"> {name}</span>
-                    </button>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      )}
+      {list.data && <KeyTable keys={list.data.apiKeys} onDelete={setDoomed} />}
       {isCreating && <CreateKey onClose={() => setCreating(false)} onCreated={() => void list.refetch()} />}
       <ConfirmDialog
         title={`Delete the key ${isolateText(doomed?.name ?? '')}?`}
@@ -85,6 +47,58 @@ export function ApiKeys() {
         onConfirm={() => doomed && removal.mutate({ id: doomed.id })}
       />
     </section>
+  );
+}
+
+function KeyTable({
+  keys,
+  onDelete,
+}: {
+  keys: readonly APIKeyWithAuthorizations[];
+  onDelete: (key: { id: string; name: string }) => void;
+}) {
+  return (
+    <table className="table table-cards">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">ID</th>
+          <th scope="col">Rights</th>
+          <th scope="col">Created</th>
+          <th scope="col">
+            <span className="hidden-text">Delete</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map(({ apiKey, authorizations }) => {
+          const { id, name, createdOn } = apiKey ?? { id: '', name: '', createdOn: undefined };
+          return (
+            <tr key={id}>
+              <td className="lead">
+                <strong>{name || shortId(id)}</strong>
+              </td>
+              <td data-label="ID" className="mono small">
+                {id}
+              </td>
+              <td data-label="Rights">{authorizations.map(rightOf).join(', ')}</td>
+              <td data-label="Created" className="no-wrap">
+                <Ago at={msOf(createdOn)} />
+              </td>
+              <td data-label="">
+                <button
+                  type="button"
+                  className="button button-small"
+                  onClick={() => onDelete({ id, name: name || id })}
+                >
+                  Delete<span className="hidden-text"> {name}</span>
+                </button>
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
   );
 }
 
@@ -143,25 +157,27 @@ function CreateKey({ onClose, onCreated }: { onClose: () => void; onCreated: () 
             required
           />
         </div>
-        <div className="field">
-          <label htmlFor={`${field}-role`}>Rights</label>
-          <select
-            id={`${field}-role`}
-            className="select"
-            value={role}
-            onChange={(event) => setRole(event.target.value)}
-          >
-            {roles.map((one) => (
-              <option key={one.role} value={one.role}>
-                {one.text}
-              </option>
-            ))}
-          </select>
-        </div>
+        <RoleField value={role} onChange={setRole} />
         {creation.error && <FailureNote error={creation.error} />}
         <FormFooter verb="Create" isDisabled={name.trim() === '' || creation.isPending} onClose={onClose} />
       </form>
     </FormDialog>
+  );
+}
+
+function RoleField({ value, onChange }: { value: string; onChange: (role: string) => void }) {
+  const field = useId();
+  return (
+    <div className="field">
+      <label htmlFor={`${field}-role`}>Rights</label>
+      <select id={`${field}-role`} className="select" value={value} onChange={(event) => onChange(event.target.value)}>
+        {roles.map((one) => (
+          <option key={one.role} value={one.role}>
+            {one.text}
+          </option>
+        ))}
+      </select>
+    </div>
   );
 }
 

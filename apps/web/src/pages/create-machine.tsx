@@ -15,7 +15,6 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
   const { organization } = useSession();
   const { organizationId } = organization;
   const queries = useQueryClient();
-  const field = useId();
   const [name, setName] = useState('');
   const creation = useMutation(FleetService.method.createMachine, {
     onSuccess: () => queries.invalidateQueries({ queryKey: pagesKey(FleetService.method.listMachines) }),
@@ -61,20 +60,7 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
           submit();
         }}
       >
-        <div className="field">
-          <label htmlFor={field}>Name</label>
-          <input
-            id={field}
-            className="input"
-            value={name}
-            onChange={(event) => setName(event.target.value)}
-            maxLength={128}
-            autoComplete="off"
-            placeholder="for example press-3"
-            required
-          />
-          <p className="field-hint">It can be any text that identifies the machine to you.</p>
-        </div>
+        <NameField value={name} onChange={setName} />
         {creation.error && <FailureNote error={creation.error} />}
         <FormFooter
           verb={creation.isPending ? 'Creating …' : 'Create'}
@@ -83,5 +69,25 @@ export function CreateMachine({ onClose }: { onClose: () => void }) {
         />
       </form>
     </FormDialog>
+  );
+}
+
+function NameField({ value, onChange }: { value: string; onChange: (name: string) => void }) {
+  const field = useId();
+  return (
+    <div className="field">
+      <label htmlFor={field}>Name</label>
+      <input
+        id={field}
+        className="input"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+        maxLength={128}
+        autoComplete="off"
+        placeholder="for example press-3"
+        required
+      />
+      <p className="field-hint">It can be any text that identifies the machine to you.</p>
+    </div>
   );
 }

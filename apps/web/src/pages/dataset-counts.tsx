@@ -19,8 +19,6 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
     ? judge('object_detection', boxes, new Set(boxes.labels.map(({ label }) => label)), undefined)
     : judge('single_label_classification', tags, new Set(names), labelled);
   const byLabel = [...new Set([...names, ...boxes.labels.map(({ label }) => label)])].toSorted();
-  const most = Math.max(1, ...tags.labels.map((one) => one.images), ...boxes.labels.map((one) => one.images));
-  const of = (from: typeof tags, label: string): number => from.labels.find((one) => one.label === label)?.images ?? 0;
   return (
     <details className="card" open={byLabel.length <= 12}>
       <summary className="card-head">
@@ -31,39 +29,7 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
         </span>
       </summary>
       <div className="card-body">
-        {byLabel.length > 0 && (
-          <table className="label-counts">
-            <thead className="hidden-text">
-              <tr>
-                <th scope="col">Label</th>
-                <th scope="col">Share</th>
-                <th scope="col">Images</th>
-              </tr>
-            </thead>
-            <tbody>
-              {byLabel.map((label) => (
-                <tr key={label}>
-                  <th scope="row" className="break">
-                    {label}
-                  </th>
-                  <td aria-hidden="true">
-                    <span className="bar">
-                      <span style={{ width: `${(Math.max(of(tags, label), of(boxes, label)) / most) * 100}%` }} />
-                    </span>
-                  </td>
-                  <td className="number">
-                    {[
-                      of(tags, label) > 0 || !hasBoxes ? String(of(tags, label)) : '',
-                      of(boxes, label) > 0 ? `${of(boxes, label)} with boxes` : '',
-                    ]
-                      .filter((part) => part !== '')
-                      .join(' · ')}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        )}
+        {byLabel.length > 0 && <CountTable tags={tags} boxes={boxes} labels={byLabel} />}
         {[...judgement.problems, ...judgement.advice].map((text) => (
           <Note key={text} tone={judgement.problems.includes(text) ? 'warn' : 'busy'}>
             <p>{text}</p>
@@ -71,5 +37,46 @@ export function DatasetCounts({ datasetId }: { datasetId: string }) {
         ))}
       </div>
     </details>
+  );
+}
+
+type Counts = NonNullable<ReturnType<typeof useLabelCounts>['data']>;
+
+function CountTable({ tags, boxes, labels }: { tags: Counts; boxes: Counts; labels: readonly string[] }) {
+  const hasBoxes = boxes.labels.length > 0;
+  const most = Math.max(1, ...tags.labels.map((one) => one.images), ...boxes.labels.map((one) => one.images));
+  const of = (from: Counts, label: string): number => from.labels.find((one) => one.label === label)?.images ?? 0;
+  return (
+    <table className="label-counts">
+      <thead className="hidden-text">
+        <tr>
+          <th scope="col">Label</th>
+          <th scope="col">Share</th>
+          <th scope="col">Images</th>
+        </tr>
+      </thead>
+      <tbody>
+        {labels.map((label) => (
+          <tr key={label}>
+            <th scope="row" className="break">
+              {label}
+            </th>
+            <td aria-hidden="true">
+              <span className="bar">
+                <span style={{ width: `${(Math.max(of(tags, label), of(boxes, label)) / most) * 100}%` }} />
+              </span>
+            </td>
+            <td className="number">
+              {[
+                of(tags, label) > 0 || !hasBoxes ? String(of(tags, label)) : '',
+                of(boxes, label) > 0 ? `${of(boxes, label)} with boxes` : '',
+              ]
+                .filter((part) => part !== '')
+                .join(' · ')}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

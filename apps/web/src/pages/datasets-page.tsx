@@ -55,43 +55,49 @@ export function DatasetsPage() {
             </button>
           </EmptyState>
         ) : (
-          <table className="table table-cards">
-            <thead>
-              <tr>
-                <th scope="col">Name</th>
-                <th scope="col" className="number">
-                  Images
-                </th>
-                <th scope="col">Created</th>
-                <th scope="col">ID</th>
-              </tr>
-            </thead>
-            <tbody>
-              {datasets.map(({ id, name, timeCreated }) => (
-                <tr key={id}>
-                  <td className="lead">
-                    <Link to="/datasets/$datasetId" params={{ datasetId: id }} className="row-link">
-                      {name}
-                    </Link>
-                  </td>
-                  <td data-label="Images" className="number">
-                    <Count organizationId={organizationId} datasetId={id} />
-                  </td>
-                  <td data-label="Created">
-                    <Ago at={msOf(timeCreated)} />
-                  </td>
-                  <td data-label="ID" className="mono soft small">
-                    {id}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <DatasetTable datasets={datasets} organizationId={organizationId} />
         )}
       </div>
       <ShowMore list={list} what="datasets" />
       {isCreating && <CreateDataset onClose={() => setCreating(false)} />}
     </div>
+  );
+}
+
+function DatasetTable({ datasets, organizationId }: { datasets: readonly Dataset[]; organizationId: string }) {
+  return (
+    <table className="table table-cards">
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col" className="number">
+            Images
+          </th>
+          <th scope="col">Created</th>
+          <th scope="col">ID</th>
+        </tr>
+      </thead>
+      <tbody>
+        {datasets.map(({ id, name, timeCreated }) => (
+          <tr key={id}>
+            <td className="lead">
+              <Link to="/datasets/$datasetId" params={{ datasetId: id }} className="row-link">
+                {name}
+              </Link>
+            </td>
+            <td data-label="Images" className="number">
+              <Count organizationId={organizationId} datasetId={id} />
+            </td>
+            <td data-label="Created">
+              <Ago at={msOf(timeCreated)} />
+            </td>
+            <td data-label="ID" className="mono soft small">
+              {id}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

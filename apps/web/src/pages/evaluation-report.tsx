@@ -42,18 +42,7 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
             <p>{text}</p>
           </Note>
         ))}
-        {evaluation.skipped.length > 0 && (
-          <Note tone="warn">
-            <p>{formatCount(images?.skipped ?? evaluation.skipped.length, 'image')} could not be used:</p>
-            <ul className="small soft">
-              {evaluation.skipped.slice(0, 10).map(({ file_name, reason }) => (
-                <li key={file_name} className="break">
-                  <UserText text={file_name} />: {reason}
-                </li>
-              ))}
-            </ul>
-          </Note>
-        )}
+        {evaluation.skipped.length > 0 && <Skipped evaluation={evaluation} />}
         {evaluation.mistakes.length > 0 && <Mistakes mistakes={evaluation.mistakes} />}
         {images && (
           <p className="small soft">
@@ -65,6 +54,21 @@ export function EvaluationReport({ evaluation }: { evaluation: EvaluationView })
         )}
       </div>
     </section>
+  );
+}
+
+function Skipped({ evaluation }: { evaluation: EvaluationView }) {
+  return (
+    <Note tone="warn">
+      <p>{formatCount(evaluation.images?.skipped ?? evaluation.skipped.length, 'image')} could not be used:</p>
+      <ul className="small soft">
+        {evaluation.skipped.slice(0, 10).map(({ file_name, reason }) => (
+          <li key={file_name} className="break">
+            <UserText text={file_name} />: {reason}
+          </li>
+        ))}
+      </ul>
+    </Note>
   );
 }
 

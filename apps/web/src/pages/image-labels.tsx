@@ -89,22 +89,7 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
             ))}
           </div>
         )}
-        {predicted.length > 0 && (
-          <fieldset className="fields">
-            <legend className="small soft">Predicted by a model</legend>
-            <div className="row">
-              {predicted.map((one) => (
-                <Removable
-                  key={one.id}
-                  text={one.label}
-                  shown={withConfidence(one)}
-                  name={`Remove the predicted label ${isolateText(one.label)}`}
-                  onRemove={remove}
-                />
-              ))}
-            </div>
-          </fieldset>
-        )}
+        {predicted.length > 0 && <Predicted labels={predicted} onRemove={remove} />}
         <TextField label="Another label" value={text} onChange={setText} list={known} />
         <button type="submit" className="button" disabled={text.trim() === '' || isAdding}>
           Add label
@@ -126,6 +111,31 @@ export function ImageLabels({ metadata, datasetId }: { metadata: BinaryMetadata;
         {error && <FailureNote error={error} />}
       </form>
     </section>
+  );
+}
+
+function Predicted({
+  labels,
+  onRemove,
+}: {
+  labels: ReturnType<typeof useLabelEdits>['predicted'];
+  onRemove: (label: string) => Promise<void>;
+}) {
+  return (
+    <fieldset className="fields">
+      <legend className="small soft">Predicted by a model</legend>
+      <div className="row">
+        {labels.map((one) => (
+          <Removable
+            key={one.id}
+            text={one.label}
+            shown={withConfidence(one)}
+            name={`Remove the predicted label ${isolateText(one.label)}`}
+            onRemove={onRemove}
+          />
+        ))}
+      </div>
+    </fieldset>
   );
 }
 

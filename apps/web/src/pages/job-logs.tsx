@@ -95,22 +95,24 @@ export function JobLogs({ jobId, isActive }: { jobId: string; isActive: boolean 
           }
         >
           <ol>
-            {lines.map((line, at) => {
-              const time = msOf(line.time);
-              const level = parseLevel(line.level);
-              return (
-                <li key={`${at} ${time}`} className={`log-line log-${level}`}>
-                  <time title={time === undefined ? '' : utcMoment(time)}>
-                    {time === undefined ? '' : localClock(time)}
-                  </time>
-                  <span className="log-level">{level}</span>
-                  <span className="log-text">{line.message}</span>
-                </li>
-              );
-            })}
+            {lines.map((line, at) => (
+              <Line key={`${at} ${msOf(line.time)}`} line={line} />
+            ))}
           </ol>
         </div>
       )}
     </section>
+  );
+}
+
+function Line({ line }: { line: Tail['lines'][number] }) {
+  const time = msOf(line.time);
+  const level = parseLevel(line.level);
+  return (
+    <li className={`log-line log-${level}`}>
+      <time title={time === undefined ? '' : utcMoment(time)}>{time === undefined ? '' : localClock(time)}</time>
+      <span className="log-level">{level}</span>
+      <span className="log-text">{line.message}</span>
+    </li>
   );
 }

@@ -96,8 +96,6 @@ const Back = () => (
 );
 
 function JobState({ job }: { job: JobView }) {
-  const now = useNow();
-  const time = runTime(job, now);
   return (
     <section className="card" aria-label="State">
       <div className="card-body">
@@ -121,65 +119,77 @@ function JobState({ job }: { job: JobView }) {
           </Note>
         )}
         {job.isActive && <ProgressBar share={job.progress} label="Progress of the job" />}
-        <dl className="pair-list">
-          <div>
-            <dt>Dataset</dt>
-            <dd>
-              <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
-                <DatasetName id={job.datasetId} />
-              </Link>
-            </dd>
-          </div>
-          <div>
-            <dt>Type</dt>
-            <dd>{job.type}</dd>
-          </div>
-          {job.script && (
-            <div>
-              <dt>Script</dt>
-              <dd>
-                <Link to="/scripts">{job.script.itemId}</Link> {job.script.version}
-              </dd>
-            </div>
-          )}
-          <div>
-            <dt>Format</dt>
-            <dd>{job.framework}</dd>
-          </div>
-          <div>
-            <dt>Submitted</dt>
-            <dd>
-              <Ago at={job.created} />
-            </dd>
-          </div>
-          <div>
-            <dt>Running time</dt>
-            <dd className="numbers">{time === undefined ? 'not started' : span(time)}</dd>
-          </div>
-          <div className="wide">
-            <dt>Labels</dt>
-            <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
-          </div>
-        </dl>
-        {job.details.length > 0 && (
-          <details>
-            <summary>Details</summary>
-            <dl className="pair-list form-more">
-              {job.details.map(([name, value]) => (
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd className="break">{value}</dd>
-                </div>
-              ))}
-              <div>
-                <dt>ID</dt>
-                <dd className="mono small break">{job.id}</dd>
-              </div>
-            </dl>
-          </details>
-        )}
+        <JobFacts job={job} />
+        {job.details.length > 0 && <JobDetails job={job} />}
       </div>
     </section>
+  );
+}
+
+function JobDetails({ job }: { job: JobView }) {
+  return (
+    <details>
+      <summary>Details</summary>
+      <dl className="pair-list form-more">
+        {job.details.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd className="break">{value}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>ID</dt>
+          <dd className="mono small break">{job.id}</dd>
+        </div>
+      </dl>
+    </details>
+  );
+}
+
+function JobFacts({ job }: { job: JobView }) {
+  const now = useNow();
+  const time = runTime(job, now);
+  return (
+    <dl className="pair-list">
+      <div>
+        <dt>Dataset</dt>
+        <dd>
+          <Link to="/datasets/$datasetId" params={{ datasetId: job.datasetId }}>
+            <DatasetName id={job.datasetId} />
+          </Link>
+        </dd>
+      </div>
+      <div>
+        <dt>Type</dt>
+        <dd>{job.type}</dd>
+      </div>
+      {job.script && (
+        <div>
+          <dt>Script</dt>
+          <dd>
+            <Link to="/scripts">{job.script.itemId}</Link> {job.script.version}
+          </dd>
+        </div>
+      )}
+      <div>
+        <dt>Format</dt>
+        <dd>{job.framework}</dd>
+      </div>
+      <div>
+        <dt>Submitted</dt>
+        <dd>
+          <Ago at={job.created} />
+        </dd>
+      </div>
+      <div>
+        <dt>Running time</dt>
+        <dd className="numbers">{time === undefined ? 'not started' : span(time)}</dd>
+      </div>
+      <div className="wide">
+        <dt>Labels</dt>
+        <dd>{job.labels.map(isolateText).join(', ') || 'all of the dataset'}</dd>
+      </div>
+    </dl>
   );
 }
 

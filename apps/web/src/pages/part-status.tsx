@@ -46,20 +46,7 @@ export function PartStatus({ machine }: { machine: MachineView }) {
             <Slices slices={machine.slices} />
           </div>
           <ProgramSection title="Agent" program={machine.agent}>
-            {machine.hasOtherAgent && (
-              <p className="small soft">
-                Agent of another product.{' '}
-                {machine.migrationRequested === undefined ? (
-                  <>
-                    Move it to platform-agent: <code>platform machine migrate</code>
-                  </>
-                ) : (
-                  <>
-                    Move to platform-agent requested <Ago at={machine.migrationRequested} />.
-                  </>
-                )}
-              </p>
-            )}
+            {machine.hasOtherAgent && <OtherAgent machine={machine} />}
             {machine.hasReport && !machine.isSupervised && (
               <p className="small soft">Not supervised by systemd on this machine.</p>
             )}
@@ -81,6 +68,23 @@ export function PartStatus({ machine }: { machine: MachineView }) {
         </Popover.Content>
       </Popover.Portal>
     </Popover.Root>
+  );
+}
+
+function OtherAgent({ machine }: { machine: MachineView }) {
+  return (
+    <p className="small soft">
+      Agent of another product.{' '}
+      {machine.migrationRequested === undefined ? (
+        <>
+          Move it to platform-agent: <code>platform machine migrate</code>
+        </>
+      ) : (
+        <>
+          Move to platform-agent requested <Ago at={machine.migrationRequested} />.
+        </>
+      )}
+    </p>
   );
 }
 

@@ -15,12 +15,7 @@ export function QuarantineNotice({ machine }: { machine: MachineView }) {
         queryKey: createConnectQueryKey({ schema: FleetService.method.getMachine, cardinality: 'finite' }),
       }),
   });
-  const given = [
-    { title: 'The agent', program: machine.agent },
-    { title: 'The machine server', program: machine.server },
-  ].flatMap(({ title, program }) =>
-    program.quarantined.map((version) => ({ ...version, title, running: program.running })),
-  );
+  const given = quarantinedOf(machine);
   if (given.length === 0) return null;
   if (machine.quarantineCleared !== undefined) {
     return (
@@ -68,3 +63,11 @@ export function QuarantineNotice({ machine }: { machine: MachineView }) {
     </>
   );
 }
+
+const quarantinedOf = (machine: MachineView) =>
+  [
+    { title: 'The agent', program: machine.agent },
+    { title: 'The machine server', program: machine.server },
+  ].flatMap(({ title, program }) =>
+    program.quarantined.map((version) => ({ ...version, title, running: program.running })),
+  );

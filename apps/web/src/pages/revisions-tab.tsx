@@ -1,5 +1,6 @@
 import { useQuery } from '@connectrpc/connect-query';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
+import type { ConfigRevision } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { lazy, Suspense, useState } from 'react';
 import { FormDialog } from '../parts/dialogs.tsx';
 import { SettingsIcon } from '../parts/icons.tsx';
@@ -36,47 +37,65 @@ export function RevisionsTab() {
           <p>Each time a configuration is saved on the CONFIGURE tab, it becomes a revision that stays.</p>
         </EmptyState>
       ) : (
-        <table className="table table-cards">
-          <thead>
-            <tr>
-              <th scope="col">Revision</th>
-              <th scope="col">Saved</th>
-              <th scope="col">By</th>
-              <th scope="col">sha256</th>
-              <th scope="col">
-                <span className="hidden-text">Changes</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {revisions.map(({ revision, savedBy, savedOn, sha256 }) => (
-              <tr key={String(revision)}>
-                <td className="lead">
-                  <span className="row">
-                    <strong>{String(revision)}</strong>
-                    {revision === applied && applied > 0n && <EffectBadge applied={state} />}
-                    {revision === wanted && revision !== applied && <span className="badge is-busy">desired</span>}
-                  </span>
-                </td>
-                <td data-label="Saved">
-                  <Ago at={msOf(savedOn)} />
-                </td>
-                <td data-label="By">{savedBy}</td>
-                <td data-label="sha256" className="mono">
-                  {sha256.slice(0, 12)}
-                </td>
-                <td data-label="">
-                  <button type="button" className="button button-small" onClick={() => setShown(revision)}>
-                    Show changes<span className="hidden-text"> of revision {String(revision)}</span>
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <RevisionTable revisions={revisions} {...{ wanted, applied, state }} onShow={setShown} />
       )}
       {shown !== undefined && <Changes partId={partId} revision={shown} onClose={() => setShown(undefined)} />}
     </div>
+  );
+}
+
+function RevisionTable({
+  revisions,
+  wanted,
+  applied,
+  state,
+  onShow,
+}: {
+  revisions: readonly ConfigRevision[];
+  wanted: bigint;
+  applied: bigint;
+  state: Applied | undefined;
+  onShow: (revision: bigint) => void;
+}) {
+  return (
+    <table className="table table-cards">
+      <thead>
+        <tr>
+          <th scope="col">Revision</th>
+          <th scope="col">Saved</th>
+          <th scope="col">By</th>
+          <th scope="col">sha256</th>
+          <th scope="col">
+            <span className="hidden-text">Changes</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {revisions.map(({ revision, savedBy, savedOn, sha256 }) => (
+          <tr key={String(revision)}>
+            <td className="lead">
+              <span className="row">
+                <strong>{String(revision)}</strong>
+                {revision === applied && applied > 0n && <EffectBadge applied={state} />}
+                {revision === wanted && revision !== applied && <span className="badge is-busy">desired</span>}
+              </span>
+            </td>
+            <td data-label="Saved">
+              <Ago at={msOf(savedOn)} />
+            </td>
+            <td data-label="By">{savedBy}</td>
+            <td data-label="sha256" className="mono">
+              {sha256.slice(0, 12)}
+            </td>
+            <td data-label="">
+              <button type="button" className="button button-small" onClick={() => onShow(revision)}>
+                Show changes<span className="hidden-text"> of revision {String(revision)}</span>
+              </button>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -97,53 +97,57 @@ function Releases() {
           <Command text="npm run release:server" />
         </EmptyState>
       )}
-      {releases && releases.length > 0 && (
-        <table className="table table-cards">
-          <thead>
-            <tr>
-              <th scope="col">Program</th>
-              <th scope="col">Version</th>
-              <th scope="col">Platform</th>
-              <th scope="col">Channels</th>
-              <th scope="col" className="number">
-                Size
-              </th>
-              <th scope="col">sha256</th>
-              <th scope="col">Published</th>
-            </tr>
-          </thead>
-          <tbody>
-            {releases.map((release) => (
-              <tr key={release.key}>
-                <td className="lead">{release.name}</td>
-                <td data-label="Version">
-                  <a href={release.url}>{release.version}</a>
-                </td>
-                <td data-label="Platform">{release.platform}</td>
-                <td data-label="Channels">
-                  <span className="row">
-                    {release.channels.map((channel) => (
-                      <span key={channel} className="badge is-good">
-                        {channel}
-                      </span>
-                    ))}
-                  </span>
-                </td>
-                <td data-label="Size" className="number no-wrap">
-                  {bytes(release.sizeBytes)}
-                </td>
-                <td data-label="sha256" className="mono" title={release.sha256}>
-                  {release.sha256.slice(0, 12)}
-                </td>
-                <td data-label="Published" className="no-wrap">
-                  <Ago at={release.published} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      {releases && releases.length > 0 && <ReleaseTable releases={releases} />}
       <ShowMore list={list} what="releases" />
     </section>
+  );
+}
+
+function ReleaseTable({ releases }: { releases: ReturnType<typeof releaseViews> }) {
+  return (
+    <table className="table table-cards">
+      <thead>
+        <tr>
+          <th scope="col">Program</th>
+          <th scope="col">Version</th>
+          <th scope="col">Platform</th>
+          <th scope="col">Channels</th>
+          <th scope="col" className="number">
+            Size
+          </th>
+          <th scope="col">sha256</th>
+          <th scope="col">Published</th>
+        </tr>
+      </thead>
+      <tbody>
+        {releases.map((release) => (
+          <tr key={release.key}>
+            <td className="lead">{release.name}</td>
+            <td data-label="Version">
+              <a href={release.url}>{release.version}</a>
+            </td>
+            <td data-label="Platform">{release.platform}</td>
+            <td data-label="Channels">
+              <span className="row">
+                {release.channels.map((channel) => (
+                  <span key={channel} className="badge is-good">
+                    {channel}
+                  </span>
+                ))}
+              </span>
+            </td>
+            <td data-label="Size" className="number no-wrap">
+              {bytes(release.sizeBytes)}
+            </td>
+            <td data-label="sha256" className="mono" title={release.sha256}>
+              {release.sha256.slice(0, 12)}
+            </td>
+            <td data-label="Published" className="no-wrap">
+              <Ago at={release.published} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

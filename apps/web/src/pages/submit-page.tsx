@@ -60,29 +60,36 @@ export function SubmitPage() {
       )}
       {datasets && datasets.length > 0 && (
         <>
-          <nav aria-label="Way of training" className="row">
-            <Link
-              to="/training/new"
-              search={{ dataset: datasetId }}
-              replace
-              className="choice choice-link"
-              {...(isScript ? {} : { 'aria-current': 'page' })}
-            >
-              Built-in
-            </Link>
-            <Link
-              to="/training/new"
-              search={{ dataset: datasetId, script: script ?? '' }}
-              replace
-              className="choice choice-link"
-              {...(isScript ? { 'aria-current': 'page' } : {})}
-            >
-              Training script
-            </Link>
-          </nav>
+          <WayOfTraining datasetId={datasetId} script={script} />
           {isScript ? <SubmitScript {...props} wanted={script} /> : <SubmitBuiltIn {...props} />}
         </>
       )}
     </div>
+  );
+}
+
+function WayOfTraining({ datasetId, script }: { datasetId: string; script: string | undefined }) {
+  const isScript = script !== undefined;
+  return (
+    <nav aria-label="Way of training" className="row">
+      <Link
+        to="/training/new"
+        search={{ dataset: datasetId }}
+        replace
+        className="choice choice-link"
+        {...(isScript ? {} : { 'aria-current': 'page' })}
+      >
+        Built-in
+      </Link>
+      <Link
+        to="/training/new"
+        search={{ dataset: datasetId, script: script ?? '' }}
+        replace
+        className="choice choice-link"
+        {...(isScript ? { 'aria-current': 'page' } : {})}
+      >
+        Training script
+      </Link>
+    </nav>
   );
 }

@@ -56,19 +56,7 @@ export function TrainingPage() {
           </Link>
         </div>
       </div>
-      <nav aria-label="Jobs by status" className="row">
-        {Object.entries(statusFilters).map(([name, { text }]) => (
-          <Link
-            key={name}
-            to="/training"
-            search={name === 'all' ? {} : { status: name }}
-            activeOptions={{ exact: true, includeSearch: true }}
-            className="choice choice-link"
-          >
-            {text}
-          </Link>
-        ))}
-      </nav>
+      <StatusFilter />
       {list.error && <FailureNote error={list.error} />}
       <div className="card">
         {jobs === undefined ? (
@@ -96,6 +84,24 @@ export function TrainingPage() {
         </div>
       )}
     </div>
+  );
+}
+
+function StatusFilter() {
+  return (
+    <nav aria-label="Jobs by status" className="row">
+      {Object.entries(statusFilters).map(([name, { text }]) => (
+        <Link
+          key={name}
+          to="/training"
+          search={name === 'all' ? {} : { status: name }}
+          activeOptions={{ exact: true, includeSearch: true }}
+          className="choice choice-link"
+        >
+          {text}
+        </Link>
+      ))}
+    </nav>
   );
 }
 
