@@ -46,10 +46,10 @@ export function judge(
     kind,
     broken.filter(({ code }) => code !== 'TOO_FEW_BOXES'),
   );
-  if (problems.length > 0) return { problems, advice: [] };
-  const advice = datasetAdvice(kind, counts, 'image');
   const [few] = fewBoxes;
-  if (few) advice.unshift(`Each label needs ${few.data.limit} boxes. Few images have one of: ${names(fewBoxes)}.`);
+  const boxes = few ? [`Each label needs ${few.data.limit} boxes. Few images have one of: ${names(fewBoxes)}.`] : [];
+  if (problems.length > 0) return { problems, advice: boxes };
+  const advice = [...boxes, ...datasetAdvice(kind, counts, 'image')];
   const labels = taken.reduce((sum, one) => sum + one.images, 0);
   if (modelKinds[kind].labelsPerImage === 'one' && labelled !== undefined && labels > labelled)
     advice.push(ambiguousAdvice(undefined));
