@@ -4,34 +4,34 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import sharp from 'sharp';
 import { composeObjects10, objectLabels } from './index.ts';
-import type { ComposedPicture, Objects10Options } from './index.ts';
+import type { ComposedImage, Objects10Options } from './index.ts';
 import { backgrounds, cutOuts } from './sources.ts';
 
 const small = { seed: 5, side: 64, trainPerClass: 2, testPerClass: 1 };
 
-async function compose(options: Objects10Options): Promise<ComposedPicture[]> {
-  const pictures: ComposedPicture[] = [];
-  for await (const picture of composeObjects10(options)) pictures.push(picture);
-  return pictures;
+async function compose(options: Objects10Options): Promise<ComposedImage[]> {
+  const images: ComposedImage[] = [];
+  for await (const image of composeObjects10(options)) images.push(image);
+  return images;
 }
-const digest = ({ jpeg }: ComposedPicture): string => createHash('sha256').update(jpeg).digest('hex');
+const digest = ({ jpeg }: ComposedImage): string => createHash('sha256').update(jpeg).digest('hex');
 
-test('every object is composed as often as asked, as square JPEG pictures with names of their own', async () => {
-  const pictures = await compose(small);
-  assert.equal(pictures.length, 30);
-  assert.equal(new Set(pictures.map(({ name }) => name)).size, 30);
-  assert.equal(new Set(pictures.map(digest)).size, 30);
+test('every object is composed as often as asked, as square JPEG images with names of their own', async () => {
+  const images = await compose(small);
+  assert.equal(images.length, 30);
+  assert.equal(new Set(images.map(({ name }) => name)).size, 30);
+  assert.equal(new Set(images.map(digest)).size, 30);
   for (const label of objectLabels) {
-    const of = pictures.filter((one) => one.label === label);
+    const of = images.filter((one) => one.label === label);
     assert.deepEqual(of.map(({ split }) => split).toSorted(), ['test', 'train', 'train']);
   }
-  for (const { jpeg } of pictures) {
+  for (const { jpeg } of images) {
     const { format, width, height, channels } = await sharp(jpeg).metadata();
     assert.deepEqual({ format, width, height, channels }, { format: 'jpeg', width: 64, height: 64, channels: 3 });
   }
 });
 
-test('same seed, same bytes; another seed, others; fewer objects or pictures leave the rest as it was', async () => {
+test('same seed, same bytes; another seed, others; fewer objects or images leave the rest as it was', async () => {
   const first = new Map((await compose(small)).map((one) => [one.name, digest(one)]));
   assert.deepEqual(new Map((await compose(small)).map((one) => [one.name, digest(one)])), first);
   const other = await compose({ ...small, seed: 6 });

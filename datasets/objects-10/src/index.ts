@@ -1,5 +1,5 @@
 /**
- * objects-10: ten things, cut out of photographs, on photographed backgrounds. Pictures are composed by seed, so the
+ * objects-10: ten things, cut out of photographs, on photographed backgrounds. Images are composed by seed, so the
  * repository holds the sources alone (see ../sources: they have licences of their own).
  */
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import type { Random } from './random.ts';
 import { backgrounds, cutOuts } from './sources.ts';
 import type { Background, CutOut, Split } from './sources.ts';
 
-export interface ComposedPicture {
+export interface ComposedImage {
   /** Unique within one call, for example `train-bear-003.jpg`. */
   name: string;
   label: string;
@@ -60,7 +60,7 @@ async function backdrop({ file, grey }: Background, side: number, random: Random
   return rgb;
 }
 
-/** The cut-out at 45..90 % of the picture's edge, mirrored half of the time, anywhere inside. */
+/** The cut-out at 45..90 % of the image's edge, mirrored half of the time, anywhere inside. */
 async function compose(cutOut: CutOut, background: Background, side: number, random: Random): Promise<Buffer> {
   const behind = await backdrop(background, side, random);
   const edge = Math.max(1, Math.round(side * (0.45 + 0.45 * random())));
@@ -79,7 +79,7 @@ async function compose(cutOut: CutOut, background: Background, side: number, ran
 }
 
 /**
- * Composes picture by picture. A picture depends on seed, side, split, label and its own number alone, so asking for
+ * Composes image by image. A image depends on seed, side, split, label and its own number alone, so asking for
  * more or for fewer of them does not change the others. Train and test use different backgrounds.
  */
 export async function* composeObjects10({
@@ -88,7 +88,7 @@ export async function* composeObjects10({
   trainPerClass = 12,
   testPerClass = 20,
   objects = objectLabels,
-}: Objects10Options): AsyncGenerator<ComposedPicture, void, undefined> {
+}: Objects10Options): AsyncGenerator<ComposedImage, void, undefined> {
   if (!Number.isInteger(side) || side < 32 || side > 1024) {
     throw new RangeError(`side must be a whole number from 32 to 1024, not ${side}`);
   }

@@ -1,4 +1,4 @@
-/** What the pictures are made of. Train and test never share a background. */
+/** What the images are made of. Train and test never share a background. */
 export type Split = 'train' | 'test';
 
 export interface CutOut {
@@ -10,7 +10,7 @@ export interface Background {
   /** In sources/backgrounds/. */
   file: string;
   split: Split;
-  /** Grey textures are tinted, differently in each picture. */
+  /** Grey textures are tinted, differently in each image. */
   grey: boolean;
 }
 

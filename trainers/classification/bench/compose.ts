@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { writeJobFolder } from '../../engine/test/job-folder.ts';
 import { testSets } from './sets.ts';
-import type { Pictures, TestSet } from './sets.ts';
+import type { Images, TestSet } from './sets.ts';
 
 const absent = 3;
 const { values: flags } = parseArgs({
@@ -21,7 +21,7 @@ const { values: flags } = parseArgs({
 });
 const seed = Number(flags.seed);
 
-async function write(folder: string, { kind }: TestSet, pictures: Pictures): Promise<void> {
+async function write(folder: string, { kind }: TestSet, images: Images): Promise<void> {
   const job = {
     kind,
     model_name: flags.set,
@@ -29,7 +29,7 @@ async function write(folder: string, { kind }: TestSet, pictures: Pictures): Pro
     seed,
     limits: { wall_seconds: 3600, memory_mib: 4096, disk_mib: 4096 },
   };
-  await writeJobFolder(folder, job, pictures);
+  await writeJobFolder(folder, job, images);
 }
 
 const set = testSets[flags.set];
@@ -38,7 +38,7 @@ if (!set || flags.folder === '') {
   process.exitCode = 2;
 } else {
   const order = { seed, train: Number(flags.train ?? set.train), test: Number(flags.test ?? set.test) };
-  const pictures = await set.pictures(order);
-  if (pictures) await write(flags.folder, set, pictures);
+  const images = await set.pictures(order);
+  if (images) await write(flags.folder, set, images);
   else process.exitCode = absent;
 }

@@ -11,20 +11,20 @@ import { debianPackage } from '../../detection/bench/debian.ts';
 import { qtResources } from '../../detection/bench/qt-resources.ts';
 import { solarCells } from './solar-cells.ts';
 
-export interface LabelledPicture {
+export interface LabelledImage {
   name: string;
   split: Exclude<Split, 'validation'>;
   labels: readonly string[];
   bytes: Buffer;
 }
-type Part = LabelledPicture['split'];
+type Part = LabelledImage['split'];
 export interface Order {
   seed: number;
-  /** Pictures, per class where classes are composed one by one. */
+  /** Images, per class where classes are composed one by one. */
   train: number;
   test: number;
 }
-export type Pictures = AsyncIterable<LabelledPicture> | Iterable<LabelledPicture>;
+export type Images = AsyncIterable<LabelledImage> | Iterable<LabelledImage>;
 export interface TestSet {
   kind: 'single_label_classification' | 'multi_label_classification';
   train: number;
@@ -41,7 +41,7 @@ interface Thing {
 interface Material {
   things: readonly Thing[];
   backgrounds: Readonly<Record<Part, readonly (string | Buffer)[]>>;
-  /** Edge of a thing as a share of the picture's, least and most. */
+  /** Edge of a thing as a share of the image's, least and most. */
   size: readonly [number, number];
   /** Degrees, either way. */
   turn: number;
@@ -183,12 +183,8 @@ async function composed(things: readonly Thing[], material: Material, part: Part
     .toBuffer();
 }
 
-/** So many pictures of each thing. */
-async function* oneByOne(
-  material: Material,
-  name: string,
-  { seed, ...counts }: Order,
-): AsyncGenerator<LabelledPicture> {
+/** So many images of each thing. */
+async function* oneByOne(material: Material, name: string, { seed, ...counts }: Order): AsyncGenerator<LabelledImage> {
   for (const split of ['train', 'test'] as const) {
     for (let number = 1; number <= counts[split]; number++) {
       for (const one of material.things) {
@@ -199,8 +195,8 @@ async function* oneByOne(
     }
   }
 }
-/** So many pictures, each of one to three things. */
-async function* together(material: Material, { seed, ...counts }: Order): AsyncGenerator<LabelledPicture> {
+/** So many images, each of one to three things. */
+async function* together(material: Material, { seed, ...counts }: Order): AsyncGenerator<LabelledImage> {
   for (const split of ['train', 'test'] as const) {
     for (let number = 1; number <= counts[split]; number++) {
       const random = seeded('together', seed, split, number);
@@ -214,8 +210,8 @@ async function* together(material: Material, { seed, ...counts }: Order): AsyncG
 async function ofStamps(
   files: Readonly<Record<string, string>>,
   size: Material['size'],
-  compose: (material: Material) => Pictures,
-): Promise<Pictures | undefined> {
+  compose: (material: Material) => Images,
+): Promise<Images | undefined> {
   const root = stamps();
   const backgrounds = await photographs();
   if (root === undefined || backgrounds === undefined) return undefined;
@@ -244,15 +240,15 @@ async function objects10(): Promise<Material> {
   };
 }
 
-/** Cut-outs on white squares: every thing is in one picture, so test things were never seen. */
-async function* stampCategories({ seed }: Order): AsyncGenerator<LabelledPicture> {
+/** Cut-outs on white squares: every thing is in one image, so test things were never seen. */
+async function* stampCategories({ seed }: Order): AsyncGenerator<LabelledImage> {
   const root = stamps() ?? '';
   for (const [label, folder] of Object.entries(nineCategories)) {
     const files = readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.png') && !/_mirror|cartoon|toys/.test(file))
       .toSorted();
     const order = shuffled(files, seeded('nine categories', seed, label));
-    const learned = Math.round(order.length * 0.7);
+    const trainCount = Math.round(order.length * 0.7);
     for (const [i, file] of order.entries()) {
       const bytes = await sharp(path.join(root, folder, file))
         .ensureAlpha()
@@ -260,23 +256,23 @@ async function* stampCategories({ seed }: Order): AsyncGenerator<LabelledPicture
         .flatten({ background: '#fff' })
         .png()
         .toBuffer();
-      yield { name: `${label}-${i}.png`, split: i < learned ? 'train' : 'test', labels: [label], bytes };
+      yield { name: `${label}-${i}.png`, split: i < trainCount ? 'train' : 'test', labels: [label], bytes };
     }
   }
 }
 
 const folder = process.env['BENCH_IMAGES'];
 
-/** Pictures of one's own: a folder of folders, each named for its label. Three quarters are learnt from. */
-function* ofFolder({ seed }: Order): Generator<LabelledPicture> {
+/** Images of one's own: a folder of folders, each named for its label. Three quarters are learnt from. */
+function* ofFolder({ seed }: Order): Generator<LabelledImage> {
   if (folder === undefined) return;
   for (const label of readdirSync(folder, 'utf8').toSorted()) {
     const files: string[] = readdirSync(path.join(folder, label), 'utf8').toSorted();
     const order = shuffled(files, seeded('folder', seed, label));
-    const learned = Math.round(order.length * 0.75);
+    const trainCount = Math.round(order.length * 0.75);
     for (const [i, file] of order.entries()) {
       const bytes = readFileSync(path.join(folder, label, file));
-      yield { name: `${label}-${file}`, split: i < learned ? 'train' : 'test', labels: [label], bytes };
+      yield { name: `${label}-${file}`, split: i < trainCount ? 'train' : 'test', labels: [label], bytes };
     }
   }
 }

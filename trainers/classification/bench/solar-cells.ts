@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inflateRawSync } from 'node:zlib';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
-import type { LabelledPicture, Order } from './sets.ts';
+import type { LabelledImage, Order } from './sets.ts';
 
 const cache = fileURLToPath(new URL('../../../.cache/pypi', import.meta.url));
 const release = 'elpv-dataset==1.0.0.post1';
@@ -40,12 +40,12 @@ function* unzip(zip: Buffer): Generator<[string, () => Buffer]> {
 }
 
 /** Certainly functional or certainly defective cells alone, or all with a half as the border; three quarters to learn from. */
-export function solarCells({ seed, train }: Order): LabelledPicture[] | undefined {
+export function solarCells({ seed, train }: Order): LabelledImage[] | undefined {
   const file = wheel();
   if (file === undefined) return undefined;
   const files = new Map(unzip(readFileSync(file)));
   const table = files.get('elpv_dataset/data/labels.csv')?.().toString() ?? '';
-  const found: Omit<LabelledPicture, 'split'>[] = [];
+  const found: Omit<LabelledImage, 'split'>[] = [];
   for (const line of table.split('\n')) {
     const [name = '', probability = ''] = line.trim().split(/\s+/);
     const bytes = files.get(`elpv_dataset/data/${name}`);
@@ -53,11 +53,11 @@ export function solarCells({ seed, train }: Order): LabelledPicture[] | undefine
     const label = Number(probability) > 0.5 ? 'defective' : 'functional';
     found.push({ name: path.basename(name), labels: [label], bytes: bytes() });
   }
-  const pictures: LabelledPicture[] = [];
+  const images: LabelledImage[] = [];
   for (const members of Map.groupBy(found, ({ labels }) => labels[0]).values()) {
     const order = shuffled(members, seeded('elpv', seed));
-    const learned = Math.round(order.length * 0.75);
-    for (const [i, one] of order.entries()) pictures.push({ ...one, split: i < learned ? 'train' : 'test' });
+    const trainCount = Math.round(order.length * 0.75);
+    for (const [i, one] of order.entries()) images.push({ ...one, split: i < trainCount ? 'train' : 'test' });
   }
-  return train > 0 ? shuffled(pictures, seeded('elpv part', seed)).slice(0, train) : pictures;
+  return train > 0 ? shuffled(images, seeded('elpv part', seed)).slice(0, train) : images;
 }

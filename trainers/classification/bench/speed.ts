@@ -1,5 +1,5 @@
 /**
- * CPU time of one training step per picture, MobileNetV2 or EfficientNet-Lite0, eight pictures per step, one thread: by
+ * CPU time of one training step per image, MobileNetV2 or EfficientNet-Lite0, eight images per step, one thread: by
  * how much of the network is trained. Prints one JSON object per line: {"from", "cpu_ms", "wall_ms", "rss_mib"}.
  *   node speed.ts [--steps=12] [--from=0,30,46] [--network=efficientnet] [--side=160]
  */
@@ -8,8 +8,8 @@ import { Adam } from '@platform/trainer-engine/autodiff/adam';
 import { systemClock } from '@platform/trainer-engine/clock';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { gradientsOf } from '../src/fine-tune.ts';
-import { learnerGraph, trialStep } from '../src/network.ts';
+import { allocateGradients } from '../src/fine-tune.ts';
+import { trainingGraph, trialStep } from '../src/network.ts';
 import { mobilenet } from './mobilenet.ts';
 
 const { values: flags } = parseArgs({
@@ -25,11 +25,11 @@ const warmUp = 3;
 const backbone = flags.network === 'efficientnet' ? readEfficientnet() : mobilenet();
 
 for (const from of flags.from.split(',').map(Number)) {
-  const { model, tape } = learnerGraph(backbone, geometry, from, 'softmax');
+  const { model, tape } = trainingGraph(backbone, geometry, from, 'softmax');
   const { feeds } = trialStep(backbone, geometry, from);
   const session = await openSession(model, 1);
   const adam = new Adam();
-  const gradients = gradientsOf(tape);
+  const gradients = allocateGradients(tape);
   const steps = Number(flags.steps);
   let [cpu, wall] = [process.cpuUsage(), systemClock.now()];
   for (let step = 0; step < warmUp + steps; step++) {
@@ -38,11 +38,11 @@ for (const from of flags.from.split(',').map(Number)) {
     adam.step(tape.parameters, (name) => results(`d_${name}`), 1e-4);
   }
   const used = process.cpuUsage(cpu);
-  const pictures = steps * geometry.batch;
+  const images = steps * geometry.batch;
   const line = {
     from,
-    cpu_ms: (used.user + used.system) / 1000 / pictures,
-    wall_ms: (systemClock.now() - wall) / pictures,
+    cpu_ms: (used.user + used.system) / 1000 / images,
+    wall_ms: (systemClock.now() - wall) / images,
     rss_mib: Math.round(process.resourceUsage().maxRSS / 1024),
   };
   console.log(JSON.stringify(line));

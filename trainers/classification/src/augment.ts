@@ -1,9 +1,9 @@
-/** How much a view of a picture may differ from the picture. */
-import type { View } from '@platform/trainer-engine/images';
+/** How much a view of a image may differ from the image. */
+import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Random } from '@platform/trainer-engine/random';
 
-export interface Looks {
-  /** The least share of the picture's area that is seen. */
+export interface AugmentationRanges {
+  /** The least share of the image's area that is seen. */
   area: number;
   /** How far the edges may be stretched against each other: 0.2 is by up to e^0.2. */
   stretch: number;
@@ -13,7 +13,11 @@ export interface Looks {
   turn: number;
 }
 
-export function randomView(side: number, { area: least, stretch: most, colour, turn }: Looks, random: Random): View {
+export function randomAugmentation(
+  side: number,
+  { area: least, stretch: most, colour, turn }: AugmentationRanges,
+  random: Random,
+): Augmentation {
   const area = least + (1 - least) * random();
   const stretch = Math.exp((random() - 0.5) * 2 * most);
   const width = Math.min(side, side * Math.sqrt(area * stretch));

@@ -1,4 +1,4 @@
-/** Both files of one classifier: what they hold and what they say of a picture. */
+/** Both files of one classifier: what they hold and what they say of a image. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
@@ -6,7 +6,7 @@ import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 import { readTflite } from '@platform/trainer-engine/tflite/reader';
-import { classifierOf, onnxOf, tfliteOf } from './classifier.ts';
+import { classifierOf, exportOnnx, exportTflite } from './classifier.ts';
 import type { Classifier } from './classifier.ts';
 
 const labels = ['ant', 'bee', 'cat'];
@@ -34,9 +34,9 @@ for (const [side, output] of [
   test(`the ONNX and the TFLite file say the same: ${output}, ${side} px`, async () => {
     const classifier = example(side, output);
     const random = seeded('picture', side);
-    const session = await openSession(onnxOf(classifier), 2);
-    const tflite = tfliteOf(classifier);
-    for (let picture = 0; picture < 2; picture++) {
+    const session = await openSession(exportOnnx(classifier), 2);
+    const tflite = exportTflite(classifier);
+    for (let i = 0; i < 2; i++) {
       const image = Uint8Array.from({ length: side * side * 3 }, () => random() * 256);
       const expected = (await session.run({ image: { data: image, dims: [1, side, side, 3] } }))('probability');
       const found = runTflite(tflite, image)['probability'] ?? new Float32Array();
@@ -52,7 +52,7 @@ for (const [side, output] of [
 
 test('the TFLite file: ports, operators, labels, and the trained weights to the bit', () => {
   const classifier = example(96, 'softmax');
-  const { tensors, operators, inputs, outputs, metadata } = readTflite(tfliteOf(classifier));
+  const { tensors, operators, inputs, outputs, metadata } = readTflite(exportTflite(classifier));
   const ports = [...inputs, ...outputs].map((at) => [tensors[at]?.name, tensors[at]?.type, tensors[at]?.shape]);
   assert.deepEqual(ports, [
     ['image', 'uint8', [1, 96, 96, 3]],

@@ -1,12 +1,12 @@
 /** A trained classifier as data, and the files made of it: what the one holds, the other holds, too. */
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
-import type { Placed } from '@platform/trainer-engine/network/tflite';
+import type { TensorRef } from '@platform/trainer-engine/network/tflite';
 import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import type { Backbone } from '@platform/trainer-engine/pretrained/efficientnet';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
-import { planes } from './network.ts';
+import { toNchw } from './network.ts';
 import type { OutputKind, Weights } from './network.ts';
 
 export interface Classifier {
@@ -38,11 +38,11 @@ export function classifierOf(
 }
 
 /** In: image [1,S,S,3] uint8 RGB. Out: probability [1,K]. Scaling of values is inside. */
-export function onnxOf({ backbone, side, head, output, metadata }: Classifier): Buffer {
+export function exportOnnx({ backbone, side, head, output, metadata }: Classifier): Buffer {
   const graph = new Graph();
   const classes = head.bias.length;
   graph.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
-  const values = new Map([[0, planes(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
+  const values = new Map([[0, toNchw(graph, graph.op('Cast', ['image'], { to: FLOAT }))]]);
   emitOnnx(graph, backbone.layers, values);
   const last = values.get(backbone.layers.length) ?? '';
   const pooled = graph.op('ReduceMean', [last], { axes: [2, 3], keepdims: 0 });
@@ -56,13 +56,13 @@ export function onnxOf({ backbone, side, head, output, metadata }: Classifier): 
 }
 
 /** The same network with the same ports. */
-export function tfliteOf({ backbone, side, head, output, metadata }: Classifier): Uint8Array {
+export function exportTflite({ backbone, side, head, output, metadata }: Classifier): Uint8Array {
   const graph = new TfliteGraph();
   const classes = head.bias.length;
   const shape = [1, side, side, 3] as const;
   const image = graph.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
-  const values = new Map<number, Placed>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
+  const values = new Map<number, TensorRef>([[0, { tensor: graph.op('CAST', [image], { shape }, types), shape }]]);
   emitTflite(graph, backbone.layers, values);
   const last = values.get(backbone.layers.length);
   if (!last) throw new Error('the network has no layers');

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DatasetLine, Split } from '@platform/contract/job';
-import { advice, classWeights, labelled, labelWeights, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import {
+  advice,
+  classWeights,
+  labelExamples,
+  labelWeights,
+  ofSplit,
+  requireEnough,
+  withValidation,
+} from './dataset.ts';
 
 function line(id: number, names: readonly string[], split: Split = 'train'): DatasetLine {
   return {
@@ -23,7 +31,7 @@ const many = (count: number, from: number, names: readonly string[], split?: Spl
 const single = 'single_label_classification';
 const multi = 'multi_label_classification';
 
-test('one label per picture: none is unknown, several are skipped, others do not count', () => {
+test('one label per image: none is unknown, several are skipped, others do not count', () => {
   const lines = [
     ...many(3, 0, ['cat']),
     ...many(3, 10, ['dog', 'indoors']),
@@ -32,7 +40,7 @@ test('one label per picture: none is unknown, several are skipped, others do not
     line(31, ['indoors']),
     line(32, ['cat', 'cat']),
   ];
-  const { labels, examples, skipped } = labelled(lines, ['dog', 'cat', 'bird'], single);
+  const { labels, examples, skipped } = labelExamples(lines, ['dog', 'cat', 'bird'], single);
   assert.deepEqual(labels, ['cat', 'dog', 'VIAM_UNKNOWN']);
   assert.equal(examples.filter(({ classes }) => classes[0] === 2).length, 4);
   assert.equal(examples.filter(({ classes }) => classes[0] === 0).length, 4);
@@ -42,14 +50,18 @@ test('one label per picture: none is unknown, several are skipped, others do not
   );
 });
 
-test('without requested labels every label that occurs is one; too few unknown pictures are skipped', () => {
-  const { labels, skipped } = labelled([...many(3, 0, ['b']), ...many(3, 10, ['a']), ...many(2, 20, [])], [], single);
+test('without requested labels every label that occurs is one; too few unknown images are skipped', () => {
+  const { labels, skipped } = labelExamples(
+    [...many(3, 0, ['b']), ...many(3, 10, ['a']), ...many(2, 20, [])],
+    [],
+    single,
+  );
   assert.deepEqual(labels, ['a', 'b']);
   assert.equal(skipped.length, 2);
 });
 
 function checkOf(lines: DatasetLine[]): () => void {
-  const { labels, examples } = labelled(lines, [], single);
+  const { labels, examples } = labelExamples(lines, [], single);
   return () => requireEnough(labels, examples);
 }
 
@@ -64,9 +76,9 @@ test('what cannot be learnt is refused with the label and the counts', () => {
   checkOf([...many(3, 0, ['a']), ...many(2, 10, ['b']), ...many(1, 20, ['b'], 'validation')])();
 });
 
-test('validation takes an eighth of each class, equal pictures together, the same by the same seed', () => {
+test('validation takes an eighth of each class, equal images together, the same by the same seed', () => {
   const lines = [...many(16, 0, ['a']), ...many(16, 0, ['a']), ...many(4, 50, ['b']), ...many(5, 90, ['b'], 'test')];
-  const { examples } = labelled(lines, [], single);
+  const { examples } = labelExamples(lines, [], single);
   const split = withValidation(examples, 1);
   const of = (label: number): string[] =>
     ofSplit(split, 'validation')
@@ -81,36 +93,36 @@ test('validation takes an eighth of each class, equal pictures together, the sam
 });
 
 test('class weights even out, up to a limit, with mean 1', () => {
-  const { examples } = labelled([...many(30, 0, ['a']), ...many(10, 50, ['b'])], [], single);
+  const { examples } = labelExamples([...many(30, 0, ['a']), ...many(10, 50, ['b'])], [], single);
   assert.deepEqual(classWeights(examples, 2), [2 / 3, 2]);
-  const rare = classWeights(labelled([...many(200, 0, ['a']), ...many(3, 500, ['b'])], [], single).examples, 2);
+  const rare = classWeights(labelExamples([...many(200, 0, ['a']), ...many(3, 500, ['b'])], [], single).examples, 2);
   assert.ok((rare[1] ?? 0) / (rare[0] ?? 1) < 8.1, String(rare));
 });
 
 test('advice names thin and unequal classes', () => {
-  const { labels, examples } = labelled([...many(40, 0, ['a']), ...many(4, 50, ['b'])], [], single);
+  const { labels, examples } = labelExamples([...many(40, 0, ['a']), ...many(4, 50, ['b'])], [], single);
   assert.deepEqual(advice(labels, examples), [
-    '"b" has 4 pictures; 10 or more make it reliable.',
-    '"a" has 40 pictures, "b" only 4: add to the latter.',
+    '"b" has 4 images; 10 or more make it reliable.',
+    '"a" has 40 images, "b" only 4: add to the latter.',
   ]);
 });
 
-test('any number of labels per picture: all that were asked for, and unknown where there is none', () => {
+test('any number of labels per image: all that were asked for, and unknown where there is none', () => {
   const lines = [...many(3, 0, ['dog', 'cat', 'indoors']), ...many(3, 10, ['dog']), ...many(4, 20, ['indoors'])];
-  const { labels, examples, skipped } = labelled(lines, ['cat', 'dog'], multi);
+  const { labels, examples, skipped } = labelExamples(lines, ['cat', 'dog'], multi);
   assert.deepEqual(labels, ['cat', 'dog', 'VIAM_UNKNOWN']);
   assert.equal(skipped.length, 0);
   assert.deepEqual(
     [0, 3, 6].map((i) => examples[i]?.classes),
     [[0, 1], [1], [2]],
   );
-  const few = labelled([...many(3, 0, ['dog', 'cat']), line(9, [])], [], multi);
+  const few = labelExamples([...many(3, 0, ['dog', 'cat']), line(9, [])], [], multi);
   assert.deepEqual([few.labels, few.skipped.length], [['cat', 'dog'], 1]);
 });
 
-test('validation pictures of several labels serve each of them', () => {
+test('validation images of several labels serve each of them', () => {
   const lines = [...many(6, 0, ['a', 'b']), ...many(6, 10, ['a']), ...many(6, 20, ['b', 'c'])];
-  const { examples } = labelled(lines, [], multi);
+  const { examples } = labelExamples(lines, [], multi);
   const validation = ofSplit(withValidation(examples, 1), 'validation');
   const counts = [0, 1, 2].map((k) => validation.filter(({ classes }) => classes.includes(k)).length);
   assert.ok(
@@ -122,7 +134,7 @@ test('validation pictures of several labels serve each of them', () => {
 
 test('rare labels count more where they are there, within limits', () => {
   const lines = [...many(90, 0, ['a']), ...many(10, 100, ['a', 'b']), line(200, ['a', 'c'])];
-  const { examples } = labelled(lines, [], multi);
+  const { examples } = labelExamples(lines, [], multi);
   assert.deepEqual(
     labelWeights(examples, 3).map((weight) => Number(weight.toFixed(2))),
     [1, 3.02, 4],

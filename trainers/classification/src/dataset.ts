@@ -1,34 +1,34 @@
-/** From the lines of dataset.jsonl to classes and splits: which picture teaches what, which one is held out. */
+/** From the lines of dataset.jsonl to classes and splits: which image teaches what, which one is held out. */
 import { PlatformError } from '@platform/contract/errors';
 import { UNKNOWN_LABEL } from '@platform/contract/job';
 import type { DatasetLine, Split } from '@platform/contract/job';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { seeded, shuffled } from '@platform/trainer-engine/random';
 
-/** One label per picture, or any number of them. */
+/** One label per image, or any number of them. */
 export type Task = 'single_label_classification' | 'multi_label_classification';
 
 export interface Example {
   line: DatasetLine;
-  /** Indices into the labels; with one label per picture exactly one. */
+  /** Indices into the labels; with one label per image exactly one. */
   classes: readonly number[];
 }
-export interface Labelled {
+export interface LabelledDataset {
   labels: readonly string[];
   examples: readonly Example[];
   skipped: readonly Skipped[];
 }
 
 /** Of each class: two to learn from, one to choose by. */
-const fewestPictures = 3;
+const minImages = 3;
 
 /**
- * A picture with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such pictures do. With
- * one label per picture, those with several are skipped. Labels that no picture has are left out.
+ * A image with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such images do. With
+ * one label per image, those with several are skipped. Labels that no image has are left out.
  *
  * @param wanted - the labels of the job; empty: every label that occurs.
  */
-export function labelled(lines: readonly DatasetLine[], wanted: readonly string[], task: Task): Labelled {
+export function labelExamples(lines: readonly DatasetLine[], wanted: readonly string[], task: Task): LabelledDataset {
   const requested = new Set(wanted);
   const found: { line: DatasetLine; names: readonly string[] }[] = [];
   const skipped: Skipped[] = [];
@@ -41,17 +41,17 @@ export function labelled(lines: readonly DatasetLine[], wanted: readonly string[
   }
   const labels = [...new Set(found.flatMap(({ names }) => names))].filter((name) => name !== UNKNOWN_LABEL).toSorted();
   const unknown = found.filter(({ names, line }) => names.includes(UNKNOWN_LABEL) && line.split !== 'test').length;
-  if (unknown >= fewestPictures) labels.push(UNKNOWN_LABEL);
+  if (unknown >= minImages) labels.push(UNKNOWN_LABEL);
   const examples: Example[] = [];
   for (const { line, names } of found) {
     const classes = names.map((name) => labels.indexOf(name)).filter((label) => label >= 0);
     if (classes.length > 0) examples.push({ line, classes });
-    else skipped.push({ line, reason: `has none of the labels, and too few pictures do to learn from` });
+    else skipped.push({ line, reason: `has none of the labels, and too few images do to learn from` });
   }
   return { labels, examples, skipped };
 }
 
-/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the pictures can't teach the labels. */
+/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_PICTURES when the images can't teach the labels. */
 export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
   const training = examples.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
@@ -63,17 +63,17 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
   if (labels.length < 2) throw new PlatformError('TOO_FEW_LABELS', { limit: 2, count: labels.length });
   for (const [index, label] of labels.entries()) {
     const count = training.filter(({ classes }) => classes.includes(index)).length;
-    if (count < fewestPictures) throw new PlatformError('TOO_FEW_PICTURES', { label, count, limit: fewestPictures });
+    if (count < minImages) throw new PlatformError('TOO_FEW_PICTURES', { label, count, limit: minImages });
   }
 }
 
-/** Of the training pictures one in so many validates: few pictures teach more than they can tell. */
+/** Of the training images one in so many validates: few images teach more than they can tell. */
 const validationPart = 8;
 
 /**
- * Takes an eighth of each class out of the training pictures, one at least where a class has three, so that there is
- * something to choose the weights by. By content, so that equal pictures stay together; rare classes first,
- * because a picture with several labels serves each of them.
+ * Takes an eighth of each class out of the training images, one at least where a class has three, so that there is
+ * something to choose the weights by. By content, so that equal images stay together; rare classes first,
+ * because a image with several labels serves each of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
@@ -84,10 +84,10 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
     for (const label of classes) members.set(label, (members.get(label) ?? new Set()).add(line.sha256));
   }
   for (const [, found] of [...members].toSorted(([a, of], [b, those]) => of.size - those.size || a - b)) {
-    const pictures = [...found].toSorted();
-    const share = pictures.length < 3 ? 0 : Math.max(1, Math.floor(pictures.length / validationPart));
-    const already = pictures.filter((sha256) => moved.has(sha256)).length;
-    const left = pictures.filter((sha256) => !moved.has(sha256));
+    const images = [...found].toSorted();
+    const share = images.length < 3 ? 0 : Math.max(1, Math.floor(images.length / validationPart));
+    const already = images.filter((sha256) => moved.has(sha256)).length;
+    const left = images.filter((sha256) => !moved.has(sha256));
     for (const sha256 of shuffled(left, random).slice(0, Math.max(0, share - already))) moved.add(sha256);
   }
   return examples.map((one) =>
@@ -115,24 +115,24 @@ export function classWeights(examples: readonly Example[], classes: number): num
   return raw.map((weight) => weight / mean);
 }
 
-/** How much more the pictures with a label count than those without: what evens them out, at most four times. */
+/** How much more the images with a label count than those without: what evens them out, at most four times. */
 export function labelWeights(examples: readonly Example[], classes: number): number[] {
   return countsOf(examples, classes).map((count) =>
     count === 0 ? 1 : Math.min(4, Math.max(1, Math.sqrt((examples.length - count) / count))),
   );
 }
 
-/** What would help most, in words for the person who labelled the pictures. */
+/** What would help most, in words for the person who labelled the images. */
 export function advice(labels: readonly string[], examples: readonly Example[]): string[] {
   const found = countsOf(examples, labels.length);
   const counts = labels.map((label, index) => ({ label, count: found[index] ?? 0 }));
   const said = counts
     .filter(({ count }) => count < 10)
-    .map(({ label, count }) => `"${label}" has ${count} pictures; 10 or more make it reliable.`);
+    .map(({ label, count }) => `"${label}" has ${count} images; 10 or more make it reliable.`);
   const ordered = counts.toSorted((a, b) => b.count - a.count);
   const [most, least] = [ordered.at(0), ordered.at(-1)];
   if (most && least && most.count > 3 * least.count) {
-    said.push(`"${most.label}" has ${most.count} pictures, "${least.label}" only ${least.count}: add to the latter.`);
+    said.push(`"${most.label}" has ${most.count} images, "${least.label}" only ${least.count}: add to the latter.`);
   }
   return said;
 }

@@ -1,7 +1,7 @@
-/** Measures the delivered files on held-out pictures. */
+/** Measures the delivered files on held-out images. */
 import type { Clock } from '@platform/trainer-engine/clock';
 import type { OutputKind } from './network.ts';
-import { best } from './score.ts';
+import { argmax } from './score.ts';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
 
@@ -10,8 +10,8 @@ export interface ModelBytes {
   tflite: Uint8Array | undefined;
 }
 
-/** Probabilities and milliseconds of each picture, one at a time, as a machine asks for them. */
-export async function runDelivered(
+/** Probabilities and milliseconds of each image, one at a time, as a machine asks for them. */
+export async function runOnnxModel(
   session: Session,
   side: number,
   count: number,
@@ -33,8 +33,8 @@ export async function runDelivered(
   return { probabilities, medianMs };
 }
 
-/** Runs each picture through the .tflite file. Gives way to other events between pictures. */
-export async function runDeliveredTflite(
+/** Runs each image through the .tflite file. Gives way to other events between images. */
+export async function runTfliteModel(
   model: Uint8Array,
   count: number,
   pixels: (i: number) => Uint8Array,
@@ -64,7 +64,7 @@ export interface Comparison {
   differs: boolean;
 }
 /** @param output - with sigmoid there is no one predicted class. */
-export function compare(
+export function compareOutputs(
   trained: readonly Float64Array[],
   delivered: readonly Float32Array[],
   output: OutputKind = 'softmax',
@@ -74,7 +74,7 @@ export function compare(
   for (const [i, a] of trained.entries()) {
     const b = delivered[i] ?? new Float32Array();
     for (const [k, p] of a.entries()) maxDifference = Math.max(maxDifference, Math.abs(p - (b[k] ?? Infinity)));
-    const [x, y] = [best(a), best(b)];
+    const [x, y] = [argmax(a), argmax(b)];
     if (output === 'softmax' && x !== y && Math.abs((a[x] ?? 0) - (a[y] ?? 0)) > tolerance) differs = true;
   }
   return { maxDifference, differs };

@@ -10,8 +10,8 @@ import type { OutputKind, Weights } from './network.ts';
 import type { Validation } from './objective.ts';
 import type { Recipe } from './recipe.ts';
 
-/** What a picture is to teach. */
-export interface Lesson {
+/** What a index is to teach. */
+export interface TrainingTarget {
   target: readonly number[];
   weights: readonly number[];
 }
@@ -21,26 +21,26 @@ export interface FineTuneTask {
   tape: Tape;
   classes: number;
   output: OutputKind;
-  /** Number of training pictures. */
-  pictures: number;
-  /** Draws an augmented view of training picture `i`. @returns what it is to teach. */
-  draw(i: number, into: Float32Array, offset: number): Lesson;
+  /** Number of training images. */
+  images: number;
+  /** Draws an augmented view of training index `i`. @returns what it is to teach. */
+  draw(i: number, into: Float32Array, offset: number): TrainingTarget;
   /** Judges these values of the parameters. */
   validate(weights: Weights): Promise<Validation>;
   /** Takes over these values, in place of those before: they are the best so far. */
-  keep(weights: Weights): void;
+  saveBest(weights: Weights): void;
   random: Random;
   signal: AbortSignal;
   onStep(share: number): void;
   onEpoch(epoch: number, loss: number, validation: Validation): void;
 }
-export interface FineTuned {
+export interface FineTuneResult {
   validation: Validation;
   epoch: number;
 }
 
 /** The values themselves: steps change them. */
-export const valuesOf = (tape: Tape): Weights =>
+export const parameterValues = (tape: Tape): Weights =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, values]));
 
 /** Warm-up, then half a cosine down to zero. */
@@ -52,15 +52,15 @@ function learningRate({ learningRate: peak, warmUpSteps }: Recipe, step: number,
 const stride = 4;
 
 /** The running mean of the weights: it lies nearer to the middle of where the steps wander. */
-class Average {
+class WeightAverage {
   readonly #values: Weights;
   readonly #decay: number;
   #steps = 0;
   constructor(tape: Tape, decay: number) {
-    this.#values = new Map([...valuesOf(tape)].map(([name, values]) => [name, values.slice()]));
+    this.#values = new Map([...parameterValues(tape)].map(([name, values]) => [name, values.slice()]));
     this.#decay = decay;
   }
-  follow(tape: Tape): void {
+  update(tape: Tape): void {
     this.#steps++;
     if (this.#steps % stride !== 0) return;
     // Young averages forget where they began.
@@ -77,7 +77,7 @@ class Average {
 }
 
 /** Where the results of a step go, over and over. */
-export function gradientsOf(tape: Tape): Record<string, FloatFeed> {
+export function allocateGradients(tape: Tape): Record<string, FloatFeed> {
   const into: Record<string, FloatFeed> = { loss: { data: new Float32Array(1), dims: [] } };
   for (const [name, { values, shape }] of tape.parameters) {
     into[`d_${name}`] = { data: new Float32Array(values.length), dims: shape };
@@ -87,16 +87,16 @@ export function gradientsOf(tape: Tape): Record<string, FloatFeed> {
 
 /**
  * Trains the parameters of the tape. What is kept in the end are the values of the last epoch whose validation loss is no
- * worse than the lowest one by more than that one's standard error: of few pictures chance alone would choose among the
+ * worse than the lowest one by more than that one's standard error: of few images chance alone would choose among the
  * epochs, and the later ones, with their small steps, are the better ones by nature.
  */
-export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefined> {
-  const { recipe, session, tape, classes, pictures, random, signal } = task;
+export async function fineTune(task: FineTuneTask): Promise<FineTuneResult | undefined> {
+  const { recipe, session, tape, classes, images, random, signal } = task;
   const { batch, side, epochs } = recipe;
-  const stepsPerEpoch = Math.ceil(pictures / batch);
+  const stepsPerEpoch = Math.ceil(images / batch);
   const steps = stepsPerEpoch * epochs;
   const adam = new Adam();
-  const average = recipe.averaging > 0 ? new Average(tape, recipe.averaging) : undefined;
+  const average = recipe.averaging > 0 ? new WeightAverage(tape, recipe.averaging) : undefined;
   const columns = weightColumns(task.output, classes);
   const image = new Float32Array(batch * side * side * 3);
   const targets = new Float32Array(batch * classes);
@@ -107,34 +107,34 @@ export async function fineTune(task: FineTuneTask): Promise<FineTuned | undefine
     targets: { data: targets, dims: [batch, classes] },
     weights: { data: weights, dims: [batch, columns] },
   };
-  const gradients = gradientsOf(tape);
-  let found: FineTuned | undefined;
+  const gradients = allocateGradients(tape);
+  let found: FineTuneResult | undefined;
   let best: Validation | undefined;
   for (let epoch = 1; epoch <= epochs; epoch++) {
-    const order = shuffled([...Array(pictures).keys()], random);
+    const order = shuffled([...Array(images).keys()], random);
     let lossSum = 0;
     for (let step = 0; step < stepsPerEpoch; step++) {
       signal.throwIfAborted();
       for (let row = 0; row < batch; row++) {
         // The last step of an epoch is filled up from its start.
-        const picture = order[(step * batch + row) % order.length] ?? 0;
-        const lesson = task.draw(picture, image, row * side * side * 3);
-        targets.set(lesson.target, row * classes);
-        weights.set(lesson.weights, row * columns);
+        const index = order[(step * batch + row) % order.length] ?? 0;
+        const example = task.draw(index, image, row * side * side * 3);
+        targets.set(example.target, row * classes);
+        weights.set(example.weights, row * columns);
       }
       const results = await session.run(feeds, gradients);
       const at = (epoch - 1) * stepsPerEpoch + step;
       adam.step(tape.parameters, (name) => results(`d_${name}`), learningRate(recipe, at, steps));
-      average?.follow(tape);
+      average?.update(tape);
       lossSum += results('loss')[0] ?? 0;
       task.onStep((at + 1) / steps);
     }
-    const judged = average?.values ?? valuesOf(tape);
-    const validation = await task.validate(judged);
+    const evaluated = average?.values ?? parameterValues(tape);
+    const validation = await task.validate(evaluated);
     task.onEpoch(epoch, lossSum / stepsPerEpoch, validation);
     if (!best || validation.loss < best.loss) best = validation;
     if (validation.loss <= best.loss + best.lossError) {
-      task.keep(judged);
+      task.saveBest(evaluated);
       found = { validation, epoch };
     }
     if (found && epoch - found.epoch >= recipe.patience) break;

@@ -1,9 +1,9 @@
-/** Runs pictures forward through the network, in batches. */
+/** Runs images forward through the network, in batches. */
 import type { Parameter } from '@platform/trainer-engine/autodiff/tape';
 import type { Feed, Session } from '@platform/trainer-engine/runtime';
 import type { Weights } from './network.ts';
 
-export interface Viewer {
+export interface InferenceNetwork {
   session: Session;
   batch: number;
   side: number;
@@ -20,22 +20,22 @@ export function parameterFeeds(parameters: ReadonlyMap<string, Parameter>, weigh
   return feeds;
 }
 
-export interface Look {
+export interface InferenceResult {
   pooled: Float32Array;
   logits: Float32Array;
 }
 
 /**
  * @param fixed - all parameters of the network.
- * @param count - pictures; `draw` writes picture `i` (side × side × 3 values 0..255) into `into` from `offset`.
+ * @param count - images; `draw` writes image `i` (side × side × 3 values 0..255) into `into` from `offset`.
  * @param seen - what came out; the arrays are its own to keep.
  */
-export async function look(
-  { session, batch, side, features, classes }: Viewer,
+export async function infer(
+  { session, batch, side, features, classes }: InferenceNetwork,
   fixed: Readonly<Record<string, Feed>>,
   count: number,
   draw: (i: number, into: Float32Array, offset: number) => void,
-  seen: (i: number, look: Look) => void,
+  seen: (i: number, look: InferenceResult) => void,
   { signal, onDone }: { signal: AbortSignal; onDone?: (share: number) => void },
 ): Promise<void> {
   const image = new Float32Array(batch * side * side * 3);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { predict, trainProbe } from './linear-probe.ts';
+import { predict, trainLinearProbe } from './linear-probe.ts';
 import type { ProbeRows } from './linear-probe.ts';
 import { seeded } from '@platform/trainer-engine/random';
-import { best } from './score.ts';
+import { argmax } from './score.ts';
 
 /** Three clouds in 20 dimensions, far from the origin and of very different spread, as pooled features are. */
 function clouds(seed: string, count: number): { rows: Float32Array[]; labels: number[] } {
@@ -30,9 +30,9 @@ function single(features: readonly Float32Array[], labels: readonly number[], we
 
 test('separable features are separated, also those not seen', async () => {
   const { rows, labels } = clouds('train', 60);
-  const head = await trainProbe(single(rows, labels), 3);
+  const head = await trainLinearProbe(single(rows, labels), 3);
   const unseen = clouds('test', 90);
-  const hits = unseen.rows.filter((row, i) => best(predict(head, row)) === unseen.labels[i]).length;
+  const hits = unseen.rows.filter((row, i) => argmax(predict(head, row)) === unseen.labels[i]).length;
   assert.ok(hits >= 88, `${hits} of 90`);
   const sum = predict(head, unseen.rows[0] ?? new Float32Array(20)).reduce((a, b) => a + b, 0);
   assert.ok(Math.abs(sum - 1) < 1e-6);
@@ -40,17 +40,19 @@ test('separable features are separated, also those not seen', async () => {
 
 test('the same rows give the same head, and an abort ends it', async () => {
   const { rows, labels } = clouds('train', 12);
-  const [a, b] = [await trainProbe(single(rows, labels), 3), await trainProbe(single(rows, labels), 3)];
+  const [a, b] = [await trainLinearProbe(single(rows, labels), 3), await trainLinearProbe(single(rows, labels), 3)];
   assert.deepEqual(a, b);
-  await assert.rejects(trainProbe(single(rows, labels), 3, { signal: AbortSignal.abort() }), { name: 'AbortError' });
+  await assert.rejects(trainLinearProbe(single(rows, labels), 3, { signal: AbortSignal.abort() }), {
+    name: 'AbortError',
+  });
 });
 
 test('a class weight moves what is undecided', async () => {
   const rows = Array.from({ length: 20 }, () => Float32Array.of(1, 2));
   const labels = rows.map((_, i) => (i < 10 ? 0 : 1));
   const weighted = labels.map((label) => (label === 1 ? 1.8 : 0.2));
-  assert.ok((predict(await trainProbe(single(rows, labels), 2), Float32Array.of(1, 2))[1] ?? 0) - 0.5 < 0.01);
-  assert.ok((predict(await trainProbe(single(rows, labels, weighted), 2), Float32Array.of(1, 2))[1] ?? 0) > 0.8);
+  assert.ok((predict(await trainLinearProbe(single(rows, labels), 2), Float32Array.of(1, 2))[1] ?? 0) - 0.5 < 0.01);
+  assert.ok((predict(await trainLinearProbe(single(rows, labels, weighted), 2), Float32Array.of(1, 2))[1] ?? 0) > 0.8);
 });
 
 test('labels that are there or not: each is learnt for itself', async () => {
@@ -58,7 +60,9 @@ test('labels that are there or not: each is learnt for itself', async () => {
   const features = Array.from({ length: 80 }, () => Float32Array.from({ length: 6 }, () => random() * 2 - 1));
   const truth = (row: Float32Array): number[] => [(row[0] ?? 0) > 0 ? 1 : 0, (row[1] ?? 0) > 0 ? 1 : 0];
   const targets = features.map(truth);
-  const head = await trainProbe({ features, targets, weights: targets.map(() => [1, 1]) }, 2, { output: 'sigmoid' });
+  const head = await trainLinearProbe({ features, targets, weights: targets.map(() => [1, 1]) }, 2, {
+    output: 'sigmoid',
+  });
   const wrong = features.filter((row) =>
     predict(head, row, 'sigmoid').some((p, k) => (p > 0.5 ? 1 : 0) !== truth(row)[k]),
   );

@@ -21,12 +21,12 @@ export interface ProbeOptions {
   signal?: AbortSignal;
 }
 
-interface Standardised {
+interface Standardized {
   rows: readonly Float32Array[];
   mean: Float64Array;
   inverse: Float64Array;
 }
-function standardise(features: readonly Float32Array[], size: number): Standardised {
+function standardize(features: readonly Float32Array[], size: number): Standardized {
   const n = features.length;
   const mean = new Float64Array(size);
   const inverse = new Float64Array(size);
@@ -88,14 +88,14 @@ class FullBatchAdam {
  * Full-batch Adam on standardised features; the standardisation is folded into the result, so that the head takes raw
  * features. Gives way to other events between steps.
  */
-export async function trainProbe(
+export async function trainLinearProbe(
   { features, targets, weights: rowWeights }: ProbeRows,
   classes: number,
   { output = 'softmax', l2 = 1e-3, steps = 150, learningRate = 0.02, signal }: ProbeOptions = {},
 ): Promise<LinearHead> {
   const size = features[0]?.length ?? 0;
   const n = features.length;
-  const { rows, mean, inverse } = standardise(features, size);
+  const { rows, mean, inverse } = standardize(features, size);
   const weights = new Float32Array(classes * size);
   const bias = new Float32Array(classes);
   const dWeights = new Float32Array(weights.length);

@@ -16,7 +16,7 @@ export interface ModelCard {
   labels: readonly string[];
   input: { name: string; type: string; shape: number[]; layout: string };
   output: { name: string; type: string; shape: number[]; meaning: string };
-  /** Label → probability from which on it counts as there; only where a picture has any number of labels. */
+  /** Label → probability from which on it counts as there; only where a image has any number of labels. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
@@ -90,10 +90,10 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
     },
     limits: [
       isSingle
-        ? 'It knows the labels above and gives one of them for every picture, also for pictures of other things.'
-        : 'It knows the labels above alone; other things in a picture are not named.',
-      'The figures hold for pictures like those of the dataset.',
-      ...(evaluated_on === 'validation' ? ['The pictures of the figures were also used to choose the weights.'] : []),
+        ? 'It knows the labels above and gives one of them for every image, also for images of other things.'
+        : 'It knows the labels above alone; other things in a image are not named.',
+      'The figures hold for images like those of the dataset.',
+      ...(evaluated_on === 'validation' ? ['The images of the figures were also used to choose the weights.'] : []),
     ],
   };
 }
@@ -110,23 +110,21 @@ function scoreIn(evaluation: ClassifierEvaluation): Score | MultiLabelScore {
 }
 
 /** One sentence: how good it is. */
-export function verdict(evaluation: ClassifierEvaluation): string {
+export function summaryOf(evaluation: ClassifierEvaluation): string {
   const { count, evaluated_on: on } = evaluation;
-  const pictures = `${count} held-out pictures (${on})`;
+  const images = `${count} held-out images (${on})`;
   if (evaluation.task === 'single_label_classification') {
     const { accuracy } = evaluation;
     const right = scoreText('accuracy', accuracy, count);
-    return count < fewestForShare
-      ? `${right} held-out pictures (${on}) are right.`
-      : `${right} of ${pictures} are right.`;
+    return count < fewestForShare ? `${right} held-out images (${on}) are right.` : `${right} of ${images} are right.`;
   }
   const { micro_f1, exact_match } = evaluation;
   const whole = scoreText('exact_match', exact_match, count);
-  return `Micro F1 ${scoreText('micro_f1', micro_f1, count)} on ${pictures}; all labels are right on ${whole} of them.`;
+  return `Micro F1 ${scoreText('micro_f1', micro_f1, count)} on ${images}; all labels are right on ${whole} of them.`;
 }
 
 function classTable(evaluation: ClassifierEvaluation): string[] {
-  const head = ['label', 'precision', 'recall', 'F1', 'held-out pictures'];
+  const head = ['label', 'precision', 'recall', 'F1', 'held-out images'];
   if (evaluation.task === 'single_label_classification') {
     return table(
       head,
@@ -154,10 +152,10 @@ function classTable(evaluation: ClassifierEvaluation): string[] {
 }
 
 /** Wider tables than this are read in evaluation.json. */
-const mostColumns = 16;
+const maxColumns = 16;
 
 function confusionTable(evaluation: ClassifierEvaluation): string[] {
-  if (evaluation.task !== 'single_label_classification' || evaluation.labels.length > mostColumns) return [];
+  if (evaluation.task !== 'single_label_classification' || evaluation.labels.length > maxColumns) return [];
   const { labels, confusion } = evaluation;
   const rows = confusion.map((counts, k) => [labels[k] ?? '', ...counts.map((count) => (count === 0 ? '' : count))]);
   return ['', '## Confusion', 'Rows: the true label. Columns: the predicted one.', '', ...table(['', ...labels], rows)];
@@ -173,7 +171,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     '',
     `${kind} classifier of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
-    `**${verdict(evaluation)}** Mean F1 ${scoreText('macro_f1', card.result.macro_f1, card.result.count)}; the ${card.result.chosen} won.`,
+    `**${summaryOf(evaluation)}** Mean F1 ${scoreText('macro_f1', card.result.macro_f1, card.result.count)}; the ${card.result.chosen} won.`,
     '',
     ...classTable(evaluation),
     '',
@@ -190,7 +188,7 @@ export function modelCardText(card: ModelCard, evaluation: ClassifierEvaluation)
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
-      pictures: `${source}${train} training, ${validation} validation, ${test} test pictures, ${skipped} skipped.`,
+      pictures: `${source}${train} training, ${validation} validation, ${test} test images, ${skipped} skipped.`,
       limits: card.limits,
     }),
     '',

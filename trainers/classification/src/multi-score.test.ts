@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { averagePrecision, labelReports, multiScoreOf, thresholdsOf } from './multi-score.ts';
+import { averagePrecision, labelReports, multiLabelScoreOf, chooseThresholds } from './multi-score.ts';
 import { labelsAbove } from '@platform/contract/model-output';
-import type { Judged } from './score.ts';
+import type { EvaluatedImage } from './score.ts';
 
-const judgedOf = (...rows: [classes: number[], probabilities: number[]][]): Judged[] =>
+const judgedOf = (...rows: [classes: number[], probabilities: number[]][]): EvaluatedImage[] =>
   rows.map(([classes, probabilities]) => ({ classes, probabilities: Float64Array.from(probabilities) }));
 const near = (a: number | undefined, b: number): void =>
   assert.ok(Math.abs((a ?? NaN) - b) < 1e-9, `${a} against ${b}`);
 
 test('average precision by hand: ranks 1, 3 and 5 of five', () => {
-  const judged = judgedOf([[0], [0.9]], [[], [0.8]], [[0], [0.7]], [[], [0.6]], [[0], [0.5]]);
-  near(averagePrecision(judged, 0), (1 + 2 / 3 + 3 / 5) / 3);
-  near(averagePrecision(judged, 1), 0);
+  const evaluated = judgedOf([[0], [0.9]], [[], [0.8]], [[0], [0.7]], [[], [0.6]], [[0], [0.5]]);
+  near(averagePrecision(evaluated, 0), (1 + 2 / 3 + 3 / 5) / 3);
+  near(averagePrecision(evaluated, 1), 0);
   near(averagePrecision(judgedOf([[0], [0.2]], [[], [0.1]]), 0), 1);
 });
-test('pictures of the same probability share a rank: no order among them flatters', () => {
-  const judged = judgedOf([[0], [0.5]], [[], [0.5]], [[], [0.5]], [[0], [0.5]]);
-  near(averagePrecision(judged, 0), 0.5);
+test('images of the same probability share a rank: no order among them flatters', () => {
+  const evaluated = judgedOf([[0], [0.5]], [[], [0.5]], [[], [0.5]], [[0], [0.5]]);
+  near(averagePrecision(evaluated, 0), 0.5);
 });
 
 const many = (n: number, classes: number[], probabilities: number[]): [number[], number[]][] =>
@@ -28,34 +28,34 @@ const isWithin = (x: number | undefined, low: number, high: number): void =>
 
 test('thresholds part what is there from what is not, with room on both sides', () => {
   // The first label is never surer than 0.3, the second is so whenever it is there.
-  const judged = judgedOf(...many(40, [0], [0.3, 0.6]), ...many(40, [1], [0.1, 0.9]), ...many(40, [], [0.1, 0.6]));
-  const [a = 0, b = 0] = thresholdsOf(judged, 2);
+  const evaluated = judgedOf(...many(40, [0], [0.3, 0.6]), ...many(40, [1], [0.1, 0.9]), ...many(40, [], [0.1, 0.6]));
+  const [a = 0, b = 0] = chooseThresholds(evaluated, 2);
   isWithin(a, 0.14, 0.26);
   isWithin(b, 0.68, 0.86);
   assert.deepEqual(labelsAbove(Float64Array.of(0.3, 0.9), [a, b]), [0, 1]);
-  isWithin(thresholdsOf(judgedOf([[0], [0.9]], [[], [0.2]]), 1)[0], 0.35, 0.75);
+  isWithin(chooseThresholds(judgedOf([[0], [0.9]], [[], [0.2]]), 1)[0], 0.35, 0.75);
 });
-test('one picture that is hard to tell moves a threshold, but not to its own place', () => {
+test('one image that is hard to tell moves a threshold, but not to its own place', () => {
   const sure = [...many(12, [0], [0.9]), ...many(12, [], [0.05])];
-  const [without = 0] = thresholdsOf(judgedOf(...sure), 1);
-  const [low = 0] = thresholdsOf(judgedOf(...sure, [[0], [0.1]]), 1);
-  const [high = 0] = thresholdsOf(judgedOf(...sure, [[], [0.5]]), 1);
+  const [without = 0] = chooseThresholds(judgedOf(...sure), 1);
+  const [low = 0] = chooseThresholds(judgedOf(...sure, [[0], [0.1]]), 1);
+  const [high = 0] = chooseThresholds(judgedOf(...sure, [[], [0.5]]), 1);
   isWithin(low, 0.15, without);
   isWithin(high, without, 0.8);
 });
 test('nothing to choose by: a half', () => {
-  assert.deepEqual(thresholdsOf(judgedOf([[], [0.4]], [[], [0.6]]), 1), [0.5]);
-  assert.deepEqual(thresholdsOf([], 2), [0.5, 0.5]);
+  assert.deepEqual(chooseThresholds(judgedOf([[], [0.4]], [[], [0.6]]), 1), [0.5]);
+  assert.deepEqual(chooseThresholds([], 2), [0.5, 0.5]);
 });
-test('a label with one picture to choose by leans on the others', () => {
+test('a label with one image to choose by leans on the others', () => {
   const others = [...many(30, [0], [0.8, 0.1]), ...many(30, [], [0.3, 0.1])];
-  const [common, rare] = thresholdsOf(judgedOf(...others, [[1], [0.3, 0.15]]), 2);
+  const [common, rare] = chooseThresholds(judgedOf(...others, [[1], [0.3, 0.15]]), 2);
   isWithin(common, 0.4, 0.7);
   isWithin(rare, 0.3, 0.7);
 });
 
 test('micro and macro F1, exact matches and reports of a small table', () => {
-  const judged = judgedOf(
+  const evaluated = judgedOf(
     [[0], [0.9, 0.1, 0.1]],
     [
       [0, 1],
@@ -65,17 +65,17 @@ test('micro and macro F1, exact matches and reports of a small table', () => {
     [[], [0.1, 0.2, 0.9]],
   );
   const thresholds = [0.5, 0.5, 0.5];
-  const score = multiScoreOf(judged, thresholds);
+  const score = multiLabelScoreOf(evaluated, thresholds);
   near(score.micro_f1, (2 * 3) / (2 * 3 + 2 + 1));
-  // Label 2 is on no picture: it does not count in the means.
+  // Label 2 is on no image: it does not count in the means.
   near(score.macro_f1, (0.8 + 2 / 3) / 2);
   near(score.exact_match, 1 / 4);
   near(score.mean_average_precision, (1 + 1) / 2);
-  const [a, b, c] = labelReports(judged, thresholds, ['a', 'b', 'c']);
+  const [a, b, c] = labelReports(evaluated, thresholds, ['a', 'b', 'c']);
   assert.deepEqual([a?.precision, a?.recall, a?.support, a?.threshold], [2 / 3, 1, 2, 0.5]);
   assert.deepEqual([b?.precision, b?.recall, b?.f1], [1, 0.5, 2 / 3]);
   assert.deepEqual([c?.precision, c?.support, c?.average_precision], [0, 0, 0]);
-  assert.deepEqual(multiScoreOf([], thresholds), {
+  assert.deepEqual(multiLabelScoreOf([], thresholds), {
     micro_f1: 0,
     macro_f1: 0,
     exact_match: 0,

@@ -2,26 +2,26 @@
 import type { MultiLabelEvaluation, MultiLabelScore } from '@platform/contract/evaluation';
 import { modelKinds } from '@platform/contract/model-kinds';
 import { labelsAbove } from '@platform/contract/model-output';
-import type { Judged } from './score.ts';
+import type { EvaluatedImage } from './score.ts';
 
 interface Ranked {
   probability: number;
-  isThere: boolean;
+  isPresent: boolean;
 }
-const rankedBy = (judged: readonly Judged[], k: number): Ranked[] =>
-  judged
-    .map(({ classes, probabilities }) => ({ probability: probabilities[k] ?? 0, isThere: classes.includes(k) }))
+const rankedBy = (evaluated: readonly EvaluatedImage[], k: number): Ranked[] =>
+  evaluated
+    .map(({ classes, probabilities }) => ({ probability: probabilities[k] ?? 0, isPresent: classes.includes(k) }))
     .toSorted((a, b) => b.probability - a.probability);
 
 /**
- * The mean, over the pictures with the label, of the precision among those ranked as high as it. Pictures of the same
- * probability share a rank. 0 where no picture has the label.
+ * The mean, over the images with the label, of the precision among those ranked as high as it. Images of the same
+ * probability share a rank. 0 where no image has the label.
  */
-export function averagePrecision(judged: readonly Judged[], k: number): number {
-  const ranked = rankedBy(judged, k);
+export function averagePrecision(evaluated: readonly EvaluatedImage[], k: number): number {
+  const ranked = rankedBy(evaluated, k);
   let [seen, hits, sum] = [0, 0, 0];
   for (const group of Map.groupBy(ranked, ({ probability }) => probability).values()) {
-    const found = group.filter(({ isThere }) => isThere).length;
+    const found = group.filter(({ isPresent: isThere }) => isThere).length;
     seen += group.length;
     hits += found;
     sum += found * (hits / seen);
@@ -35,29 +35,32 @@ const f1Of = (hits: number, wrong: number, missed: number): number =>
 /** Thresholds that are tried, in hundredths. */
 const candidates = Array.from({ length: 97 }, (_, i) => i + 2);
 /**
- * Pictures with the label that all labels together stand for when the threshold of one is chosen: a label with few
- * validation pictures gets about the threshold that is best for all, one with many its own.
+ * Images with the label that all labels together stand for when the threshold of one is chosen: a label with few
+ * validation images gets about the threshold that is best for all, one with many its own.
  */
-const borrowed = 8;
+const priorPositives = 8;
 
-/** How far, as a logit, a picture may lie from one that it is like. */
+/** How far, as a logit, a image may lie from one that it is like. */
 const spread = 0.5;
 const logit = (p: number): number => Math.log(Math.max(p, 1e-7) / Math.max(1 - p, 1e-7));
 const sigmoid = (z: number): number => 1 / (1 + Math.exp(-z));
 
-interface Placed {
-  there: ReadonlySet<number>;
+interface ImageLogits {
+  present: ReadonlySet<number>;
   logits: readonly number[];
 }
 
 /**
- * From which probability on each label counts as there, for the best F1 that is to be expected of pictures like these: each
+ * From which probability on each label counts as there, for the best F1 that is to be expected of images like these: each
  * stands for those around it. Of the few that validate, one alone would otherwise move the threshold to its own place.
  */
-export function thresholdsOf(judged: readonly Judged[], classes: number): number[] {
-  const present = judged.reduce((sum, one) => sum + one.classes.length, 0);
-  const share = present === 0 ? 0 : borrowed / present;
-  const placed = judged.map((one) => ({ there: new Set(one.classes), logits: Array.from(one.probabilities, logit) }));
+export function chooseThresholds(evaluated: readonly EvaluatedImage[], classes: number): number[] {
+  const present = evaluated.reduce((sum, one) => sum + one.classes.length, 0);
+  const share = present === 0 ? 0 : priorPositives / present;
+  const placed = evaluated.map((one) => ({
+    present: new Set(one.classes),
+    logits: Array.from(one.probabilities, logit),
+  }));
   const scores = candidates.map((hundredths) => {
     const own = expectedCounts(placed, classes, logit(hundredths / 100));
     const all = sumOf(own);
@@ -65,19 +68,19 @@ export function thresholdsOf(judged: readonly Judged[], classes: number): number
       f1Of(hits + share * all.hits, wrong + share * all.wrong, missed + share * all.missed),
     );
   });
-  return Array.from({ length: classes }, (_, k) => bestOf(scores.map((of) => of[k] ?? 0)));
+  return Array.from({ length: classes }, (_, k) => bestThreshold(scores.map((of) => of[k] ?? 0)));
 }
 
 /** A half where none scores. */
-function bestOf(scores: readonly number[]): number {
+function bestThreshold(scores: readonly number[]): number {
   const best = Math.max(...scores);
   return best === 0 ? 0.5 : (candidates[scores.indexOf(best)] ?? 50) / 100;
 }
 
 /** @param threshold - of every label, a logit. */
-function expectedCounts(placed: readonly Placed[], classes: number, threshold: number): Counts[] {
+function expectedCounts(placed: readonly ImageLogits[], classes: number, threshold: number): Counts[] {
   const counts = Array.from({ length: classes }, () => ({ hits: 0, wrong: 0, missed: 0 }));
-  for (const { there, logits } of placed) {
+  for (const { present: there, logits } of placed) {
     for (const [k, count] of counts.entries()) {
       const predicted = sigmoid(((logits[k] ?? -Infinity) - threshold) / spread);
       if (there.has(k)) {
@@ -94,9 +97,9 @@ interface Counts {
   wrong: number;
   missed: number;
 }
-function countsOf(judged: readonly Judged[], thresholds: readonly number[]): Counts[] {
+function countsOf(evaluated: readonly EvaluatedImage[], thresholds: readonly number[]): Counts[] {
   const counts = thresholds.map(() => ({ hits: 0, wrong: 0, missed: 0 }));
-  for (const { classes, probabilities } of judged) {
+  for (const { classes, probabilities } of evaluated) {
     const predicted = new Set(labelsAbove(probabilities, thresholds));
     for (const [k, count] of counts.entries()) {
       const isThere = classes.includes(k);
@@ -117,15 +120,18 @@ function sumOf(counts: readonly Counts[]): Counts {
   return total;
 }
 
-/** Labels that no picture has do not count in the means. */
-export function multiScoreOf(judged: readonly Judged[], thresholds: readonly number[]): MultiLabelScore {
-  if (judged.length === 0) return { micro_f1: 0, macro_f1: 0, exact_match: 0, mean_average_precision: 0 };
-  const counts = countsOf(judged, thresholds);
-  const there = [...counts.keys()].filter((k) => judged.some(({ classes }) => classes.includes(k)));
+/** Labels that no image has do not count in the means. */
+export function multiLabelScoreOf(
+  evaluated: readonly EvaluatedImage[],
+  thresholds: readonly number[],
+): MultiLabelScore {
+  if (evaluated.length === 0) return { micro_f1: 0, macro_f1: 0, exact_match: 0, mean_average_precision: 0 };
+  const counts = countsOf(evaluated, thresholds);
+  const there = [...counts.keys()].filter((k) => evaluated.some(({ classes }) => classes.includes(k)));
   const total = sumOf(counts);
   const mean = (of: (k: number) => number): number =>
     there.length === 0 ? 0 : there.reduce((sum, k) => sum + of(k), 0) / there.length;
-  const exact = judged.filter(
+  const exact = evaluated.filter(
     ({ classes, probabilities }) =>
       labelsAbove(probabilities, thresholds).join() === classes.toSorted((a, b) => a - b).join(),
   );
@@ -135,23 +141,23 @@ export function multiScoreOf(judged: readonly Judged[], thresholds: readonly num
       const { hits, wrong, missed } = counts[k] ?? { hits: 0, wrong: 0, missed: 0 };
       return f1Of(hits, wrong, missed);
     }),
-    exact_match: exact.length / judged.length,
-    mean_average_precision: mean((k) => averagePrecision(judged, k)),
+    exact_match: exact.length / evaluated.length,
+    mean_average_precision: mean((k) => averagePrecision(evaluated, k)),
   };
 }
 
 export function labelReports(
-  judged: readonly Judged[],
+  evaluated: readonly EvaluatedImage[],
   thresholds: readonly number[],
   labels: readonly string[],
 ): MultiLabelEvaluation['per_class'] {
-  return countsOf(judged, thresholds).map(({ hits, wrong, missed }, k) => ({
+  return countsOf(evaluated, thresholds).map(({ hits, wrong, missed }, k) => ({
     label: labels[k] ?? '',
     precision: hits + wrong === 0 ? 0 : hits / (hits + wrong),
     recall: hits + missed === 0 ? 0 : hits / (hits + missed),
     f1: f1Of(hits, wrong, missed),
     support: hits + missed,
-    average_precision: averagePrecision(judged, k),
+    average_precision: averagePrecision(evaluated, k),
     threshold: thresholds[k] ?? modelKinds.multi_label_classification.defaultThreshold,
   }));
 }

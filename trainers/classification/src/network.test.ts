@@ -4,7 +4,7 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Feed } from '@platform/trainer-engine/runtime';
-import { learnerGraph, pretrainedWeights, viewerGraph } from './network.ts';
+import { trainingGraph, pretrainedWeights, inferenceGraph } from './network.ts';
 
 const backbone = readEfficientnet();
 const [side, classes] = [64, 3];
@@ -13,19 +13,19 @@ const head = {
   W: Float32Array.from({ length: classes * backbone.features }, () => random() - 0.5),
   B: Float32Array.from({ length: classes }, () => random()),
 };
-const pictures = Array.from({ length: 4 }, () => Float32Array.from({ length: side * side * 3 }, () => random() * 255));
+const images = Array.from({ length: 4 }, () => Float32Array.from({ length: side * side * 3 }, () => random() * 255));
 
-/** Of each picture, looked at in batches. */
+/** Of each image, looked at in batches. */
 async function logitsOf(batch: number, freezeUntil: number): Promise<number[][]> {
-  const { tape } = learnerGraph(backbone, { batch, side, classes }, freezeUntil, 'softmax');
+  const { tape } = trainingGraph(backbone, { batch, side, classes }, freezeUntil, 'softmax');
   const values = new Map([...pretrainedWeights(backbone), ...Object.entries(head)]);
   const feeds: Record<string, Feed> = {};
   for (const [name, { shape }] of tape.parameters)
     feeds[name] = { data: values.get(name) ?? new Float32Array(), dims: shape };
-  const session = await openSession(viewerGraph(backbone, { batch, side, classes }, freezeUntil), 1);
+  const session = await openSession(inferenceGraph(backbone, { batch, side, classes }, freezeUntil), 1);
   const found: number[][] = [];
-  for (let from = 0; from < pictures.length; from += batch) {
-    const data = Float32Array.from(pictures.slice(from, from + batch).flatMap((one) => [...one]));
+  for (let from = 0; from < images.length; from += batch) {
+    const data = Float32Array.from(images.slice(from, from + batch).flatMap((one) => [...one]));
     const logits = (await session.run({ ...feeds, image: { data, dims: [batch, side, side, 3] } }))('logits');
     for (let i = 0; i < batch; i++) found.push(Array.from(logits.subarray(i * classes, (i + 1) * classes)));
   }
@@ -34,7 +34,7 @@ async function logitsOf(batch: number, freezeUntil: number): Promise<number[][]>
 }
 
 // 27 and 29 lie in a block whose input is added to its output: what is frozen is needed twice.
-for (const [batch, freezeUntil, learned] of [
+for (const [batch, freezeUntil, trained] of [
   [1, 49, 0],
   [4, 49, 0],
   [2, 24, 17],
@@ -43,21 +43,21 @@ for (const [batch, freezeUntil, learned] of [
   [4, 0, 33],
 ] as const) {
   test(`the network says the same: ${batch} at a time, the first ${freezeUntil} convolutions frozen`, async () => {
-    const { tape } = learnerGraph(backbone, { batch, side, classes }, freezeUntil, 'softmax');
-    assert.equal([...tape.parameters.keys()].filter((name) => name.startsWith('w')).length, learned);
+    const { tape } = trainingGraph(backbone, { batch, side, classes }, freezeUntil, 'softmax');
+    assert.equal([...tape.parameters.keys()].filter((name) => name.startsWith('w')).length, trained);
     const wanted = await logitsOf(1, 49);
     for (const [i, logits] of (await logitsOf(batch, freezeUntil)).entries()) {
       const expected = wanted[i] ?? [];
       const differences = logits.map((z, k) => Math.abs(z - (expected[k] ?? Number.NaN)));
-      assert.ok(Math.max(...differences) < 1e-3, `picture ${i}: ${logits.join()} instead of ${expected.join()}`);
+      assert.ok(Math.max(...differences) < 1e-3, `image ${i}: ${logits.join()} instead of ${expected.join()}`);
     }
     assert.notDeepEqual(wanted[0], wanted[1]);
   });
 }
 
-/** Of every parameter, of the loss of these pictures. */
+/** Of every parameter, of the loss of these images. */
 async function gradientsOf(batch: number, edge: number, from: number): Promise<Map<string, Float32Array>> {
-  const { model, tape } = learnerGraph(backbone, { batch, side: edge, classes }, 0, 'softmax');
+  const { model, tape } = trainingGraph(backbone, { batch, side: edge, classes }, 0, 'softmax');
   const targets = Float32Array.from({ length: batch * classes }, (_, i) =>
     i % classes === (from + Math.floor(i / classes)) % classes ? 1 : 0,
   );
@@ -79,7 +79,7 @@ async function gradientsOf(batch: number, edge: number, from: number): Promise<M
   return found;
 }
 
-test('pictures that are taken in parts teach the mean of what each of them teaches', async () => {
+test('images that are taken in parts teach the mean of what each of them teaches', async () => {
   // At this size the first half of the network takes them one by one.
   const edge = 128;
   const both = await gradientsOf(2, edge, 0);

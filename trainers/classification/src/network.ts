@@ -21,7 +21,7 @@ import { seeded } from '@platform/trainer-engine/random';
 import type { Feed } from '@platform/trainer-engine/runtime';
 
 export interface Geometry {
-  /** Pictures per run; the graphs have fixed shapes. */
+  /** Images per run; the graphs have fixed shapes. */
   batch: number;
   /** Pixels of both edges. */
   side: number;
@@ -33,7 +33,7 @@ export type OutputKind = 'softmax' | 'sigmoid';
 export type Weights = ReadonlyMap<string, Float32Array>;
 
 /** NHWC → NCHW. */
-export const planes = (graph: Graph, image: string): string => graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
+export const toNchw = (graph: Graph, image: string): string => graph.op('Transpose', [image], { perm: [0, 3, 1, 2] });
 
 interface Body {
   tape: Tape;
@@ -50,7 +50,7 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     layer.is === 'conv' && !layer.depthwise && (numbers.get(layer) ?? 0) >= freezeUntil;
   const found = layers.findIndex(learns);
   const frozen = layers.slice(0, found < 0 ? layers.length : found);
-  const last = lastInParts(layers, image);
+  const last = lastPerImageLayer(layers, image);
   const inParts = layers.slice(frozen.length, last + 1);
   const rest = layers.slice(frozen.length + inParts.length);
   const parameters = new Map<string, Value>();
@@ -80,12 +80,12 @@ function features({ tape, backbone: { layers }, image, freezeUntil }: Body): Val
     }
     return valueAt(values, layers.length);
   };
-  const parts = oneByOne(tape, image).map((part) => {
-    const values = frozenValues(tape, frozen, [...inParts, ...rest], part);
+  const parts = splitBatch(tape, image).map((part) => {
+    const values = emitFrozen(tape, frozen, [...inParts, ...rest], part);
     emitTraining(tape, inParts, values, { parametersOf });
     return values;
   });
-  const wanted = wantedOf([...frozen, ...inParts], rest);
+  const wanted = valuesNeededBy([...frozen, ...inParts], rest);
   const joined: Values = new Map(
     wanted.map((value) => [value, tape.concat(parts.map((values) => valueAt(values, value)))]),
   );
@@ -101,22 +101,22 @@ function valueAt<V>(values: ReadonlyMap<number, V>, index: number): V {
   return value;
 }
 
-/** Places of a value from which on its layer takes the pictures one by one: they stay in the cache from node to node. */
-const large = 150;
+/** Places of a value from which on its layer takes the images one by one: they stay in the cache from node to node. */
+const largeMap = 150;
 
 /** Number of the last layer that makes a large value, or that is no product of rows; −1: none. */
-function lastInParts(layers: readonly Layer[], image: Value): number {
+function lastPerImageLayer(layers: readonly Layer[], image: Value): number {
   const [, channels, height, width] = shape4(image);
   const sizes = sizesOf(layers, { channels, height, width });
   return layers.findLastIndex((layer) => {
     const size = sizes.get(layer.output);
-    const isLarge = size !== undefined && size.height * size.width > large;
+    const isLarge = size !== undefined && size.height * size.width > largeMap;
     return isLarge || (layer.is === 'conv' && !layer.depthwise && layer.dims[2] > 1);
   });
 }
 
 /** ONNX Runtime finishes one part before it begins the next. */
-function oneByOne({ graph }: Tape, image: Value): Value[] {
+function splitBatch({ graph }: Tape, image: Value): Value[] {
   const [batch, ...rest] = shape4(image);
   if (batch === 1) return [image];
   return Array.from({ length: batch }, (_, i) => {
@@ -126,19 +126,19 @@ function oneByOne({ graph }: Tape, image: Value): Value[] {
 }
 
 /** Numbers of the values of the first layers that the others need. */
-function wantedOf(before: readonly Layer[], after: readonly Layer[]): number[] {
+function valuesNeededBy(before: readonly Layer[], after: readonly Layer[]): number[] {
   const ends = after.length > 0 ? after.flatMap(inputsOf) : [before.length];
   return [...new Set(ends)].filter((value) => value <= before.length);
 }
 
 /** Of the layers that learn nothing, the values that the rest needs. */
-function frozenValues(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Values {
+function emitFrozen(tape: Tape, frozen: readonly Layer[], rest: readonly Layer[], image: Value): Values {
   const [batch, channels, height, width] = shape4(image);
   const names = new Map([[0, image.name]]);
   emitOnnx(tape.graph, frozen, names);
   const sizes = sizesOf(frozen, { channels, height, width });
   return new Map(
-    wantedOf(frozen, rest).map((value) => {
+    valuesNeededBy(frozen, rest).map((value) => {
       const size = sizes.get(value) ?? { channels: 0, height: 0, width: 0 };
       const shape = [batch, size.channels, size.height, size.width];
       return [value, { name: names.get(value) ?? '', shape, trained: false }];
@@ -157,7 +157,7 @@ export function pretrainedWeights({ layers }: Backbone): Weights {
   );
 }
 
-export interface Learner {
+export interface TrainingGraph {
   model: Buffer;
   tape: Tape;
 }
@@ -168,17 +168,17 @@ export const weightColumns = (output: OutputKind, classes: number): number => (o
  * In: image [N,S,S,3] float32 0..255, targets [N,K], weights [N,1] or, with sigmoid, [N,K], parameters.
  * Out: loss, d_<parameter>. What learns are the backbone's own arrays: a copy would take as much memory again.
  */
-export function learnerGraph(
+export function trainingGraph(
   backbone: Backbone,
   { batch, side, classes }: Geometry,
   freezeUntil: number,
   output: OutputKind,
-): Learner {
+): TrainingGraph {
   const tape = new Tape();
   tape.input('image', [batch, side, side, 3]);
   const targets = tape.input('targets', [batch, classes]);
   const weights = tape.input('weights', [batch, weightColumns(output, classes)]);
-  const image = { name: planes(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const image = { name: toNchw(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
   const pooled = features({ tape, backbone, image, freezeUntil });
   const head = {
     w: tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]),
@@ -191,10 +191,10 @@ export function learnerGraph(
 }
 
 /** In: image [N,S,S,3] float32 0..255, the same parameters. Out: pooled [N,features], logits [N,K]. No backward pass. */
-export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
+export function inferenceGraph(backbone: Backbone, { batch, side, classes }: Geometry, freezeUntil: number): Buffer {
   const tape = new Tape();
   tape.input('image', [batch, side, side, 3]);
-  const image = { name: planes(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
+  const image = { name: toNchw(tape.graph, 'image'), shape: [batch, 3, side, side], trained: false };
   const pooled = features({ tape, backbone, image, freezeUntil });
   const w = tape.parameter('W', new Float32Array(classes * backbone.features), [classes, backbone.features]);
   const b = tape.parameter('B', new Float32Array(classes), [classes]);
@@ -206,10 +206,10 @@ export function viewerGraph(backbone: Backbone, { batch, side, classes }: Geomet
   return graph.encode();
 }
 
-/** One step with made-up pictures and head, the same each time: what two devices are compared by. */
+/** One step with made-up images and head, the same each time: what two devices are compared by. */
 export function trialStep(backbone: Backbone, geometry: Geometry, freezeUntil: number): Trial {
   const { batch, side, classes } = geometry;
-  const { model, tape } = learnerGraph(backbone, geometry, freezeUntil, 'softmax');
+  const { model, tape } = trainingGraph(backbone, geometry, freezeUntil, 'softmax');
   const random = seeded('trial');
   const head = tape.parameters.get('W')?.values;
   head?.forEach((_, i) => (head[i] = (random() - 0.5) * 0.1));

@@ -8,15 +8,15 @@ const validation = (score: number, loss: number): Validation => ({ loss, lossErr
 const comparisons: [string, Validation, Validation, number, boolean][] = [
   ['clearly a larger score', validation(0.9, 2), validation(0.5, 1), 20, true],
   ['clearly a smaller score', validation(0.5, 1), validation(0.9, 2), 20, false],
-  ['one picture of twenty more, and a smaller loss', validation(0.55, 1), validation(0.5, 2), 20, false],
-  ['the same difference on thousands of pictures', validation(0.55, 1), validation(0.5, 2), 4000, true],
+  ['one image of twenty more, and a smaller loss', validation(0.55, 1), validation(0.5, 2), 20, false],
+  ['the same difference on thousands of images', validation(0.55, 1), validation(0.5, 2), 4000, true],
   ['the same', validation(0.5, 1), validation(0.5, 1), 20, false],
   ['everything right in both, and a smaller loss', validation(1, 1), validation(1, 2), 20, false],
   ['everything right, the other one wrong once in ten', validation(1, 1), validation(0.9, 2), 10, false],
   ['everything right, the other one wrong twice in ten', validation(1, 1), validation(0.8, 2), 10, true],
 ];
-for (const [name, probe, tuned, pictures, expected] of comparisons) {
-  test(`the probe is better or not: ${name}`, () => assert.equal(isProbeBetter(probe, tuned, pictures), expected));
+for (const [name, probe, tuned, images, expected] of comparisons) {
+  test(`the probe is better or not: ${name}`, () => assert.equal(isProbeBetter(probe, tuned, images), expected));
 }
 
 test('mean and standard error of losses', () => {
@@ -25,7 +25,7 @@ test('mean and standard error of losses', () => {
 });
 
 const labels = ['a', 'b', 'c'];
-test('one label per picture: smoothed targets, one weight', () => {
+test('one label per image: smoothed targets, one weight', () => {
   const objective = objectiveOf('single_label_classification', [], labels);
   const target = objective.target([1], 0.3);
   assert.deepEqual(

@@ -1,14 +1,14 @@
-/** What differs between the two kinds of classifier: what a picture teaches, and what counts as good. */
+/** What differs between the two kinds of classifier: what a image teaches, and what counts as good. */
 import type { OutputKind } from './network.ts';
 import { classWeights, labelWeights } from './dataset.ts';
 import type { Example, Task } from './dataset.ts';
-import { multiScoreOf, thresholdsOf } from './multi-score.ts';
+import { multiLabelScoreOf, chooseThresholds } from './multi-score.ts';
 import { crossEntropy, scoreOf, softmax } from './score.ts';
-import type { Judged } from './score.ts';
+import type { EvaluatedImage } from './score.ts';
 
 export interface Validation {
   loss: number;
-  /** Standard error of the loss: few pictures make it large. */
+  /** Standard error of the loss: few images make it large. */
   lossError: number;
   /** Decides, the larger the better: accuracy, or the mean average precision of the labels. */
   score: number;
@@ -17,28 +17,28 @@ export interface Validation {
 }
 /**
  * Whether the probe is to be delivered although the network was fine-tuned from it: where its score is larger by more than
- * so many validation pictures can tell. Few pictures tell little, and what is known of all other training then decides:
+ * so many validation images can tell. Few images tell little, and what is known of all other training then decides:
  * fine-tuning nearly always gains.
  *
- * @param pictures - that both were validated on.
+ * @param images - that both were validated on.
  */
-export function isProbeBetter(probe: Validation, tuned: Validation, pictures: number): boolean {
-  // As if one picture more were right and one more wrong: ten of ten do not prove that none is ever wrong.
-  const share = (tuned.score * pictures + 1) / (pictures + 2);
-  return probe.score - tuned.score > Math.sqrt((share * (1 - share)) / pictures);
+export function isProbeBetter(probe: Validation, tuned: Validation, images: number): boolean {
+  // As if one image more were right and one more wrong: ten of ten do not prove that none is ever wrong.
+  const share = (tuned.score * images + 1) / (images + 2);
+  return probe.score - tuned.score > Math.sqrt((share * (1 - share)) / images);
 }
 
 export interface Objective {
   task: Task;
   output: OutputKind;
-  /** Wanted output of a picture, one number per class. */
+  /** Wanted output of a image, one number per class. */
   target(classes: readonly number[], smoothing: number): number[];
   /** Weights of its loss: one number, or one per class. */
   weights(classes: readonly number[]): readonly number[];
   probabilities(logits: Float32Array): Float64Array;
-  /** Of one picture. */
-  lossOf(judged: Judged): number;
-  validation(judged: readonly Judged[]): Validation;
+  /** Of one image. */
+  lossOf(evaluated: EvaluatedImage): number;
+  validation(evaluated: readonly EvaluatedImage[]): Validation;
 }
 
 /** @param examples - those that training sees: rare classes count more. */
@@ -62,19 +62,19 @@ function singleLabel(examples: readonly Example[], labels: readonly string[]): O
     weights: ([label = -1]) => [perClass[label] ?? 1],
     probabilities: softmax,
     lossOf: crossEntropy,
-    validation: (judged) => {
-      const { accuracy } = scoreOf(judged, labels);
-      return { ...meanLoss(judged.map(crossEntropy)), score: accuracy, shown: accuracy };
+    validation: (evaluated) => {
+      const { accuracy } = scoreOf(evaluated, labels);
+      return { ...meanLoss(evaluated.map(crossEntropy)), score: accuracy, shown: accuracy };
     },
   };
 }
 
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
-const surest = 1e-7;
+const highestOf = 1e-7;
 
-function binaryCrossEntropy({ classes, probabilities }: Judged): number {
+function binaryCrossEntropy({ classes, probabilities }: EvaluatedImage): number {
   let sum = 0;
-  for (const [k, p] of probabilities.entries()) sum -= Math.log(Math.max(surest, classes.includes(k) ? p : 1 - p));
+  for (const [k, p] of probabilities.entries()) sum -= Math.log(Math.max(highestOf, classes.includes(k) ? p : 1 - p));
   return sum / probabilities.length;
 }
 
@@ -88,9 +88,12 @@ function multiLabel(examples: readonly Example[], labels: readonly string[]): Ob
     weights: (classes) => positive.map((weight, k) => (classes.includes(k) ? weight : 1)),
     probabilities: (logits) => Float64Array.from(logits, sigmoid),
     lossOf: binaryCrossEntropy,
-    validation: (judged) => {
-      const { micro_f1, mean_average_precision } = multiScoreOf(judged, thresholdsOf(judged, labels.length));
-      return { ...meanLoss(judged.map(binaryCrossEntropy)), score: mean_average_precision, shown: micro_f1 };
+    validation: (evaluated) => {
+      const { micro_f1, mean_average_precision } = multiLabelScoreOf(
+        evaluated,
+        chooseThresholds(evaluated, labels.length),
+      );
+      return { ...meanLoss(evaluated.map(binaryCrossEntropy)), score: mean_average_precision, shown: micro_f1 };
     },
   };
 }

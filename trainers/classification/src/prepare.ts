@@ -1,44 +1,48 @@
-/** From dataset.jsonl to decoded, labelled, split pictures. */
+/** From dataset.jsonl to decoded, labelled, split images. */
 import path from 'node:path';
-import { placeOf, readLines, requireReadable } from '@platform/trainer-engine/dataset-images';
-import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import { imageFileOf, readLines, requireReadable } from '@platform/trainer-engine/dataset-images';
+import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
-import { takeIn } from './load-images.ts';
+import { loadImages } from './load-images.ts';
 import type { PixelFiles, Sample } from './load-images.ts';
-import { edgeOf, PixelFile, renderView, wholeView } from '@platform/trainer-engine/images';
-import type { View } from '@platform/trainer-engine/images';
+import { shorterEdgeOf, PixelFile, renderAugmentation, identityAugmentation } from '@platform/trainer-engine/images';
+import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Progress } from '@platform/trainer-engine/progress';
-import { recipeFor } from './recipe.ts';
-import type { Recipe, Survey, Wish } from './recipe.ts';
+import { resolveRecipe } from './recipe.ts';
+import type { Recipe, DatasetScan, RecipeArguments } from './recipe.ts';
 import type { Training } from '@platform/trainer-engine/training';
 
-export interface Prepared {
+export interface PreparedDataset {
   labels: readonly string[];
   train: readonly Sample[];
   validation: readonly Sample[];
   test: readonly Sample[];
   skipped: readonly Skipped[];
-  /** Size of the pictures that views are cut out of, in pixels. */
+  /** Size of the images that views are cut out of, in pixels. */
   largeSide: number;
-  drawView(sample: Sample, view: View, into: Float32Array, offset: number): void;
-  drawWhole(sample: Sample, into: Float32Array, offset: number): void;
+  drawAugmented(sample: Sample, view: Augmentation, into: Float32Array, offset: number): void;
+  drawUnchanged(sample: Sample, into: Float32Array, offset: number): void;
   pixels(sample: Sample): Uint8Array;
   close(): void;
 }
 
-/** Throws a PlatformError where the pictures can't teach the labels. */
+/** Throws a PlatformError where the images can't teach the labels. */
 export async function prepare(
   training: Training,
-  wish: Wish,
+  wish: RecipeArguments,
   tmp: string,
   progress: Progress,
-): Promise<{ recipe: Recipe; prepared: Prepared }> {
+): Promise<{ recipe: Recipe; prepared: PreparedDataset }> {
   const { job, datasetFile, events, signal, threads } = training;
   const lines = await readLines(datasetFile);
-  const found = labelled(lines, job.labels, wish.task);
-  const recipe = recipeFor(wish, await survey(found.examples, path.dirname(datasetFile)), job.limits.wall_seconds);
-  expectWork(progress, found.examples, recipe);
+  const found = labelExamples(lines, job.labels, wish.task);
+  const recipe = resolveRecipe(
+    wish,
+    await scanDataset(found.examples, path.dirname(datasetFile)),
+    job.limits.wall_seconds,
+  );
+  planProgress(progress, found.examples, recipe);
   const { side } = recipe;
   const largeSide = Math.round(side * 1.15);
   const files: PixelFiles = {
@@ -50,26 +54,37 @@ export async function prepare(
     files.large.close();
   };
   try {
-    const onDone = (share: number): void => progress.at('decode', share);
-    const taken = await takeIn(found.examples, path.dirname(datasetFile), files, { width: threads, signal, onDone });
+    const onDone = (share: number): void => progress.update('decode', share);
+    const taken = await loadImages(found.examples, path.dirname(datasetFile), files, {
+      width: threads,
+      signal,
+      onDone,
+    });
     const skipped = [...found.skipped, ...taken.skipped];
     for (const { line, reason } of skipped.slice(0, 100)) {
       const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
-      events.tell({ is: 'warning', code, message: `Skipped ${line.file_name || line.image_path}: it ${reason}.` });
+      events.emit({ is: 'warning', code, message: `Skipped ${line.file_name || line.image_path}: it ${reason}.` });
     }
     requireReadable(taken.samples.length, taken.skipped);
     requireEnough(found.labels, taken.samples);
-    const split = splitOf(taken.samples, recipe, job.seed);
+    const split = splitSamples(taken.samples, recipe, job.seed);
     const scratch = { exact: new Uint8Array(side * side * 3), large: new Uint8Array(largeSide * largeSide * 3) };
-    const prepared: Prepared = {
+    const prepared: PreparedDataset = {
       ...split,
       labels: found.labels,
       skipped,
       largeSide,
-      drawView: ({ index }, view, into, offset) =>
-        renderView(files.large.read(index, scratch.large), largeSide, view, into, offset, side),
-      drawWhole: ({ index }, into, offset) =>
-        renderView(files.exact.read(index, scratch.exact), side, wholeView(side), into, offset, side),
+      drawAugmented: ({ index }, view, into, offset) =>
+        renderAugmentation(files.large.read(index, scratch.large), largeSide, view, into, offset, side),
+      drawUnchanged: ({ index }, into, offset) =>
+        renderAugmentation(
+          files.exact.read(index, scratch.exact),
+          side,
+          identityAugmentation(side),
+          into,
+          offset,
+          side,
+        ),
       pixels: ({ index }) => files.exact.read(index),
       close,
     };
@@ -80,45 +95,45 @@ export async function prepare(
   }
 }
 
-/** Pictures that are looked at to know how large they are. */
-const surveyed = 100;
+/** Images that are looked at to know how large they are. */
+const maxScanned = 100;
 
 /** By names in the order of their content, so that the order of the lines does not count. */
-async function survey(examples: readonly Example[], folder: string): Promise<Survey> {
+async function scanDataset(examples: readonly Example[], folder: string): Promise<DatasetScan> {
   const training = ofSplit(examples, 'train');
-  const some = training.toSorted((a, b) => (a.line.sha256 < b.line.sha256 ? -1 : 1)).slice(0, surveyed);
+  const some = training.toSorted((a, b) => (a.line.sha256 < b.line.sha256 ? -1 : 1)).slice(0, maxScanned);
   const edges: number[] = [];
   for (const { line } of some) {
-    const edge = await edgeOf(placeOf(line, folder));
+    const edge = await shorterEdgeOf(imageFileOf(line, folder));
     if (edge !== undefined) edges.push(edge);
   }
-  return { pictures: training.length, edge: edges.toSorted((a, b) => a - b)[edges.length >> 1] ?? 0 };
+  return { images: training.length, edge: edges.toSorted((a, b) => a - b)[edges.length >> 1] ?? 0 };
 }
 
 /** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
-function expectWork(progress: Progress, examples: readonly Example[], recipe: Recipe): void {
+function planProgress(progress: Progress, examples: readonly Example[], recipe: Recipe): void {
   const [train, validation, test] = (['train', 'validation', 'test'] as const).map(
     (one) => ofSplit(examples, one).length,
   );
   const [learning, checking, heldOut] = [train ?? 0, validation ?? 0, test ?? 0];
   const pixels = (recipe.side / 160) ** 2;
-  const views = learning * (1 + recipe.probeViews);
+  const views = learning * (1 + recipe.probeCopies);
   const tuned = recipe.recipe === 'auto' ? recipe.epochs * (learning * 0.015 + checking * 0.007) : 0;
-  progress.expect('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
-  progress.expect('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
-  progress.expect('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
-  progress.expect('fine-tune', { phase: 'training', cost: tuned * pixels });
-  progress.expect('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
+  progress.plan('decode', { phase: 'preparing', cost: 0.2 + (2 * learning + checking + heldOut) * 0.004 });
+  progress.plan('features', { phase: 'training', cost: 0.3 + views * 0.008 * pixels });
+  progress.plan('probe', { phase: 'training', cost: 0.2 + views * 0.006 });
+  progress.plan('fine-tune', { phase: 'training', cost: tuned * pixels });
+  progress.plan('evaluate', { phase: 'evaluating', cost: 0.3 + (heldOut || learning / 6) * 0.016 * pixels });
 }
 
-/** The dataset's own split; pictures to validate with are taken from the training pictures where it has none. */
-function splitOf(
+/** The dataset's own split; images to validate with are taken from the training images where it has none. */
+function splitSamples(
   samples: readonly Sample[],
   { recipe }: Recipe,
   seed: number,
-): Pick<Prepared, 'train' | 'validation' | 'test'> {
+): Pick<PreparedDataset, 'train' | 'validation' | 'test'> {
   const own = { validation: ofSplit(samples, 'validation'), test: ofSplit(samples, 'test') };
-  // The probe alone has nothing to choose: where there are test pictures, every other one may teach it.
+  // The probe alone has nothing to choose: where there are test images, every other one may teach it.
   const needed = own.validation.length === 0 && (recipe === 'auto' || own.test.length === 0);
   const all = needed ? withValidation(samples, seed) : samples;
   return { train: ofSplit(all, 'train'), validation: ofSplit(all, 'validation'), test: own.test };

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagsOf } from '@platform/trainer-engine/flags';
-import { recipeFor, wishOf } from './recipe.ts';
+import { resolveRecipe, parseRecipeArguments } from './recipe.ts';
 
 const kind = 'single_label_classification';
 
 test('arguments of a job change the recipe; unknown ones are named', () => {
-  const { wish, unknown } = wishOf({
+  const { wish, unknown } = parseRecipeArguments({
     kind,
     arguments: { epochs: '3', side: '96', recipe: 'probe', colour: 'red' },
   });
   assert.deepEqual([wish.epochs, wish.side, wish.recipe, unknown], [3, 96, 'probe', ['colour']]);
-  assert.equal(wishOf({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).wish.recipe, 'auto');
+  assert.equal(parseRecipeArguments({ kind, arguments: { recipe: 'probe' }, recipe: 'auto' }).wish.recipe, 'auto');
 });
 
 const wrong: [string, string][] = [
@@ -27,7 +27,7 @@ const wrong: [string, string][] = [
 for (const [key, value] of wrong) {
   test(`refused with field and limit: ${key}=${value}`, () => {
     assert.throws(
-      () => wishOf({ kind, arguments: { [key]: value } }),
+      () => parseRecipeArguments({ kind, arguments: { [key]: value } }),
       (e: unknown) => {
         assert.ok(e instanceof Error);
         assert.match(e.message, new RegExp(`^INVALID_ARGUMENT: arguments\\.${key} is not valid.*needed`));
@@ -45,9 +45,9 @@ test('flags: all four paths are needed, arguments of the job are let through', (
 
 const hour = 3600;
 const plans: [string, Record<string, string>, number, number, number, side: number, epochs: number][] = [
-  ['a few large pictures', {}, 80, 1000, 4 * hour, 224, 20],
-  ['pictures of 200 px are not enlarged', {}, 100, 200, 4 * hour, 160, 18],
-  ['tiny pictures', {}, 100, 64, 4 * hour, 160, 18],
+  ['a few large images', {}, 80, 1000, 4 * hour, 224, 20],
+  ['images of 200 px are not enlarged', {}, 100, 200, 4 * hour, 160, 18],
+  ['tiny images', {}, 100, 64, 4 * hour, 160, 18],
   ['hundreds', {}, 300, 1000, 4 * hour, 224, 12],
   ['two thousand: fewer pixels', {}, 2000, 1000, 4 * hour, 224, 12],
   ['ten thousand: fewer still', {}, 10_000, 1000, 4 * hour, 160, 6],
@@ -56,15 +56,15 @@ const plans: [string, Record<string, string>, number, number, number, side: numb
   ['what was asked for is not changed', { side: '96', epochs: '50' }, 10_000, 1000, 600, 96, 50],
   ['the side alone was asked for', { side: '160' }, 100, 256, 4 * hour, 160, 18],
 ];
-for (const [name, wanted, pictures, edge, limit, side, epochs] of plans) {
+for (const [name, wanted, images, edge, limit, side, epochs] of plans) {
   test(`side and epochs: ${name}`, () => {
-    const recipe = recipeFor(wishOf({ kind, arguments: wanted }).wish, { pictures, edge }, limit);
+    const recipe = resolveRecipe(parseRecipeArguments({ kind, arguments: wanted }).wish, { images, edge }, limit);
     assert.deepEqual([recipe.side, recipe.epochs], [side, epochs]);
   });
 }
 
-test('several labels in a picture: things are smaller in it, so it is looked at with more pixels', () => {
-  const { wish } = wishOf({ kind: 'multi_label_classification', arguments: {} });
-  const { side, epochs } = recipeFor(wish, { pictures: 120, edge: 320 }, 4 * hour);
+test('several labels in a image: things are smaller in it, so it is looked at with more pixels', () => {
+  const { wish } = parseRecipeArguments({ kind: 'multi_label_classification', arguments: {} });
+  const { side, epochs } = resolveRecipe(wish, { images: 120, edge: 320 }, 4 * hour);
   assert.deepEqual([side, epochs], [288, 15]);
 });

@@ -2,8 +2,8 @@
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, JobSpec } from '@platform/contract/job';
 import type { RecipeName } from '@platform/contract/trainer-settings';
-import { wishesOf } from '@platform/trainer-engine/job-arguments';
-import type { Looks } from './augment.ts';
+import { parseJobArguments } from '@platform/trainer-engine/job-arguments';
+import type { AugmentationRanges } from './augment.ts';
 import type { Task } from './dataset.ts';
 
 export interface Recipe {
@@ -12,7 +12,7 @@ export interface Recipe {
   epochs: number;
   /** Pixels. */
   side: number;
-  /** Pictures per step. */
+  /** Images per step. */
   batch: number;
   /** Convolutions before this number stay as they are. */
   freezeUntil: number;
@@ -21,22 +21,22 @@ export interface Recipe {
   labelSmoothing: number;
   /** Epochs without a better validation before training stops. */
   patience: number;
-  /** Decay of the running mean of the weights, per step; 0: the weights themselves are judged and delivered. */
+  /** Decay of the running mean of the weights, per step; 0: the weights themselves are evaluated and delivered. */
   averaging: number;
   /** Of the views that fine-tuning sees. */
-  views: Looks;
-  /** Changed copies of each picture that the probe sees beside the picture itself. */
-  probeViews: number;
-  probeLook: Looks;
-  /** Most pictures and copies that the probe learns from: their features are kept in memory. */
+  augmentation: AugmentationRanges;
+  /** Changed copies of each image that the probe sees beside the image itself. */
+  probeCopies: number;
+  probeAugmentation: AugmentationRanges;
+  /** Most images and copies that the probe learns from: their features are kept in memory. */
   probeRows: number;
-  /** Most pictures and copies, times labels: the time that the probe takes grows with it. */
+  /** Most images and copies, times labels: the time that the probe takes grows with it. */
   probeWork: number;
 }
 
-const looks: Looks = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
+const augmentations: AugmentationRanges = { area: 0.35, stretch: 0.3, colour: 0.35, turn: 20 };
 /** A linear head on frozen features has nothing to learn from stranger views. */
-const mild: Looks = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };
+const mild: AugmentationRanges = { area: 0.5, stretch: 0.2, colour: 0.25, turn: 0 };
 
 /** A view that is to teach several labels has to hold what each of them names. */
 const mostOfIt = 0.75;
@@ -50,9 +50,9 @@ const standard: Omit<Recipe, 'task' | 'side' | 'epochs'> = {
   labelSmoothing: 0.1,
   patience: 6,
   averaging: 0.98,
-  views: looks,
-  probeViews: 3,
-  probeLook: mild,
+  augmentation: augmentations,
+  probeCopies: 3,
+  probeAugmentation: mild,
   probeRows: 3000,
   probeWork: 30_000,
 };
@@ -62,36 +62,42 @@ function taskOf(kind: JobKind): Task {
   throw new PlatformError('INVALID_ARGUMENT', { field: 'kind', value: kind, limit: 'this trainer makes classifiers' });
 }
 
-/** What a job says of its recipe; what it leaves open is chosen once its pictures are known. */
-export type Wish = Omit<Recipe, 'side' | 'epochs'> & { side: number | undefined; epochs: number | undefined };
+/** What a job says of its recipe; what it leaves open is chosen once its images are known. */
+export type RecipeArguments = Omit<Recipe, 'side' | 'epochs'> & {
+  side: number | undefined;
+  epochs: number | undefined;
+};
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
-export function wishOf(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): { wish: Wish; unknown: string[] } {
+export function parseRecipeArguments(job: Pick<JobSpec, 'kind' | 'arguments' | 'recipe'>): {
+  wish: RecipeArguments;
+  unknown: string[];
+} {
   const task = taskOf(job.kind);
-  const { wishes, unknown } = wishesOf(job, task);
-  const wish: Wish = { ...standard, side: undefined, epochs: undefined, ...wishes, task };
+  const { wishes, unknown } = parseJobArguments(job, task);
+  const wish: RecipeArguments = { ...standard, side: undefined, epochs: undefined, ...wishes, task };
   if (task === 'multi_label_classification') {
-    wish.views = { ...wish.views, area: mostOfIt };
-    wish.probeLook = { ...wish.probeLook, area: mostOfIt };
+    wish.augmentation = { ...wish.augmentation, area: mostOfIt };
+    wish.probeAugmentation = { ...wish.probeAugmentation, area: mostOfIt };
   }
   return { wish, unknown };
 }
 
-/** Of the pictures of a dataset, what the choice depends on. */
-export interface Survey {
-  /** Training pictures. */
-  pictures: number;
-  /** Pixels of the shorter edge of the picture in the middle. */
+/** Of the images of a dataset, what the choice depends on. */
+export interface DatasetScan {
+  /** Training images. */
+  images: number;
+  /** Pixels of the shorter edge of the image in the middle. */
   edge: number;
 }
 
-/** From the largest on. Pixels cost time by their square. What is one of several things in a picture is small in it. */
+/** From the largest on. Pixels cost time by their square. What is one of several things in a image is small in it. */
 const sides: Readonly<Record<Task, readonly number[]>> = {
   single_label_classification: [224, 160],
   multi_label_classification: [288, 224, 160],
 };
 const smallestSide = 160;
-/** Of a picture's edge: views are cut out of it, and what is enlarged shows no more. */
+/** Of a image's edge: views are cut out of it, and what is enlarged shows no more. */
 const largestShare = 0.9;
 /** Views that a small dataset is seen in, all epochs together, and the most epochs. */
 const small = { views: 1800, most: 20 };
@@ -104,19 +110,19 @@ const patienceSeconds = 500;
 /** Of the time that a job may take, most is left to what else it does, and to slower computers. */
 const shareOfLimit = 0.25;
 
-const secondsOf = (views: number, side: number): number => views * secondsPerView * (side / 160) ** 2;
+const estimateSeconds = (views: number, side: number): number => views * secondsPerView * (side / 160) ** 2;
 
 /** @param limitSeconds - of the whole job. */
-export function recipeFor(wish: Wish, { pictures, edge }: Survey, limitSeconds: number): Recipe {
-  const fill = (amount: number): number => Math.round(amount / Math.max(1, pictures));
+export function resolveRecipe(wish: RecipeArguments, { images, edge }: DatasetScan, limitSeconds: number): Recipe {
+  const fill = (amount: number): number => Math.round(amount / Math.max(1, images));
   const fewest = Math.max(large.fewest, Math.min(large.most, fill(large.views)));
   const usual = Math.max(fewest, Math.min(small.most, fill(small.views)));
   const allowed = Math.min(patienceSeconds, limitSeconds * shareOfLimit);
   const epochs = wish.epochs ?? usual;
   const fitting = sides[wish.task].find(
-    (one) => one <= edge * largestShare && secondsOf(epochs * pictures, one) <= allowed,
+    (one) => one <= edge * largestShare && estimateSeconds(epochs * images, one) <= allowed,
   );
   const side = wish.side ?? fitting ?? smallestSide;
-  const affordable = Math.floor((limitSeconds * shareOfLimit) / secondsOf(pictures, side));
+  const affordable = Math.floor((limitSeconds * shareOfLimit) / estimateSeconds(images, side));
   return { ...wish, side, epochs: wish.epochs ?? Math.max(1, Math.min(usual, affordable)) };
 }

@@ -5,7 +5,7 @@ import type { ClassifierEvaluation } from './evaluation.ts';
 import { modelCard, modelCardText } from './model-card.ts';
 import type { Recipe } from './recipe.ts';
 
-export async function report(
+export async function writeModelReports(
   { job, outFolder }: Training,
   evaluation: ClassifierEvaluation,
   recipe: Recipe,

@@ -1,8 +1,8 @@
 /** Figures of a classifier, from its probabilities. */
 import type { ClassReport, Score } from '@platform/contract/evaluation';
 
-export interface Judged {
-  /** Indices of the true classes; with one label per picture exactly one. */
+export interface EvaluatedImage {
+  /** Indices of the true classes; with one label per image exactly one. */
   classes: readonly number[];
   probabilities: Float64Array | Float32Array;
 }
@@ -13,21 +13,21 @@ export function softmax(logits: Float32Array): Float64Array {
   const sum = powers.reduce((a, b) => a + b, 0);
   return powers.map((x) => x / sum);
 }
-export function best(probabilities: Float64Array | Float32Array): number {
+export function argmax(probabilities: Float64Array | Float32Array): number {
   let at = 0;
   for (let k = 1; k < probabilities.length; k++) if ((probabilities[k] ?? 0) > (probabilities[at] ?? 0)) at = k;
   return at;
 }
 
 /** Rows: true class, columns: predicted class. */
-export function confusionOf(judged: readonly Judged[], classes: number): number[][] {
+export function confusionOf(evaluated: readonly EvaluatedImage[], classes: number): number[][] {
   const counts = Array.from({ length: classes }, () => Array.from({ length: classes }, () => 0));
   for (const {
     classes: [label = -1],
     probabilities,
-  } of judged) {
+  } of evaluated) {
     const row = counts[label];
-    const column = best(probabilities);
+    const column = argmax(probabilities);
     if (row) row[column] = (row[column] ?? 0) + 1;
   }
   return counts;
@@ -43,15 +43,15 @@ export function classReports(confusion: readonly (readonly number[])[], labels: 
     return { label, precision, recall, f1, support };
   });
 }
-/** Classes without a held-out picture do not count in the mean F1. */
-export function scoreOf(judged: readonly Judged[], labels: readonly string[]): Score {
-  if (judged.length === 0) return { accuracy: 0, macro_f1: 0 };
-  const hits = judged.filter(({ classes: [label], probabilities }) => best(probabilities) === label).length;
-  const reports = classReports(confusionOf(judged, labels.length), labels).filter(({ support }) => support > 0);
+/** Classes without a held-out image do not count in the mean F1. */
+export function scoreOf(evaluated: readonly EvaluatedImage[], labels: readonly string[]): Score {
+  if (evaluated.length === 0) return { accuracy: 0, macro_f1: 0 };
+  const hits = evaluated.filter(({ classes: [label], probabilities }) => argmax(probabilities) === label).length;
+  const reports = classReports(confusionOf(evaluated, labels.length), labels).filter(({ support }) => support > 0);
   const macro = reports.reduce((sum, { f1 }) => sum + f1, 0) / reports.length;
-  return { accuracy: hits / judged.length, macro_f1: macro };
+  return { accuracy: hits / evaluated.length, macro_f1: macro };
 }
 /** −log p(true class). */
-export function crossEntropy({ classes: [label = -1], probabilities }: Judged): number {
+export function crossEntropy({ classes: [label = -1], probabilities }: EvaluatedImage): number {
   return -Math.log(Math.max(1e-9, probabilities[label] ?? 0));
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { KeptWeights } from './weight-snapshots.ts';
+import { WeightSnapshot } from './weight-snapshots.ts';
 import type { Weights } from './network.ts';
 
 const weights = (...values: number[]): Weights =>
@@ -14,10 +14,10 @@ const weights = (...values: number[]): Weights =>
 
 test('what was kept last comes back to the bit', async () => {
   await using folder = await tempFolder();
-  const kept = new KeptWeights(path.join(folder.path, 'best'));
-  kept.keep(weights(1, 2, 3));
+  const kept = new WeightSnapshot(path.join(folder.path, 'best'));
+  kept.save(weights(1, 2, 3));
   const last = weights(0.1, -0, Infinity);
-  kept.keep(last);
+  kept.save(last);
   const into = weights(7, 7, 7);
   kept.readInto(into);
   assert.deepEqual(into, last);

@@ -2,13 +2,13 @@
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Weights } from './network.ts';
 
-export class KeptWeights {
+export class WeightSnapshot {
   readonly #file: number;
   constructor(path: string) {
     this.#file = openSync(path, 'w+');
   }
   /** In place of what was kept before. */
-  keep(weights: Weights): void {
+  save(weights: Weights): void {
     let at = 0;
     for (const values of weights.values()) at += writeSync(this.#file, bytesOf(values), 0, values.byteLength, at);
   }

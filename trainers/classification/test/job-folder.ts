@@ -1,11 +1,11 @@
-/** A job folder with small pictures: a coloured shape on a noisy ground, three classes, the same by the same seed. */
+/** A job folder with small images: a coloured shape on a noisy ground, three classes, the same by the same seed. */
 import type { DatasetLine, JobKind, Split } from '@platform/contract/job';
 import type { MadeFramework } from '@platform/contract/model-kinds';
 import sharp from 'sharp';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import { writeJobFolder } from '../../engine/test/job-folder.ts';
-import type { GivenPicture } from '../../engine/test/job-folder.ts';
+import type { TestImage } from '../../engine/test/job-folder.ts';
 
 const shapes: Record<string, (fill: string) => string> = {
   circle: (fill) => `<circle cx="50" cy="50" r="30" fill="${fill}"/>`,
@@ -52,17 +52,17 @@ export interface Change {
   framework?: MadeFramework;
   arguments?: Record<string, string>;
   labels?: string[];
-  /** Pictures per class and split. */
+  /** Images per class and split. */
   count?: Partial<Record<Split, number>>;
   /** Changes the lines and may write further files. */
   lines?: (lines: DatasetLine[]) => DatasetLine[];
-  /** The bytes of picture number `n` instead of its own. */
+  /** The bytes of image number `n` instead of its own. */
   corrupt?: (n: number, jpeg: Buffer) => Buffer;
 }
 
 export async function writeJob(folder: string, change: Change = {}): Promise<void> {
   const { kind = 'single_label_classification', framework, count } = change;
-  const drawn = async function* (): AsyncGenerator<GivenPicture> {
+  const drawn = async function* (): AsyncGenerator<TestImage> {
     let number = 0;
     for (const label of shapeLabels) {
       for (const split of ['train', 'validation', 'test'] as const) {

@@ -1,4 +1,4 @@
-/** The delivered .tflite file in the official runtime, picture by picture against the ONNX file. */
+/** The delivered .tflite file in the official runtime, image by image against the ONNX file. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -45,16 +45,16 @@ interface Said {
 }
 
 for (const kind of ['single_label_classification', 'multi_label_classification'] as const) {
-  test(`${kind}: the official interpreter says what ONNX Runtime says, picture by picture`, async () => {
+  test(`${kind}: the official interpreter says what ONNX Runtime says, image by image`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { kind, arguments: { epochs: '1' } });
     const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
     const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
-    const pictures = path.join(folder.path, jobFiles.pictures);
+    const images = path.join(folder.path, jobFiles.pictures);
     const pixels: Uint8Array[] = [];
-    for (const file of await readdir(pictures)) pixels.push(await decode(path.join(pictures, file), side));
+    for (const file of await readdir(images)) pixels.push(await decode(path.join(images, file), side));
     const raw = path.join(folder.path, 'pixels.rgb');
     await writeFile(raw, Buffer.concat(pixels));
 
@@ -70,7 +70,7 @@ for (const kind of ['single_label_classification', 'multi_label_classification']
       const expected = (await session.run({ image: { data, dims: [1, side, side, 3] } }))('probability');
       const found = said.found[i] ?? [];
       for (const [k, p] of expected.entries()) {
-        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `picture ${i}: ${expected.join()} against ${found.join()}`);
+        assert.ok(Math.abs(p - (found[k] ?? 9)) < 1e-4, `image ${i}: ${expected.join()} against ${found.join()}`);
       }
     }
     await session.release();
@@ -91,9 +91,9 @@ for (const [kind, framework] of [
     const { side, labels } = JSON.parse(await readFile(path.join(out, modelFiles.evaluation), 'utf8')) as Evaluation;
     await writeFile(path.join(out, 'sample.py'), sampleIn(await readFile(path.join(out, modelFiles.cardText), 'utf8')));
     const session = await openSession(await readFile(path.join(out, 'shapes.onnx')), 1);
-    const pictures = path.join(folder.path, jobFiles.pictures);
-    for (const file of (await readdir(pictures)).toSorted().slice(0, 3)) {
-      const image = path.join(pictures, file);
+    const images = path.join(folder.path, jobFiles.pictures);
+    for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
+      const image = path.join(images, file);
       const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
       const said = stdout
         .trim()

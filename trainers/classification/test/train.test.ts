@@ -1,4 +1,4 @@
-/** The trainer as a process, on small real pictures. */
+/** The trainer as a process, on small real images. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { watch } from 'node:fs';
@@ -65,7 +65,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
     assert.ok(difference !== null && difference <= 1e-4, `${file} differs by ${difference}`);
   }
 
-  // Same seed and pictures: the same weights, to the byte.
+  // Same seed and images: the same weights, to the byte.
   assert.equal((await evaluationIn(two.path)).model.sha256, evaluation.model.sha256);
 
   const events = await readEvents(one.path);
@@ -94,7 +94,7 @@ test('probe and one epoch: files, evaluation, events, and a model that runs else
   assert.ok(Math.abs(sum - 1) < 1e-5);
 });
 
-test('any number of labels: thresholds, figures, unlabelled pictures are unknown, and the same weights by the same seed', async () => {
+test('any number of labels: thresholds, figures, unlabelled images are unknown, and the same weights by the same seed', async () => {
   await using one = await tempFolder();
   await using two = await tempFolder();
   for (const folder of [one.path, two.path]) {
@@ -148,12 +148,12 @@ test('any number of labels: thresholds, figures, unlabelled pictures are unknown
 
 const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><rect width="90" height="90"/></svg>';
 
-test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, counted and named', async () => {
+test('the probe alone; corrupt, ambiguous and unlabelled images are skipped, counted and named', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, {
     arguments: { recipe: 'probe', wings: '2' },
     corrupt: (n, jpeg) =>
-      // An SVG is a picture, and none that a stranger may have decoded.
+      // An SVG is a image, and none that a stranger may have decoded.
       n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from(svg) : jpeg,
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {
@@ -184,7 +184,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled pictures are skipped, c
   ]);
 });
 
-test('without test pictures the figures are those of validation, and say so', async () => {
+test('without test images the figures are those of validation, and say so', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { arguments: { recipe: 'probe' }, count: { train: 6, validation: 2, test: 0 } });
   assert.equal((await startTrainer(main, folder.path).ended).code, 0);
@@ -222,7 +222,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   }
 });
 
-test('a picture that is not there is not the fault of the data', async () => {
+test('a image that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
   const { code, stderr } = await startTrainer(main, folder.path).ended;

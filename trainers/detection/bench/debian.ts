@@ -1,4 +1,4 @@
-// Pictures out of Debian's packages, for measurements alone: fetched with apt where it is there, kept in .cache, never shipped.
+// Images out of Debian's packages, for measurements alone: fetched with apt where it is there, kept in .cache, never shipped.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';

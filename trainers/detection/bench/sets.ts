@@ -1,4 +1,4 @@
-// Detection sets with exact boxes: cut-outs pasted on photographs, 1 to 3 per picture, by seed. Test pictures share no
+// Detection sets with exact boxes: cut-outs pasted on photographs, 1 to 3 per image, by seed. Test images share no
 // background with training ones, and in detect-5 no cut-out either.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -10,7 +10,7 @@ import sharp from 'sharp';
 import { debianPackage } from './debian.ts';
 import { qtResources } from './qt-resources.ts';
 
-export interface BoxedPicture {
+export interface BoxedImage {
   name: string;
   split: Split;
   bytes: Buffer;
@@ -21,7 +21,7 @@ export interface Sprite {
   label: string;
   file: string;
 }
-/** What pictures are made of, by part. */
+/** What images are made of, by part. */
 export interface Material {
   sprites: Readonly<Record<Part, readonly Sprite[]>>;
   backgrounds: Readonly<Record<Part, readonly (string | Buffer)[]>>;
@@ -88,9 +88,9 @@ export async function fiveKinds(seed: number): Promise<Material | undefined> {
       .toSorted()
       .map((file) => ({ label, file: path.join(stampsOf(root), folder, file) }));
     const order = shuffled(files, seeded('five kinds', seed, label));
-    const learned = Math.round(order.length * 0.7);
-    sprites.train.push(...order.slice(0, learned));
-    sprites.test.push(...order.slice(learned));
+    const trainCount = Math.round(order.length * 0.7);
+    sprites.train.push(...order.slice(0, trainCount));
+    sprites.test.push(...order.slice(trainCount));
   }
   return { sprites, backgrounds };
 }
@@ -169,7 +169,7 @@ export async function* composeDetection(
   { sprites, backgrounds }: Material,
   counts: Readonly<Record<Part, number>>,
   seed: number,
-): AsyncGenerator<BoxedPicture> {
+): AsyncGenerator<BoxedImage> {
   for (const split of ['train', 'test'] as const) {
     for (let number = 1; number <= counts[split]; number++) {
       const random = seeded('detection', seed, split, number);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { FeatureFile, neckSteps } from './feature-extractor.ts';
-import { Pool } from './augmentation-pool.ts';
+import { FeatureCache, quantizationSteps } from './feature-extractor.ts';
+import { AugmentationPool } from './augmentation-pool.ts';
 import { emptyFeatures, sizeOf } from './feature-maps.ts';
 import type { Features } from './feature-maps.ts';
-import type { View } from './augmentations.ts';
+import type { AugmentedImage } from './augmentations.ts';
 
 const side = 32;
 const cells = 64;
@@ -18,7 +18,7 @@ test('features come back as they were written, the neck to a step of a byte', as
   for (const [i] of written.neck.entries()) written.neck[i] = (i % 250) / 100;
   const others = ['deep', 'kinds', 'parts'] as const;
   for (const sight of others) written[sight].forEach((_, i, all) => (all[i] = i / 7 - sight.length));
-  const file = new FeatureFile(path.join(folder.path, 'features'), side, neckSteps(written.neck));
+  const file = new FeatureCache(path.join(folder.path, 'features'), side, quantizationSteps(written.neck));
   const other = emptyFeatures(side);
   other.parts.fill(1);
   file.write(3, written);
@@ -31,7 +31,7 @@ test('features come back as they were written, the neck to a step of a byte', as
   };
   file.read(3, 1, read);
   file.read(1, 0, read);
-  const scale = neckSteps(written.neck);
+  const scale = quantizationSteps(written.neck);
   for (const [i, value] of written.neck.entries()) {
     const step = scale[Math.floor(i / cells)] ?? 0;
     assert.ok(Math.abs((read.neck[written.neck.length + i] ?? 0) * step - value) <= 0.51 * step);
@@ -48,34 +48,34 @@ test('features come back as they were written, the neck to a step of a byte', as
   file.close();
 });
 
-async function grown(slots: number, views: number): Promise<{ pool: Pool; seen: View[] }> {
+async function grown(slots: number, views: number): Promise<{ pool: AugmentationPool; seen: AugmentedImage[] }> {
   await using folder = await tempFolder();
-  const file = new FeatureFile(path.join(folder.path, 'features'), side, steps);
-  const seen: View[] = [];
-  const pictures = Array.from({ length: 5 }, (_, i) => ({
+  const file = new FeatureCache(path.join(folder.path, 'features'), side, steps);
+  const seen: AugmentedImage[] = [];
+  const images = Array.from({ length: 5 }, (_, i) => ({
     boxes: [{ label: i, left: 0.4, top: 0.4, right: 0.6, bottom: 0.6 }],
   }));
-  const features = (view: View): Promise<Features> => {
+  const features = (view: AugmentedImage): Promise<Features> => {
     seen.push(view);
     return Promise.resolve(emptyFeatures(side));
   };
-  const pool = new Pool({ pictures, slots, file, features, seed: 1 });
+  const pool = new AugmentationPool({ images, slots, file, features, seed: 1 });
   for (let i = 0; i < views; i++) await pool.grow();
   file.close();
   return { pool, seen };
 }
 
-test('first every picture itself, then its mirror image, then other views of it', async () => {
+test('first every image itself, then its mirror image, then other views of it', async () => {
   const { pool, seen } = await grown(20, 15);
   assert.equal(pool.size, 15);
   const round = (from: number): number[] =>
     seen
       .slice(from, from + 5)
-      .map(({ parts }) => parts[0]?.picture ?? -1)
+      .map(({ patches: parts }) => parts[0]?.image ?? -1)
       .toSorted();
   for (const from of [0, 5, 10]) assert.deepEqual(round(from), [0, 1, 2, 3, 4]);
-  assert.ok(seen.slice(0, 5).every(({ parts }) => parts[0]?.mirrored === false));
-  assert.ok(seen.slice(5, 10).every(({ parts }) => parts[0]?.mirrored === true));
+  assert.ok(seen.slice(0, 5).every(({ patches: parts }) => parts[0]?.mirrored === false));
+  assert.ok(seen.slice(5, 10).every(({ patches: parts }) => parts[0]?.mirrored === true));
 });
 
 test('with fewer slots than views the oldest make room, and their boxes go with them', async () => {
@@ -89,7 +89,7 @@ test('with fewer slots than views the oldest make room, and their boxes go with 
 
 test('slots are drawn in random order, each once before any again', async () => {
   const { pool } = await grown(10, 10);
-  const [first, second] = [pool.draw(10), pool.draw(10)];
+  const [first, second] = [pool.sample(10), pool.sample(10)];
   assert.equal(new Set(first).size, 10);
   assert.equal(new Set(second).size, 10);
   assert.notDeepEqual(first, second);

@@ -1,15 +1,15 @@
-/** Changed copies of the training pictures, with the boxes that remain in them. */
+/** Changed copies of the training images, with the boxes that remain in them. */
 import type { Random } from '@platform/trainer-engine/random';
 import type { LabelledBox } from './boxes.ts';
 
-/** A part of one picture at a place of the view. Corners and sizes in 0..1 of the picture and of the view. */
-export interface Part {
-  /** Of the picture: index in the list that the views are made of. */
-  picture: number;
+/** A part of one image at a place of the view. Corners and sizes in 0..1 of the image and of the view. */
+export interface Patch {
+  /** Of the image: index in the list that the views are made of. */
+  image: number;
   from: Rectangle;
   to: Rectangle;
   mirrored: boolean;
-  look: Look;
+  jitter: ColorJitter;
 }
 export interface Rectangle {
   left: number;
@@ -17,24 +17,24 @@ export interface Rectangle {
   width: number;
   height: number;
 }
-export interface Look {
+export interface ColorJitter {
   brightness: number;
   contrast: number;
   saturation: number;
 }
 /** Later parts cover earlier ones. */
-export interface View {
-  parts: readonly Part[];
+export interface AugmentedImage {
+  patches: readonly Patch[];
   boxes: readonly LabelledBox[];
 }
 
-const whole: Rectangle = { left: 0, top: 0, width: 1, height: 1 };
-const plain: Look = { brightness: 1, contrast: 1, saturation: 1 };
+const wholeImage: Rectangle = { left: 0, top: 0, width: 1, height: 1 };
+const noJitter: ColorJitter = { brightness: 1, contrast: 1, saturation: 1 };
 /** Of a box that is cut off, so much must be left for it to count. */
-const leastVisible = 0.35;
+const minVisibleShare = 0.35;
 
-/** The boxes of a picture as a part shows them. */
-function shown(boxes: readonly LabelledBox[], { from, to, mirrored }: Part): LabelledBox[] {
+/** The boxes of a image as a part shows them. */
+function visibleBoxes(boxes: readonly LabelledBox[], { from, to, mirrored }: Patch): LabelledBox[] {
   const found: LabelledBox[] = [];
   for (const { label, ...box } of boxes) {
     const across = (x: number): number => {
@@ -44,14 +44,14 @@ function shown(boxes: readonly LabelledBox[], { from, to, mirrored }: Part): Lab
     const down = (y: number): number => to.top + ((y - from.top) / from.height) * to.height;
     const [left, right] = [across(mirrored ? box.right : box.left), across(mirrored ? box.left : box.right)];
     const [top, bottom] = [down(box.top), down(box.bottom)];
-    const kept = cut({ left, top, right, bottom }, to);
+    const kept = clipBox({ left, top, right, bottom }, to);
     const area = (right - left) * (bottom - top);
-    if (kept && (kept.right - kept.left) * (kept.bottom - kept.top) >= leastVisible * area)
+    if (kept && (kept.right - kept.left) * (kept.bottom - kept.top) >= minVisibleShare * area)
       found.push({ label, ...kept });
   }
   return found;
 }
-function cut(box: Omit<LabelledBox, 'label'>, to: Rectangle): Omit<LabelledBox, 'label'> | undefined {
+function clipBox(box: Omit<LabelledBox, 'label'>, to: Rectangle): Omit<LabelledBox, 'label'> | undefined {
   const left = Math.max(box.left, to.left);
   const top = Math.max(box.top, to.top);
   const right = Math.min(box.right, to.left + to.width);
@@ -60,35 +60,35 @@ function cut(box: Omit<LabelledBox, 'label'>, to: Rectangle): Omit<LabelledBox, 
 }
 
 /** How much of a box the rectangle covers. */
-function covered(box: LabelledBox, { left, top, width, height }: Rectangle): number {
+function coveredShare(box: LabelledBox, { left, top, width, height }: Rectangle): number {
   const common =
     Math.max(0, Math.min(box.right, left + width) - Math.max(box.left, left)) *
     Math.max(0, Math.min(box.bottom, top + height) - Math.max(box.top, top));
   return common / ((box.right - box.left) * (box.bottom - box.top));
 }
 
-export interface Labelled {
+export interface LabelledImage {
   boxes: readonly LabelledBox[];
 }
 const between = (random: Random, low: number, high: number): number => low + (high - low) * random();
-const randomLook = (random: Random): Look => ({
+const randomJitter = (random: Random): ColorJitter => ({
   brightness: between(random, 0.75, 1.25),
   contrast: between(random, 0.75, 1.25),
   saturation: between(random, 0.7, 1.3),
 });
-/** Width over its own mean with the height: things of other shapes than those of the pictures are to be found, too. */
-const stretched = (random: Random): number => Math.exp(between(random, -0.35, 0.35));
+/** Width over its own mean with the height: things of other shapes than those of the images are to be found, too. */
+const randomStretch = (random: Random): number => Math.exp(between(random, -0.35, 0.35));
 const flip = (random: Random): boolean => random() < 0.5;
 
-export function plainView(pictures: readonly Labelled[], picture: number, mirrored = false): View {
-  const part: Part = { picture, from: whole, to: whole, mirrored, look: plain };
-  return { parts: [part], boxes: shown(pictures[picture]?.boxes ?? [], part) };
+export function unchangedImage(images: readonly LabelledImage[], image: number, mirrored = false): AugmentedImage {
+  const part: Patch = { image, from: wholeImage, to: wholeImage, mirrored, jitter: noJitter };
+  return { patches: [part], boxes: visibleBoxes(images[image]?.boxes ?? [], part) };
 }
 
-/** The picture nearer or farther, moved, mirrored half of the time; what lies outside repeats its edge. */
-function zoomed(pictures: readonly Labelled[], picture: number, random: Random): View {
+/** The image nearer or farther, moved, mirrored half of the time; what lies outside repeats its edge. */
+function zoom(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
   const size = Math.exp(between(random, Math.log(0.55), Math.log(1.35)));
-  const stretch = stretched(random);
+  const stretch = randomStretch(random);
   const [width, height] = [size * stretch, size / stretch];
   const from: Rectangle = {
     width,
@@ -96,12 +96,12 @@ function zoomed(pictures: readonly Labelled[], picture: number, random: Random):
     left: between(random, Math.min(0, 1 - width), Math.max(0, 1 - width)),
     top: between(random, Math.min(0, 1 - height), Math.max(0, 1 - height)),
   };
-  const part: Part = { picture, from, to: whole, mirrored: flip(random), look: randomLook(random) };
-  return { parts: [part], boxes: shown(pictures[picture]?.boxes ?? [], part) };
+  const part: Patch = { image, from, to: wholeImage, mirrored: flip(random), jitter: randomJitter(random) };
+  return { patches: [part], boxes: visibleBoxes(images[image]?.boxes ?? [], part) };
 }
 
-/** Parts of four pictures, the given one among them. */
-function mosaic(pictures: readonly Labelled[], picture: number, random: Random): View {
+/** Parts of four images, the given one among them. */
+function mosaic(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
   const [x, y] = [between(random, 0.35, 0.65), between(random, 0.35, 0.65)];
   const places: Rectangle[] = [
     { left: 0, top: 0, width: x, height: y },
@@ -109,27 +109,27 @@ function mosaic(pictures: readonly Labelled[], picture: number, random: Random):
     { left: 0, top: y, width: x, height: 1 - y },
     { left: x, top: y, width: 1 - x, height: 1 - y },
   ];
-  const parts = places.map((to, i): Part => {
-    const chosen = i === 0 ? picture : Math.floor(random() * pictures.length);
-    // How large a whole picture would be in the view.
+  const parts = places.map((to, i): Patch => {
+    const chosen = i === 0 ? image : Math.floor(random() * images.length);
+    // How large a whole image would be in the view.
     const scale = between(random, 0.6, 1.1);
-    const stretch = stretched(random);
+    const stretch = randomStretch(random);
     const [width, height] = [Math.min(1, to.width / (scale * stretch)), Math.min(1, (to.height * stretch) / scale)];
     const from = { width, height, left: random() * (1 - width), top: random() * (1 - height) };
-    return { picture: chosen, from, to, mirrored: flip(random), look: randomLook(random) };
+    return { image: chosen, from, to, mirrored: flip(random), jitter: randomJitter(random) };
   });
-  return { parts, boxes: parts.flatMap((part) => shown(pictures[part.picture]?.boxes ?? [], part)) };
+  return { patches: parts, boxes: parts.flatMap((part) => visibleBoxes(images[part.image]?.boxes ?? [], part)) };
 }
 
-/** Boxes of other pictures, cut out with a small margin, laid where they cover little. */
-function pasted(pictures: readonly Labelled[], picture: number, random: Random): View {
-  const ground = zoomed(pictures, picture, random);
-  const parts = [...ground.parts];
+/** Boxes of other images, cut out with a small margin, laid where they cover little. */
+function copyPaste(images: readonly LabelledImage[], image: number, random: Random): AugmentedImage {
+  const ground = zoom(images, image, random);
+  const parts = [...ground.patches];
   const boxes = [...ground.boxes];
   const wanted = 1 + Math.floor(random() * 2);
   for (let tries = 0; parts.length <= wanted && tries < 12; tries++) {
-    const chosen = Math.floor(random() * pictures.length);
-    const source = pictures[chosen]?.boxes ?? [];
+    const chosen = Math.floor(random() * images.length);
+    const source = images[chosen]?.boxes ?? [];
     const box = source[Math.floor(random() * source.length)];
     if (!box) continue;
     const margin = between(random, 0, 0.08);
@@ -142,45 +142,50 @@ function pasted(pictures: readonly Labelled[], picture: number, random: Random):
       width: Math.min(1, box.right + margin * boxWidth) - left,
       height: Math.min(1, box.bottom + margin * boxHeight) - top,
     };
-    const stretch = stretched(random);
+    const stretch = randomStretch(random);
     const longest = Math.max(from.width * stretch, from.height / stretch);
     const scale = Math.min(between(random, 0.6, 1.4), 0.9 / longest);
     const [width, height] = [from.width * scale * stretch, (from.height * scale) / stretch];
     const to = { width, height, left: random() * (1 - width), top: random() * (1 - height) };
-    if (boxes.some((one) => covered(one, to) > 0.1)) continue;
-    const part: Part = { picture: chosen, from, to, mirrored: flip(random), look: randomLook(random) };
+    if (boxes.some((one) => coveredShare(one, to) > 0.1)) continue;
+    const part: Patch = { image: chosen, from, to, mirrored: flip(random), jitter: randomJitter(random) };
     parts.push(part);
-    boxes.push(...shown([box], part));
+    boxes.push(...visibleBoxes([box], part));
   }
-  return { parts, boxes };
+  return { patches: parts, boxes };
 }
 
-/** View `number` of a picture: 0 is the picture itself, 1 its mirror image, then the kinds in turn. */
-export function viewOf(pictures: readonly Labelled[], picture: number, number: number, random: Random): View {
-  if (number < 2) return plainView(pictures, picture, number === 1);
-  const kinds = [mosaic, zoomed, pasted];
-  return (kinds[(number - 2) % kinds.length] ?? zoomed)(pictures, picture, random);
+/** View `number` of a image: 0 is the image itself, 1 its mirror image, then the kinds in turn. */
+export function augment(
+  images: readonly LabelledImage[],
+  image: number,
+  number: number,
+  random: Random,
+): AugmentedImage {
+  if (number < 2) return unchangedImage(images, image, number === 1);
+  const kinds = [mosaic, zoom, copyPaste];
+  return (kinds[(number - 2) % kinds.length] ?? zoom)(images, image, random);
 }
 
-/** Draws a view, bilinear, as side × side × 3 values 0..255 from `offset` on. `pixelsOf` gives pictures of `from` × `from`. */
-export function renderView(
-  view: View,
-  { pixelsOf, from, side }: { pixelsOf: (picture: number) => Uint8Array; from: number; side: number },
+/** Draws a view, bilinear, as side × side × 3 values 0..255 from `offset` on. `pixelsOf` gives images of `from` × `from`. */
+export function renderAugmented(
+  view: AugmentedImage,
+  { pixelsOf, from, side }: { pixelsOf: (image: number) => Uint8Array; from: number; side: number },
   into: Float32Array,
   offset: number,
 ): void {
-  for (const part of view.parts) renderPart(part, pixelsOf(part.picture), from, side, into, offset);
+  for (const part of view.patches) renderPatch(part, pixelsOf(part.image), from, side, into, offset);
 }
 
-function renderPart(
-  part: Part,
+function renderPatch(
+  part: Patch,
   pixels: Uint8Array,
   size: number,
   side: number,
   into: Float32Array,
   offset: number,
 ): void {
-  const { from, to, mirrored, look } = part;
+  const { from, to, mirrored, jitter: look } = part;
   const last = size - 1;
   const gain = look.contrast * look.brightness;
   const lift = 127.5 * (1 - look.contrast) * look.brightness;

@@ -5,10 +5,10 @@ import {
   averagePrecisions,
   cocoThresholds,
   meanAveragePrecision,
-  ranked,
+  rankDetections,
 } from './average-precision.ts';
-import type { Found, Judged } from './average-precision.ts';
-import { overlap } from './boxes.ts';
+import type { Detection, EvaluatedImage } from './average-precision.ts';
+import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 
 const box = (label: number, left: number, top: number, right: number, bottom: number): LabelledBox => ({
@@ -18,7 +18,7 @@ const box = (label: number, left: number, top: number, right: number, bottom: nu
   right,
   bottom,
 });
-const found = (score: number, at: LabelledBox): Found => ({ ...at, score });
+const found = (score: number, at: LabelledBox): Detection => ({ ...at, score });
 
 test('intersection over union, by hand', () => {
   const square = box(0, 0, 0, 0.4, 0.4);
@@ -31,10 +31,10 @@ test('intersection over union, by hand', () => {
     ['without an area', box(0, 0.1, 0.1, 0.1, 0.3), 0],
   ];
   for (const [name, other, wanted] of cases) {
-    assert.ok(Math.abs(overlap(square, other) - wanted) < 1e-12, name);
-    assert.equal(overlap(square, other), overlap(other, square), name);
+    assert.ok(Math.abs(iou(square, other) - wanted) < 1e-12, name);
+    assert.equal(iou(square, other), iou(other, square), name);
   }
-  assert.equal(overlap(box(0, 0.1, 0.1, 0.1, 0.1), box(0, 0.1, 0.1, 0.1, 0.1)), 0, 'two points');
+  assert.equal(iou(box(0, 0.1, 0.1, 0.1, 0.1), box(0, 0.1, 0.1, 0.1, 0.1)), 0, 'two points');
 });
 
 const here = box(0, 0.1, 0.1, 0.3, 0.3);
@@ -42,7 +42,7 @@ const there = box(0, 0.6, 0.6, 0.9, 0.9);
 const nowhere = box(0, 0.4, 0.05, 0.5, 0.15);
 
 test('average precision, by hand', () => {
-  const cases: [string, Judged[], number][] = [
+  const cases: [string, EvaluatedImage[], number][] = [
     ['all found, nothing else', [{ truth: [here, there], found: [found(0.9, here), found(0.8, there)] }], 1],
     ['nothing found', [{ truth: [here], found: [] }], 0],
     ['a wrong one after the right one', [{ truth: [here], found: [found(0.9, here), found(0.8, nowhere)] }], 1],
@@ -56,7 +56,7 @@ test('average precision, by hand', () => {
     ],
     ['found twice: the second is wrong', [{ truth: [here, there], found: [found(0.9, here), found(0.8, here)] }], 0.5],
     [
-      'in another picture',
+      'in another image',
       [
         { truth: [here], found: [] },
         { truth: [], found: [found(0.9, here)] },
@@ -66,7 +66,7 @@ test('average precision, by hand', () => {
     ['under another label', [{ truth: [here], found: [found(0.9, { ...here, label: 1 })] }], 0],
     // Wrong 1/1 … the precision of the later right one counts for both recalls before it.
     [
-      'two pictures, order by score over both',
+      'two images, order by score over both',
       [
         { truth: [here], found: [found(0.6, here)] },
         { truth: [here], found: [found(0.9, nowhere), found(0.7, here)] },
@@ -74,31 +74,31 @@ test('average precision, by hand', () => {
       2 / 3,
     ],
   ];
-  for (const [name, pictures, wanted] of cases) {
-    const value = averagePrecision(ranked(pictures, 0, 0.5));
+  for (const [name, images, wanted] of cases) {
+    const value = averagePrecision(rankDetections(images, 0, 0.5));
     assert.ok(Math.abs(value - wanted) < 1e-12, `${name}: ${value} instead of ${wanted}`);
   }
 });
 
 test('a found box takes the true box that it overlaps most, and only from the limit on', () => {
   const near = box(0, 0.1, 0.1, 0.3, 0.32);
-  const pictures: Judged[] = [{ truth: [near, here], found: [found(0.9, here)] }];
-  assert.deepEqual(ranked(pictures, 0, 0.5).order, [{ score: 0.9, isRight: true }]);
+  const images: EvaluatedImage[] = [{ truth: [near, here], found: [found(0.9, here)] }];
+  assert.deepEqual(rankDetections(images, 0, 0.5).order, [{ score: 0.9, isRight: true }]);
   // The better one is taken: a second box on the same place still finds the other.
-  const both: Judged[] = [{ truth: [near, here], found: [found(0.9, here), found(0.8, here)] }];
+  const both: EvaluatedImage[] = [{ truth: [near, here], found: [found(0.9, here), found(0.8, here)] }];
   assert.deepEqual(
-    ranked(both, 0, 0.5).order.map(({ isRight }) => isRight),
+    rankDetections(both, 0, 0.5).order.map(({ isRight }) => isRight),
     [true, true],
   );
   const third = box(0, 0.1, 0.1, 0.3, 0.2);
-  assert.deepEqual(ranked([{ truth: [here], found: [found(0.9, third)] }], 0, 0.5).order[0]?.isRight, true);
-  assert.deepEqual(ranked([{ truth: [here], found: [found(0.9, third)] }], 0, 0.51).order[0]?.isRight, false);
+  assert.deepEqual(rankDetections([{ truth: [here], found: [found(0.9, third)] }], 0, 0.5).order[0]?.isRight, true);
+  assert.deepEqual(rankDetections([{ truth: [here], found: [found(0.9, third)] }], 0, 0.51).order[0]?.isRight, false);
 });
 
 test('the mean leaves out labels without a true box', () => {
-  const pictures: Judged[] = [{ truth: [here, { ...there, label: 1 }], found: [found(0.9, here)] }];
-  assert.deepEqual(averagePrecisions(pictures, 3, 0.5), [1, 0, undefined]);
-  assert.equal(meanAveragePrecision(pictures, 3, 0.5), 0.5);
+  const images: EvaluatedImage[] = [{ truth: [here, { ...there, label: 1 }], found: [found(0.9, here)] }];
+  assert.deepEqual(averagePrecisions(images, 3, 0.5), [1, 0, undefined]);
+  assert.equal(meanAveragePrecision(images, 3, 0.5), 0.5);
   assert.equal(meanAveragePrecision([], 3, 0.5), 0);
   assert.deepEqual([cocoThresholds.length, cocoThresholds.at(0), cocoThresholds.at(-1)], [10, 0.5, 0.95]);
 });

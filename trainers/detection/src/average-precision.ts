@@ -1,32 +1,36 @@
 /** How good found boxes are, beside the true ones. */
-import { overlap } from './boxes.ts';
+import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 
-export interface Found extends LabelledBox {
+export interface Detection extends LabelledBox {
   score: number;
 }
-/** The boxes of one picture. */
-export interface Judged {
+/** The boxes of one image. */
+export interface EvaluatedImage {
   truth: readonly LabelledBox[];
-  found: readonly Found[];
+  found: readonly Detection[];
 }
-/** One found box in the order of scores, over all pictures. */
-export interface Ranked {
+/** One found box in the order of scores, over all images. */
+export interface RankedDetection {
   score: number;
   isRight: boolean;
 }
 
 /**
- * Goes through the found boxes of a label, the surest first; each takes the true box of its picture that it overlaps
+ * Goes through the found boxes of a label, the surest first; each takes the true box of its image that it overlaps
  * most and that none has taken. It is right when they overlap by `least` or more.
  */
-export function ranked(pictures: readonly Judged[], label: number, least: number): { order: Ranked[]; truths: number } {
+export function rankDetections(
+  images: readonly EvaluatedImage[],
+  label: number,
+  least: number,
+): { order: RankedDetection[]; truths: number } {
   let truths = 0;
-  const found: { score: number; at: Found; among: readonly { box: LabelledBox; taken: boolean }[] }[] = [];
-  for (const picture of pictures) {
-    const among = picture.truth.filter((one) => one.label === label).map((box) => ({ box, taken: false }));
+  const found: { score: number; at: Detection; among: readonly { box: LabelledBox; taken: boolean }[] }[] = [];
+  for (const image of images) {
+    const among = image.truth.filter((one) => one.label === label).map((box) => ({ box, taken: false }));
     truths += among.length;
-    for (const at of picture.found) if (at.label === label) found.push({ score: at.score, at, among });
+    for (const at of image.found) if (at.label === label) found.push({ score: at.score, at, among });
   }
   const order = found
     .toSorted((a, b) => b.score - a.score)
@@ -34,7 +38,7 @@ export function ranked(pictures: readonly Judged[], label: number, least: number
       let best: { box: LabelledBox; taken: boolean } | undefined;
       let most = least;
       for (const one of among) {
-        const common = one.taken ? 0 : overlap(at, one.box);
+        const common = one.taken ? 0 : iou(at, one.box);
         if (common >= most) [best, most] = [one, common];
       }
       if (best) best.taken = true;
@@ -44,7 +48,7 @@ export function ranked(pictures: readonly Judged[], label: number, least: number
 }
 
 /** Area under the precision over recall, each precision raised to the best at a higher recall. 0..1. */
-export function averagePrecision({ order, truths }: { order: readonly Ranked[]; truths: number }): number {
+export function averagePrecision({ order, truths }: { order: readonly RankedDetection[]; truths: number }): number {
   let hits = 0;
   const points = order.map(({ isRight }, rank) => {
     if (isRight) hits++;
@@ -58,10 +62,14 @@ export function averagePrecision({ order, truths }: { order: readonly Ranked[]; 
   return area;
 }
 
-/** Per label; undefined where no picture has a true box of the label. */
-export function averagePrecisions(pictures: readonly Judged[], labels: number, least: number): (number | undefined)[] {
+/** Per label; undefined where no image has a true box of the label. */
+export function averagePrecisions(
+  images: readonly EvaluatedImage[],
+  labels: number,
+  least: number,
+): (number | undefined)[] {
   return Array.from({ length: labels }, (_, label) => {
-    const found = ranked(pictures, label, least);
+    const found = rankDetections(images, label, least);
     return found.truths === 0 ? undefined : averagePrecision(found);
   });
 }
@@ -69,8 +77,8 @@ export function mean(values: readonly (number | undefined)[]): number {
   const known = values.filter((value) => value !== undefined);
   return known.reduce((sum, value) => sum + value, 0) / Math.max(1, known.length);
 }
-export const meanAveragePrecision = (pictures: readonly Judged[], labels: number, least: number): number =>
-  mean(averagePrecisions(pictures, labels, least));
+export const meanAveragePrecision = (images: readonly EvaluatedImage[], labels: number, least: number): number =>
+  mean(averagePrecisions(images, labels, least));
 
 /** 0.5, 0.55 … 0.95 */
 export const cocoThresholds = Array.from({ length: 10 }, (_, i) => (50 + 5 * i) / 100);

@@ -4,7 +4,7 @@ import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
-import { overWindows } from './box-pooling.ts';
+import { addBoxPooling } from './box-pooling.ts';
 
 const channels = 2;
 /** Cells of 16 px of each edge. */
@@ -15,7 +15,7 @@ const values = Float32Array.from({ length: channels * size * size }, () => rando
 /** Of `values`, where every box extends so many units of 16 px to the left, up, right and down. */
 async function means(reach: readonly number[]): Promise<Float32Array> {
   const given = ([1, 2] as const).map((output) => ({ is: 'relu', input: 0, output }) as const);
-  const { layers, means: found } = overWindows(given, 1, [{ value: 2, channels, stride: 16 }]);
+  const { layers, means: found } = addBoxPooling(given, 1, [{ value: 2, channels, stride: 16 }]);
   const g = new Graph();
   const fine = 4 * size;
   g.inputs.push({ name: 'distances', type: FLOAT, dims: [1, 4, fine, fine] });

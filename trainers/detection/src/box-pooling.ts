@@ -8,7 +8,7 @@ import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/ce
 type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
 type Axis = 'across' | 'down';
 
-export interface Seen {
+export interface PooledMap {
   /** Number of the value [channels, S/stride, S/stride]. */
   value: number;
   channels: number;
@@ -19,15 +19,15 @@ export interface Seen {
 const widths = (stride: number): readonly number[] => [1, 3, 5, 9, 13, 17].filter((width) => width * stride <= 288);
 
 /**
- * Adds layers that average over windows; what lies outside of the picture is 0.
+ * Adds layers that average over windows; what lies outside of the image is 0.
  *
  * @param distances - number of the value [4, S/4, S/4] with the distances to the left, upper, right and lower edge.
  * @returns numbers of the means, in the order of `seen`.
  */
-export function overWindows(
+export function addBoxPooling(
   before: readonly Layer[],
   distances: number,
-  seen: readonly Seen[],
+  seen: readonly PooledMap[],
 ): { layers: Layer[]; means: number[] } {
   const layers = [...before];
   const add = (layer: Unnumbered): number => {
@@ -55,13 +55,13 @@ export function overWindows(
     return value;
   };
   /** The mean over a cell, plus what each wider window changes of it, as far as the extent goes beyond the narrower one. */
-  const mean = ({ value, channels, stride }: Seen, axis: Axis): number => {
+  const mean = ({ value, channels, stride }: PooledMap, axis: Axis): number => {
     const cells = extent(axis, stride);
     let result = value;
     let narrow = 1;
     for (const wide of widths(stride).slice(1)) {
       const dims: Dims4 = axis === 'across' ? [channels, 1, 1, wide] : [channels, 1, wide, 1];
-      const change = conv(value, dims, widening(narrow, wide, channels), { depthwise: true });
+      const change = conv(value, dims, wideningKernel(narrow, wide, channels), { depthwise: true });
       // min(1, max(0, (cells − narrow) / (wide − narrow)))
       const slope = 6 / (wide - narrow);
       const sloped = add({ is: 'scale', input: cells, factor: slope, offset: -slope * narrow - 3 });
@@ -76,7 +76,7 @@ export function overWindows(
 }
 
 /** Kernels that make a mean over `narrow` cells one over `wide` cells, the same for each channel. */
-function widening(narrow: number, wide: number, channels: number): Float32Array {
+function wideningKernel(narrow: number, wide: number, channels: number): Float32Array {
   const margin = (wide - narrow) / 2;
   const kernel = Array.from({ length: wide }, (_, i) => 1 / wide - (i >= margin && i < wide - margin ? 1 / narrow : 0));
   return Float32Array.from({ length: channels * wide }, (_, i) => kernel[i % wide] ?? 0);

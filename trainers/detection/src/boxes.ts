@@ -1,4 +1,4 @@
-/** Corners in 0..1 of the picture's width and height, or in pixels where it says so. */
+/** Corners in 0..1 of the image's width and height, or in pixels where it says so. */
 export interface Box {
   left: number;
   top: number;
@@ -11,7 +11,7 @@ export interface LabelledBox extends Box {
 }
 
 /** Intersection over union. */
-export function overlap(a: Box, b: Box): number {
+export function iou(a: Box, b: Box): number {
   const width = Math.max(0, Math.min(a.right, b.right) - Math.max(a.left, b.left));
   const height = Math.max(0, Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top));
   const common = width * height;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import type { BoxAnnotation, DatasetLine, Split } from '@platform/contract/job';
-import { advice, labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
-import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
+import { advice, labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import { isAsGood, isBetter, slotsFor } from './train-model.ts';
 
 const box = (label: string, left = 0.1, top = 0.1, right = 0.5, bottom = 0.5): BoxAnnotation => ({
@@ -29,20 +29,20 @@ function line(number: number, boxes: BoxAnnotation[], split: Split = 'train'): D
   };
 }
 
-test('boxes of other labels are ignored; pictures without a wanted one teach what is not to be found', () => {
+test('boxes of other labels are ignored; images without a wanted one teach what is not to be found', () => {
   const lines = [
     line(1, [box('cup'), box('dog')]),
     line(2, [box('dog')]),
     line(3, []),
     line(4, [box('ant'), box('cup')]),
   ];
-  const some = labelled(lines, ['cup', 'ant', 'never']);
+  const some = labelExamples(lines, ['cup', 'ant', 'never']);
   assert.deepEqual(some.labels, ['ant', 'cup']);
   assert.deepEqual(
     some.examples.map(({ boxes }) => boxes.map(({ label }) => label)),
     [[1], [], [], [0, 1]],
   );
-  assert.deepEqual(labelled(lines, []).labels, ['ant', 'cup', 'dog']);
+  assert.deepEqual(labelExamples(lines, []).labels, ['ant', 'cup', 'dog']);
 });
 
 test('boxes without an area are left out, tiny ones kept, with a warning for each', () => {
@@ -51,7 +51,7 @@ test('boxes without an area are left out, tiny ones kept, with a warning for eac
     line(2, [box('cup', 0.1, 0.1, 0.105, 0.5)]),
     line(3, [box('dog', 0.1, 0.1, 0.1, 0.1)]),
   ];
-  const { examples, warnings } = labelled(lines, ['cup']);
+  const { examples, warnings } = labelExamples(lines, ['cup']);
   assert.deepEqual(
     examples.map(({ boxes }) => boxes.length),
     [1, 1, 0],
@@ -70,7 +70,7 @@ test('too little to learn from', () => {
   const cases: [string, DatasetLine[], string | undefined][] = [
     ['enough', three, undefined],
     ['nothing', [], 'DATASET_EMPTY'],
-    ['test pictures alone', three.map((one) => ({ ...one, split: 'test' })), 'DATASET_EMPTY'],
+    ['test images alone', three.map((one) => ({ ...one, split: 'test' })), 'DATASET_EMPTY'],
     ['no box', [line(1, []), line(2, [])], 'TOO_FEW_LABELS'],
     ['two boxes of a label', [...three, line(3, [box('dog'), box('dog')])], 'TOO_FEW_BOXES'],
     [
@@ -80,20 +80,20 @@ test('too little to learn from', () => {
     ],
   ];
   for (const [name, lines, code] of cases) {
-    const { labels, examples } = labelled(lines, []);
+    const { labels, examples } = labelExamples(lines, []);
     const work = (): void => requireEnough(labels, examples);
     if (code === undefined) assert.doesNotThrow(work, name);
     else assert.throws(work, (e) => e instanceof PlatformError && e.code === code, name);
   }
 });
 
-test('a sixth of the pictures is set apart, with and without boxes, equal pictures together, by seed', () => {
+test('a sixth of the images is set apart, with and without boxes, equal images together, by seed', () => {
   const lines = [
     ...Array.from({ length: 24 }, (_, i) => line(i % 12, [box('cup')])),
     ...Array.from({ length: 12 }, (_, i) => line(100 + i, [])),
     line(200, [box('cup')], 'test'),
   ];
-  const { examples } = labelled(lines, []);
+  const { examples } = labelExamples(lines, []);
   const split = withValidation(examples, 1);
   const apart = ofSplit(split, 'validation');
   assert.deepEqual([apart.filter(({ boxes }) => boxes.length > 0).length, apart.length], [4, 6]);
@@ -101,25 +101,25 @@ test('a sixth of the pictures is set apart, with and without boxes, equal pictur
   assert.ok(names(apart).isDisjointFrom(names(ofSplit(split, 'train'))));
   assert.deepEqual(withValidation(examples, 1), split);
   assert.notDeepEqual(withValidation(examples, 2), split);
-  assert.equal(ofSplit(withValidation(labelled([line(1, [box('cup')])], []).examples, 1), 'train').length, 1);
+  assert.equal(ofSplit(withValidation(labelExamples([line(1, [box('cup')])], []).examples, 1), 'train').length, 1);
 });
 
-test('advice: few boxes, imbalance, small boxes, pictures without boxes', () => {
+test('advice: few boxes, imbalance, small boxes, images without boxes', () => {
   const many = Array.from({ length: 40 }, (_, i) => line(i, [box('cup')]));
   const few = Array.from({ length: 9 }, (_, i) => line(100 + i, [box('dog', 0.1, 0.1, 0.12, 0.4)]));
   const none = Array.from({ length: 20 }, (_, i) => line(200 + i, []));
-  const { labels, examples } = labelled([...many, ...few, ...none], []);
+  const { labels, examples } = labelExamples([...many, ...few, ...none], []);
   const found = advice(labels, examples);
   assert.deepEqual(
     found.map((one) => one.split(/[:;]/)[0]),
     [
       '"dog" has 9 boxes',
       '"cup" has 40 boxes, "dog" only 9',
-      '9 of 49 boxes are under 3 % of the picture',
-      '20 of 69 pictures have no box of these labels',
+      '9 of 49 boxes are under 3 % of the image',
+      '20 of 69 images have no box of these labels',
     ],
   );
-  const good = labelled(many, []);
+  const good = labelExamples(many, []);
   assert.deepEqual(advice(good.labels, good.examples), []);
 });
 
@@ -138,14 +138,14 @@ test('the recipe: what the arguments change, and what is refused', () => {
   assert.ok(epochsFor(usual, 10) > epochsFor(usual, 200) && epochsFor(usual, 200) >= epochsFor(usual, 100_000));
 });
 
-test('a run of the graph takes fewer pictures where they are large', () => {
-  const rows = (side: number): number => rowsOf({ batch: 4, side });
+test('a run of the graph takes fewer images where they are large', () => {
+  const rows = (side: number): number => rowsPerRun({ batch: 4, side });
   assert.deepEqual([96, 320, 352, 448, 512].map(rows), [4, 2, 1, 1, 1]);
 });
 
-test('the file of features is bounded, however many pictures there are', () => {
+test('the file of features is bounded, however many images there are', () => {
   const { recipe } = recipeOf({ arguments: {} });
-  assert.equal(slotsFor(10, recipe, 8192), 10 * recipe.views);
+  assert.equal(slotsFor(10, recipe, 8192), 10 * recipe.augmentations);
   assert.equal(slotsFor(100_000, recipe, 100_000), slotsFor(200_000, recipe, 100_000));
   assert.ok(slotsFor(100_000, recipe, 200) < slotsFor(100_000, recipe, 2000));
   assert.equal(slotsFor(100_000, recipe, 0), recipe.batch);

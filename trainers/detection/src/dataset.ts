@@ -7,29 +7,29 @@ import type { LabelledBox } from './boxes.ts';
 
 export interface Example {
   line: DatasetLine;
-  /** None: the picture shows what is not to be found. */
+  /** None: the image shows what is not to be found. */
   boxes: readonly LabelledBox[];
 }
-export interface Labelled {
+export interface LabelledDataset {
   labels: readonly string[];
   examples: readonly Example[];
-  /** Boxes that cannot be learned from, by picture. */
+  /** Boxes that cannot be learned from, by image. */
   warnings: readonly Skipped[];
 }
 
 /** Of each label. */
-const fewestBoxes = 3;
-/** Share of the picture's width or height under which a box is hardly to be seen. */
-const tiny = 0.01;
-const small = 0.03;
+const minBoxes = 3;
+/** Share of the image's width or height under which a box is hardly to be seen. */
+const minSide = 0.01;
+const smallSide = 0.03;
 
 /**
- * Boxes of other labels are ignored; pictures with none of the labels are learned from as well, as pictures without
+ * Boxes of other labels are ignored; images with none of the labels are learned from as well, as images without
  * anything to find. Labels that no box has are left out.
  *
  * @param wanted - the labels of the job; empty: every label that occurs.
  */
-export function labelled(lines: readonly DatasetLine[], wanted: readonly string[]): Labelled {
+export function labelExamples(lines: readonly DatasetLine[], wanted: readonly string[]): LabelledDataset {
   const requested = new Set(wanted);
   const warnings: Skipped[] = [];
   const found = lines.map((line) => {
@@ -66,7 +66,7 @@ function sorted(
       flat++;
       continue;
     }
-    if (smaller < tiny) few++;
+    if (smaller < minSide) few++;
     kept.push(box);
   }
   return { kept, flat, tiny: few };
@@ -79,7 +79,7 @@ export const countBoxes = (examples: readonly Example[]): number =>
 const boxesOf = (examples: readonly Example[], label: number): number =>
   examples.reduce((sum, { boxes }) => sum + boxes.filter((one) => one.label === label).length, 0);
 
-/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the pictures can't teach the labels. */
+/** Throws DATASET_EMPTY, TOO_FEW_LABELS or TOO_FEW_BOXES when the images can't teach the labels. */
 export function requireEnough(labels: readonly string[], examples: readonly Example[]): void {
   const training = examples.filter(({ line }) => line.split !== 'test');
   if (training.length === 0) {
@@ -91,13 +91,13 @@ export function requireEnough(labels: readonly string[], examples: readonly Exam
   if (labels.length < 1) throw new PlatformError('TOO_FEW_LABELS', { limit: 1, count: 0 });
   for (const [index, label] of labels.entries()) {
     const count = boxesOf(training, index);
-    if (count < fewestBoxes) throw new PlatformError('TOO_FEW_BOXES', { label, count, limit: fewestBoxes });
+    if (count < minBoxes) throw new PlatformError('TOO_FEW_BOXES', { label, count, limit: minBoxes });
   }
 }
 
 /**
- * Takes a sixth of the training pictures, those with and those without boxes alike, so that there is something to choose
- * the weights by. By content, so that equal pictures stay together.
+ * Takes a sixth of the training images, those with and those without boxes alike, so that there is something to choose
+ * the weights by. By content, so that equal images stay together.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);
@@ -105,9 +105,9 @@ export function withValidation<E extends Example>(examples: readonly E[], seed: 
   const training = ofSplit(examples, 'train');
   for (const isEmpty of [false, true]) {
     const group = training.filter(({ boxes }) => (boxes.length === 0) === isEmpty);
-    const pictures = [...new Set(group.map(({ line }) => line.sha256))].toSorted();
-    const share = pictures.length < 2 ? 0 : Math.max(1, Math.floor(pictures.length / 6));
-    for (const sha256 of shuffled(pictures, random).slice(0, share)) moved.add(sha256);
+    const images = [...new Set(group.map(({ line }) => line.sha256))].toSorted();
+    const share = images.length < 2 ? 0 : Math.max(1, Math.floor(images.length / 6));
+    for (const sha256 of shuffled(images, random).slice(0, share)) moved.add(sha256);
   }
   return examples.map((one) =>
     one.line.split === 'train' && moved.has(one.line.sha256)
@@ -128,15 +128,13 @@ export function advice(labels: readonly string[], examples: readonly Example[]):
     found.push(`"${most.label}" has ${most.count} boxes, "${least.label}" only ${least.count}: add to the latter.`);
   }
   const boxes = examples.flatMap((one) => one.boxes);
-  const little = boxes.filter((one) => Math.min(one.right - one.left, one.bottom - one.top) < small).length;
+  const little = boxes.filter((one) => Math.min(one.right - one.left, one.bottom - one.top) < smallSide).length;
   if (little * 10 > boxes.length) {
-    found.push(
-      `${little} of ${boxes.length} boxes are under 3 % of the picture: nearer pictures, or parts of them, help.`,
-    );
+    found.push(`${little} of ${boxes.length} boxes are under 3 % of the image: nearer images, or parts of them, help.`);
   }
   const empty = examples.filter((one) => one.boxes.length === 0).length;
   if (empty * 5 > examples.length) {
-    found.push(`${empty} of ${examples.length} pictures have no box of these labels; draw the boxes that are missing.`);
+    found.push(`${empty} of ${examples.length} images have no box of these labels; draw the boxes that are missing.`);
   }
   return found;
 }

@@ -4,11 +4,11 @@ import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTflite } from '@platform/trainer-engine/tflite/interpreter';
-import { boxesIn, mentioned, mostBoxes } from './decode.ts';
-import { boxCount, onnxOf, tfliteOf } from './export.ts';
-import { firstWeights, wholeNetwork } from './head.ts';
+import { decodeBoxes, aboveMinScore, maxBoxes } from './decode.ts';
+import { boxCount, exportOnnx, exportTflite } from './export.ts';
+import { initialWeights, detectorNetwork } from './head.ts';
 import { boxesOf } from '@platform/contract/model-output';
-import { comparison } from './measure.ts';
+import { compareDetections } from './measure.ts';
 import { readDetector } from './feature-maps.ts';
 
 const grid = { side: 64, labels: 2 };
@@ -33,7 +33,7 @@ function values(peaks: readonly Peak[]): [Float32Array, Float32Array] {
   return [heat, edges];
 }
 const rounded = (peaks: readonly Peak[]): string[] =>
-  boxesIn(...values(peaks), grid).map(
+  decodeBoxes(...values(peaks), grid).map(
     ({ label, score, left, top, right, bottom }) =>
       `${label} ${score.toFixed(2)} [${[left, top, right, bottom].map((one) => (one * 64).toFixed(0)).join(' ')}]`,
   );
@@ -50,7 +50,7 @@ const table: [string, Peak[], string[]][] = [
     ['0 0.80 [12 16 28 32]'],
   ],
   ['hardly anything', [{ x: 5, y: 6, score: 0.019 }], []],
-  ['cut off at the edge of the picture', [{ x: 0, y: 15, score: 0.8 }], ['0 0.80 [0 52 8 64]']],
+  ['cut off at the edge of the image', [{ x: 0, y: 15, score: 0.8 }], ['0 0.80 [0 52 8 64]']],
   ['a distance below zero is none', [{ x: 5, y: 6, score: 0.8, reach: [-4, 8, 8, 8] }], ['0 0.80 [20 16 28 32]']],
   [
     'the surest first, over all labels',
@@ -94,36 +94,36 @@ test('no more boxes than agreed, and none that are dropped', () => {
     score: 0.1 + i / 100,
     reach: [16, 16, 16, 16] as const,
   }));
-  const found = boxesIn(...values(peaks), grid);
-  assert.equal(found.length, mostBoxes);
-  assert.ok(mentioned(found).length < found.length && mentioned(found).every(({ score }) => score > 0));
-  assert.equal(boxCount(64, 2), mostBoxes);
+  const found = decodeBoxes(...values(peaks), grid);
+  assert.equal(found.length, maxBoxes);
+  assert.ok(aboveMinScore(found).length < found.length && aboveMinScore(found).every(({ score }) => score > 0));
+  assert.equal(boxCount(64, 2), maxBoxes);
 });
 
-test('both delivered files find in a picture what the plain way finds in the values of the network', async () => {
+test('both delivered files find in a image what the plain way finds in the values of the network', async () => {
   const shape = { side: 96, labels: 3, hidden: 16 };
   const detector = readDetector();
   const random = seeded('weights');
   const weights = new Map(
-    [...firstWeights(shape, 1)].map(([name, numbers]) => [
+    [...initialWeights(shape, 1)].map(([name, numbers]) => [
       name,
       numbers.map((value) => value + (random() - 0.5) * (name === 'heat' ? 1.5 : 0.02)),
     ]),
   );
-  const network = wholeNetwork(detector, weights, shape);
+  const network = detectorNetwork(detector, weights, shape);
   const ports = { side: 96, labels: 3, metadata: { labels: 'a\nb\nc', task: 'object_detection' } };
   const pixels = Uint8Array.from(
     { length: 96 * 96 * 3 },
     (_, i) => 127 + 120 * Math.sin(i / 700) * Math.cos(i / 11) * random(),
   );
-  const session = await openSession(onnxOf(network, ports), 1);
+  const session = await openSession(exportOnnx(network, ports), 1);
   const results = await session.run({ image: { data: pixels, dims: [1, 96, 96, 3] } });
   await session.release();
   const onnx = boxesOf(results('location'), results('category'), results('score'));
-  const said = runTflite(tfliteOf(network, ports), pixels);
+  const said = runTflite(exportTflite(network, ports), pixels);
   const empty = new Float32Array();
   const tflite = boxesOf(said['location'] ?? empty, said['category'] ?? empty, said['score'] ?? empty);
-  assert.deepEqual([onnx.length, tflite.length], [mostBoxes, mostBoxes]);
+  assert.deepEqual([onnx.length, tflite.length], [maxBoxes, maxBoxes]);
   assert.ok(
     onnx.some(({ score }) => score === 0) && new Set(onnx.map(({ label }) => label)).size > 1,
     'a rich example',
@@ -132,7 +132,7 @@ test('both delivered files find in a picture what the plain way finds in the val
     [onnx, tflite],
     [tflite, onnx],
   ] as const) {
-    const { missing, maxDifference, compared } = comparison(a, b);
+    const { missing, maxDifference, compared } = compareDetections(a, b);
     assert.equal(missing, 0);
     assert.ok(maxDifference < 1e-4 && compared > 10, `${maxDifference} in ${compared}`);
   }
@@ -140,15 +140,15 @@ test('both delivered files find in a picture what the plain way finds in the val
 
 test('a comparison tells what is missing and how far the others are', () => {
   const box = { label: 0, score: 0.9, left: 0.1, top: 0.1, right: 0.4, bottom: 0.4 };
-  assert.deepEqual(comparison([box], [box]), { maxDifference: 0, compared: 1, missing: 0 });
-  const near = comparison([box], [{ ...box, left: 0.1004 }]);
+  assert.deepEqual(compareDetections([box], [box]), { maxDifference: 0, compared: 1, missing: 0 });
+  const near = compareDetections([box], [{ ...box, left: 0.1004 }]);
   assert.ok(Math.abs(near.maxDifference - 0.0004) < 1e-9 && near.missing === 0);
   for (const other of [
     { ...box, label: 1 },
     { ...box, score: 0 },
     { ...box, right: 0.5 },
   ]) {
-    assert.equal(comparison([box], [other]).missing, 1);
+    assert.equal(compareDetections([box], [other]).missing, 1);
   }
-  assert.equal(comparison([{ ...box, score: 0.01 }], []).compared, 0);
+  assert.equal(compareDetections([{ ...box, score: 0.01 }], []).compared, 0);
 });

@@ -1,34 +1,34 @@
 /** From the values of the network to boxes, the plain way: the delivered graph does the same in its own operations. */
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
-import type { Found } from './average-precision.ts';
-import { overlap } from './boxes.ts';
+import type { Detection } from './average-precision.ts';
+import { iou } from './boxes.ts';
 
 /** The surest peaks of all labels together become boxes. */
-export const mostBoxes = 50;
+export const maxBoxes = 50;
 /** A box is dropped when a surer one of its label overlaps it by more. */
-export const mostOverlap = 0.5;
+export const maxIou = 0.5;
 /** Surer than this, or it is not worth mentioning. */
-const leastScore = 0.02;
+const minScore = 0.02;
 
 /**
  * @param heat - [K,h,h] 0..1; a cell is a peak where no neighbour is higher.
  * @param edges - [4,h,h]: left, top, right, bottom in units of 16 px.
  * @returns mostBoxes of them at most, the surest first; dropped ones have score 0.
  */
-export function boxesIn(
+export function decodeBoxes(
   heat: Float32Array,
   edges: Float32Array,
   { side, labels }: { side: number; labels: number },
-): Found[] {
+): Detection[] {
   const h = side / cellStride;
   const cells = h * h;
   const peaks: { at: number; score: number }[] = [];
   for (let at = 0; at < labels * cells; at++) {
     const score = heat[at] ?? 0;
-    if (score >= leastScore && isPeak(heat, at, h)) peaks.push({ at, score });
+    if (score >= minScore && isPeak(heat, at, h)) peaks.push({ at, score });
   }
   peaks.sort((a, b) => b.score - a.score || a.at - b.at);
-  const found = peaks.slice(0, mostBoxes).map(({ at, score }): Found => {
+  const found = peaks.slice(0, maxBoxes).map(({ at, score }): Detection => {
     const cell = at % cells;
     const [x, y] = [(cell % h) * cellStride, Math.floor(cell / h) * cellStride];
     const edge = (k: number): number => Math.max(0, edges[k * cells + cell] ?? 0) * distanceUnit;
@@ -37,7 +37,7 @@ export function boxesIn(
     return { label: Math.floor(at / cells), score, left, top, right, bottom };
   });
   return found.map((one, i) => {
-    const isCovered = found.slice(0, i).some((surer) => surer.label === one.label && overlap(surer, one) > mostOverlap);
+    const isCovered = found.slice(0, i).some((surer) => surer.label === one.label && iou(surer, one) > maxIou);
     return isCovered ? { ...one, score: 0 } : one;
   });
 }
@@ -54,4 +54,5 @@ function isPeak(heat: Float32Array, at: number, h: number): boolean {
   return true;
 }
 
-export const mentioned = (found: readonly Found[]): Found[] => found.filter(({ score }) => score >= leastScore);
+export const aboveMinScore = (found: readonly Detection[]): Detection[] =>
+  found.filter(({ score }) => score >= minScore);

@@ -5,44 +5,44 @@ import { modelKinds } from '@platform/contract/model-kinds';
 import { boxesAbove } from '@platform/contract/model-output';
 import { round } from '@platform/trainer-engine/progress';
 import type { ModelsOnDisk } from '@platform/trainer-engine/model-file';
-import { headOf, referenceTo } from '@platform/trainer-engine/report';
-import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, ranked } from './average-precision.ts';
-import type { Judged, Ranked } from './average-precision.ts';
-import { overlap } from './boxes.ts';
+import { evaluationHead, referenceTo } from '@platform/trainer-engine/report';
+import { averagePrecisions, cocoThresholds, mean, meanAveragePrecision, rankDetections } from './average-precision.ts';
+import type { EvaluatedImage, RankedDetection } from './average-precision.ts';
+import { iou } from './boxes.ts';
 import type { LabelledBox } from './boxes.ts';
 import { countBoxes } from './dataset.ts';
-import type { Learned, Pupil } from './train-model.ts';
-import type { Measured } from './measure.ts';
+import type { TrainedModel, TrainingRun } from './train-model.ts';
+import type { Measurements } from './measure.ts';
 import type { Sample } from './prepare.ts';
 
-export interface Findings extends Pupil {
-  learned: Learned;
+export interface EvaluationInput extends TrainingRun {
+  trained: TrainedModel;
   thresholds: readonly number[];
-  delivered: ModelsOnDisk;
-  measured: Measured;
+  exported: ModelsOnDisk;
+  measured: Measurements;
   advice: string[];
   /** From the start of the trainer. */
   seconds: number;
 }
 
-const shownWorst = 20;
-/** Of labels that no validation picture shows. */
-const usualThreshold = modelKinds.object_detection.defaultThreshold;
+const maxWorst = 20;
+/** Of labels that no validation image shows. */
+const fallbackThreshold = modelKinds.object_detection.defaultThreshold;
 /** Boxes count as found from this overlap on, except where it says otherwise. */
-const overlapNeeded = 0.5;
+const minIou = 0.5;
 
-export function scoreOf(judged: readonly Judged[], labels: number): DetectionScore {
-  const at = (least: number): number => meanAveragePrecision(judged, labels, least);
+export function scoreOf(evaluated: readonly EvaluatedImage[], labels: number): DetectionScore {
+  const at = (least: number): number => meanAveragePrecision(evaluated, labels, least);
   return { map50: at(0.5), map75: at(0.75), map: mean(cocoThresholds.map(at)) };
 }
 
 const f1Of = (hits: number, found: number, truths: number): number => (2 * hits) / Math.max(1, found + truths);
 
-/** Score from which on boxes of each label count, for the best F1 on the validation pictures. */
-export function thresholdsFrom(judged: readonly Judged[], labels: number): number[] {
+/** Score from which on boxes of each label count, for the best F1 on the validation images. */
+export function chooseThresholds(evaluated: readonly EvaluatedImage[], labels: number): number[] {
   return Array.from({ length: labels }, (_, label) => {
-    const { order, truths } = ranked(judged, label, overlapNeeded);
-    let [best, threshold, hits]: [number, number, number] = [0, usualThreshold, 0];
+    const { order, truths } = rankDetections(evaluated, label, minIou);
+    let [best, threshold, hits]: [number, number, number] = [0, fallbackThreshold, 0];
     for (const [i, { score, isRight }] of order.entries()) {
       if (isRight) hits++;
       const f1 = f1Of(hits, i + 1, truths);
@@ -54,21 +54,21 @@ export function thresholdsFrom(judged: readonly Judged[], labels: number): numbe
   });
 }
 
-function countAt(order: readonly Ranked[], threshold: number): { found: number; hits: number } {
+function countAt(order: readonly RankedDetection[], threshold: number): { found: number; hits: number } {
   const kept = order.filter(({ score }) => score >= threshold);
   return { found: kept.length, hits: kept.filter(({ isRight }) => isRight).length };
 }
 
 export function labelReports(
-  judged: readonly Judged[],
+  evaluated: readonly EvaluatedImage[],
   thresholds: readonly number[],
   labels: readonly string[],
 ): DetectionEvaluation['per_class'] {
-  const ap50 = averagePrecisions(judged, labels.length, 0.5);
-  const ap75 = averagePrecisions(judged, labels.length, 0.75);
+  const ap50 = averagePrecisions(evaluated, labels.length, 0.5);
+  const ap75 = averagePrecisions(evaluated, labels.length, 0.75);
   return labels.map((label, k) => {
-    const threshold = thresholds[k] ?? usualThreshold;
-    const { order, truths } = ranked(judged, k, overlapNeeded);
+    const threshold = thresholds[k] ?? fallbackThreshold;
+    const { order, truths } = rankDetections(evaluated, k, minIou);
     const { found, hits } = countAt(order, threshold);
     return {
       label,
@@ -91,20 +91,20 @@ const boxIn = (box: LabelledBox, labels: readonly string[]): Omit<FoundBox, 'sco
   y_max_normalized: round(box.bottom, 4),
 });
 
-/** Pictures with the most missed and wrong boxes first, at the thresholds. */
-export function worstOf(
+/** Images with the most missed and wrong boxes first, at the thresholds. */
+export function worstImages(
   heldOut: readonly Sample[],
-  judged: readonly Judged[],
+  evaluated: readonly EvaluatedImage[],
   thresholds: readonly number[],
   labels: readonly string[],
 ): DetectionMistakes[] {
   const mistakes: DetectionMistakes[] = [];
   for (const [i, { line }] of heldOut.entries()) {
-    const { truth = [], found = [] } = judged[i] ?? {};
+    const { truth = [], found = [] } = evaluated[i] ?? {};
     const left = new Set(truth);
     const wrong: FoundBox[] = [];
     for (const one of boxesAbove(found, thresholds)) {
-      const hit = [...left].find((box) => box.label === one.label && overlap(box, one) >= overlapNeeded);
+      const hit = [...left].find((box) => box.label === one.label && iou(box, one) >= minIou);
       if (hit) left.delete(hit);
       else wrong.push({ ...boxIn(one, labels), score: round(one.score, 4) });
     }
@@ -114,25 +114,25 @@ export function worstOf(
   }
   const count = ({ missed, wrong }: DetectionMistakes): number => missed.length + wrong.length;
   const surest = ({ wrong }: DetectionMistakes): number => wrong[0]?.score ?? 0;
-  return mistakes.toSorted((a, b) => count(b) - count(a) || surest(b) - surest(a)).slice(0, shownWorst);
+  return mistakes.toSorted((a, b) => count(b) - count(a) || surest(b) - surest(a)).slice(0, maxWorst);
 }
 
-export function evaluationOf(findings: Findings): DetectionEvaluation {
-  const { recipe, prepared, learned, measured, thresholds, detector } = findings;
+export function buildEvaluation(findings: EvaluationInput): DetectionEvaluation {
+  const { recipe, prepared, trained, measured, thresholds, detector } = findings;
   const { labels, train, validation, test } = prepared;
-  const judged = measured.judged.get(learned.chosen) ?? [];
+  const evaluated = measured.evaluated.get(trained.chosen) ?? [];
   const scoreAt = (stage: 'probe' | 'fine-tune'): DetectionScore | null => {
-    const of = measured.judged.get(stage);
+    const of = measured.evaluated.get(stage);
     return of ? scoreOf(of, labels.length) : null;
   };
   return {
-    ...headOf({ ...findings, side: recipe.side, pretrained: detector }),
+    ...evaluationHead({ ...findings, side: recipe.side, pretrained: detector }),
     task: 'object_detection',
-    ...scoreOf(judged, labels.length),
-    per_class: labelReports(judged, thresholds, labels).map(withIntervals),
+    ...scoreOf(evaluated, labels.length),
+    per_class: labelReports(evaluated, thresholds, labels).map(withIntervals),
     probe: scoreAt('probe'),
     fine_tuned: scoreAt('fine-tune'),
-    curve: learned.curve.map(({ epoch, stage, loss, validation: at, seconds }) => ({
+    curve: trained.curve.map(({ epoch, stage, loss, validation: at, seconds }) => ({
       epoch,
       stage,
       loss,
@@ -140,7 +140,7 @@ export function evaluationOf(findings: Findings): DetectionEvaluation {
       validation_map50: at?.map50 ?? null,
       seconds,
     })),
-    worst: worstOf(measured.heldOut, judged, thresholds, labels),
+    worst: worstImages(measured.heldOut, evaluated, thresholds, labels),
     boxes: { train: countBoxes(train), validation: countBoxes(validation), test: countBoxes(test) },
   };
 }

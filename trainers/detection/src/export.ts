@@ -1,16 +1,16 @@
 /** The files of a trained detector, made of one description: pixels in, boxes out, with everything in between inside. */
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { emitTflite } from '@platform/trainer-engine/network/tflite';
-import type { Placed } from '@platform/trainer-engine/network/tflite';
+import type { TensorRef } from '@platform/trainer-engine/network/tflite';
 import { FLOAT, Graph, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 import { elementTypes } from '@platform/trainer-engine/tflite/schema';
 import type { ElementType, OperatorName } from '@platform/trainer-engine/tflite/schema';
 import { TfliteGraph } from '@platform/trainer-engine/tflite/writer';
-import { mostBoxes, mostOverlap } from './decode.ts';
+import { maxBoxes, maxIou } from './decode.ts';
 import type { Network } from './head.ts';
 
-export interface DeliveredShape {
+export interface ExportOptions {
   /** Pixels of both edges. */
   side: number;
   labels: number;
@@ -20,17 +20,16 @@ export interface DeliveredShape {
 /** Boxes of different labels lie this far apart while overlaps are looked for, so that they have none. */
 const labelDistance = 2;
 /** 1 where the column is surer than the row. */
-const surer = (count: number): Float32Array =>
+const higherScored = (count: number): Float32Array =>
   Float32Array.from({ length: count * count }, (_, i) => (i % count < Math.floor(i / count) ? 1 : 0));
 
-export const boxCount = (side: number, labels: number): number =>
-  Math.min(mostBoxes, labels * (side / cellStride) ** 2);
+export const boxCount = (side: number, labels: number): number => Math.min(maxBoxes, labels * (side / cellStride) ** 2);
 
 /**
  * In: image [1,S,S,3] uint8 RGB. Out: location [1,n,4] xmin, ymin, xmax, ymax in 0..1, category [1,n] index of the label,
  * score [1,n], all float32, the surest first; boxes that a surer one of their label covers have score 0.
  */
-export function onnxOf(network: Network, { side, labels, metadata }: DeliveredShape): Buffer {
+export function exportOnnx(network: Network, { side, labels, metadata }: ExportOptions): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: UINT8, dims: [1, side, side, 3] });
   const image = g.op('Transpose', [g.op('Cast', ['image'], { to: FLOAT })], { perm: [0, 3, 1, 2] });
@@ -88,8 +87,8 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
   const area = times(g.op('Sub', [right, left]), g.op('Sub', [bottom, top]));
   // shared / (both − shared) > t  ⇔  shared · (1 + t) > t · both
   const both = g.op('Add', [area, turned(area)]);
-  const covers = float(g.op('Greater', [times(shared, 1 + mostOverlap), times(both, mostOverlap)]));
-  const isCovered = g.op('ReduceMax', [times(covers, g.constant(surer(count), [count, count]))], {
+  const covers = float(g.op('Greater', [times(shared, 1 + maxIou), times(both, maxIou)]));
+  const isCovered = g.op('ReduceMax', [times(covers, g.constant(higherScored(count), [count, count]))], {
     axes: [1],
     keepdims: 0,
   });
@@ -101,12 +100,12 @@ function emitBoxes(g: Graph, heat: string, edges: string, side: number, labels: 
 }
 
 /** The same network with the same ports. */
-export function tfliteOf(network: Network, { side, labels, metadata }: DeliveredShape): Uint8Array {
+export function exportTflite(network: Network, { side, labels, metadata }: ExportOptions): Uint8Array {
   const g = new TfliteGraph();
   const shape = [1, side, side, 3] as const;
   const image = g.input('image', 'uint8', shape);
   const types = { from: elementTypes.uint8, to: elementTypes.float32 };
-  const values = new Map<number, Placed>([[0, { tensor: g.op('CAST', [image], { shape }, types), shape }]]);
+  const values = new Map<number, TensorRef>([[0, { tensor: g.op('CAST', [image], { shape }, types), shape }]]);
   emitTflite(g, network.layers, values);
   const [heat, edges] = [values.get(network.heat), values.get(network.edges)];
   if (!heat || !edges) throw new Error('the network lacks its results');
@@ -116,7 +115,7 @@ export function tfliteOf(network: Network, { side, labels, metadata }: Delivered
 }
 
 /** As `emitBoxes`, on [1,H,W,C]. */
-function emitTfliteBoxes(g: TfliteGraph, heat: Placed, edges: Placed, side: number, labels: number): void {
+function emitTfliteBoxes(g: TfliteGraph, heat: TensorRef, edges: TensorRef, side: number, labels: number): void {
   const h = side / cellStride;
   const count = boxCount(side, labels);
   const column = [count, 1];
@@ -182,12 +181,12 @@ function emitTfliteBoxes(g: TfliteGraph, heat: Placed, edges: Placed, side: numb
   const both = binary('ADD', area, turned(area), pairs);
   const isOver = binary(
     'GREATER',
-    binary('MUL', shared, number(1 + mostOverlap), pairs),
-    binary('MUL', both, number(mostOverlap), pairs),
+    binary('MUL', shared, number(1 + maxIou), pairs),
+    binary('MUL', both, number(maxIou), pairs),
     pairs,
     'bool',
   );
-  const covers = binary('MUL', cast(isOver, 'bool', pairs), g.constant(surer(count), pairs), pairs);
+  const covers = binary('MUL', cast(isOver, 'bool', pairs), g.constant(higherScored(count), pairs), pairs);
   const isCovered = g.op(
     'REDUCE_MAX',
     [covers, g.constant(Int32Array.of(1), [1])],

@@ -1,29 +1,29 @@
-/** What the frozen part of the network makes of pictures, kept in a file: it is most of the work of a step. */
+/** What the frozen part of the network makes of images, kept in a file: it is most of the work of a step. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import { needed } from '@platform/trainer-engine/network/layers';
 import { emitOnnx } from '@platform/trainer-engine/network/onnx';
 import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import type { FloatFeed, Session } from '@platform/trainer-engine/runtime';
-import { dimsOf, emptyFeatures, sightNames, sizeOf } from './feature-maps.ts';
-import type { Detector, Features, Sight } from './feature-maps.ts';
+import { dimsOf, emptyFeatures, featureNames, sizeOf } from './feature-maps.ts';
+import type { Detector, Features, FeatureName } from './feature-maps.ts';
 
 /** Reads image [1,S,S,3] 0..255 float32; gives the sights, each under its name. */
 export function featureGraph({ layers, taps }: Detector, side: number): Buffer {
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
   const values = new Map([[0, g.op('Transpose', ['image'], { perm: [0, 3, 1, 2] })]]);
-  const wanted = sightNames.map((sight) => taps[sight]);
+  const wanted = featureNames.map((sight) => taps[sight]);
   emitOnnx(g, needed(layers, wanted), values);
-  for (const sight of sightNames) {
+  for (const sight of featureNames) {
     g.op('Identity', [values.get(taps[sight]) ?? ''], {}, sight);
     g.outputs.push({ name: sight, type: FLOAT });
   }
   return g.encode();
 }
 
-/** Looks at pictures of one size. */
-export class Lens {
+/** Looks at images of one size. */
+export class FeatureExtractor {
   readonly #session: Session;
   readonly #side: number;
   readonly #features: Features;
@@ -33,18 +33,18 @@ export class Lens {
     this.#side = side;
     this.#features = emptyFeatures(side);
     this.#results = Object.fromEntries(
-      sightNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, 1, side) }]),
+      featureNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, 1, side) }]),
     );
   }
   /** The same arrays each time: thousands of new ones would take memory until they are collected. */
-  async look(image: Float32Array): Promise<Features> {
+  async extract(image: Float32Array): Promise<Features> {
     await this.#session.run({ image: { data: image, dims: [1, this.#side, this.#side, 3] } }, this.#results);
     return this.#features;
   }
 }
 
 /** Value of one step of a byte, per channel, so that a little more than the greatest of these values fits. */
-export function neckSteps(neck: Float32Array): Float32Array {
+export function quantizationSteps(neck: Float32Array): Float32Array {
   const greatest = new Float32Array(neckChannels).fill(1e-3);
   const cells = neck.length / neckChannels;
   for (const [i, value] of neck.entries()) {
@@ -55,17 +55,17 @@ export function neckSteps(neck: Float32Array): Float32Array {
 }
 
 /** The few values of these are kept in half precision, those of the neck as bytes: it is never below the byte's zero. */
-const halves = sightNames.filter((sight): sight is Exclude<Sight, 'neck'> => sight !== 'neck');
+const halfPrecisionNames = featureNames.filter((sight): sight is Exclude<FeatureName, 'neck'> => sight !== 'neck');
 
-/** Bytes of one picture's features. */
+/** Bytes of one image's features. */
 export function featureBytes(side: number): number {
-  return halves.reduce((sum, sight) => sum + 2 * sizeOf(sight, side), sizeOf('neck', side));
+  return halfPrecisionNames.reduce((sum, sight) => sum + 2 * sizeOf(sight, side), sizeOf('neck', side));
 }
-/** Features of one or more pictures as a step takes them. */
-export type StoredFeatures = Record<Exclude<Sight, 'neck'>, Float32Array> & { neck: Uint8Array };
+/** Features of one or more images as a step takes them. */
+export type StoredFeatures = Record<Exclude<FeatureName, 'neck'>, Float32Array> & { neck: Uint8Array };
 
 /** Features by number. */
-export class FeatureFile {
+export class FeatureCache {
   readonly #file: number;
   readonly #bytes: number;
   readonly #steps: Float32Array;
@@ -80,7 +80,7 @@ export class FeatureFile {
     this.#steps = steps;
     this.#side = side;
     this.#neck = new Uint8ClampedArray(sizeOf('neck', side));
-    this.#halves = new Float16Array(halves.reduce((sum, sight) => sum + sizeOf(sight, side), 0));
+    this.#halves = new Float16Array(halfPrecisionNames.reduce((sum, sight) => sum + sizeOf(sight, side), 0));
   }
   write(index: number, features: Features): void {
     const { neck } = features;
@@ -90,7 +90,7 @@ export class FeatureFile {
       for (let i = channel * cells; i < (channel + 1) * cells; i++) this.#neck[i] = (neck[i] ?? 0) * scale;
     }
     let at = 0;
-    for (const sight of halves) {
+    for (const sight of halfPrecisionNames) {
       this.#halves.set(features[sight], at);
       at += features[sight].length;
     }
@@ -107,7 +107,7 @@ export class FeatureFile {
       readSync(this.#file, new Uint8Array(this.#halves.buffer), 0, byteLength, index * this.#bytes + neckBytes);
     if (read !== this.#bytes) throw new Error(`the features of view ${index} are not in the file`);
     let at = 0;
-    for (const sight of halves) {
+    for (const sight of halfPrecisionNames) {
       const length = sizeOf(sight, this.#side);
       into[sight].set(this.#halves.subarray(at, at + length), row * length);
       at += length;

@@ -1,5 +1,5 @@
 /**
- * What the frozen part of the detector sees. Two pretrained networks look at the same picture: CenterNet, which has learned
+ * What the frozen part of the detector sees. Two pretrained networks look at the same image: CenterNet, which has learned
  * where things are, and EfficientNet-Lite0, which has learned to tell a thousand kinds of things apart.
  */
 import { createHash } from 'node:crypto';
@@ -12,34 +12,34 @@ import {
   readCenternet,
 } from '@platform/trainer-engine/pretrained/centernet';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';
-import { overWindows } from './box-pooling.ts';
+import { addBoxPooling } from './box-pooling.ts';
 
 /**
- * Features of a picture, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
+ * Features of a image, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
  * latter finer and less abstract, both as means over the box that CenterNet expects around the cell. Not of its last layers:
  * those know ImageNet's kinds of things best, and others less well.
  */
-export const sights = {
+export const featureMaps = {
   neck: { channels: neckChannels, stride: cellStride },
   deep: { channels: deepChannels, stride: deepStride },
   kinds: { channels: 192, stride: 32 },
   parts: { channels: 112, stride: 16 },
 } as const;
-export type Sight = keyof typeof sights;
-export const sightNames = Object.keys(sights) as Sight[];
+export type FeatureName = keyof typeof featureMaps;
+export const featureNames = Object.keys(featureMaps) as FeatureName[];
 
-export type Features = Record<Sight, Float32Array>;
-/** Values of one picture. */
-export function sizeOf(sight: Sight, side: number): number {
-  const { channels, stride } = sights[sight];
+export type Features = Record<FeatureName, Float32Array>;
+/** Values of one image. */
+export function sizeOf(sight: FeatureName, side: number): number {
+  const { channels, stride } = featureMaps[sight];
   return channels * (side / stride) ** 2;
 }
-export function dimsOf(sight: Sight, batch: number, side: number): readonly [number, number, number, number] {
-  const { channels, stride } = sights[sight];
+export function dimsOf(sight: FeatureName, batch: number, side: number): readonly [number, number, number, number] {
+  const { channels, stride } = featureMaps[sight];
   return [batch, channels, side / stride, side / stride];
 }
 export function emptyFeatures(side: number): Features {
-  const empty = (sight: Sight): Float32Array => new Float32Array(sizeOf(sight, side));
+  const empty = (sight: FeatureName): Float32Array => new Float32Array(sizeOf(sight, side));
   return { neck: empty('neck'), deep: empty('deep'), kinds: empty('kinds'), parts: empty('parts') };
 }
 
@@ -54,7 +54,7 @@ export interface Detector {
    * what they see of it; distances [4, S/4, S/4]: from the cell's upper left corner to the left, upper, right and lower edge
    * of the box, in units of 16 px.
    */
-  taps: Readonly<Record<Sight | 'classView' | 'boxView' | 'distances', number>>;
+  taps: Readonly<Record<FeatureName | 'classView' | 'boxView' | 'distances', number>>;
 }
 
 /** Throws WeightsError where the weights are not those that this trainer was made for. */
@@ -65,12 +65,12 @@ export function readDetector(): Detector {
   const moved = (value: number): number => (value === 0 ? 0 : value + start);
   const { neck, deep, classView, boxView, distances } = finder.taps;
   const sha256 = createHash('sha256').update(`${finder.sha256}\n${namer.sha256}\n`).digest('hex');
-  const { layers, means } = overWindows(
+  const { layers, means } = addBoxPooling(
     [...finder.layers, ...namer.layers.map((layer) => renumbered(layer, moved))],
     distances,
     [
-      { value: moved(namer.taps[32]), ...sights.kinds },
-      { value: moved(namer.taps[16]), ...sights.parts },
+      { value: moved(namer.taps[32]), ...featureMaps.kinds },
+      { value: moved(namer.taps[16]), ...featureMaps.parts },
     ],
   );
   const [kinds = 0, parts = 0] = means;

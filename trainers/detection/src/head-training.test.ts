@@ -4,17 +4,17 @@ import { test } from 'node:test';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
-import { FeatureFile } from './feature-extractor.ts';
-import { firstWeights, headGraph } from './head.ts';
-import { Learner } from './head-training.ts';
-import type { Lesson } from './head-training.ts';
+import { FeatureCache } from './feature-extractor.ts';
+import { initialWeights, headGraph } from './head.ts';
+import { HeadTrainer } from './head-training.ts';
+import type { CachedExample } from './head-training.ts';
 import { emptyFeatures, readDetector } from './feature-maps.ts';
 
 const shape = { side: 96, labels: 2, hidden: 8 };
 const steps = new Float32Array(128).fill(0.01);
 const box = { left: 0.2, top: 0.3, right: 0.7, bottom: 0.8 };
-/** The pictures of one step have different numbers of boxes. */
-const lessons: readonly Lesson[] = [
+/** The images of one step have different numbers of boxes. */
+const examples: readonly CachedExample[] = [
   { slot: 0, boxes: [{ label: 0, ...box }] },
   { slot: 1, boxes: [] },
   {
@@ -29,22 +29,22 @@ const lessons: readonly Lesson[] = [
 
 test('a step in several runs is the same step', async () => {
   await using folder = await tempFolder();
-  const file = new FeatureFile(path.join(folder.path, 'features'), shape.side, steps);
+  const file = new FeatureCache(path.join(folder.path, 'features'), shape.side, steps);
   const random = seeded('features');
   const features = emptyFeatures(shape.side);
-  for (const { slot } of lessons) {
+  for (const { slot } of examples) {
     for (const values of Object.values(features)) for (let i = 0; i < values.length; i++) values[i] = random();
     file.write(slot, features);
   }
   const losses: number[][] = [];
   for (const rows of [4, 2, 1]) {
-    const options = { batch: rows, neckSteps: steps, overlapWeight: 1, to: 'learn' } as const;
-    const graph = headGraph(readDetector(), firstWeights(shape, 1), shape, options);
+    const options = { batch: rows, neckSteps: steps, overlapWeight: 1, mode: 'train' } as const;
+    const graph = headGraph(readDetector(), initialWeights(shape, 1), shape, options);
     const session = await openSession(graph.model, 1);
-    const dropping = { hidden: shape.hidden, share: 0, random: seeded('dropped'), decay: 0.5 };
-    const learner = new Learner(session, graph, { ...shape, batch: rows }, dropping);
+    const dropout = { hidden: shape.hidden, rate: 0, random: seeded('dropped'), decay: 0.5 };
+    const trainer = new HeadTrainer(session, graph, { ...shape, batch: rows }, dropout);
     const found: number[] = [];
-    for (let step = 0; step < 4; step++) found.push(await learner.step(lessons, file, 1e-2));
+    for (let step = 0; step < 4; step++) found.push(await trainer.step(examples, file, 1e-2));
     losses.push(found);
     await session.release();
   }

@@ -4,29 +4,29 @@ import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Random } from '@platform/trainer-engine/random';
 import type { Feeds, FloatFeed, Results, Session } from '@platform/trainer-engine/runtime';
-import type { Judged } from './average-precision.ts';
+import type { EvaluatedImage } from './average-precision.ts';
 import type { LabelledBox } from './boxes.ts';
-import { boxesIn, mentioned } from './decode.ts';
-import type { FeatureFile, StoredFeatures } from './feature-extractor.ts';
+import { decodeBoxes, aboveMinScore } from './decode.ts';
+import type { FeatureCache, StoredFeatures } from './feature-extractor.ts';
 import type { HeadGraph, Weights } from './head.ts';
-import { dimsOf, sightNames, sizeOf } from './feature-maps.ts';
+import { dimsOf, featureNames, sizeOf } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 import type { Grid } from './targets.ts';
 
 /** One view: where its features are, and its boxes. */
-export interface Lesson {
+export interface CachedExample {
   slot: number;
   boxes: readonly LabelledBox[];
 }
 
-export const copyOf = (tape: Tape): Map<string, Float32Array> =>
+export const copyParameters = (tape: Tape): Map<string, Float32Array> =>
   new Map([...tape.parameters].map(([name, { values }]) => [name, Float32Array.from(values)]));
-function load(tape: Tape, weights: Weights): void {
+function loadParameters(tape: Tape, weights: Weights): void {
   for (const [name, { values }] of tape.parameters) values.set(weights.get(name) ?? values);
 }
 
 /** The inputs of one run of a head graph. */
-class Desk {
+class HeadFeeds {
   readonly #grid: Grid;
   readonly #features: StoredFeatures;
   readonly #targets;
@@ -42,15 +42,15 @@ class Desk {
     this.#targets = emptyTargets(grid);
   }
   /**
-   * Rows without a lesson are those of the step before, and count for nothing.
+   * Rows without a example are those of the step before, and count for nothing.
    *
-   * @param count - boxes of the step, where it has more lessons than these.
+   * @param count - boxes of the step, where it has more examples than these.
    */
-  lay(lessons: readonly Lesson[], file: FeatureFile, tape: Tape, count?: number): Feeds {
+  write(examples: readonly CachedExample[], file: FeatureCache, tape: Tape, count?: number): Feeds {
     const { batch, side, labels } = this.#grid;
-    for (const [row, { slot }] of lessons.entries()) file.read(slot, row, this.#features);
+    for (const [row, { slot }] of examples.entries()) file.read(slot, row, this.#features);
     drawTargets(
-      lessons.map(({ boxes }) => boxes),
+      examples.map(({ boxes }) => boxes),
       this.#grid,
       this.#targets,
     );
@@ -62,7 +62,7 @@ class Desk {
         [...tape.parameters].map(([name, { values, shape }]) => [name, { data: values, dims: shape }]),
       ),
       ...Object.fromEntries(
-        sightNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, batch, side) }]),
+        featureNames.map((sight) => [sight, { data: this.#features[sight], dims: dimsOf(sight, batch, side) }]),
       ),
       heatmap: { data: heatmap, dims: [batch, labels, h, h] },
       distances: { data: distances, dims: [batch, 4, h, h] },
@@ -72,31 +72,31 @@ class Desk {
   }
 }
 
-/** Each step does without a share of the inner channels, others in each picture, so that no answer hangs on one of them. */
-export interface Dropping {
+/** Each step does without a share of the inner channels, others in each image, so that no answer hangs on one of them. */
+export interface Dropout {
   hidden: number;
-  share: number;
+  rate: number;
   random: Random;
 }
 /** Trains the parameters of a learning graph. */
-export class Learner {
+export class HeadTrainer {
   readonly #session: Session;
   readonly #graph: HeadGraph;
-  readonly #desk: Desk;
+  readonly #feeds: HeadFeeds;
   readonly #adam: Adam;
   /** Gradients and the loss go into memory that is kept. */
   readonly #results: Readonly<Record<string, FloatFeed>>;
   /** Of the runs of one step. */
   readonly #sums: ReadonlyMap<string, Float32Array>;
   readonly #rows: number;
-  readonly #dropping: Dropping;
-  constructor(session: Session, graph: HeadGraph, grid: Grid, { decay, ...dropping }: Dropping & { decay: number }) {
+  readonly #dropout: Dropout;
+  constructor(session: Session, graph: HeadGraph, grid: Grid, { decay, ...dropout }: Dropout & { decay: number }) {
     this.#adam = new Adam({ decay });
     this.#session = session;
     this.#graph = graph;
-    this.#desk = new Desk(grid);
+    this.#feeds = new HeadFeeds(grid);
     this.#rows = grid.batch;
-    this.#dropping = dropping;
+    this.#dropout = dropout;
     this.#results = Object.fromEntries([
       ['loss', { data: new Float32Array(1), dims: [1] }],
       ...[...graph.tape.parameters].map(([name, { values, shape }]) => [
@@ -108,15 +108,15 @@ export class Learner {
       [...graph.tape.parameters].map(([name, { values }]) => [name, new Float32Array(values.length)]),
     );
   }
-  /** One step, in as many runs as the lessons need. @returns the loss before it. */
-  async step(lessons: readonly Lesson[], file: FeatureFile, learningRate: number): Promise<number> {
+  /** One step, in as many runs as the examples need. @returns the loss before it. */
+  async step(examples: readonly CachedExample[], file: FeatureCache, learningRate: number): Promise<number> {
     const { tape } = this.#graph;
-    const count = lessons.reduce((sum, { boxes }) => sum + boxes.length, 0);
+    const count = examples.reduce((sum, { boxes }) => sum + boxes.length, 0);
     for (const sum of this.#sums.values()) sum.fill(0);
     let loss = 0;
-    for (let from = 0; from < lessons.length; from += this.#rows) {
-      const part = lessons.slice(from, from + this.#rows);
-      const feeds = { ...this.#desk.lay(part, file, tape, count), kept: this.#kept() };
+    for (let from = 0; from < examples.length; from += this.#rows) {
+      const part = examples.slice(from, from + this.#rows);
+      const feeds = { ...this.#feeds.write(part, file, tape, count), dropout_mask: this.#dropoutMask() };
       const results = await this.#session.run(feeds, this.#results);
       loss += results('loss')[0] ?? Number.NaN;
       for (const [name, sum] of this.#sums) {
@@ -127,24 +127,24 @@ export class Learner {
     this.#adam.step(tape.parameters, (name) => this.#sums.get(name) ?? new Float32Array(), learningRate);
     return loss;
   }
-  #kept(): FloatFeed {
-    const { hidden, share, random } = this.#dropping;
+  #dropoutMask(): FloatFeed {
+    const { hidden, rate: share, random } = this.#dropout;
     const kept = Float32Array.from({ length: this.#rows * hidden }, () => (random() < share ? 0 : 1 / (1 - share)));
     return { data: kept, dims: [this.#rows, hidden, 1, 1] };
   }
 }
 
 /** Says what a head with given weights finds. */
-export class Judge {
+export class HeadEvaluator {
   readonly #session: Session;
   readonly #graph: HeadGraph;
-  readonly #desk: Desk;
+  readonly #feeds: HeadFeeds;
   readonly #grid: Grid;
   readonly #results: Readonly<Record<string, FloatFeed>>;
   constructor(session: Session, graph: HeadGraph, grid: Grid) {
     this.#session = session;
     this.#graph = graph;
-    this.#desk = new Desk(grid);
+    this.#feeds = new HeadFeeds(grid);
     this.#grid = { ...grid, batch: 1 };
     const h = grid.side / cellStride;
     this.#results = {
@@ -153,25 +153,25 @@ export class Judge {
       edges: { data: new Float32Array(4 * h * h), dims: [1, 4, h, h] },
     };
   }
-  async #run(lesson: Lesson, file: FeatureFile): Promise<Results> {
-    return this.#session.run(this.#desk.lay([lesson], file, this.#graph.tape), this.#results);
+  async #run(example: CachedExample, file: FeatureCache): Promise<Results> {
+    return this.#session.run(this.#feeds.write([example], file, this.#graph.tape), this.#results);
   }
-  async judge(
+  async evaluate(
     weights: Weights,
-    lessons: readonly Lesson[],
-    file: FeatureFile,
+    examples: readonly CachedExample[],
+    file: FeatureCache,
     signal: AbortSignal,
-  ): Promise<{ loss: number; judged: Judged[] }> {
-    load(this.#graph.tape, weights);
-    const judged: Judged[] = [];
+  ): Promise<{ loss: number; evaluated: EvaluatedImage[] }> {
+    loadParameters(this.#graph.tape, weights);
+    const evaluated: EvaluatedImage[] = [];
     let loss = 0;
-    for (const lesson of lessons) {
+    for (const example of examples) {
       signal.throwIfAborted();
-      const results = await this.#run(lesson, file);
+      const results = await this.#run(example, file);
       loss += results('loss')[0] ?? Number.NaN;
-      const found = mentioned(boxesIn(results('scores'), results('edges'), this.#grid));
-      judged.push({ truth: lesson.boxes, found });
+      const found = aboveMinScore(decodeBoxes(results('scores'), results('edges'), this.#grid));
+      evaluated.push({ truth: example.boxes, found });
     }
-    return { loss: loss / Math.max(1, lessons.length), judged };
+    return { loss: loss / Math.max(1, examples.length), evaluated };
   }
 }

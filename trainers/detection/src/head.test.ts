@@ -5,14 +5,14 @@ import { FLOAT, Graph } from '@platform/trainer-engine/onnx/graph';
 import { seeded } from '@platform/trainer-engine/random';
 import { openSession } from '@platform/trainer-engine/runtime';
 import type { Feeds, Results, Session } from '@platform/trainer-engine/runtime';
-import { featureGraph, Lens } from './feature-extractor.ts';
-import { firstWeights, headGraph, wholeNetwork } from './head.ts';
-import type { HeadGraph, Shape } from './head.ts';
-import { dimsOf, readDetector, sightNames, sizeOf } from './feature-maps.ts';
-import type { Features, Sight } from './feature-maps.ts';
+import { featureGraph, FeatureExtractor } from './feature-extractor.ts';
+import { initialWeights, headGraph, detectorNetwork } from './head.ts';
+import type { HeadGraph, HeadShape } from './head.ts';
+import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
+import type { Features, FeatureName } from './feature-maps.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 
-const shape: Shape = { side: 96, labels: 3, hidden: 16 };
+const shape: HeadShape = { side: 96, labels: 3, hidden: 16 };
 const h = 24;
 const detector = readDetector();
 
@@ -20,7 +20,7 @@ const detector = readDetector();
 function someWeights(): Map<string, Float32Array> {
   const random = seeded('some weights');
   return new Map(
-    [...firstWeights(shape, 1)].map(([name, values]) => [
+    [...initialWeights(shape, 1)].map(([name, values]) => [
       name,
       values.map((value) => value + (random() - 0.5) * (name.endsWith('bias') ? 0.2 : 0.1)),
     ]),
@@ -32,7 +32,7 @@ const noise = (name: string, count: number, scale: number): Float32Array => {
 };
 const seen = (batch: number, features: Features): Feeds =>
   Object.fromEntries(
-    sightNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, batch, shape.side) }]),
+    featureNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, batch, shape.side) }]),
   );
 const parameters = ({ tape }: HeadGraph): Feeds =>
   Object.fromEntries([...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]));
@@ -64,16 +64,18 @@ async function using<T>(model: Uint8Array, work: (session: Session) => Promise<T
 test('the network that is delivered computes what the trained one does', async () => {
   const weights = someWeights();
   const image = noise('image', 96 * 96 * 3, 255);
-  const features = await using(featureGraph(detector, 96), (session) => new Lens(session, 96).look(image));
-  const judging = headGraph(detector, weights, shape, { batch: 1, overlapWeight: 0.5, to: 'judge' });
+  const features = await using(featureGraph(detector, 96), (session) =>
+    new FeatureExtractor(session, 96).extract(image),
+  );
+  const evaluating = headGraph(detector, weights, shape, { batch: 1, overlapWeight: 0.5, mode: 'evaluate' });
   const feeds: Feeds = {
-    ...parameters(judging),
+    ...parameters(evaluating),
     ...targets(1),
     ...seen(1, features),
   };
-  const trained = await using(judging.model, (session) => session.run(feeds));
+  const trained = await using(evaluating.model, (session) => session.run(feeds));
 
-  const network = wholeNetwork(detector, weights, shape);
+  const network = detectorNetwork(detector, weights, shape);
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, 96, 96, 3] });
   const values = new Map([[0, g.op('Transpose', ['image'], { perm: [0, 3, 1, 2] })]]);
@@ -92,13 +94,13 @@ test('the network that is delivered computes what the trained one does', async (
 });
 
 test('gradients of the whole loss agree with finite differences', async () => {
-  const some = (sight: Sight): Float32Array => noise(sight, 2 * sizeOf(sight, shape.side), 1);
-  const learning = headGraph(detector, someWeights(), shape, { batch: 2, overlapWeight: 0.5, to: 'learn' });
+  const some = (sight: FeatureName): Float32Array => noise(sight, 2 * sizeOf(sight, shape.side), 1);
+  const learning = headGraph(detector, someWeights(), shape, { batch: 2, overlapWeight: 0.5, mode: 'train' });
   const feeds: Feeds = {
     ...parameters(learning),
     ...targets(2),
     ...seen(2, { neck: some('neck'), deep: some('deep'), kinds: some('kinds'), parts: some('parts') }),
-    kept: { data: Float32Array.from({ length: 32 }, (_, i) => (i % 3 === 0 ? 0 : 1.5)), dims: [2, 16, 1, 1] },
+    dropout_mask: { data: Float32Array.from({ length: 32 }, (_, i) => (i % 3 === 0 ? 0 : 1.5)), dims: [2, 16, 1, 1] },
   };
   await using(learning.model, async (session) => {
     const lossOf = (results: Results): number => results('loss')[0] ?? Number.NaN;

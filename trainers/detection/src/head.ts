@@ -14,11 +14,11 @@ import { FLOAT, UINT8 } from '@platform/trainer-engine/onnx/graph';
 import { cellStride, neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { seeded } from '@platform/trainer-engine/random';
 import { heatmapLoss, overlapLoss } from './loss.ts';
-import { dimsOf, sights } from './feature-maps.ts';
-import type { Detector, Sight } from './feature-maps.ts';
+import { dimsOf, featureMaps } from './feature-maps.ts';
+import type { Detector, FeatureName } from './feature-maps.ts';
 
-export interface Shape {
-  /** Pixels of the picture. */
+export interface HeadShape {
+  /** Pixels of the image. */
   side: number;
   labels: number;
   hidden: number;
@@ -28,7 +28,10 @@ export type Weights = ReadonlyMap<string, Float32Array>;
 /** A cell without knowledge holds a thing with this logit: one in ten. */
 const priorLogit = -2.19;
 /** From the cells of the deep features to those of the parts, and from there to those of the neck. */
-const factors = { deep: sights.deep.stride / sights.parts.stride, parts: sights.parts.stride / cellStride };
+const upsamplingFactors = {
+  deep: featureMaps.deep.stride / featureMaps.parts.stride,
+  parts: featureMaps.parts.stride / cellStride,
+};
 
 /** A convolution 1 × 1 of the head: channels out and in, size of the first weights, first bias where it has one. */
 interface Convolution {
@@ -37,9 +40,9 @@ interface Convolution {
   scale: number;
   bias?: number;
 }
-const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> => {
-  const inner = (sight: Sight, share: number): Convolution => {
-    const from = sights[sight].channels;
+const convolutions = ({ labels, hidden }: HeadShape): Record<string, Convolution> => {
+  const inner = (sight: FeatureName, share: number): Convolution => {
+    const from = featureMaps[sight].channels;
     return { to: hidden, from, scale: share * Math.sqrt(1 / from) };
   };
   return {
@@ -63,7 +66,7 @@ const convolutions = ({ labels, hidden }: Shape): Record<string, Convolution> =>
 };
 
 /** Weights before training. */
-export function firstWeights(shape: Shape, seed: number): Map<string, Float32Array> {
+export function initialWeights(shape: HeadShape, seed: number): Map<string, Float32Array> {
   const random = seeded('head', seed);
   const normal = (): number => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
   const weights = new Map<string, Float32Array>();
@@ -94,7 +97,7 @@ interface HeadNetwork {
 type Unnumbered = Layer extends infer L ? (L extends Layer ? Omit<L, 'output'> : never) : never;
 
 /** The one description of the head: the training graph and the delivered files are made from it. */
-function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, shape: Shape): HeadNetwork {
+function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, shape: HeadShape): HeadNetwork {
   const layers: Layer[] = [...pretrained];
   const names = new Map<Layer, string>();
   const shapes = convolutions(shape);
@@ -119,11 +122,11 @@ function headNetwork({ layers: pretrained, taps }: Detector, weights: Weights, s
   const hidden = (input: number): number => add({ is: 'dropout', input: add({ is: 'relu', input }).output }).output;
 
   const near = sum(conv(taps.neck, 'inner'), conv(taps.classView, 'seen'));
-  const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), factors.deep);
-  const far = up(sum(coarse, conv(taps.parts, 'part')), factors.parts);
+  const coarse = up(sum(conv(taps.deep, 'around'), conv(taps.kinds, 'kind')), upsamplingFactors.deep);
+  const far = up(sum(coarse, conv(taps.parts, 'part')), upsamplingFactors.parts);
   const inner = hidden(sum(near, far));
   const edgeNear = sum(conv(taps.neck, 'edge_inner'), conv(taps.boxView, 'edge_seen'));
-  const edgeFar = up(conv(taps.deep, 'edge_around'), factors.deep * factors.parts);
+  const edgeFar = up(conv(taps.deep, 'edge_around'), upsamplingFactors.deep * upsamplingFactors.parts);
   const edgeInner = hidden(sum(edgeNear, edgeFar));
   const quality = sum(conv(edgeInner, 'quality'), conv(taps.boxView, 'quality_seen'));
   const fit = sigmoid(quality);
@@ -159,25 +162,25 @@ export interface HeadGraphOptions {
   neckSteps?: Float32Array;
   /** Of the boxes' loss beside that of the heatmap. */
   overlapWeight: number;
-  to: 'learn' | 'judge';
+  mode: 'train' | 'evaluate';
 }
 /**
  * Reads the sights (neck as uint8 in steps of `neckSteps`, or as float32), heatmap [N,K,h,h],
  * distances [N,4,h,h], mask [N,1,h,h], inverse_count [1] and the parameters; gives `loss`.
- * To learn: reads kept [N,hidden,1,1], factors of the inner channels, and gives the gradients `d_<parameter>`, too. To judge:
+ * To learn: reads kept [N,hidden,1,1], factors of the inner channels, and gives the gradients `d_<parameter>`, too. To evaluator:
  * gives `scores` [N,K,h,h] 0..1 and `edges` [N,4,h,h] in units of 16 px, too.
  */
 export function headGraph(
   detector: Detector,
   weights: Weights,
-  shape: Shape,
-  { batch, neckSteps, overlapWeight, to }: HeadGraphOptions,
+  shape: HeadShape,
+  { batch, neckSteps, overlapWeight, mode }: HeadGraphOptions,
 ): HeadGraph {
   const tape = new Tape();
   const g = tape.graph;
   const { side } = shape;
   const h = side / cellStride;
-  const sight = (name: Sight): Value => tape.input(name, dimsOf(name, batch, side));
+  const sight = (name: FeatureName): Value => tape.input(name, dimsOf(name, batch, side));
   const storedNeck = (steps: Float32Array): Value => {
     const dims = dimsOf('neck', batch, side);
     g.inputs.push({ name: 'neck', type: UINT8, dims });
@@ -190,7 +193,7 @@ export function headGraph(
     [taps.neck, neck],
     ...(['deep', 'kinds', 'parts'] as const).map((name): [number, Value] => [taps[name], sight(name)]),
   ]);
-  const dropoutMask = to === 'learn' ? { dropoutMask: tape.input('kept', [batch, shape.hidden, 1, 1]) } : {};
+  const dropoutMask = mode === 'train' ? { dropoutMask: tape.input('dropout_mask', [batch, shape.hidden, 1, 1]) } : {};
   for (const [tap, value] of emitPretrained(tape, detector, neck)) values.set(tap, value);
   const network = headNetwork(detector, weights, shape);
   const layers = network.layers.slice(detector.layers.length);
@@ -219,7 +222,7 @@ export function headGraph(
   heatmapLoss(tape, valueOf(network.logits), wanted, inverseCount, 'heat_loss');
   overlapLoss(tape, predicted, distances, mask, inverseCount, overlapWeight, 'overlap_loss');
   g.op('Add', ['heat_loss', 'overlap_loss'], {}, 'loss');
-  if (to === 'learn') return { tape, model: tape.finish(['loss']) };
+  if (mode === 'train') return { tape, model: tape.finish(['loss']) };
   const names = new Map([...values].map(([value, { name }]) => [value, name]));
   emitOnnx(g, needed(layers, [network.heat, network.edges]), names);
   g.op('Identity', [names.get(network.heat) ?? ''], {}, 'scores');
@@ -235,7 +238,7 @@ export interface Network {
   edges: number;
 }
 /** The whole trained detector, for the delivered files. */
-export function wholeNetwork(detector: Detector, weights: Weights, shape: Shape): Network {
+export function detectorNetwork(detector: Detector, weights: Weights, shape: HeadShape): Network {
   const { layers, heat, edges } = headNetwork(detector, weights, shape);
   return { layers: needed(layers, [heat, edges]), heat, edges };
 }

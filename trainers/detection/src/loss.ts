@@ -2,7 +2,7 @@
 import type { Tape, Value } from '@platform/trainer-engine/autodiff/tape';
 
 /** A cell counts as the centre of a box from this target on. */
-const centre = 0.999;
+const minCentreTarget = 0.999;
 
 /**
  * Focal loss of heatmap logits, over the count of boxes:
@@ -19,7 +19,7 @@ export function heatmapLoss(tape: Tape, logits: Value, wanted: Value, inverseCou
   const logQ = g.op('Log', [q]);
   const p2 = times(p, p);
   const q2 = times(q, q);
-  const isCentre = g.op('Cast', [g.op('Greater', [wanted.name, g.scalar(centre)])], { to: 1 });
+  const isCentre = g.op('Cast', [g.op('Greater', [wanted.name, g.scalar(minCentreTarget)])], { to: 1 });
   const far = g.op('Sub', [one, wanted.name]);
   const far2 = times(far, far);
   const elsewhere = times(g.op('Sub', [one, isCentre]), far2, far2);

@@ -1,6 +1,6 @@
 /** node main.ts --dataset_file=… --model_output_directory=… --job_file=job.json --events_file=events.ndjson */
 import { runTrainer } from '@platform/trainer-engine/program';
-import { verdict } from './model-card.ts';
+import { summaryOf } from './model-card.ts';
 import { train } from './train.ts';
 
-await runTrainer(async (training, tmp) => verdict(await train(training, tmp)));
+await runTrainer(async (training, tmp) => summaryOf(await train(training, tmp)));

@@ -1,23 +1,23 @@
-/** Measures the delivered files on held-out pictures, and against the trained network. */
+/** Measures the delivered files on held-out images, and against the trained network. */
 import { setImmediate } from 'node:timers/promises';
 import { boxesOf } from '@platform/contract/model-output';
 import { cellStride } from '@platform/trainer-engine/pretrained/centernet';
 import type { Session } from '@platform/trainer-engine/runtime';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { runTfliteInSteps } from '@platform/trainer-engine/tflite/interpreter';
-import type { Found, Judged } from './average-precision.ts';
-import { boxesIn, mentioned } from './decode.ts';
+import type { Detection, EvaluatedImage } from './average-precision.ts';
+import { decodeBoxes, aboveMinScore } from './decode.ts';
 import { headGraph } from './head.ts';
 import { shapeOf } from './train-model.ts';
-import type { Learned, Pupil, Stage } from './train-model.ts';
+import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
 import type { Sample } from './prepare.ts';
-import { dimsOf, sightNames } from './feature-maps.ts';
+import { dimsOf, featureNames } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
 
-export interface Measured {
+export interface Measurements {
   heldOut: readonly Sample[];
   /** By stage; the chosen one is what is delivered. */
-  judged: ReadonlyMap<Stage, readonly Judged[]>;
+  evaluated: ReadonlyMap<Stage, readonly EvaluatedImage[]>;
   medianMs: number;
   maxDifference: number;
   /** Of the TensorFlow Lite file; undefined where there is none. */
@@ -33,52 +33,63 @@ export interface Models {
 /** Largest allowed difference of a coordinate (0..1) or score between the trained and the delivered network. */
 const tolerance = 1e-3;
 /** Share of boxes that may be told otherwise: of two boxes that overlap by the limit itself, rounding decides. */
-const excusable = 0.02;
-/** Validation pictures that the delivered file is compared on. */
-const comparedPictures = 32;
+const allowedMissingShare = 0.02;
+/** Validation images that the delivered file is compared on. */
+const comparedImages = 32;
 /** Boxes under this score are left out of the comparison. */
-const comparedScore = 0.05;
+const minComparedScore = 0.05;
 
-export async function measure(pupil: Pupil, learned: Learned, { onnx: models, tflite }: Models): Promise<Measured> {
-  const { training, prepared, progress } = pupil;
+export async function measure(
+  run: TrainingRun,
+  trained: TrainedModel,
+  { onnx: models, tflite }: Models,
+): Promise<Measurements> {
+  const { training, prepared, progress } = run;
   const { clock, threads } = training;
   const started = clock.now();
   const heldOut = prepared.test.length > 0 ? prepared.test : prepared.validation;
-  const judged = new Map<Stage, readonly Judged[]>();
+  const evaluated = new Map<Stage, readonly EvaluatedImage[]>();
   let medianMs = 0;
-  const { maxDifference, fullest } = await compare(pupil, learned, models);
+  const { maxDifference, fullest } = await compareOnnx(run, trained, models);
   // Nothing is looked at for the trained head any more, and what runs the files takes as much memory.
-  await learned.release();
+  await trained.release();
   let done = 0;
   for (const [stage, made] of models) {
     const session = await openSession(made(), threads);
     try {
       const times: number[] = [];
-      const results: Judged[] = [];
+      const results: EvaluatedImage[] = [];
       for (const sample of heldOut) {
-        const { found, ms } = await detect(session, prepared.pixels(sample), pupil);
+        const { found, ms } = await detect(session, prepared.pixels(sample), run);
         times.push(ms);
-        results.push({ truth: sample.boxes, found: mentioned(found) });
-        progress.at('evaluate', Math.min(0.99, ++done / (models.size * heldOut.length)));
+        results.push({ truth: sample.boxes, found: aboveMinScore(found) });
+        progress.update('evaluate', Math.min(0.99, ++done / (models.size * heldOut.length)));
       }
-      judged.set(stage, results);
-      if (stage === learned.chosen) medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+      evaluated.set(stage, results);
+      if (stage === trained.chosen) medianMs = times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
     } finally {
       await session.release();
     }
   }
-  const checked = tflite && fullest ? await compareTflite(pupil, fullest, tflite) : undefined;
+  const checked = tflite && fullest ? await compareTflite(run, fullest, tflite) : undefined;
   const ofTflite = { tfliteDifference: checked?.maxDifference, tfliteMs: checked?.ms };
-  progress.at('evaluate', 1);
-  return { heldOut, judged, medianMs, maxDifference, ...ofTflite, seconds: (clock.now() - started) / 1000 };
+  progress.update('evaluate', 1);
+  return {
+    heldOut,
+    evaluated: evaluated,
+    medianMs,
+    maxDifference,
+    ...ofTflite,
+    seconds: (clock.now() - started) / 1000,
+  };
 }
 
-/** One picture through a delivered file, as a machine asks for it. */
+/** One image through a delivered file, as a machine asks for it. */
 async function detect(
   session: Session,
   pixels: Uint8Array,
-  { training: { clock, signal }, recipe: { side } }: Pupil,
-): Promise<{ found: Found[]; ms: number }> {
+  { training: { clock, signal }, recipe: { side } }: TrainingRun,
+): Promise<{ found: Detection[]; ms: number }> {
   signal.throwIfAborted();
   const started = clock.now();
   const results = await session.run({ image: { data: pixels, dims: [1, side, side, 3] } });
@@ -93,10 +104,10 @@ export interface Comparison {
   missing: number;
 }
 /** How far each box is from the most similar one of the other list. */
-export function comparison(trained: readonly Found[], delivered: readonly Found[]): Comparison {
+export function compareDetections(trained: readonly Detection[], delivered: readonly Detection[]): Comparison {
   const result: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
   for (const one of trained) {
-    if (one.score < comparedScore) continue;
+    if (one.score < minComparedScore) continue;
     let nearest = Infinity;
     for (const other of delivered) {
       if (other.label !== one.label) continue;
@@ -112,58 +123,59 @@ export function comparison(trained: readonly Found[], delivered: readonly Found[
   return result;
 }
 
-/** A picture with what the delivered ONNX file finds in it. */
-interface Telling {
+/** A image with what the delivered ONNX file finds in it. */
+interface ComparedImage {
   sample: Sample;
-  found: readonly Found[];
+  found: readonly Detection[];
 }
-const countSure = (found: readonly Found[]): number => found.filter(({ score }) => score >= comparedScore).length;
+const countConfident = (found: readonly Detection[]): number =>
+  found.filter(({ score }) => score >= minComparedScore).length;
 
 /**
  * The delivered file against the trained head on the pretrained features. Throws when they differ.
  *
- * @returns fullest: of the compared pictures, the one with the most boxes.
+ * @returns fullest: of the compared images, the one with the most boxes.
  */
-async function compare(
-  pupil: Pupil,
-  learned: Learned,
+async function compareOnnx(
+  run: TrainingRun,
+  trained: TrainedModel,
   models: Models['onnx'],
-): Promise<{ maxDifference: number; fullest: Telling | undefined }> {
-  const { training, device, recipe, detector, prepared } = pupil;
-  const shape = shapeOf(pupil);
-  const weights = learned.weights.get(learned.chosen) ?? new Map<string, Float32Array>();
-  const options = { batch: 1, overlapWeight: recipe.overlapWeight, to: 'judge' } as const;
+): Promise<{ maxDifference: number; fullest: ComparedImage | undefined }> {
+  const { training, device, recipe, detector, prepared } = run;
+  const shape = shapeOf(run);
+  const weights = trained.weights.get(trained.chosen) ?? new Map<string, Float32Array>();
+  const options = { batch: 1, overlapWeight: recipe.overlapWeight, mode: 'evaluate' } as const;
   const { model, tape } = headGraph(detector, weights, shape, options);
-  const delivered = await openSession(models.get(learned.chosen)?.() ?? new Uint8Array(), training.threads);
+  const delivered = await openSession(models.get(trained.chosen)?.() ?? new Uint8Array(), training.threads);
   const session = await training.devices.open(model, device.place);
-  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedPictures);
+  const samples = [...prepared.validation, ...prepared.test, ...prepared.train].slice(0, comparedImages);
   const { side } = recipe;
   const h = side / cellStride;
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch: 1 });
   const total: Comparison = { maxDifference: 0, compared: 0, missing: 0 };
-  let fullest: Telling | undefined;
+  let fullest: ComparedImage | undefined;
   try {
     for (const sample of samples) {
       await setImmediate();
       training.signal.throwIfAborted();
       const pixels = prepared.pixels(sample);
-      const features = await learned.features(sample);
+      const features = await trained.features(sample);
       const results = await session.run({
         ...Object.fromEntries(
           [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
         ),
         ...Object.fromEntries(
-          sightNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, 1, side) }]),
+          featureNames.map((sight) => [sight, { data: features[sight], dims: dimsOf(sight, 1, side) }]),
         ),
         heatmap: { data: heatmap, dims: [1, shape.labels, h, h] },
         distances: { data: distances, dims: [1, 4, h, h] },
         mask: { data: mask, dims: [1, 1, h, h] },
         inverse_count: { data: inverseCount, dims: [1] },
       });
-      const trained = boxesIn(results('scores'), results('edges'), shape);
-      const { found } = await detect(delivered, pixels, pupil);
-      if (!fullest || countSure(found) > countSure(fullest.found)) fullest = { sample, found };
-      const one = comparison(trained, found);
+      const byHead = decodeBoxes(results('scores'), results('edges'), shape);
+      const { found } = await detect(delivered, pixels, run);
+      if (!fullest || countConfident(found) > countConfident(fullest.found)) fullest = { sample, found };
+      const one = compareDetections(byHead, found);
       total.compared += one.compared;
       total.missing += one.missing;
       total.maxDifference = Math.max(total.maxDifference, one.maxDifference);
@@ -176,14 +188,14 @@ async function compare(
   return { maxDifference: total.maxDifference, fullest };
 }
 function requireSame({ missing, compared }: Comparison, name: string): void {
-  if (missing <= excusable * compared) return;
+  if (missing <= allowedMissingShare * compared) return;
   throw new Error(`${missing} of ${compared} boxes of the trained network are not those of the ${name}`);
 }
 
-/** On one picture: this computer runs the .tflite file step by step, which takes seconds. */
+/** On one image: this computer runs the .tflite file step by step, which takes seconds. */
 async function compareTflite(
-  { prepared, training }: Pupil,
-  { sample, found }: Telling,
+  { prepared, training }: TrainingRun,
+  { sample, found }: ComparedImage,
   tflite: Uint8Array,
 ): Promise<{ maxDifference: number; ms: number }> {
   const began = training.clock.now();
@@ -195,7 +207,7 @@ async function compareTflite(
   const { location, category, score } = results;
   if (!location || !category || !score) throw new Error('the .tflite file lacks an output');
   const foundByTflite = boxesOf(location, category, score);
-  const both = [comparison(found, foundByTflite), comparison(foundByTflite, found)];
+  const both = [compareDetections(found, foundByTflite), compareDetections(foundByTflite, found)];
   for (const one of both) requireSame(one, 'delivered .tflite file');
   return { maxDifference: Math.max(...both.map((one) => one.maxDifference)), ms };
 }

@@ -39,7 +39,7 @@ export interface ModelCard {
   per_class: DetectionEvaluation['per_class'];
   training: {
     seed: number;
-    recipe: Pick<Recipe, 'recipe' | 'side' | 'batch' | 'hidden' | 'learningRate' | 'views'>;
+    recipe: Pick<Recipe, 'recipe' | 'side' | 'batch' | 'hidden' | 'learningRate'> & { views: number };
     /** Epoch 0 is the probe. */
     epochs_run: number;
     seconds: DetectionEvaluation['seconds'];
@@ -91,7 +91,7 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
         batch: recipe.batch,
         hidden: recipe.hidden,
         learningRate: recipe.learningRate,
-        views: recipe.views,
+        views: recipe.augmentations,
       },
       epochs_run: evaluation.curve.length - 1,
       seconds: evaluation.seconds,
@@ -101,17 +101,17 @@ export function modelCard(job: JobSpec, evaluation: DetectionEvaluation, recipe:
       curves: modelFiles.curves,
     },
     limits: [
-      'It finds things of the labels above alone, and is blind to things smaller than about 3 % of the picture.',
-      'The figures hold for pictures like those of the dataset.',
-      ...(evaluated_on === 'validation' ? ['The pictures of the figures were also used to choose the weights.'] : []),
+      'It finds things of the labels above alone, and is blind to things smaller than about 3 % of the image.',
+      'The figures hold for images like those of the dataset.',
+      ...(evaluated_on === 'validation' ? ['The images of the figures were also used to choose the weights.'] : []),
     ],
   };
 }
 
 /** One sentence: how good it is. */
-export function verdict({ map50, map75, count, evaluated_on: on }: DetectionEvaluation): string {
+export function summaryOf({ map50, map75, count, evaluated_on: on }: DetectionEvaluation): string {
   const [at50, at75] = [scoreText('map50', map50, count), scoreText('map75', map75, count)];
-  return `mAP50 ${at50}, mAP75 ${at75} on ${count} held-out pictures (${on}).`;
+  return `mAP50 ${at50}, mAP75 ${at75} on ${count} held-out images (${on}).`;
 }
 
 export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation): string {
@@ -143,7 +143,7 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     '',
     `Object detector of ${card.labels.length} labels, from ${card.pretrained.name} (${card.pretrained.license}).`,
     '',
-    `**${verdict(evaluation)}** mAP50:95 ${percent(result.map)}; the ${result.chosen} won.`,
+    `**${summaryOf(evaluation)}** mAP50:95 ${percent(result.map)}; the ${result.chosen} won.`,
     '',
     ...table(['label', 'AP50', 'AP75', 'precision', 'recall', 'F1', 'held-out boxes', 'counts from'], perLabel),
     '',
@@ -164,10 +164,10 @@ export function modelCardText(card: ModelCard, evaluation: DetectionEvaluation):
     ...fileTable(evaluation),
     ...trainingSection(evaluation, {
       epochs: training.epochs_run,
-      pictures: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test pictures with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
+      pictures: `${source}${pictures.train} training, ${pictures.validation} validation, ${pictures.test} test images with ${boxes.train}, ${boxes.validation} and ${boxes.test} boxes; ${pictures.skipped} skipped.`,
       limits: card.limits,
     }),
-    ...section('Pictures that went most wrong', worst),
+    ...section('Images that went most wrong', worst),
     '',
   ].join('\n');
 }

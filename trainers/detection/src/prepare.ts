@@ -1,10 +1,10 @@
-/** From dataset.jsonl to decoded, labelled, split pictures. */
+/** From dataset.jsonl to decoded, labelled, split images. */
 import path from 'node:path';
-import { readLines, requireReadable, takePictures, tellSkipped } from '@platform/trainer-engine/dataset-images';
+import { readLines, requireReadable, decodeImages, reportSkipped } from '@platform/trainer-engine/dataset-images';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
 import { decode, PixelFile } from '@platform/trainer-engine/images';
 import type { Training } from '@platform/trainer-engine/training';
-import { labelled, ofSplit, requireEnough, withValidation } from './dataset.ts';
+import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Recipe } from './recipe.ts';
 
@@ -12,7 +12,7 @@ import type { Recipe } from './recipe.ts';
 export interface Sample extends Example {
   index: number;
 }
-export interface Prepared {
+export interface PreparedDataset {
   labels: readonly string[];
   train: readonly Sample[];
   validation: readonly Sample[];
@@ -23,30 +23,30 @@ export interface Prepared {
   close(): void;
 }
 
-/** Throws a PlatformError where the pictures can't teach the labels. */
+/** Throws a PlatformError where the images can't teach the labels. */
 export async function prepare(
   training: Training,
   recipe: Recipe,
   tmp: string,
   progress: { found(examples: readonly Example[]): void; decoded(share: number): void },
-): Promise<Prepared> {
+): Promise<PreparedDataset> {
   const { job, datasetFile, events, signal, threads } = training;
-  const found = labelled(await readLines(datasetFile), job.labels);
+  const found = labelExamples(await readLines(datasetFile), job.labels);
   progress.found(found.examples);
-  const warn = (code: string, message: string): void => events.tell({ is: 'warning', code, message });
+  const warn = (code: string, message: string): void => events.emit({ is: 'warning', code, message });
   for (const { line, reason } of found.warnings.slice(0, 100)) {
     warn('INVALID_ARGUMENT', `${line.file_name || line.image_path} ${reason}.`);
   }
-  const file = new PixelFile(path.join(tmp, 'pictures.rgb'), recipe.side);
+  const file = new PixelFile(path.join(tmp, 'images.rgb'), recipe.side);
   const close = (): void => file.close();
   try {
-    const { samples, skipped } = await takePictures(
+    const { samples, skipped } = await decodeImages(
       found.examples,
       path.dirname(datasetFile),
-      async (picture, index) => file.write(index, await decode(picture, recipe.side)),
+      async (source, index) => file.write(index, await decode(source, recipe.side)),
       { width: threads, signal, onDone: (share) => progress.decoded(share) },
     );
-    tellSkipped(skipped, warn);
+    reportSkipped(skipped, warn);
     requireReadable(samples.length, skipped);
     requireEnough(found.labels, samples);
     const hasValidation = ofSplit(samples, 'validation').length > 0;

@@ -1,11 +1,11 @@
-/** Writes what goes with the model files: labels, evaluation, the course of training, the model card. */
+/** Writes what goes with the model files: labels, evaluation, the schedule of training, the model card. */
 import type { DetectionEvaluation } from '@platform/contract/evaluation';
 import { writeReports } from '@platform/trainer-engine/report';
 import type { Training } from '@platform/trainer-engine/training';
 import { modelCard, modelCardText } from './model-card.ts';
 import type { Recipe } from './recipe.ts';
 
-export async function report(
+export async function writeModelReports(
   { job, outFolder }: Training,
   evaluation: DetectionEvaluation,
   recipe: Recipe,

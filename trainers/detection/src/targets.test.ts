@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { boxesIn } from './decode.ts';
+import { decodeBoxes } from './decode.ts';
 import { drawTargets, emptyTargets } from './targets.ts';
 import type { LabelledBox } from './boxes.ts';
 
@@ -8,11 +8,11 @@ const grid = { batch: 2, side: 64, labels: 2 };
 const h = 16;
 const one: LabelledBox = { label: 1, left: 0.25, top: 0.125, right: 0.75, bottom: 0.625 };
 
-function drawn(pictures: LabelledBox[][]) {
+function drawn(images: LabelledBox[][]) {
   const into = emptyTargets(grid);
   into.heatmap.fill(7);
   into.mask.fill(7);
-  drawTargets(pictures, grid, into);
+  drawTargets(images, grid, into);
   return into;
 }
 
@@ -23,7 +23,7 @@ test('the centre of a box is 1 in the map of its label, falls off around, and is
   assert.ok(at(0, 1, 6, 9) < 1 && at(0, 1, 6, 9) > at(0, 1, 6, 10), 'falls off');
   assert.equal(at(0, 1, 6, 7), at(0, 1, 6, 9));
   assert.equal(at(0, 0, 6, 8), 0, 'other label');
-  assert.equal(at(1, 1, 6, 8), 0, 'other picture');
+  assert.equal(at(1, 1, 6, 8), 0, 'other image');
   assert.equal(at(0, 1, 0, 0), 0, 'far away');
   assert.equal(
     mask.reduce((a, b) => a + b),
@@ -49,7 +49,7 @@ test('what the targets say is decoded into the boxes they came from', () => {
   const other: LabelledBox = { label: 0, left: 0.05, top: 0.7, right: 0.2, bottom: 0.95 };
   const { heatmap, distances } = drawn([[one, other], []]);
   const cells = h * h;
-  const found = boxesIn(heatmap.subarray(0, 2 * cells), distances.subarray(0, 4 * cells), grid);
+  const found = decodeBoxes(heatmap.subarray(0, 2 * cells), distances.subarray(0, 4 * cells), grid);
   assert.equal(found.length, 2);
   for (const box of [one, other]) {
     const hit = found.find(({ label }) => label === box.label);
@@ -63,11 +63,11 @@ test('what the targets say is decoded into the boxes they came from', () => {
 test('cells up to a third of the way to the edges learn of them, as much for a large box as for a small one', () => {
   const wide: LabelledBox = { label: 0, left: 0, top: 0.25, right: 1, bottom: 0.5 };
   const { mask, distances } = drawn([[wide], []]);
-  const learned = [...mask.entries()]
+  const trained = [...mask.entries()]
     .filter(([, weight]) => weight > 0)
     .map(([cell]) => [cell % h, Math.floor(cell / h)]);
-  assert.deepEqual([...new Set(learned.map(([x]) => x))], [6, 7, 8, 9, 10]);
-  assert.deepEqual([...new Set(learned.map(([, y]) => y))], [5, 6, 7]);
+  assert.deepEqual([...new Set(trained.map(([x]) => x))], [6, 7, 8, 9, 10]);
+  assert.deepEqual([...new Set(trained.map(([, y]) => y))], [5, 6, 7]);
   assert.ok(Math.abs(mask.reduce((a, b) => a + b) - 9) < 1e-5);
   const at = (k: number): number => (distances[(k * h + 5) * h + 6] ?? 0) * 16;
   assert.deepEqual([at(0), at(1), at(2), at(3)], [24, 4, 40, 12], 'from the corner of the cell, in pixels');

@@ -1,4 +1,4 @@
-/** What the head should say about the pictures of one step. */
+/** What the head should say about the images of one step. */
 import type { LabelledBox } from './boxes.ts';
 import { cellStride, distanceUnit } from '@platform/trainer-engine/pretrained/centernet';
 
@@ -14,7 +14,7 @@ export interface Targets {
 }
 export interface Grid {
   batch: number;
-  /** Pixels of the picture. */
+  /** Pixels of the image. */
   side: number;
   labels: number;
 }
@@ -36,16 +36,16 @@ const cellsOfBox = 9;
 
 /** Fills `into` anew. A Gaussian of about half the box; where boxes overlap, a cell has the distances of the smaller one. */
 export function drawTargets(
-  pictures: readonly (readonly LabelledBox[])[],
+  images: readonly (readonly LabelledBox[])[],
   grid: Pick<Grid, 'side' | 'labels'>,
   into: Targets,
 ): void {
   into.heatmap.fill(0);
   into.mask.fill(0);
   let count = 0;
-  for (const [n, boxes] of pictures.entries()) {
+  for (const [n, boxes] of images.entries()) {
     count += boxes.length;
-    const placed = boxes.map((box) => placedIn(box, grid.side)).toSorted((a, b) => areaOf(b) - areaOf(a));
+    const placed = boxes.map((box) => toPixels(box, grid.side)).toSorted((a, b) => areaOf(b) - areaOf(a));
     for (const one of placed) {
       drawPeak(one, n, grid, into);
       drawEdges(one, n, grid, into);
@@ -55,25 +55,30 @@ export function drawTargets(
 }
 
 /** A box in pixels, and the cell of its centre. */
-interface Placed extends LabelledBox {
+interface PixelBox extends LabelledBox {
   x: number;
   y: number;
 }
-function placedIn({ label, ...box }: LabelledBox, side: number): Placed {
+function toPixels({ label, ...box }: LabelledBox, side: number): PixelBox {
   const [left, top, right, bottom] = [box.left * side, box.top * side, box.right * side, box.bottom * side];
   const cell = (low: number, high: number): number =>
     Math.min(side / cellStride - 1, Math.round((low + high) / 2 / cellStride));
   return { label, left, top, right, bottom, x: cell(left, right), y: cell(top, bottom) };
 }
-const areaOf = ({ left, top, right, bottom }: Placed): number => (right - left) * (bottom - top);
+const areaOf = ({ left, top, right, bottom }: PixelBox): number => (right - left) * (bottom - top);
 
 /** Cells around (x, y) that lie in the grid. */
-function* cellsAround({ x, y }: Placed, reachX: number, reachY: number, h: number): Generator<[number, number]> {
+function* cellsAround({ x, y }: PixelBox, reachX: number, reachY: number, h: number): Generator<[number, number]> {
   for (let row = Math.max(0, y - reachY); row <= Math.min(h - 1, y + reachY); row++) {
     for (let column = Math.max(0, x - reachX); column <= Math.min(h - 1, x + reachX); column++) yield [column, row];
   }
 }
-function drawPeak(box: Placed, n: number, { side, labels }: Pick<Grid, 'side' | 'labels'>, { heatmap }: Targets): void {
+function drawPeak(
+  box: PixelBox,
+  n: number,
+  { side, labels }: Pick<Grid, 'side' | 'labels'>,
+  { heatmap }: Targets,
+): void {
   const h = side / cellStride;
   const spread = (size: number): number => Math.max((size / cellStride) * 0.09 + 0.4, 0.7);
   const [spreadX, spreadY] = [spread(box.right - box.left), spread(box.bottom - box.top)];
@@ -83,7 +88,7 @@ function drawPeak(box: Placed, n: number, { side, labels }: Pick<Grid, 'side' | 
     heatmap[at] = Math.max(heatmap[at] ?? 0, Math.exp(-away / 2));
   }
 }
-function drawEdges(box: Placed, n: number, { side }: Pick<Grid, 'side'>, { mask, distances }: Targets): void {
+function drawEdges(box: PixelBox, n: number, { side }: Pick<Grid, 'side'>, { mask, distances }: Targets): void {
   const h = side / cellStride;
   const reach = (size: number): number => Math.max(1, Math.floor((size / 2 / cellStride) * learnedShare));
   const [reachX, reachY] = [reach(box.right - box.left), reach(box.bottom - box.top)];

@@ -9,19 +9,19 @@ import { seeded, shuffled } from '@platform/trainer-engine/random';
 import type { Session } from '@platform/trainer-engine/runtime';
 import type { Training } from '@platform/trainer-engine/training';
 import { meanAveragePrecision } from './average-precision.ts';
-import type { Judged } from './average-precision.ts';
-import { featureBytes, FeatureFile, featureGraph, Lens, neckSteps } from './feature-extractor.ts';
-import { firstWeights, headGraph } from './head.ts';
-import type { Shape, Weights } from './head.ts';
-import { copyOf, Judge, Learner } from './head-training.ts';
-import type { Lesson } from './head-training.ts';
-import { Pool } from './augmentation-pool.ts';
-import type { Prepared, Sample } from './prepare.ts';
-import { epochsFor, rowsOf } from './recipe.ts';
+import type { EvaluatedImage } from './average-precision.ts';
+import { featureBytes, FeatureCache, featureGraph, FeatureExtractor, quantizationSteps } from './feature-extractor.ts';
+import { initialWeights, headGraph } from './head.ts';
+import type { HeadShape, Weights } from './head.ts';
+import { copyParameters, HeadEvaluator, HeadTrainer } from './head-training.ts';
+import type { CachedExample } from './head-training.ts';
+import { AugmentationPool } from './augmentation-pool.ts';
+import type { PreparedDataset, Sample } from './prepare.ts';
+import { epochsFor, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
 import type { Detector, Features } from './feature-maps.ts';
-import { renderView } from './augmentations.ts';
-import type { View } from './augmentations.ts';
+import { renderAugmented } from './augmentations.ts';
+import type { AugmentedImage } from './augmentations.ts';
 
 export type Stage = 'probe' | 'fine-tune';
 export interface Validation {
@@ -29,56 +29,56 @@ export interface Validation {
   map50: number;
   map75: number;
 }
-export interface LearningPoint {
+export interface EpochResult {
   epoch: number;
   stage: Stage;
   loss: number;
-  /** Absent where no validation pictures were set apart. */
+  /** Absent where no validation images were set apart. */
   validation: Validation | undefined;
   seconds: number;
 }
-export interface Learned {
+export interface TrainedModel {
   chosen: Stage;
   /** Weights by stage; the longer trained ones are missing when only the probe was trained. */
   weights: ReadonlyMap<Stage, Weights>;
-  /** What the chosen weights find in the validation pictures. */
-  validated: readonly Judged[];
-  curve: readonly LearningPoint[];
+  /** What the chosen weights find in the validation images. */
+  validated: readonly EvaluatedImage[];
+  curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Features of a picture as they are, not as the file holds them; they hold until the next call. */
-  features(sample: Sample): Promise<Features>;
+  /** Features of a image as they are, not as the file holds them; they hold until the next call. */
+  features(ofSample: Sample): Promise<Features>;
   release(): Promise<void>;
 }
-export interface Pupil {
+export interface TrainingRun {
   training: Training;
   device: Device;
   recipe: Recipe;
   detector: Detector;
-  prepared: Prepared;
+  prepared: PreparedDataset;
   progress: Progress;
   tmp: string;
 }
 
-export const shapeOf = ({ recipe, prepared }: Pick<Pupil, 'recipe' | 'prepared'>): Shape => ({
+export const shapeOf = ({ recipe, prepared }: Pick<TrainingRun, 'recipe' | 'prepared'>): HeadShape => ({
   side: recipe.side,
   labels: prepared.labels.length,
   hidden: recipe.hidden,
 });
 
 /** Of the file with the features of views, whatever the job may use. */
-const mostFeatureBytes = 2 * 2 ** 30;
-/** Pictures that tell how large the values of the neck are. */
-const measuredPictures = 24;
-/** Each picture and its mirror image, of some pictures where there are many. */
-export const viewsOfProbe = (pictures: number): number => Math.min(2 * pictures, 240);
+const maxFeatureBytes = 2 * 2 ** 30;
+/** Images that tell how large the values of the neck are. */
+const neckSampleImages = 24;
+/** Each image and its mirror image, of some images where there are many. */
+export const probeAugmentations = (images: number): number => Math.min(2 * images, 240);
 const mebibyte = 2 ** 20;
 /** Of the time of the job; the rest is for the measurements. */
 const shareForTraining = 0.75;
 
 /** How many views fit. */
-export function slotsFor(pictures: number, { views, side, batch }: Recipe, diskMib: number): number {
-  const room = Math.min(mostFeatureBytes, (diskMib * mebibyte) / 2);
-  return Math.max(batch, Math.min(pictures * views, Math.floor(room / featureBytes(side))));
+export function slotsFor(images: number, { augmentations: views, side, batch }: Recipe, diskMib: number): number {
+  const room = Math.min(maxFeatureBytes, (diskMib * mebibyte) / 2);
+  return Math.max(batch, Math.min(images * views, Math.floor(room / featureBytes(side))));
 }
 
 /**
@@ -92,41 +92,41 @@ export const isBetter = (a: Validation, b: Validation): boolean =>
   a.map50 !== b.map50 ? a.map50 > b.map50 : a.map75 !== b.map75 ? a.map75 > b.map75 : a.loss < b.loss;
 
 /** Draws views and looks at them. What it returns holds until the next call. */
-class Eye {
-  readonly #lens: Lens;
-  readonly #prepared: Prepared;
+class ImageFeatures {
+  readonly #extractor: FeatureExtractor;
+  readonly #prepared: PreparedDataset;
   readonly #side: number;
   readonly #image: Float32Array;
   readonly #source: Uint8Array<ArrayBuffer>;
-  constructor(session: Session, prepared: Prepared, side: number) {
-    this.#lens = new Lens(session, side);
+  constructor(session: Session, prepared: PreparedDataset, side: number) {
+    this.#extractor = new FeatureExtractor(session, side);
     this.#prepared = prepared;
     this.#side = side;
     this.#image = new Float32Array(side * side * 3);
     this.#source = new Uint8Array(side * side * 3);
   }
-  view(view: View): Promise<Features> {
+  ofAugmented(view: AugmentedImage): Promise<Features> {
     const { train, pixels } = this.#prepared;
-    const pixelsOf = (picture: number): Uint8Array => {
-      const sample = train[picture];
-      if (!sample) throw new Error(`there is no training picture ${picture}`);
+    const pixelsOf = (index: number): Uint8Array => {
+      const sample = train[index];
+      if (!sample) throw new Error(`there is no training image ${index}`);
       return pixels(sample, this.#source);
     };
-    renderView(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
-    return this.#lens.look(this.#image);
+    renderAugmented(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
+    return this.#extractor.extract(this.#image);
   }
   sample(sample: Sample): Promise<Features> {
     this.#image.set(this.#prepared.pixels(sample, this.#source));
-    return this.#lens.look(this.#image);
+    return this.#extractor.extract(this.#image);
   }
 }
 
-export async function learn(pupil: Pupil): Promise<Learned> {
-  const { training, device, recipe, detector, prepared, progress, tmp } = pupil;
+export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
+  const { training, device, recipe, detector, prepared, progress, tmp } = run;
   const { devices, signal, clock, job } = training;
   const { train, validation } = prepared;
   const sessions: Session[] = [];
-  const files: FeatureFile[] = [];
+  const files: FeatureCache[] = [];
   const open = async (graph: Uint8Array): Promise<Session> => {
     const session = await devices.open(graph, device.place);
     sessions.push(session);
@@ -139,81 +139,94 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   };
   try {
     const started = clock.now();
-    const eye = new Eye(await open(featureGraph(detector, recipe.side)), prepared, recipe.side);
-    const steps = await measureNeck(eye, train, job.seed);
-    const store = (name: string): FeatureFile => {
-      const file = new FeatureFile(path.join(tmp, name), recipe.side, steps);
+    const features = new ImageFeatures(await open(featureGraph(detector, recipe.side)), prepared, recipe.side);
+    const steps = await measureQuantization(features, train, job.seed);
+    const store = (name: string): FeatureCache => {
+      const file = new FeatureCache(path.join(tmp, name), recipe.side, steps);
       files.push(file);
       return file;
     };
     const heldBack = store('validation.features');
     for (const [slot, sample] of validation.entries()) {
       signal.throwIfAborted();
-      heldBack.write(slot, await eye.sample(sample));
+      heldBack.write(slot, await features.sample(sample));
     }
     const file = store('views.features');
     const slots = slotsFor(train.length, recipe, job.limits.disk_mib);
-    const pool = new Pool({ pictures: train, slots, file, features: (view) => eye.view(view), seed: job.seed });
-    const shape = shapeOf(pupil);
+    const pool = new AugmentationPool({
+      images: train,
+      slots,
+      file,
+      features: (view) => features.ofAugmented(view),
+      seed: job.seed,
+    });
+    const shape = shapeOf(run);
     const common = { neckSteps: steps, overlapWeight: recipe.overlapWeight };
-    const first = firstWeights(shape, job.seed);
-    const rows = rowsOf(recipe);
-    const learning = headGraph(detector, first, shape, { ...common, batch: rows, to: 'learn' });
-    const judging = headGraph(detector, first, shape, { ...common, batch: 1, to: 'judge' });
-    const learner = new Learner(
+    const first = initialWeights(shape, job.seed);
+    const rows = rowsPerRun(recipe);
+    const learning = headGraph(detector, first, shape, { ...common, batch: rows, mode: 'train' });
+    const evaluating = headGraph(detector, first, shape, { ...common, batch: 1, mode: 'evaluate' });
+    const trainer = new HeadTrainer(
       await open(learning.model),
       learning,
       { ...shape, batch: rows },
       {
         hidden: recipe.hidden,
-        share: recipe.dropped,
+        rate: recipe.dropout,
         random: seeded('dropped', job.seed),
         decay: recipe.decay,
       },
     );
-    const judge = new Judge(await open(judging.model), judging, { ...shape, batch: 1 });
-    const lessons = validation.map(({ boxes }, slot): Lesson => ({ slot, boxes }));
+    const evaluator = new HeadEvaluator(await open(evaluating.model), evaluating, { ...shape, batch: 1 });
+    const examples = validation.map(({ boxes }, slot): CachedExample => ({ slot, boxes }));
 
-    const course = new Course(pupil, { pool, file, learner });
-    const validate = async (weights: Weights): Promise<{ validation: Validation | undefined; judged: Judged[] }> => {
-      const { loss, judged } = await judge.judge(weights, lessons, heldBack, signal);
-      if (lessons.length === 0) return { validation: undefined, judged };
-      const at = (least: number): number => meanAveragePrecision(judged, shape.labels, least);
-      return { validation: { loss, map50: at(0.5), map75: at(0.75) }, judged };
+    const schedule = new TrainingSchedule(run, { pool, file, trainer });
+    const validate = async (
+      weights: Weights,
+    ): Promise<{ validation: Validation | undefined; evaluated: EvaluatedImage[] }> => {
+      const { loss, evaluated } = await evaluator.evaluate(weights, examples, heldBack, signal);
+      if (examples.length === 0) return { validation: undefined, evaluated };
+      const at = (least: number): number => meanAveragePrecision(evaluated, shape.labels, least);
+      return { validation: { loss, map50: at(0.5), map75: at(0.75) }, evaluated };
     };
-    const curve: LearningPoint[] = [];
-    const tell = (point: LearningPoint): void => {
+    const curve: EpochResult[] = [];
+    const tell = (point: EpochResult): void => {
       curve.push(point);
-      training.events.tell({ is: 'metric', values: metricOf(point) });
+      training.events.emit({ is: 'metric', values: metricOf(point) });
     };
 
-    const probeLoss = await course.probe();
-    const probe = { weights: copyOf(learning.tape), ...(await validate(copyOf(learning.tape))) };
+    const probeLoss = await schedule.probe();
+    const probe = { weights: copyParameters(learning.tape), ...(await validate(copyParameters(learning.tape))) };
     const probeSeconds = (clock.now() - started) / 1000;
-    progress.at('probe', 1);
+    progress.update('probe', 1);
     tell({ epoch: 0, stage: 'probe', loss: probeLoss, validation: probe.validation, seconds: round(probeSeconds, 2) });
     const weights = new Map<Stage, Weights>([['probe', probe.weights]]);
-    let best: { stage: Stage; epoch: number; weights: Weights; validation: Validation | undefined; judged: Judged[] } =
-      {
-        stage: 'probe',
-        epoch: 0,
-        ...probe,
-      };
+    let best: {
+      stage: Stage;
+      epoch: number;
+      weights: Weights;
+      validation: Validation | undefined;
+      evaluated: EvaluatedImage[];
+    } = {
+      stage: 'probe',
+      epoch: 0,
+      ...probe,
+    };
     const tuneStarted = clock.now();
     if (recipe.recipe === 'auto') {
-      await course.grow(slots);
+      await schedule.grow(slots);
       let longer = undefined as typeof best | undefined;
       let highest: Validation | undefined;
       const boxes = countBoxes(validation);
       const epochs = epochsFor(recipe, train.length);
       for (let epoch = 1; epoch <= epochs; epoch++) {
         const epochStarted = clock.now();
-        const loss = await course.epoch(epoch, epochs);
+        const loss = await schedule.epoch(epoch, epochs);
         const now = {
           stage: 'fine-tune' as const,
           epoch,
-          weights: copyOf(learning.tape),
-          ...(await validate(copyOf(learning.tape))),
+          weights: copyParameters(learning.tape),
+          ...(await validate(copyParameters(learning.tape))),
         };
         tell({
           epoch,
@@ -222,13 +235,13 @@ export async function learn(pupil: Pupil): Promise<Learned> {
           validation: now.validation,
           seconds: round((clock.now() - epochStarted) / 1000, 2),
         });
-        // Without validation pictures the last weights are the best known.
+        // Without validation images the last weights are the best known.
         if (!highest || !now.validation || isAsGood(now.validation, highest, boxes)) longer = now;
         if (now.validation && (!highest || isBetter(now.validation, highest))) highest = now.validation;
         if (epoch - (longer?.epoch ?? 0) >= Math.max(recipe.patience, epochs / 3)) break;
         if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) {
           const message = `Stopped after ${epoch} of ${epochs} epochs: the time of the job is for delivering the model.`;
-          training.events.tell({ is: 'log', level: 'warn', message });
+          training.events.emit({ is: 'log', level: 'warn', message });
           break;
         }
       }
@@ -237,16 +250,16 @@ export async function learn(pupil: Pupil): Promise<Learned> {
         if (!longer.validation || !best.validation || isBetter(longer.validation, best.validation)) best = longer;
       }
     }
-    progress.at('fine-tune', 1);
-    // What the steps took is room for the files that are to be made; pictures are still looked at.
+    progress.update('fine-tune', 1);
+    // What the steps took is room for the files that are to be made; images are still looked at.
     await releaseBut(1);
     return {
       chosen: best.stage,
       weights,
-      validated: best.judged,
+      validated: best.evaluated,
       curve,
       seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuneStarted) / 1000) },
-      features: (sample) => eye.sample(sample),
+      features: (sample) => features.sample(sample),
       release: () => releaseBut(0),
     };
   } catch (e) {
@@ -255,81 +268,85 @@ export async function learn(pupil: Pupil): Promise<Learned> {
   }
 }
 
-async function measureNeck(eye: Eye, train: readonly Sample[], seed: number): Promise<Float32Array> {
+async function measureQuantization(
+  features: ImageFeatures,
+  train: readonly Sample[],
+  seed: number,
+): Promise<Float32Array> {
   let steps = new Float32Array(neckChannels);
-  for (const sample of shuffled(train, seeded('measured', seed)).slice(0, measuredPictures)) {
-    const { neck } = await eye.sample(sample);
-    const found = neckSteps(neck);
+  for (const sample of shuffled(train, seeded('measured', seed)).slice(0, neckSampleImages)) {
+    const { neck } = await features.sample(sample);
+    const found = quantizationSteps(neck);
     steps = steps.map((step, i) => Math.max(step, found[i] ?? 0));
   }
   return steps;
 }
 
 /** The order of steps: which views, at which rate. */
-class Course {
-  readonly #pupil: Pupil;
-  readonly #school: { pool: Pool; file: FeatureFile; learner: Learner };
-  constructor(pupil: Pupil, school: { pool: Pool; file: FeatureFile; learner: Learner }) {
-    this.#pupil = pupil;
-    this.#school = school;
+class TrainingSchedule {
+  readonly #run: TrainingRun;
+  readonly #parts: { pool: AugmentationPool; file: FeatureCache; trainer: HeadTrainer };
+  constructor(run: TrainingRun, parts: { pool: AugmentationPool; file: FeatureCache; trainer: HeadTrainer }) {
+    this.#run = run;
+    this.#parts = parts;
   }
   /** Makes views until there are so many. */
   async grow(wanted: number): Promise<void> {
-    const { pool } = this.#school;
+    const { pool } = this.#parts;
     while (pool.size < wanted) {
-      this.#pupil.training.signal.throwIfAborted();
+      this.#run.training.signal.throwIfAborted();
       await pool.grow();
-      this.#pupil.progress.at('features', Math.min(1, pool.size / this.#views));
+      this.#run.progress.update('features', Math.min(1, pool.size / this.#views));
     }
   }
   /** Of all that will be made before the last part of the training. */
   get #views(): number {
-    const { recipe, training, prepared } = this.#pupil;
+    const { recipe, training, prepared } = this.#run;
     const slots = slotsFor(prepared.train.length, recipe, training.job.limits.disk_mib);
-    return recipe.recipe === 'auto' ? slots : Math.min(slots, viewsOfProbe(prepared.train.length));
+    return recipe.recipe === 'auto' ? slots : Math.min(slots, probeAugmentations(prepared.train.length));
   }
   async #step(rate: number): Promise<number> {
-    const { pool, file, learner } = this.#school;
-    const { recipe, training } = this.#pupil;
+    const { pool, file, trainer } = this.#parts;
+    const { recipe, training } = this.#run;
     training.signal.throwIfAborted();
-    const lessons = pool.draw(recipe.batch).map((slot): Lesson => ({ slot, boxes: pool.boxes(slot) }));
-    return learner.step(lessons, file, rate);
+    const examples = pool.sample(recipe.batch).map((slot): CachedExample => ({ slot, boxes: pool.boxes(slot) }));
+    return trainer.step(examples, file, rate);
   }
   /** @returns the mean loss of the last quarter. */
   async probe(): Promise<number> {
-    const { recipe, prepared, progress } = this.#pupil;
-    await this.grow(Math.min(this.#views, viewsOfProbe(prepared.train.length)));
+    const { recipe, prepared, progress } = this.#run;
+    await this.grow(Math.min(this.#views, probeAugmentations(prepared.train.length)));
     const losses: number[] = [];
     for (let step = 0; step < recipe.probeSteps; step++) {
       losses.push(await this.#step(recipe.learningRate * Math.min(1, (step + 1) / recipe.warmUpSteps)));
-      progress.at('probe', (0.9 * (step + 1)) / recipe.probeSteps);
+      progress.update('probe', (0.9 * (step + 1)) / recipe.probeSteps);
     }
     const last = losses.slice(-Math.ceil(losses.length / 4));
     return last.reduce((sum, loss) => sum + loss, 0) / last.length;
   }
-  /** As many views as there are pictures; the rate falls along half a cosine over all epochs. @returns the mean loss. */
+  /** As many views as there are images; the rate falls along half a cosine over all epochs. @returns the mean loss. */
   async epoch(epoch: number, epochs: number): Promise<number> {
-    const { recipe, progress, prepared } = this.#pupil;
-    const { pool } = this.#school;
-    const pictures = Math.min(prepared.train.length, pool.size);
-    const steps = Math.ceil(pictures / recipe.batch);
+    const { recipe, progress, prepared } = this.#run;
+    const { pool } = this.#parts;
+    const images = Math.min(prepared.train.length, pool.size);
+    const steps = Math.ceil(images / recipe.batch);
     let sum = 0;
     for (let step = 0; step < steps; step++) {
       const done = ((epoch - 1) * steps + step) / (epochs * steps);
       sum += await this.#step(recipe.learningRate * 0.5 * (1 + Math.cos(Math.PI * done)));
-      progress.at('fine-tune', done);
+      progress.update('fine-tune', done);
     }
-    const isWhole = pool.size >= prepared.train.length * recipe.views;
-    const anew = isWhole ? 0 : recipe.renewed * pictures;
+    const isWhole = pool.size >= prepared.train.length * recipe.augmentations;
+    const anew = isWhole ? 0 : recipe.renewedShare * images;
     for (let i = 0; i < anew; i++) {
-      this.#pupil.training.signal.throwIfAborted();
+      this.#run.training.signal.throwIfAborted();
       await pool.grow();
     }
     return sum / steps;
   }
 }
 
-function metricOf({ epoch, stage, loss, validation, seconds }: LearningPoint): Record<string, number | string> {
+function metricOf({ epoch, stage, loss, validation, seconds }: EpochResult): Record<string, number | string> {
   return {
     epoch,
     stage,

@@ -10,18 +10,18 @@ import { Progress } from '@platform/trainer-engine/progress';
 import type { Training } from '@platform/trainer-engine/training';
 import { advice, ofSplit } from './dataset.ts';
 import type { Example } from './dataset.ts';
-import { onnxOf, tfliteOf } from './export.ts';
-import { evaluationOf, thresholdsFrom } from './evaluation.ts';
-import { firstWeights, headGraph, wholeNetwork } from './head.ts';
-import type { Network, Shape } from './head.ts';
-import { learn, shapeOf, slotsFor, viewsOfProbe } from './train-model.ts';
-import type { Learned, Pupil, Stage } from './train-model.ts';
+import { exportOnnx, exportTflite } from './export.ts';
+import { buildEvaluation, chooseThresholds } from './evaluation.ts';
+import { initialWeights, headGraph, detectorNetwork } from './head.ts';
+import type { Network, HeadShape } from './head.ts';
+import { trainModel, shapeOf, slotsFor, probeAugmentations } from './train-model.ts';
+import type { TrainedModel, TrainingRun, Stage } from './train-model.ts';
 import { measure } from './measure.ts';
 import { prepare } from './prepare.ts';
-import { epochsFor, recipeOf, rowsOf } from './recipe.ts';
+import { epochsFor, recipeOf, rowsPerRun } from './recipe.ts';
 import type { Recipe } from './recipe.ts';
-import { report } from './reports.ts';
-import { dimsOf, readDetector, sightNames, sizeOf } from './feature-maps.ts';
+import { writeModelReports } from './reports.ts';
+import { dimsOf, readDetector, featureNames, sizeOf } from './feature-maps.ts';
 import type { Detector } from './feature-maps.ts';
 import { emptyTargets } from './targets.ts';
 
@@ -36,30 +36,30 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
   const { recipe, unknown } = recipeOf(job);
   for (const key of unknown) {
     const message = `Argument ${key} is not known: ignored.`;
-    events.tell({ is: 'warning', code: 'INVALID_ARGUMENT', message });
+    events.emit({ is: 'warning', code: 'INVALID_ARGUMENT', message });
   }
   const progress = new Progress(events, clock);
   const detector = readDetector();
   const prepared = await prepare(training, recipe, tmp, {
-    found: (examples) => expectWork(progress, examples, recipe, job.limits.disk_mib),
-    decoded: (share) => progress.at('decode', share),
+    found: (examples) => planProgress(progress, examples, recipe, job.limits.disk_mib),
+    decoded: (share) => progress.update('decode', share),
   });
   try {
     const { labels, train: examples, validation, test, skipped } = prepared;
-    const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test pictures`;
+    const counts = `${examples.length} training, ${validation.length} validation, ${test.length} test images`;
     const message = `${labels.length} labels, ${counts}, ${skipped.length} skipped; ${recipe.side} px, ${threads} threads`;
-    events.tell({ is: 'log', level: 'info', message });
+    events.emit({ is: 'log', level: 'info', message });
     const shape = shapeOf({ recipe, prepared });
     const device = await chooseDevice(devices, job.limits.gpus ?? 0, () => trialStep(detector, shape, recipe));
     const where = device.name === 'cpu' ? 'the CPU' : 'a GPU';
-    const level = device.isSecondBest ? 'warn' : 'info';
-    events.tell({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
-    const pupil: Pupil = { training, device, recipe, detector, prepared, progress, tmp };
-    const learned = await learn(pupil);
+    const level = device.isFallback ? 'warn' : 'info';
+    events.emit({ is: 'log', level, message: `Trains on ${where}. ${device.reason}` });
+    const run: TrainingRun = { training, device, recipe, detector, prepared, progress, tmp };
+    const trained = await trainModel(run);
     try {
-      return await deliver(pupil, learned, started);
+      return await exportModel(run, trained, started);
     } finally {
-      await learned.release();
+      await trained.release();
     }
   } finally {
     prepared.close();
@@ -67,28 +67,28 @@ export async function train(training: Training, tmp: string): Promise<DetectionE
 }
 
 /** Seconds of each part on the machine of the measurements; the proportions hold elsewhere, too. */
-function expectWork(progress: Progress, examples: readonly Example[], recipe: Recipe, diskMib: number): void {
+function planProgress(progress: Progress, examples: readonly Example[], recipe: Recipe, diskMib: number): void {
   const [learning = 0, checking = 0, test = 0] = splits.map((split) => ofSplit(examples, split).length);
   const pixels = (recipe.side / 320) ** 2;
   const heldOut = test || checking || learning / 6;
   const isAuto = recipe.recipe === 'auto';
-  const views = isAuto ? slotsFor(learning, recipe, diskMib) : viewsOfProbe(learning);
+  const views = isAuto ? slotsFor(learning, recipe, diskMib) : probeAugmentations(learning);
   const epochs = isAuto ? epochsFor(recipe, learning) : 0;
-  const lesson = 0.02 * pixels;
-  progress.expect('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
-  progress.expect('features', { phase: 'training', cost: views * 0.015 * pixels });
-  progress.expect('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * lesson });
+  const example = 0.02 * pixels;
+  progress.plan('decode', { phase: 'preparing', cost: 0.2 + examples.length * 0.003 });
+  progress.plan('features', { phase: 'training', cost: views * 0.015 * pixels });
+  progress.plan('probe', { phase: 'training', cost: recipe.probeSteps * recipe.batch * example });
   const seen = Math.min(learning, views);
-  progress.expect('fine-tune', { phase: 'training', cost: epochs * lesson * (seen + 0.4 * checking) });
-  progress.expect('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
+  progress.plan('fine-tune', { phase: 'training', cost: epochs * example * (seen + 0.4 * checking) });
+  progress.plan('evaluate', { phase: 'evaluating', cost: 1 + heldOut * 0.03 * pixels });
 }
 
-/** One step on empty pictures. */
-function trialStep(detector: Detector, shape: Shape, recipe: Recipe): Trial {
+/** One step on empty images. */
+function trialStep(detector: Detector, shape: HeadShape, recipe: Recipe): Trial {
   const { overlapWeight } = recipe;
-  const batch = rowsOf(recipe);
-  const weights = firstWeights(shape, 0);
-  const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, to: 'learn' });
+  const batch = rowsPerRun(recipe);
+  const weights = initialWeights(shape, 0);
+  const { model, tape } = headGraph(detector, weights, shape, { batch, overlapWeight, mode: 'train' });
   const { side } = shape;
   const h = side / cellStride;
   const { heatmap, distances, mask, inverseCount } = emptyTargets({ ...shape, batch });
@@ -99,7 +99,7 @@ function trialStep(detector: Detector, shape: Shape, recipe: Recipe): Trial {
         [...tape.parameters].map(([name, { values, shape: dims }]) => [name, { data: values, dims }]),
       ),
       ...Object.fromEntries(
-        sightNames.map((sight) => [
+        featureNames.map((sight) => [
           sight,
           { data: new Float32Array(batch * sizeOf(sight, side)).fill(0.5), dims: dimsOf(sight, batch, side) },
         ]),
@@ -113,37 +113,37 @@ function trialStep(detector: Detector, shape: Shape, recipe: Recipe): Trial {
   };
 }
 
-async function deliver(pupil: Pupil, learned: Learned, started: number): Promise<DetectionEvaluation> {
-  const { training, recipe, detector, prepared } = pupil;
+async function exportModel(run: TrainingRun, trained: TrainedModel, started: number): Promise<DetectionEvaluation> {
+  const { training, recipe, detector, prepared } = run;
   const { job, outFolder, clock } = training;
   const { labels } = prepared;
-  const shape = shapeOf(pupil);
-  const thresholds = thresholdsFrom(learned.validated, labels.length);
+  const shape = shapeOf(run);
+  const thresholds = chooseThresholds(trained.validated, labels.length);
   const metadata = metadataOf(job, labels, thresholds);
   const ports = { side: recipe.side, labels: labels.length, metadata };
   const networkOf = (stage: Stage): Network =>
-    wholeNetwork(detector, learned.weights.get(stage) ?? new Map<string, Float32Array>(), shape);
-  const chosen = networkOf(learned.chosen);
-  const onnx = onnxOf(chosen, ports);
-  const tflite = job.framework === 'onnx' ? undefined : tfliteOf(chosen, ports);
-  const delivered = await writeModels(outFolder, job.model_name, { onnx, tflite });
+    detectorNetwork(detector, trained.weights.get(stage) ?? new Map<string, Float32Array>(), shape);
+  const chosen = networkOf(trained.chosen);
+  const onnx = exportOnnx(chosen, ports);
+  const tflite = job.framework === 'onnx' ? undefined : exportTflite(chosen, ports);
+  const exported = await writeModels(outFolder, job.model_name, { onnx, tflite });
   // One after the other: each is as large as both pretrained networks.
   const models = new Map(
-    [...learned.weights.keys()].map((stage) => [
+    [...trained.weights.keys()].map((stage) => [
       stage,
-      () => (stage === learned.chosen ? onnx : onnxOf(networkOf(stage), ports)),
+      () => (stage === trained.chosen ? onnx : exportOnnx(networkOf(stage), ports)),
     ]),
   );
-  const measured = await measure(pupil, learned, { onnx: models, tflite });
-  const evaluation = evaluationOf({
-    ...pupil,
-    learned,
+  const measured = await measure(run, trained, { onnx: models, tflite });
+  const evaluation = buildEvaluation({
+    ...run,
+    trained: trained,
     thresholds,
-    delivered,
+    exported,
     measured,
     advice: advice(labels, [...prepared.train, ...prepared.validation]),
     seconds: (clock.now() - started) / 1000,
   });
-  await report(training, evaluation, recipe, detector.license);
+  await writeModelReports(training, evaluation, recipe, detector.license);
   return evaluation;
 }

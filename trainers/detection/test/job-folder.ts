@@ -1,10 +1,10 @@
-/** A job folder with small pictures: coloured shapes on a noisy ground with their boxes, the same by the same seed. */
+/** A job folder with small images: coloured shapes on a noisy ground with their boxes, the same by the same seed. */
 import type { BoxAnnotation, DatasetLine, JobFile, Split } from '@platform/contract/job';
 import { seeded } from '@platform/trainer-engine/random';
 import type { Random } from '@platform/trainer-engine/random';
 import sharp from 'sharp';
 import { writeJobFolder } from '../../engine/test/job-folder.ts';
-import type { GivenPicture } from '../../engine/test/job-folder.ts';
+import type { TestImage } from '../../engine/test/job-folder.ts';
 
 /** In a square of 100. */
 const shapes: Record<string, string> = {
@@ -51,16 +51,16 @@ export interface Change {
   kind?: JobFile['kind'];
   framework?: 'tflite' | 'onnx';
   wallSeconds?: number;
-  /** Pictures per split. */
+  /** Images per split. */
   count?: Partial<Record<Split, number>>;
   lines?: (lines: DatasetLine[]) => DatasetLine[];
-  /** The bytes of picture number `n` instead of its own. */
+  /** The bytes of image number `n` instead of its own. */
   corrupt?: (n: number, jpeg: Buffer) => Buffer;
 }
 
 export async function writeJob(folder: string, change: Change = {}): Promise<void> {
   const { count, framework } = change;
-  const drawn = async function* (): AsyncGenerator<GivenPicture> {
+  const drawn = async function* (): AsyncGenerator<TestImage> {
     let number = 0;
     for (const split of ['train', 'validation', 'test'] as const) {
       for (let i = 0; i < (count?.[split] ?? { train: 8, validation: 0, test: 2 }[split]); i++) {

@@ -1,4 +1,4 @@
-/** The delivered .tflite file in the official runtime, picture by picture against the ONNX file. */
+/** The delivered .tflite file in the official runtime, image by image against the ONNX file. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { jobFiles, modelFiles } from '@platform/contract/job';
 import { decode } from '@platform/trainer-engine/images';
 import { openSession } from '@platform/trainer-engine/runtime';
 import { boxesOf } from '@platform/contract/model-output';
-import { comparison } from '../src/measure.ts';
+import { compareDetections } from '../src/measure.ts';
 import { sampleIn } from '../../engine/test/sample-in.ts';
 import { writeJob } from './job-folder.ts';
 import { tempFolder } from '../../engine/test/temp-folder.ts';
@@ -40,15 +40,15 @@ interface Said {
 }
 
 for (const side of [96, 448]) {
-  test(`at ${side} px the official interpreter finds what ONNX Runtime finds, picture by picture`, async () => {
+  test(`at ${side} px the official interpreter finds what ONNX Runtime finds, image by image`, async () => {
     await using folder = await tempFolder();
     await writeJob(folder.path, { arguments: { recipe: 'probe', side: String(side) } });
     const { code, stderr } = await startTrainer(main, folder.path).ended;
     assert.equal(code, 0, stderr);
     const out = path.join(folder.path, jobFiles.out);
-    const pictures = path.join(folder.path, jobFiles.pictures);
+    const images = path.join(folder.path, jobFiles.pictures);
     const pixels: Uint8Array[] = [];
-    for (const file of await readdir(pictures)) pixels.push(await decode(path.join(pictures, file), side));
+    for (const file of await readdir(images)) pixels.push(await decode(path.join(images, file), side));
     const raw = path.join(folder.path, 'pixels.rgb');
     await writeFile(raw, Buffer.concat(pixels));
 
@@ -76,9 +76,9 @@ for (const side of [96, 448]) {
         [onnx, tflite],
         [tflite, onnx],
       ] as const) {
-        const { missing, maxDifference } = comparison(a, b);
-        assert.equal(missing, 0, `picture ${i}`);
-        assert.ok(maxDifference < 1e-4, `picture ${i}: ${maxDifference}`);
+        const { missing, maxDifference } = compareDetections(a, b);
+        assert.equal(missing, 0, `image ${i}`);
+        assert.ok(maxDifference < 1e-4, `image ${i}: ${maxDifference}`);
       }
     }
     await session.release();
@@ -97,9 +97,9 @@ test('the sample program of the model card runs as it stands', async () => {
   const card = JSON.parse(await readFile(path.join(out, modelFiles.cardJson), 'utf8')) as {
     thresholds: Record<string, number>;
   };
-  const pictures = path.join(folder.path, jobFiles.pictures);
-  for (const file of (await readdir(pictures)).toSorted().slice(0, 3)) {
-    const image = path.join(pictures, file);
+  const images = path.join(folder.path, jobFiles.pictures);
+  for (const file of (await readdir(images)).toSorted().slice(0, 3)) {
+    const image = path.join(images, file);
     const { stdout } = await promisify(execFile)(python, ['sample.py', image], { cwd: out });
     const said = stdout.split('\n').filter(Boolean);
     const results = await session.run({ image: { data: await decode(image, 96), dims: [1, 96, 96, 3] } });

@@ -1,4 +1,4 @@
-/** The trainer as a process, on small real pictures. */
+/** The trainer as a process, on small real images. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { watch } from 'node:fs';
@@ -91,8 +91,8 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
 
   const session = await ort.InferenceSession.create(path.join(out, 'shapes.onnx'));
   assert.deepEqual([session.inputNames, session.outputNames], [['image'], ['location', 'category', 'score']]);
-  const [picture = ''] = await readdir(path.join(one.path, jobFiles.pictures));
-  const pixels = await decode(path.join(one.path, jobFiles.pictures, picture), 96);
+  const [image = ''] = await readdir(path.join(one.path, jobFiles.pictures));
+  const pixels = await decode(path.join(one.path, jobFiles.pictures, image), 96);
   const { location, category, score } = await session.run({ image: new ort.Tensor('uint8', pixels, [1, 96, 96, 3]) });
   assert.deepEqual(
     [location?.dims, category?.dims, score?.dims],
@@ -120,7 +120,7 @@ test('the probe alone: files, evaluation, events, and a model that runs elsewher
   ]);
 });
 
-test('eight pictures can be learned by heart', async () => {
+test('eight images can be learned by heart', async () => {
   await using folder = await tempFolder();
   // What is learned is what is looked at afterwards.
   await writeJob(folder.path, {
@@ -150,14 +150,13 @@ test('eight pictures can be learned by heart', async () => {
   );
 });
 
-test('corrupt pictures are skipped; flat, tiny and unwanted boxes are told or ignored; empty pictures are learned from', async () => {
+test('corrupt images are skipped; flat, tiny and unwanted boxes are told or ignored; empty images are learned from', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, {
     arguments: { recipe: 'probe' },
     labels: ['disc'],
     count: { train: 9, validation: 2, test: 2 },
-    corrupt: (n, jpeg) =>
-      n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not a picture') : jpeg,
+    corrupt: (n, jpeg) => (n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not a image') : jpeg),
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {
         const [disc] = line.bounding_box_annotations;
@@ -213,7 +212,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
     ['an argument', { arguments: { epochs: 'many' } }, /arguments\.epochs is not valid: many/, 'INVALID_ARGUMENT'],
     ['another model type', { kind: 'single_label_classification' }, /makes object detectors/, 'INVALID_ARGUMENT'],
     [
-      'a box outside of the picture',
+      'a box outside of the image',
       {
         lines: (l) =>
           l.map((one) => ({
@@ -243,7 +242,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   }
 });
 
-test('a picture that is not there is not the fault of the data', async () => {
+test('a image that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
   const { code, stderr } = await startTrainer(main, folder.path).ended;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import sharp from 'sharp';
-import { curvesPicture } from './curves.ts';
+import { renderCurves } from './curves.ts';
 
 async function colourCounts(png: Buffer): Promise<Map<string, number>> {
   const { data, info } = await sharp(png)
@@ -17,7 +17,7 @@ async function colourCounts(png: Buffer): Promise<Map<string, number>> {
   }
   return counts;
 }
-const course = (length: number, isValidated: boolean): Parameters<typeof curvesPicture>[0] =>
+const course = (length: number, isValidated: boolean): Parameters<typeof renderCurves>[0] =>
   Array.from({ length }, (_, epoch) => ({
     epoch,
     loss: 2 / (epoch + 1),
@@ -26,14 +26,14 @@ const course = (length: number, isValidated: boolean): Parameters<typeof curvesP
   }));
 
 test('a PNG with both lines and their names', async () => {
-  const counts = await colourCounts(await curvesPicture(course(8, true), 'accuracy'));
+  const counts = await colourCounts(await renderCurves(course(8, true), 'accuracy'));
   for (const colour of ['90a4ae', '1565c0', '37474f']) assert.ok((counts.get(colour) ?? 0) > 100, colour);
 });
 
-test('one epoch, none, nothing to validate with, a loss that is no number: still a picture', async () => {
+test('one epoch, none, nothing to validate with, a loss that is no number: still a image', async () => {
   for (const points of [course(1, true), [], course(5, false)]) {
-    assert.ok((await colourCounts(await curvesPicture(points, 'MAP50'))).size > 1);
+    assert.ok((await colourCounts(await renderCurves(points, 'MAP50'))).size > 1);
   }
   const broken = [{ epoch: 0, loss: Number.NaN, validationLoss: null, score: null }];
-  assert.ok((await curvesPicture(broken, 'accuracy')).byteLength > 100);
+  assert.ok((await renderCurves(broken, 'accuracy')).byteLength > 100);
 });

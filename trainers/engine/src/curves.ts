@@ -1,7 +1,7 @@
-/** The course of a training as a picture: loss on the left, the score on validation pictures on the right. */
+/** The course of a training as a image: loss on the left, the score on validation images on the right. */
 import sharp from 'sharp';
 
-export interface CurvePicturePoint {
+export interface CurvePoint {
   epoch: number;
   loss: number;
   /** Null where nothing was set apart to validate with. */
@@ -23,7 +23,7 @@ const pitch = 4 * dot;
 
 const colours = { text: '#37474f', axis: '#b0bec5', training: '#90a4ae', validation: '#1565c0' };
 
-function lettering(text: string, x: number, y: number, colour: string): string {
+function drawText(text: string, x: number, y: number, colour: string): string {
   let path = '';
   for (const [i, letter] of text.toUpperCase().split('').entries()) {
     for (const [row, digit] of (glyphs[letter] ?? '').split('').entries()) {
@@ -58,13 +58,12 @@ function panelOf(epochs: readonly number[], { left, lines, top, label }: Panel):
     const at = y(top * share);
     parts.push(`<path d="M${left} ${at}h${size.panel}" stroke="${colours.axis}"/>`);
     const text = label(top * share);
-    parts.push(lettering(text, left - 6 - text.length * pitch, at - 5, colours.text));
+    parts.push(drawText(text, left - 6 - text.length * pitch, at - 5, colours.text));
   }
   const ends = new Set([first, last]);
-  for (const epoch of ends)
-    parts.push(lettering(String(epoch), x(epoch) - 4, size.head + size.plot + 10, colours.text));
+  for (const epoch of ends) parts.push(drawText(String(epoch), x(epoch) - 4, size.head + size.plot + 10, colours.text));
   for (const [i, { name, colour, values }] of lines.entries()) {
-    parts.push(lettering(name, left, 12 + i * 18, colour));
+    parts.push(drawText(name, left, 12 + i * 18, colour));
     const points = values.flatMap((value, at) =>
       value === null || !Number.isFinite(value) ? [] : [[x(epochs[at] ?? 0), y(value)] as const],
     );
@@ -77,7 +76,7 @@ function panelOf(epochs: readonly number[], { left, lines, top, label }: Panel):
 }
 
 /** @param score - what the score is, in capital letters or digits: `ACCURACY`. @returns a PNG. */
-export async function curvesPicture(points: readonly CurvePicturePoint[], score: string): Promise<Buffer> {
+export async function renderCurves(points: readonly CurvePoint[], score: string): Promise<Buffer> {
   const epochs = points.map(({ epoch }) => epoch);
   const losses = points.flatMap(({ loss, validationLoss }) => [loss, validationLoss ?? 0]).filter(Number.isFinite);
   const loss: Panel = {
@@ -96,7 +95,7 @@ export async function curvesPicture(points: readonly CurvePicturePoint[], score:
     lines: [{ name: `validation ${score}`, colour: colours.validation, values: points.map((one) => one.score) }],
   };
   const body = panelOf(epochs, loss) + panelOf(epochs, right);
-  const foot = lettering('epoch', size.width / 2 - 20, size.height - 14, colours.text);
+  const foot = drawText('epoch', size.width / 2 - 20, size.height - 14, colours.text);
   const { width, height } = size;
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><rect width="${width}" height="${height}" fill="#fff"/>${body}${foot}</svg>`;
   return sharp(Buffer.from(svg)).png({ palette: true }).toBuffer();

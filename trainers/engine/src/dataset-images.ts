@@ -1,4 +1,4 @@
-/** Reads dataset.jsonl and decodes its pictures, leaving out what can't be used and saying so. */
+/** Reads dataset.jsonl and decodes its images, leaving out what can't be used and saying so. */
 import { createReadStream } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -30,7 +30,7 @@ export async function readLines(file: string): Promise<DatasetLine[]> {
 }
 
 /** Runs `work` on every item, `width` at a time; the first failure ends all. */
-async function eachOf<T>(
+async function forEachConcurrently<T>(
   items: readonly T[],
   width: number,
   work: (item: T, index: number) => Promise<void>,
@@ -43,9 +43,9 @@ async function eachOf<T>(
 }
 
 /** Throws INVALID_ARGUMENT where the line leads out of the folder. */
-export function placeOf(line: DatasetLine, folder: string): string {
-  const picture = path.resolve(folder, line.image_path);
-  if (picture.startsWith(path.resolve(folder) + path.sep)) return picture;
+export function imageFileOf(line: DatasetLine, folder: string): string {
+  const image = path.resolve(folder, line.image_path);
+  if (image.startsWith(path.resolve(folder) + path.sep)) return image;
   throw new PlatformError('INVALID_ARGUMENT', {
     field: 'image_path',
     value: line.image_path,
@@ -54,10 +54,10 @@ export function placeOf(line: DatasetLine, folder: string): string {
 }
 
 /**
- * Calls `decodeOne` with the file of each picture and the picture's number. Wrong pictures are skipped; a picture file that
+ * Calls `decodeOne` with the file of each image and the image's number. Wrong images are skipped; a image file that
  * is not there is the runner's fault and ends the job. Both lists are in the order of the examples.
  */
-export async function takePictures<E extends { line: DatasetLine }>(
+export async function decodeImages<E extends { line: DatasetLine }>(
   examples: readonly E[],
   folder: string,
   decodeOne: (file: string, index: number, example: E) => Promise<void>,
@@ -66,10 +66,10 @@ export async function takePictures<E extends { line: DatasetLine }>(
   const samples: (E & { index: number })[] = [];
   const skipped: (Skipped & { index: number })[] = [];
   let done = 0;
-  await eachOf(examples, width, async (example, index) => {
+  await forEachConcurrently(examples, width, async (example, index) => {
     signal.throwIfAborted();
     const { line } = example;
-    const file = placeOf(line, folder);
+    const file = imageFileOf(line, folder);
     try {
       await decodeOne(file, index, example);
       samples.push({ ...example, index });
@@ -84,28 +84,28 @@ export async function takePictures<E extends { line: DatasetLine }>(
   return { samples: inOrder(samples), skipped: inOrder(skipped) };
 }
 
-/** One warning per skipped picture, at most a hundred. */
-export function tellSkipped(skipped: readonly Skipped[], tell: (code: string, message: string) => void): void {
+/** One warning per skipped image, at most a hundred. */
+export function reportSkipped(skipped: readonly Skipped[], tell: (code: string, message: string) => void): void {
   for (const { line, reason } of skipped.slice(0, 100)) {
     const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
     tell(code, `Skipped ${line.file_name || line.image_path}: it ${reason}.`);
   }
 }
 
-const mostExamples = 3;
+const maxExamples = 3;
 
-/** Throws IMAGES_UNREADABLE where there were pictures and none could be decoded: saying that there are none would mislead. */
+/** Throws IMAGES_UNREADABLE where there were images and none could be decoded: saying that there are none would mislead. */
 export function requireReadable(taken: number, skipped: readonly Skipped[]): void {
   if (taken > 0 || skipped.length === 0) return;
   const unreadable = skipped.filter(({ reason }) => reason.startsWith('cannot be decoded'));
   if (unreadable.length === 0) return;
   const reasons = Map.groupBy(unreadable, ({ reason }) => reason.replace('cannot be decoded: ', ''));
-  const most = [...reasons].toSorted(([, a], [, b]) => b.length - a.length).slice(0, mostExamples);
+  const most = [...reasons].toSorted(([, a], [, b]) => b.length - a.length).slice(0, maxExamples);
   throw new PlatformError('IMAGES_UNREADABLE', {
     count: unreadable.length,
     problem: most.map(([reason, { length }]) => `${length} × ${reason}`).join(', '),
     examples: unreadable
-      .slice(0, mostExamples)
+      .slice(0, maxExamples)
       .map(({ line }) => [line.file_name || line.image_path, line.binary_data_id ?? ''].filter(Boolean).join(' '))
       .join(', '),
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tape } from './autodiff/tape.ts';
-import { chooseDevice, gpusIn, thisComputer } from './device.ts';
+import { chooseDevice, gpusIn, localDevices } from './device.ts';
 import type { DevicePort, Gpu, Trial } from './device.ts';
 import type { Place } from './runtime.ts';
 
@@ -35,7 +35,7 @@ interface Simulated {
 function computer({ gpus = [{ name: 'GPU A', freeShare: 1 }], hasCuda = true, gpu = 0 }: Simulated): DevicePort & {
   opened: Place[];
 } {
-  const real = thisComputer(1);
+  const real = localDevices(1);
   const opened: Place[] = [];
   return {
     opened,
@@ -80,7 +80,7 @@ for (const [name, simulated, wanted, device, reason] of stories) {
     const found = await chooseDevice(computer(simulated), wanted, trial);
     assert.equal(found.name, device);
     assert.match(found.reason, reason);
-    assert.equal(found.isSecondBest, wanted > 0 && device === 'cpu');
+    assert.equal(found.isFallback, wanted > 0 && device === 'cpu');
   });
 }
 
@@ -91,7 +91,7 @@ test('of several GPUs the emptiest is taken, by the number CUDA knows it by', as
 });
 
 test('this computer: a GPU that ONNX Runtime cannot use is an error, never the CPU in silence', async () => {
-  const port = thisComputer(1);
+  const port = localDevices(1);
   if (port.hasCuda()) return;
   await assert.rejects(port.open(trial().model, { cuda: 0 }));
   const found = await chooseDevice({ ...port, hasCuda: () => true, gpus: computer({}).gpus }, 1, trial);

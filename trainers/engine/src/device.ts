@@ -14,7 +14,7 @@ export interface Device {
   /** One sentence for people: why this one. */
   reason: string;
   /** The job asked for a GPU and does not get one. */
-  isSecondBest: boolean;
+  isFallback: boolean;
 }
 export interface Gpu {
   name: string;
@@ -36,7 +36,7 @@ export interface Trial {
 }
 
 /** Memory in use by others that a job without a claim to a GPU puts up with. */
-const freeEnough = 0.9;
+const minFreeShare = 0.9;
 const lossTolerance = 1e-3;
 
 /**
@@ -44,7 +44,7 @@ const lossTolerance = 1e-3;
  * @param trial - made only when there is a GPU to try.
  */
 export async function chooseDevice(port: DevicePort, wanted: number, trial: () => Trial): Promise<Device> {
-  const cpu = (reason: string): Device => ({ place: 'cpu', name: 'cpu', reason, isSecondBest: wanted > 0 });
+  const cpu = (reason: string): Device => ({ place: 'cpu', name: 'cpu', reason, isFallback: wanted > 0 });
   const gpus = await port.gpus();
   if (gpus.length === 0) return cpu('There is no GPU that this process may use.');
   if (!port.hasCuda()) {
@@ -52,7 +52,7 @@ export async function chooseDevice(port: DevicePort, wanted: number, trial: () =
   }
   const index = gpus.reduce((best, gpu, i) => (gpu.freeShare > (gpus[best]?.freeShare ?? 0) ? i : best), 0);
   const gpu = gpus[index];
-  if (!gpu || (wanted === 0 && gpu.freeShare < freeEnough))
+  if (!gpu || (wanted === 0 && gpu.freeShare < minFreeShare))
     return cpu('Every GPU is in use, and the job asked for none.');
   try {
     const { model, feeds } = trial();
@@ -62,7 +62,7 @@ export async function chooseDevice(port: DevicePort, wanted: number, trial: () =
       return cpu(`One step on ${gpu.name} gave the loss ${there}, on the CPU ${here}: the GPU is not used.`);
     }
     const reason = `One step on ${gpu.name} gave the loss of the CPU to ${difference.toExponential(0)}.`;
-    return { place: { cuda: index }, name: 'cuda', reason, isSecondBest: false };
+    return { place: { cuda: index }, name: 'cuda', reason, isFallback: false };
   } catch (e) {
     const [line] = (e instanceof Error ? e.message : String(e)).split('\n');
     return cpu(`${gpu.name} cannot be used: ${line}`);
@@ -99,7 +99,7 @@ export function gpusIn(text: string, visible: string | undefined): Gpu[] {
 }
 
 /** This computer. */
-export function thisComputer(threads: number): DevicePort {
+export function localDevices(threads: number): DevicePort {
   return {
     hasCuda: () => {
       const folder = path.dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'));

@@ -4,7 +4,7 @@ import type { Clock } from './clock.ts';
 
 /** Where the trainer tells what happens. */
 export interface Events {
-  tell(event: JobEventBody): void;
+  emit(event: JobEventBody): void;
   close(): void;
 }
 
@@ -13,7 +13,7 @@ export function eventFile(path: string, clock: Clock): Events {
   const file = openSync(path, 'a');
   let sequence = 0;
   return {
-    tell: (event) => {
+    emit: (event) => {
       sequence++;
       const line: JobEvent = { sequence, time: clock.instant(), ...event };
       writeSync(file, `${JSON.stringify(line)}\n`);

@@ -5,15 +5,15 @@ import { test } from 'node:test';
 import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 import { tempFolder } from '../test/temp-folder.ts';
-import { decode, PixelFile, renderView, wholeView } from './images.ts';
+import { decode, PixelFile, renderAugmentation, identityAugmentation } from './images.ts';
 
 const ramp = Uint8Array.from({ length: 4 * 4 * 3 }, (_, i) => i * 5);
 
-test('the whole view is the picture, and its mirror image is mirrored', () => {
+test('the whole view is the image, and its mirror image is mirrored', () => {
   const out = new Float32Array(2 + 48);
-  renderView(ramp, 4, wholeView(4), out, 2, 4);
+  renderAugmentation(ramp, 4, identityAugmentation(4), out, 2, 4);
   assert.deepEqual([...out], [0, 0, ...ramp]);
-  renderView(ramp, 4, { ...wholeView(4), mirrored: true }, out, 0, 4);
+  renderAugmentation(ramp, 4, { ...identityAugmentation(4), mirrored: true }, out, 0, 4);
   assert.deepEqual(out.slice(0, 3), Float32Array.from(ramp.slice(9, 12)));
 });
 
@@ -21,18 +21,18 @@ test('a view of a quarter is enlarged, brightness scales, values stay in 0..255'
   const half = new Uint8Array(16 * 3).fill(100);
   for (let y = 0; y < 2; y++) for (let x = 0; x < 2; x++) half.fill(40, (y * 4 + x) * 3, (y * 4 + x) * 3 + 3);
   const out = new Float32Array(4 * 4 * 3);
-  renderView(half, 4, { ...wholeView(4), width: 1, height: 1, brightness: 1.2 }, out, 0, 4);
+  renderAugmentation(half, 4, { ...identityAugmentation(4), width: 1, height: 1, brightness: 1.2 }, out, 0, 4);
   assert.ok(
     out.every((v) => Math.abs(v - 48) < 1e-4),
     String(out),
   );
-  renderView(half, 4, { ...wholeView(4), brightness: 3 }, out, 0, 4);
+  renderAugmentation(half, 4, { ...identityAugmentation(4), brightness: 3 }, out, 0, 4);
   assert.equal(Math.max(...out), 255);
 });
 
 test('a view turned by a quarter', () => {
   const out = new Float32Array(48);
-  renderView(ramp, 4, { ...wholeView(4), angle: Math.PI / 2 }, out, 0, 4);
+  renderAugmentation(ramp, 4, { ...identityAugmentation(4), angle: Math.PI / 2 }, out, 0, 4);
   for (let y = 0; y < 4; y++) {
     for (let x = 0; x < 4; x++) {
       const [found, expected] = [out[(y * 4 + x) * 3] ?? -1, ramp[(x * 4 + (3 - y)) * 3] ?? -2];
@@ -44,7 +44,7 @@ test('a view turned by a quarter', () => {
 const create = (channels: 3 | 4, background: string): Sharp =>
   sharp({ create: { width: 30, height: 20, channels, background } });
 
-test('pictures of every kind become RGB of one size; broken ones are refused', async () => {
+test('images of every kind become RGB of one size; broken ones are refused', async () => {
   await using folder = await tempFolder();
   const at = (name: string): string => path.join(folder.path, name);
   await create(3, '#102030').jpeg().toFile(at('rgb.jpg'));
@@ -71,7 +71,7 @@ test('pictures of every kind become RGB of one size; broken ones are refused', a
   };
   const whole = await sharp(noisy).jpeg().toBuffer();
   await writeFile(at('cut.jpg'), whole.subarray(0, whole.length >> 1));
-  await writeFile(at('text.jpg'), 'no picture');
+  await writeFile(at('text.jpg'), 'no image');
   await assert.rejects(decode(at('cut.jpg'), 8));
   await assert.rejects(decode(at('text.jpg'), 8));
 });
@@ -86,6 +86,6 @@ test('the pixel file gives back what was written, in any order', async () => {
   );
   assert.deepEqual(file.read(2), ramp);
   assert.equal(file.read(0)[0], 255);
-  assert.throws(() => file.read(3), /picture 3 is not in the pixel file/);
+  assert.throws(() => file.read(3), /image 3 is not in the pixel file/);
   file.close();
 });

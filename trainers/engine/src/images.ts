@@ -1,4 +1,4 @@
-/** Decodes each picture once, into a file of raw pixels, so that memory does not grow with the dataset. */
+/** Decodes each image once, into a file of raw pixels, so that memory does not grow with the dataset. */
 import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import sharp from 'sharp';
 
@@ -10,7 +10,7 @@ sharp.concurrency(1);
 
 const unsupported = 'it is no JPEG, PNG or WebP image';
 
-/** The picture upright, on white where transparent, stretched to side × side, RGB. Throws when it can't be decoded whole. */
+/** The image upright, on white where transparent, stretched to side × side, RGB. Throws when it can't be decoded whole. */
 export async function decode(path: string, side: number): Promise<Uint8Array> {
   const { data, info } = await sharp(path, { failOn: 'error', limitInputPixels: pixelLimit })
     .rotate()
@@ -29,17 +29,17 @@ export async function decode(path: string, side: number): Promise<Uint8Array> {
   return rgb;
 }
 
-/** Pixels of the shorter edge; undefined where the file is no picture. */
-export async function edgeOf(path: string): Promise<number | undefined> {
+/** Pixels of the shorter edge; undefined where the file is no image. */
+export async function shorterEdgeOf(path: string): Promise<number | undefined> {
   try {
     const { width, height } = await sharp(path, { limitInputPixels: pixelLimit }).metadata();
     return Math.min(width, height);
   } catch {
-    return undefined; // found and named when the picture is decoded
+    return undefined; // found and named when the image is decoded
   }
 }
 
-/** Pictures of one size in a file, by number. */
+/** Images of one size in a file, by number. */
 export class PixelFile {
   readonly side: number;
   readonly #file: number;
@@ -55,7 +55,7 @@ export class PixelFile {
   /** @param pixels - is filled and returned: thousands of reads would leave as many arrays behind. */
   read(index: number, pixels = new Uint8Array(this.#bytes)): Uint8Array {
     const read = readSync(this.#file, pixels, 0, this.#bytes, index * this.#bytes);
-    if (read !== this.#bytes) throw new Error(`picture ${index} is not in the pixel file`);
+    if (read !== this.#bytes) throw new Error(`image ${index} is not in the pixel file`);
     return pixels;
   }
   close(): void {
@@ -63,7 +63,7 @@ export class PixelFile {
   }
 }
 
-export interface View {
+export interface Augmentation {
   /** Left upper corner and size of the part that is seen, in pixels of the source. */
   left: number;
   top: number;
@@ -76,7 +76,7 @@ export interface View {
   /** Radians; the seen part is turned about its middle. Absent: upright. */
   angle?: number;
 }
-export const wholeView = (side: number): View => ({
+export const identityAugmentation = (side: number): Augmentation => ({
   left: 0,
   top: 0,
   width: side,
@@ -87,10 +87,10 @@ export const wholeView = (side: number): View => ({
   saturation: 1,
 });
 /** Bilinear; writes side × side × 3 values 0..255 into `into` from `offset`. */
-export function renderView(
+export function renderAugmentation(
   pixels: Uint8Array,
   from: number,
-  view: View,
+  view: Augmentation,
   into: Float32Array,
   offset: number,
   side: number,

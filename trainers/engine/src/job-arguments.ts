@@ -4,19 +4,19 @@ import type { JobSpec } from '@platform/contract/job';
 import type { BuiltInKind } from '@platform/contract/model-kinds';
 import { isTrainerSetting, type RecipeName, settingProblem } from '@platform/contract/trainer-settings';
 
-export interface Wishes {
+export interface JobArguments {
   recipe?: RecipeName;
   epochs?: number;
   side?: number;
 }
 
 /** Throws INVALID_ARGUMENT. Unknown arguments are named in `unknown` and otherwise ignored. */
-export function wishesOf(
+export function parseJobArguments(
   job: Pick<JobSpec, 'arguments' | 'recipe'>,
   kind: BuiltInKind,
-): { wishes: Wishes; unknown: string[] } {
+): { wishes: JobArguments; unknown: string[] } {
   const unknown: string[] = [];
-  const wishes: Wishes = {};
+  const wishes: JobArguments = {};
   const wanted = Object.entries(job.arguments);
   if (job.recipe !== undefined) wanted.push(['recipe', job.recipe]);
   for (const [key, value] of wanted) {

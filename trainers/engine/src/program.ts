@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8';
 import { PlatformError } from '@platform/contract/errors';
 import { JobFormatError, parseJobSpec, trainerExit } from '@platform/contract/job';
 import { systemClock } from './clock.ts';
-import { thisComputer } from './device.ts';
+import { localDevices } from './device.ts';
 import { eventFile } from './events.ts';
 import type { Events } from './events.ts';
 import { flagsOf } from './flags.ts';
@@ -14,15 +14,15 @@ import { blockOtherLoaders } from './image-loaders.ts';
 import { closeInherited } from './inherited-files.ts';
 import type { Training } from './training.ts';
 
-/** More threads than this do not make steps of eight small pictures faster. */
-const mostThreads = 8;
+/** More threads than this do not make steps of eight small images faster. */
+const maxThreads = 8;
 
 /**
  * Runs `train` on the job folder that the flags name, with an empty folder for its temporary files, and sets the exit code.
  * What `train` returns is one sentence for people about how good the model is.
  */
 export async function runTrainer(train: (training: Training, tmp: string) => Promise<string>): Promise<void> {
-  // Values of pictures and networks lie beside V8's heap, held by small objects in its young part: the larger that grows, the
+  // Values of images and networks lie beside V8's heap, held by small objects in its young part: the larger that grows, the
   // later they are freed. It stays as small as it begins, which saves some eighty MiB and takes no time.
   setFlagsFromString('--semi-space-growth-factor=1');
   closeInherited();
@@ -34,35 +34,35 @@ export async function runTrainer(train: (training: Training, tmp: string) => Pro
     const flags = flagsOf(process.argv.slice(2));
     events = eventFile(flags.eventsFile, systemClock);
     const job = parseJobSpec(JSON.parse(await readFile(flags.jobFile, 'utf8')));
-    const threads = Math.min(mostThreads, availableParallelism());
+    const threads = Math.min(maxThreads, availableParallelism());
     const { datasetFile, outFolder } = flags;
     const { signal } = stop;
-    const devices = thisComputer(threads);
+    const devices = localDevices(threads);
     const training = { job, datasetFile, outFolder, events, clock: systemClock, threads, signal, devices };
     const tmp = path.join(outFolder, 'tmp');
     await mkdir(tmp, { recursive: true });
     try {
-      events.tell({ is: 'log', level: 'info', message: await train(training, tmp) });
+      events.emit({ is: 'log', level: 'info', message: await train(training, tmp) });
     } finally {
       await rm(tmp, { recursive: true, force: true });
     }
   } catch (e) {
-    process.exitCode = tellFailure(e, events, stop.signal.aborted);
+    process.exitCode = reportFailure(e, events, stop.signal.aborted);
   } finally {
     events?.close();
   }
 }
 
 /** @returns the exit code. */
-function tellFailure(e: unknown, events: Events | undefined, wasStopped: boolean): number {
+function reportFailure(e: unknown, events: Events | undefined, wasStopped: boolean): number {
   if (wasStopped) {
-    events?.tell({ is: 'log', level: 'info', message: 'Stopped by order.' });
+    events?.emit({ is: 'log', level: 'info', message: 'Stopped by order.' });
     return trainerExit.terminated;
   }
   const known = e instanceof PlatformError || e instanceof JobFormatError;
   const code = e instanceof PlatformError ? e.code : known ? 'INVALID_ARGUMENT' : 'INTERNAL';
   const message = e instanceof PlatformError ? `${e.what} ${e.remedy}` : e instanceof Error ? e.message : String(e);
-  events?.tell({ is: 'error', code, message });
+  events?.emit({ is: 'error', code, message });
   console.error(known ? `${code}: ${message}` : e);
   return known ? trainerExit.badData : trainerExit.failed;
 }

@@ -22,11 +22,11 @@ export class Progress {
     this.#clock = clock;
     this.#started = clock.now();
   }
-  expect(part: string, work: Work): void {
+  plan(part: string, work: Work): void {
     this.#parts.set(part, work);
   }
   /** @param share - 0..1 of the part. Tells at most three times a second, but each end of a part. */
-  at(part: string, share: number): void {
+  update(part: string, share: number): void {
     this.#done.set(part, share);
     const now = this.#clock.now();
     const work = this.#parts.get(part);
@@ -40,7 +40,7 @@ export class Progress {
     const progress = Math.min(1, done / total);
     const seconds = (now - this.#started) / 1000;
     const eta = progress > 0.02 ? { eta_seconds: round((seconds / progress) * (1 - progress)) } : {};
-    this.#events.tell({ is: 'progress', phase: work.phase, progress: round(progress, 4), ...eta });
+    this.#events.emit({ is: 'progress', phase: work.phase, progress: round(progress, 4), ...eta });
   }
 }
 

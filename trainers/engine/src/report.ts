@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Evaluation, PictureReference, Stage } from '@platform/contract/evaluation';
 import { modelFiles } from '@platform/contract/job';
 import type { DatasetLine } from '@platform/contract/job';
-import { curvesPicture } from './curves.ts';
-import type { CurvePicturePoint } from './curves.ts';
+import { renderCurves } from './curves.ts';
+import type { CurvePoint } from './curves.ts';
 import type { Device } from './device.ts';
 import type { Skipped } from './dataset-images.ts';
 import { section, table } from './markdown.ts';
@@ -20,7 +20,7 @@ export type EvaluationHead = Omit<
   'task' | 'accuracy' | 'macro_f1' | 'per_class' | 'confusion' | 'probe' | 'fine_tuned' | 'curve' | 'worst'
 >;
 
-const shownSkipped = 100;
+const maxSkipped = 100;
 /** How latencies are measured, in the words of the model card. */
 const onnxBy = 'ONNX Runtime on the host that trained, median of the held-out images';
 // Measured at 224 px: 1736 ms here, 8.4 ms of CPU by LiteRT 2.3 with one thread.
@@ -28,7 +28,7 @@ const tfliteBy =
   'the interpreter of the trainer, which checks the file (JavaScript, one thread); LiteRT took 1/200 of it on the same processor';
 
 /** What is known once a training is measured. */
-export interface Course {
+export interface ReportInput {
   training: Pick<Training, 'job'>;
   device: Device;
   side: number;
@@ -39,15 +39,15 @@ export interface Course {
     test: readonly unknown[];
     skipped: readonly Skipped[];
   };
-  learned: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
-  delivered: ModelsOnDisk;
+  trained: { chosen: Stage; seconds: { probe: number; fine_tune: number } };
+  exported: ModelsOnDisk;
   measured: {
     heldOut: readonly unknown[];
     medianMs: number;
     maxDifference: number;
     /** Undefined where there is no TensorFlow Lite file. */
     tfliteDifference: number | undefined;
-    /** Of the interpreter here; undefined where it ran no picture. */
+    /** Of the interpreter here; undefined where it ran no image. */
     tfliteMs: number | undefined;
     seconds: number;
   };
@@ -57,14 +57,14 @@ export interface Course {
   seconds: number;
 }
 
-export function headOf(course: Course): EvaluationHead {
-  const { training, device, side, prepared, learned, delivered, measured, pretrained } = course;
+export function evaluationHead(course: ReportInput): EvaluationHead {
+  const { training, device, side, prepared, trained, exported, measured, pretrained } = course;
   const { labels, train, validation, test, skipped } = prepared;
-  const model = { ...delivered.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
-  const tflite = delivered.tflite
+  const model = { ...exported.onnx, latency_ms: round(measured.medianMs), max_difference: measured.maxDifference };
+  const tflite = exported.tflite
     ? [
         {
-          ...delivered.tflite,
+          ...exported.tflite,
           latency_ms: measured.tfliteMs === undefined ? null : round(measured.tfliteMs),
           latency_by: tfliteBy,
           max_difference: measured.tfliteDifference ?? null,
@@ -76,14 +76,14 @@ export function headOf(course: Course): EvaluationHead {
     labels: [...labels],
     evaluated_on: test.length > 0 ? 'test' : 'validation',
     count: measured.heldOut.length,
-    chosen: learned.chosen,
+    chosen: trained.chosen,
     pictures: { train: train.length, validation: validation.length, test: test.length, skipped: skipped.length },
     skipped: skipped
-      .slice(0, shownSkipped)
+      .slice(0, maxSkipped)
       .map(({ line: { image_path, file_name }, reason }) => ({ image_path, file_name, reason })),
     seed: training.job.seed,
     side,
-    seconds: { total: round(course.seconds), ...learned.seconds, evaluation: round(measured.seconds) },
+    seconds: { total: round(course.seconds), ...trained.seconds, evaluation: round(measured.seconds) },
     model,
     files: [{ ...model, latency_by: onnxBy }, ...tflite],
     pretrained: { name: pretrained.name, sha256: pretrained.sha256 },
@@ -109,7 +109,7 @@ export function fileTable({ files }: Pick<EvaluationHead, 'files'>): string[] {
   const measured = files.flatMap(({ file, latency_ms, latency_by }) =>
     latency_ms === null || latency_by === undefined ? [] : [`- ${file} was measured with ${latency_by}.`],
   );
-  return [...table(['file', 'bytes', 'one picture', 'sha256'], rows), '', ...measured];
+  return [...table(['file', 'bytes', 'one image', 'sha256'], rows), '', ...measured];
 }
 
 /** What every image went through before training and evaluation; a prediction needs the same. */
@@ -139,7 +139,7 @@ export const useSection = (preprocessing: readonly string[], program: readonly s
  * Last part of a model card.
  *
  * @param epochs - those after the probe.
- * @param pictures - a sentence: what was learned from and held out.
+ * @param images - a sentence: what was learned from and held out.
  */
 export function trainingSection(
   evaluation: EvaluationHead,
@@ -158,7 +158,7 @@ export function trainingSection(
     ...section('Limits', limits),
     ...section('Advice', advice),
     ...section(
-      'Skipped pictures',
+      'Skipped images',
       skipped.map(({ file_name, image_path, reason }) => `${file_name || image_path}: ${reason}`),
     ),
   ];
@@ -168,12 +168,12 @@ export function trainingSection(
 export async function writeReports(
   folder: string,
   evaluation: EvaluationHead,
-  { card, text, points, score }: { card: unknown; text: string; points: readonly CurvePicturePoint[]; score: string },
+  { card, text, points, score }: { card: unknown; text: string; points: readonly CurvePoint[]; score: string },
 ): Promise<void> {
   const files = {
     [modelFiles.labels]: `${evaluation.labels.join('\n')}\n`,
     [modelFiles.evaluation]: `${JSON.stringify(evaluation, undefined, 2)}\n`,
-    [modelFiles.curves]: await curvesPicture(points, score),
+    [modelFiles.curves]: await renderCurves(points, score),
     [modelFiles.cardJson]: `${JSON.stringify(card, undefined, 2)}\n`,
     [modelFiles.cardText]: text,
   };

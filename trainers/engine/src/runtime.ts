@@ -47,7 +47,7 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
     run: async (feeds, into) => {
       const outputs = into ? await session.run(tensorsOf(feeds), tensorsOf(into)) : await session.run(tensorsOf(feeds));
       const found = new Map(
-        Object.entries(outputs).map(([name, { data }]) => [name, keptOf(data as Uint8Array, into?.[name]?.data)]),
+        Object.entries(outputs).map(([name, { data }]) => [name, keepResult(data as Uint8Array, into?.[name]?.data)]),
       );
       return (name) => {
         const data = found.get(name);
@@ -63,7 +63,7 @@ export async function openSession(model: Uint8Array, threads: number, place: Pla
  * ONNX Runtime writes a result to where it was told to, and hands out a copy beside it. The copies of a step are as large as
  * the network: they are given back at once, and not when V8 comes to it.
  */
-function keptOf(handedOut: Feed['data'], kept: Float32Array | undefined): Feed['data'] {
+function keepResult(handedOut: Feed['data'], kept: Float32Array | undefined): Feed['data'] {
   if (!kept) return handedOut;
   const { buffer } = handedOut;
   if (buffer !== kept.buffer && buffer instanceof ArrayBuffer) buffer.transfer(0);

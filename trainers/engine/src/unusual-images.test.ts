@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import sharp from 'sharp';
 import type { Sharp } from 'sharp';
 import { tempFolder } from '../test/temp-folder.ts';
-import { curvesPicture } from './curves.ts';
+import { renderCurves } from './curves.ts';
 import { blockOtherLoaders } from './image-loaders.ts';
-import { decode, edgeOf } from './images.ts';
+import { decode, shorterEdgeOf } from './images.ts';
 
 /** Images are made with every loader, and read with those of a trainer. */
 async function madeBy(bytes: () => Promise<Buffer>): Promise<Buffer> {
@@ -58,7 +58,7 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
     red,
   ],
   [
-    'animated: its first picture',
+    'animated: its first image',
     async () => {
       const frames = [await flat(16, 16, red).png().toBuffer(), await flat(16, 16, blue).png().toBuffer()];
       return sharp(frames, { join: { animated: true } })
@@ -90,9 +90,9 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
   ['a single pixel', () => flat(1, 1, blue).png().toBuffer(), blue, blue],
 ];
 for (const [name, bytes, first, last] of readable) {
-  test(`a picture that is read: ${name}`, async () => {
+  test(`a image that is read: ${name}`, async () => {
     await using folder = await tempFolder();
-    const file = `${folder.path}/picture`;
+    const file = `${folder.path}/image`;
     await writeFile(file, await madeBy(bytes));
     const pixels = await decode(file, side);
     assert.equal(pixels.length, side * side * 3);
@@ -123,27 +123,27 @@ const foreign: [name: string, file: string, bytes: () => Promise<Buffer>][] = [
   ['PPM', 'a.ppm', () => Promise.resolve(Buffer.from('P6 1 1 255\nabc'))],
 ];
 for (const [name, file, bytes] of foreign) {
-  test(`no loader reads a picture of another format: ${name}`, async () => {
+  test(`no loader reads a image of another format: ${name}`, async () => {
     await using folder = await tempFolder();
     await writeFile(`${folder.path}/${file}`, await madeBy(bytes));
     await assert.rejects(decode(`${folder.path}/${file}`, side), /it is no JPEG, PNG or WebP image/);
-    assert.equal(await edgeOf(`${folder.path}/${file}`), undefined);
+    assert.equal(await shorterEdgeOf(`${folder.path}/${file}`), undefined);
   });
 }
 test('the bytes decide, not the name; the curves of a training are drawn all the same', async () => {
   await using folder = await tempFolder();
   await writeFile(`${folder.path}/a.csv`, await madeBy(() => flat(9, 5, red).png().toBuffer()));
   assert.equal((await decode(`${folder.path}/a.csv`, side)).length, side * side * 3);
-  assert.equal(await edgeOf(`${folder.path}/a.csv`), 5);
+  assert.equal(await shorterEdgeOf(`${folder.path}/a.csv`), 5);
   const point = { epoch: 1, loss: 1, validationLoss: null, score: null };
-  assert.ok((await curvesPicture([point, { ...point, epoch: 2 }], 'ACCURACY')).length > 100);
+  assert.ok((await renderCurves([point, { ...point, epoch: 2 }], 'ACCURACY')).length > 100);
   await writeFile(`${folder.path}/a.svg`, svg);
   await assert.rejects(decode(`${folder.path}/a.svg`, side), /it is no JPEG, PNG or WebP image/);
 });
 
 const refused: [name: string, bytes: () => Promise<Buffer>, why: RegExp][] = [
   ['zero bytes', () => Promise.resolve(Buffer.alloc(0)), /empty|unsupported/i],
-  ['no picture at all', () => Promise.resolve(Buffer.from('no picture')), /unsupported/i],
+  ['no image at all', () => Promise.resolve(Buffer.from('no image')), /unsupported/i],
   ['200 megapixels, before it is decoded', () => Promise.resolve(hugeHeader), /pixel limit/i],
   [
     'cut off in the middle',
@@ -155,9 +155,9 @@ const refused: [name: string, bytes: () => Promise<Buffer>, why: RegExp][] = [
   ],
 ];
 for (const [name, bytes, why] of refused) {
-  test(`a picture that is refused: ${name}`, async () => {
+  test(`a image that is refused: ${name}`, async () => {
     await using folder = await tempFolder();
-    const file = `${folder.path}/picture`;
+    const file = `${folder.path}/image`;
     await writeFile(file, await madeBy(bytes));
     await assert.rejects(decode(file, side), why);
   });

@@ -7,7 +7,7 @@ export interface Array3 {
 }
 
 /** @returns the value of a node by its name. */
-export function runGraph({ nodes, constants }: GraphFile, picture: Array3): (name: string) => Array3 {
+export function runGraph({ nodes, constants }: GraphFile, image: Array3): (name: string) => Array3 {
   const done = new Map<string, Array3>();
   const value = (name: string): Array3 => {
     const before = done.get(name);
@@ -26,7 +26,7 @@ export function runGraph({ nodes, constants }: GraphFile, picture: Array3): (nam
     const [a = '', b = '', c = ''] = node.inputs;
     switch (node.op) {
       case 'Placeholder':
-        return picture;
+        return image;
       case '_FusedConv2D':
       case 'Conv2D':
       case 'FusedDepthwiseConv2dNative':

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { jobFiles, parseJobEvent, picturePath } from '@platform/contract/job';
 import type { BoxAnnotation, DatasetLine, JobEvent, JobFile, Split } from '@platform/contract/job';
 
-export interface GivenPicture {
+export interface TestImage {
   name: string;
   split: Split;
   bytes: Uint8Array;
@@ -14,20 +14,20 @@ export interface GivenPicture {
 }
 
 /**
- * Writes job.json, dataset.jsonl and the pictures.
+ * Writes job.json, dataset.jsonl and the images.
  *
  * @param job - what is not given here is made up.
- * @param change - of the lines, once all pictures are there.
+ * @param change - of the lines, once all images are there.
  */
 export async function writeJobFolder(
   folder: string,
   job: Pick<JobFile, 'kind' | 'model_name' | 'arguments' | 'seed' | 'limits'> & Partial<JobFile>,
-  pictures: Iterable<GivenPicture> | AsyncIterable<GivenPicture>,
+  images: Iterable<TestImage> | AsyncIterable<TestImage>,
   change: (lines: DatasetLine[]) => readonly DatasetLine[] = (lines) => lines,
 ): Promise<void> {
   await mkdir(path.join(folder, jobFiles.pictures), { recursive: true });
   const lines: DatasetLine[] = [];
-  for await (const { name, split, bytes, labels = [], boxes = [] } of pictures) {
+  for await (const { name, split, bytes, labels = [], boxes = [] } of images) {
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const line = { sha256, file_name: name, size_bytes: bytes.byteLength, split };
     const image_path = picturePath(line);

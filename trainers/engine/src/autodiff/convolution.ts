@@ -20,7 +20,7 @@ export interface Convolution {
 }
 
 /** Values under one output of a kernel up to which a convolution may gather them: its work grows with their square. */
-const mostGathered = 64;
+const maxGathered = 64;
 
 export class ConvolutionGradients {
   readonly #graph: Graph;
@@ -42,7 +42,7 @@ export class ConvolutionGradients {
     return this.#graph.op('ReduceSum', [x, this.#graph.ints(axes)], { keepdims: 0 });
   }
 
-  /** [N,C,H,W] → [C,N·H·W]: sums over all pictures and places are then sums along rows, and one product sums them all. */
+  /** [N,C,H,W] → [C,N·H·W]: sums over all images and places are then sums along rows, and one product sums them all. */
   #rows(x: string, [n, c, h, w]: Shape4): string {
     if (n === 1) return this.#reshape(x, [c, h * w]);
     const turned = this.#graph.op('Transpose', [this.#reshape(x, [n, c, h * w])], { perm: [1, 0, 2] });
@@ -81,7 +81,7 @@ export class ConvolutionGradients {
     };
     if (k === 1) return this.#reshape(product(x, from[1]), kernel);
     const gathered = c * k * k;
-    if (gathered <= mostGathered) return this.#reshape(product(this.#gather(one), gathered), kernel);
+    if (gathered <= maxGathered) return this.#reshape(product(this.#gather(one), gathered), kernel);
     return this.#windows(one, (window) => this.#reshape(product(window, c), [o, c, 1, 1]));
   }
   /** → [N,C·k·k,H,W]: a convolution whose every output is one of its inputs, which takes a third of the time of slices. */

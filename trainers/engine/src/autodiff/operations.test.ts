@@ -4,7 +4,7 @@ import { FLOAT } from '../onnx/graph.ts';
 import { seeded } from '../random.ts';
 import { openSession } from '../runtime.ts';
 import type { Feeds } from '../runtime.ts';
-import { relu, upsample, weighted } from './operations.ts';
+import { relu, upsample, dropout } from './operations.ts';
 import { Tape } from './tape.ts';
 import type { Value } from './tape.ts';
 
@@ -12,7 +12,7 @@ const operations: [string, (tape: Tape, x: Value) => Value][] = [
   ['relu', relu],
   ['upsample by 2', (tape, x) => upsample(tape, x, 2)],
   ['upsample by 4', (tape, x) => upsample(tape, x, 4)],
-  ['factors', (tape, x) => weighted(tape, x, tape.frozen(Float32Array.of(0, 2, 1, 0, 3), [1, 5, 1, 1]))],
+  ['factors', (tape, x) => dropout(tape, x, tape.frozen(Float32Array.of(0, 2, 1, 0, 3), [1, 5, 1, 1]))],
 ];
 for (const [name, operation] of operations) {
   test(`the gradient of ${name} agrees with finite differences`, async () => {

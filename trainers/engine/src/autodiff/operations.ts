@@ -11,7 +11,7 @@ export function relu(tape: Tape, x: Value): Value {
 }
 
 /** Times given factors, which stretch along axes of size 1. */
-export function weighted(tape: Tape, x: Value, factors: Value): Value {
+export function dropout(tape: Tape, x: Value, factors: Value): Value {
   const g = tape.graph;
   const name = g.op('Mul', [x.name, factors.name]);
   return tape.derive({ name, shape: x.shape, trained: x.trained }, (dy) => {
@@ -20,7 +20,7 @@ export function weighted(tape: Tape, x: Value, factors: Value): Value {
 }
 
 /** Weights of the inputs in each output of a bilinear upsampling along one axis, pixels taken at their centres: [to, from]. */
-function bilinear(from: number, factor: number): Float32Array {
+function bilinearWeights(from: number, factor: number): Float32Array {
   const to = from * factor;
   const weights = new Float32Array(to * from);
   for (let i = 0; i < to; i++) {
@@ -33,7 +33,7 @@ function bilinear(from: number, factor: number): Float32Array {
   }
   return weights;
 }
-function transposed(values: Float32Array, rows: number, columns: number): Float32Array {
+function transpose(values: Float32Array, rows: number, columns: number): Float32Array {
   return Float32Array.from(values, (_, i) => values[(i % rows) * columns + Math.floor(i / rows)] ?? 0);
 }
 
@@ -42,12 +42,12 @@ export function upsample(tape: Tape, x: Value, factor: number): Value {
   const g = tape.graph;
   const [n, c, height, width] = shape4(x);
   const [tall, wide] = [height * factor, width * factor];
-  const rows = bilinear(height, factor);
-  const columns = bilinear(width, factor);
+  const rows = bilinearWeights(height, factor);
+  const columns = bilinearWeights(width, factor);
   const up = g.constant(rows, [tall, height]);
-  const upTurned = g.constant(transposed(rows, tall, height), [height, tall]);
+  const upTurned = g.constant(transpose(rows, tall, height), [height, tall]);
   const across = g.constant(columns, [wide, width]);
-  const acrossTurned = g.constant(transposed(columns, wide, width), [width, wide]);
+  const acrossTurned = g.constant(transpose(columns, wide, width), [width, wide]);
   const name = g.op('MatMul', [up, g.op('MatMul', [x.name, acrossTurned])]);
   return tape.derive({ name, shape: [n, c, tall, wide], trained: x.trained }, (dy) => {
     tape.accumulate(x, g.op('MatMul', [upTurned, g.op('MatMul', [dy, across])]));

@@ -1,7 +1,7 @@
 /**
- * Operations of the tape on values whose channels lie side by side. A 1×1 convolution of all pictures is then one matrix
- * product, and so are its gradients, with nothing to be turned in between: of pictures with few places that takes three
- * quarters of the time of a convolution picture by picture.
+ * Operations of the tape on values whose channels lie side by side. A 1×1 convolution of all images is then one matrix
+ * product, and so are its gradients, with nothing to be turned in between: of images with few places that takes three
+ * quarters of the time of a convolution image by image.
  */
 import type { Graph } from '../onnx/graph.ts';
 import { ConvolutionGradients } from './convolution.ts';

@@ -115,9 +115,9 @@ export class Tape {
       depthwise,
     };
     return this.derive({ name, shape, trained }, (dy) => {
-      const learned = this.#convolutions.ofParameters(one, dy, { bias: bias.trained, weights: w.trained });
-      if (learned.bias !== undefined) this.accumulate(bias, learned.bias);
-      if (learned.weights !== undefined) this.accumulate(w, learned.weights);
+      const own = this.#convolutions.ofParameters(one, dy, { bias: bias.trained, weights: w.trained });
+      if (own.bias !== undefined) this.accumulate(bias, own.bias);
+      if (own.weights !== undefined) this.accumulate(w, own.weights);
       if (x.trained) this.accumulate(x, this.#convolutions.ofInput(one, dy));
     });
   }

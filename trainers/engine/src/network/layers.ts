@@ -63,9 +63,9 @@ export interface Size {
   height: number;
   width: number;
 }
-/** Sizes of all values for a picture of this size. */
-export function sizesOf(layers: readonly Layer[], picture: Size): Map<number, Size> {
-  const sizes = new Map([[0, picture]]);
+/** Sizes of all values for a image of this size. */
+export function sizesOf(layers: readonly Layer[], image: Size): Map<number, Size> {
+  const sizes = new Map([[0, image]]);
   const of = (value: number): Size => {
     const found = sizes.get(value);
     if (!found) throw new Error(`value ${value} is used before it is made`);

@@ -5,14 +5,14 @@ import type { TfliteGraph } from '../tflite/writer.ts';
 import type { ConvLayer, Layer } from './layers.ts';
 
 /** A tensor of the graph, [1,H,W,C]. */
-export interface Placed {
+export interface TensorRef {
   tensor: number;
   shape: readonly [1, number, number, number];
 }
 
 /** Emits the layers whose inputs are in `values`, and puts their outputs there. */
-export function emitTflite(g: TfliteGraph, layers: readonly Layer[], values: Map<number, Placed>): void {
-  const of = (value: number): Placed => {
+export function emitTflite(g: TfliteGraph, layers: readonly Layer[], values: Map<number, TensorRef>): void {
+  const of = (value: number): TensorRef => {
     const placed = values.get(value);
     if (placed === undefined) throw new Error(`value ${value} is used before it is made`);
     return placed;
@@ -20,9 +20,9 @@ export function emitTflite(g: TfliteGraph, layers: readonly Layer[], values: Map
   for (const layer of layers) if (!values.has(layer.output)) values.set(layer.output, emit(g, layer, of));
 }
 
-function emit(g: TfliteGraph, layer: Layer, of: (value: number) => Placed): Placed {
+function emit(g: TfliteGraph, layer: Layer, of: (value: number) => TensorRef): TensorRef {
   const scalar = (value: number): number => g.constant(Float32Array.of(value), []);
-  const like = (name: OperatorName, { tensor, shape }: Placed): Placed => ({
+  const like = (name: OperatorName, { tensor, shape }: TensorRef): TensorRef => ({
     tensor: g.op(name, [tensor], { shape }),
     shape,
   });
@@ -80,7 +80,11 @@ function emit(g: TfliteGraph, layer: Layer, of: (value: number) => Placed): Plac
 }
 
 /** TensorFlow Lite pads SAME as the layers do: the odd pixel at the end. */
-function convolution(g: TfliteGraph, { dims, weights, bias, stride, relu, depthwise }: ConvLayer, x: Placed): Placed {
+function convolution(
+  g: TfliteGraph,
+  { dims, weights, bias, stride, relu, depthwise }: ConvLayer,
+  x: TensorRef,
+): TensorRef {
   const [o, c, h, w] = dims;
   const kernel = depthwise
     ? g.constant(permute4(weights, dims, [1, 2, 3, 0]), [c, h, w, o])

@@ -1,4 +1,4 @@
-import { relu, upsample, weighted } from '../autodiff/operations.ts';
+import { relu, upsample, dropout } from '../autodiff/operations.ts';
 import type { Tape, Value } from '../autodiff/tape.ts';
 import type { Layer, LayerOf } from './layers.ts';
 
@@ -42,7 +42,7 @@ function emit(
     case 'relu':
       return relu(tape, of(layer.input));
     case 'dropout':
-      return dropoutMask ? weighted(tape, of(layer.input), dropoutMask) : of(layer.input);
+      return dropoutMask ? dropout(tape, of(layer.input), dropoutMask) : of(layer.input);
     case 'upsample':
       if (layer.anchor !== 'center') throw new Error('the gradient of an upsampling by corners is not implemented');
       return upsample(tape, of(layer.input), layer.factor);

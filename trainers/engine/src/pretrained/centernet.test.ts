@@ -57,7 +57,7 @@ test('other weights, and another graph, are refused before they are read', async
 test('the layers compute what the original graph says, node by node', async () => {
   const side = 64;
   const random = seeded('picture');
-  const picture = Float32Array.from({ length: side * side * 3 }, (_, i) => 127 + 120 * Math.sin(i / 400) * random());
+  const image = Float32Array.from({ length: side * side * 3 }, (_, i) => 127 + 120 * Math.sin(i / 400) * random());
   const { layers, taps } = readCenternet();
   const g = new Graph();
   g.inputs.push({ name: 'image', type: FLOAT, dims: [1, side, side, 3] });
@@ -73,12 +73,12 @@ test('the layers compute what the original graph says, node by node', async () =
     g.outputs.push({ name: tap, type: FLOAT });
   }
   const session = await openSession(g.encode(), 1);
-  const results = await session.run({ image: { data: picture, dims: [1, side, side, 3] } });
+  const results = await session.run({ image: { data: image, dims: [1, side, side, 3] } });
   const file = readGraphFile(
     readFileSync(path.join(models, 'centernet.json')),
     readFileSync(path.join(models, 'centernet.bin')),
   );
-  const reference = runGraph(file, { shape: [side, side, 3], values: picture });
+  const reference = runGraph(file, { shape: [side, side, 3], values: image });
   for (const [tap, node] of wanted) {
     const [ours, theirs] = [results(tap), Float64Array.from(reference(node).values)];
     assert.equal(ours.length, theirs.length, tap);

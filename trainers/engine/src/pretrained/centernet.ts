@@ -45,7 +45,7 @@ export interface Detector {
 export const neckChannels = 128;
 export const deepChannels = 480;
 export const deepStride = 32;
-/** Pixels of the picture per cell of the neck, and per unit of a distance. */
+/** Pixels of the image per cell of the neck, and per unit of a distance. */
 export const cellStride = 4;
 export const distanceUnit = 16;
 

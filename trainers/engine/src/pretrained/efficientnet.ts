@@ -14,10 +14,10 @@ export interface Backbone {
   license: string;
   /** Of the file with the weights. */
   sha256: string;
-  /** The picture's scaling comes first; the last one's output has `features` channels. */
+  /** The image's scaling comes first; the last one's output has `features` channels. */
   layers: readonly Layer[];
   features: number;
-  /** Numbers of values within the network, by pixels of the picture per cell: 40 channels at 8, 112 at 16, 192 at 32. */
+  /** Numbers of values within the network, by pixels of the image per cell: 40 channels at 8, 112 at 16, 192 at 32. */
   taps: Readonly<Record<8 | 16 | 32, number>>;
 }
 

@@ -5,7 +5,7 @@
  */
 import { readTflite } from './reader.ts';
 import type { TfliteModel, TfliteOperator } from './reader.ts';
-import { activated, at, input, plainKernels, sizeOf } from './kernels.ts';
+import { applyActivation, at, input, plainKernels, sizeOf } from './kernels.ts';
 import type { Array4, Kernel } from './kernels.ts';
 import { padding } from './schema.ts';
 
@@ -56,7 +56,7 @@ function convolution(inputs: readonly Array4[], operator: TfliteOperator, shape:
       sums[out * filters + o] = (sums[out * filters + o] ?? 0) + sum;
     }
   });
-  return activated(rounded(sums), operator.options['activation'] ?? 0);
+  return applyActivation(rounded(sums), operator.options['activation'] ?? 0);
 }
 
 function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: readonly number[]): Float32Array {
@@ -70,9 +70,9 @@ function depthwise(inputs: readonly Array4[], operator: TfliteOperator, shape: r
       sums[out * channels + c] = (sums[out * channels + c] ?? 0) + product;
     }
   });
-  return activated(rounded(sums), operator.options['activation'] ?? 0);
+  return applyActivation(rounded(sums), operator.options['activation'] ?? 0);
 }
-/** Gives the sums back at once, and not when V8 comes to it: those of a large picture take tens of megabytes. */
+/** Gives the sums back at once, and not when V8 comes to it: those of a large image take tens of megabytes. */
 function rounded(sums: Float64Array<ArrayBuffer>): Float32Array {
   const values = Float32Array.from(sums);
   sums.buffer.transfer(0);
@@ -90,7 +90,7 @@ function maxPool(inputs: readonly Array4[], operator: TfliteOperator, shape: rea
       if (value > (out[to * channels + c] ?? 0)) out[to * channels + c] = value;
     }
   });
-  return activated(out, activation);
+  return applyActivation(out, activation);
 }
 
 /** Of [1,H,W,C] over H and W. */
@@ -113,7 +113,7 @@ function fullyConnected(inputs: readonly Array4[], { options }: TfliteOperator):
     for (let i = 0; i < size; i++) sum += (x.values[i] ?? 0) * (w.values[row * size + i] ?? 0);
     return sum;
   });
-  return activated(out, options['activation'] ?? 0);
+  return applyActivation(out, options['activation'] ?? 0);
 }
 
 function softmax(inputs: readonly Array4[], { options }: TfliteOperator): Float32Array {

@@ -22,7 +22,7 @@ export function input(inputs: readonly Array4[], index: number): Array4 {
   return found;
 }
 
-export function activated(values: Float32Array, code: number): Float32Array {
+export function applyActivation(values: Float32Array, code: number): Float32Array {
   if (code === activations.none) return values;
   const top = code === activations.relu6 ? 6 : Infinity;
   for (let i = 0; i < values.length; i++) values[i] = Math.min(top, Math.max(0, values[i] ?? 0));
@@ -49,7 +49,7 @@ function elementwise(combine: (a: number, b: number) => number): Kernel {
     if (a.values.length === out.length && out.length % b.values.length === 0 && isTail(b.shape, shape)) {
       const period = b.values.length;
       for (let i = 0; i < out.length; i++) out[i] = combine(a.values[i] ?? 0, b.values[i % period] ?? 0);
-      return activated(out, options['activation'] ?? 0);
+      return applyActivation(out, options['activation'] ?? 0);
     }
     const [stepsA, stepsB] = [steps(a.shape, shape), steps(b.shape, shape)];
     for (let i = 0; i < out.length; i++) {
@@ -62,7 +62,7 @@ function elementwise(combine: (a: number, b: number) => number): Kernel {
       }
       out[i] = combine(a.values[fromA] ?? 0, b.values[fromB] ?? 0);
     }
-    return activated(out, options['activation'] ?? 0);
+    return applyActivation(out, options['activation'] ?? 0);
   };
 }
 /** Whether an operand of this shape repeats in order: its sizes are the last ones of the result, after ones. */

@@ -56,7 +56,7 @@ test('a convolution over the border: TensorFlow adds the odd pixel at the end', 
   const one = Float32Array.from({ length: 27 }, (_, i) => (i % 3 === 0 ? 1 : 0));
   const inputs = [x, graph.constant(one, [1, 3, 3, 3]), graph.constant(Float32Array.of(0.5), [1])];
   const y = graph.op('CONV_2D', inputs, { shape: [1, 2, 2, 1] }, { strideWidth: 2, strideHeight: 2 });
-  // Reds of the picture are 0, 3, …, 45 row by row: sums of the windows at (0,0), (0,2), (2,0), (2,2).
+  // Reds of the image are 0, 3, …, 45 row by row: sums of the windows at (0,0), (0,2), (2,0), (2,2).
   assert.deepEqual(values(graph, y), [135.5, 117.5, 198.5, 150.5]);
 });
 
