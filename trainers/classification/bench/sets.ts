@@ -29,7 +29,7 @@ export interface TestSet {
   kind: 'single_label_classification' | 'multi_label_classification';
   train: number;
   test: number;
-  pictures(order: Order): Promise<Pictures | undefined> | Pictures | undefined;
+  pictures(order: Order): Promise<Images | undefined> | Images | undefined;
 }
 
 /** Pixels of both edges of composites. */
