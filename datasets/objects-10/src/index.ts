@@ -79,7 +79,7 @@ async function compose(cutOut: CutOut, background: Background, side: number, ran
 }
 
 /**
- * Composes image by image. A image depends on seed, side, split, label and its own number alone, so asking for
+ * Composes image by image. An image depends on seed, side, split, label and its own number alone, so asking for
  * more or for fewer of them does not change the others. Train and test use different backgrounds.
  */
 export async function* composeObjects10({

@@ -1,4 +1,4 @@
-/** How much a view of a image may differ from the image. */
+/** How much a view of an image may differ from the image. */
 import type { Augmentation } from '@platform/trainer-engine/images';
 import type { Random } from '@platform/trainer-engine/random';
 

@@ -1,4 +1,4 @@
-/** Both files of one classifier: what they hold and what they say of a image. */
+/** Both files of one classifier: what they hold and what they say of an image. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientnet';

@@ -23,7 +23,7 @@ export interface LabelledDataset {
 const minImages = 3;
 
 /**
- * A image with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such images do. With
+ * An image with none of the labels is of the class VIAM_UNKNOWN, which exists only where enough such images do. With
  * one label per image, those with several are skipped. Labels that no image has are left out.
  *
  * @param wanted - the labels of the job; empty: every label that occurs.
@@ -73,7 +73,7 @@ const validationPart = 8;
 /**
  * Takes an eighth of each class out of the training images, one at least where a class has three, so that there is
  * something to choose the weights by. By content, so that equal images stay together; rare classes first,
- * because a image with several labels serves each of them.
+ * because an image with several labels serves each of them.
  */
 export function withValidation<E extends Example>(examples: readonly E[], seed: number): E[] {
   const random = seeded('validation', seed);

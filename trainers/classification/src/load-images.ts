@@ -20,7 +20,7 @@ export interface PixelFiles {
   large: PixelFile;
 }
 
-/** Wrong images are skipped; a image file that is not there is the runner's fault and ends the job. */
+/** Wrong images are skipped; an image file that is not there is the runner's fault and ends the job. */
 export function loadImages(
   examples: readonly Example[],
   folder: string,

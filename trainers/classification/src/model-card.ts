@@ -16,7 +16,7 @@ export interface ModelCard {
   labels: readonly string[];
   input: { name: string; type: string; shape: number[]; layout: string };
   output: { name: string; type: string; shape: number[]; meaning: string };
-  /** Label → probability from which on it counts as there; only where a image has any number of labels. */
+  /** Label → probability from which on it counts as there; only where an image has any number of labels. */
   thresholds?: Record<string, number>;
   files: ClassifierEvaluation['files'];
   pretrained: { name: string; sha256: string; license: string };
@@ -91,7 +91,7 @@ export function modelCard(job: JobSpec, evaluation: ClassifierEvaluation, recipe
     limits: [
       isSingle
         ? 'It knows the labels above and gives one of them for every image, also for images of other things.'
-        : 'It knows the labels above alone; other things in a image are not named.',
+        : 'It knows the labels above alone; other things in an image are not named.',
       'The figures hold for images like those of the dataset.',
       ...(evaluated_on === 'validation' ? ['The images of the figures were also used to choose the weights.'] : []),
     ],

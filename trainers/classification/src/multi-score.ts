@@ -40,7 +40,7 @@ const candidates = Array.from({ length: 97 }, (_, i) => i + 2);
  */
 const priorPositives = 8;
 
-/** How far, as a logit, a image may lie from one that it is like. */
+/** How far, as a logit, an image may lie from one that it is like. */
 const spread = 0.5;
 const logit = (p: number): number => Math.log(Math.max(p, 1e-7) / Math.max(1 - p, 1e-7));
 const sigmoid = (z: number): number => 1 / (1 + Math.exp(-z));

@@ -1,4 +1,4 @@
-/** What differs between the two kinds of classifier: what a image teaches, and what counts as good. */
+/** What differs between the two kinds of classifier: what an image teaches, and what counts as good. */
 import type { OutputKind } from './network.ts';
 import { classWeights, labelWeights } from './dataset.ts';
 import type { Example, Task } from './dataset.ts';
@@ -31,7 +31,7 @@ export function isProbeBetter(probe: Validation, tuned: Validation, images: numb
 export interface Objective {
   task: Task;
   output: OutputKind;
-  /** Wanted output of a image, one number per class. */
+  /** Wanted output of an image, one number per class. */
   target(classes: readonly number[], smoothing: number): number[];
   /** Weights of its loss: one number, or one per class. */
   weights(classes: readonly number[]): readonly number[];

@@ -1,6 +1,6 @@
 /** From dataset.jsonl to decoded, labelled, split images. */
 import path from 'node:path';
-import { imageFileOf, readLines, requireReadable } from '@platform/trainer-engine/dataset-images';
+import { imageFileOf, readLines, reportSkipped, requireReadable } from '@platform/trainer-engine/dataset-images';
 import { labelExamples, ofSplit, requireEnough, withValidation } from './dataset.ts';
 import type { Example } from './dataset.ts';
 import type { Skipped } from '@platform/trainer-engine/dataset-images';
@@ -37,11 +37,8 @@ export async function prepare(
   const { job, datasetFile, events, signal, threads } = training;
   const lines = await readLines(datasetFile);
   const found = labelExamples(lines, job.labels, wish.task);
-  const recipe = resolveRecipe(
-    wish,
-    await scanDataset(found.examples, path.dirname(datasetFile)),
-    job.limits.wall_seconds,
-  );
+  const folder = path.dirname(datasetFile);
+  const recipe = resolveRecipe(wish, await scanDataset(found.examples, folder), job.limits.wall_seconds);
   planProgress(progress, found.examples, recipe);
   const { side } = recipe;
   const largeSide = Math.round(side * 1.15);
@@ -55,16 +52,9 @@ export async function prepare(
   };
   try {
     const onDone = (share: number): void => progress.update('decode', share);
-    const taken = await loadImages(found.examples, path.dirname(datasetFile), files, {
-      width: threads,
-      signal,
-      onDone,
-    });
+    const taken = await loadImages(found.examples, folder, files, { width: threads, signal, onDone });
     const skipped = [...found.skipped, ...taken.skipped];
-    for (const { line, reason } of skipped.slice(0, 100)) {
-      const code = reason.startsWith('cannot be decoded') ? 'INVALID_PICTURE' : 'INVALID_ARGUMENT';
-      events.emit({ is: 'warning', code, message: `Skipped ${line.file_name || line.image_path}: it ${reason}.` });
-    }
+    reportSkipped(skipped, (code, message) => events.emit({ is: 'warning', code, message }));
     requireReadable(taken.samples.length, taken.skipped);
     requireEnough(found.labels, taken.samples);
     const split = splitSamples(taken.samples, recipe, job.seed);

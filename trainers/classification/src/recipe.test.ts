@@ -63,7 +63,7 @@ for (const [name, wanted, images, edge, limit, side, epochs] of plans) {
   });
 }
 
-test('several labels in a image: things are smaller in it, so it is looked at with more pixels', () => {
+test('several labels in an image: things are smaller in it, so it is looked at with more pixels', () => {
   const { wish } = parseRecipeArguments({ kind: 'multi_label_classification', arguments: {} });
   const { side, epochs } = resolveRecipe(wish, { images: 120, edge: 320 }, 4 * hour);
   assert.deepEqual([side, epochs], [288, 15]);

@@ -91,13 +91,13 @@ export interface DatasetScan {
   edge: number;
 }
 
-/** From the largest on. Pixels cost time by their square. What is one of several things in a image is small in it. */
+/** From the largest on. Pixels cost time by their square. What is one of several things in an image is small in it. */
 const sides: Readonly<Record<Task, readonly number[]>> = {
   single_label_classification: [224, 160],
   multi_label_classification: [288, 224, 160],
 };
 const smallestSide = 160;
-/** Of a image's edge: views are cut out of it, and what is enlarged shows no more. */
+/** Of an image's edge: views are cut out of it, and what is enlarged shows no more. */
 const largestShare = 0.9;
 /** Views that a small dataset is seen in, all epochs together, and the most epochs. */
 const small = { views: 1800, most: 20 };

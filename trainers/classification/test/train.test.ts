@@ -153,7 +153,7 @@ test('the probe alone; corrupt, ambiguous and unlabelled images are skipped, cou
   await writeJob(folder.path, {
     arguments: { recipe: 'probe', wings: '2' },
     corrupt: (n, jpeg) =>
-      // An SVG is a image, and none that a stranger may have decoded.
+      // An SVG is an image, and none that a stranger may have decoded.
       n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from(svg) : jpeg,
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {
@@ -222,7 +222,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   }
 });
 
-test('a image that is not there is not the fault of the data', async () => {
+test('an image that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
   const { code, stderr } = await startTrainer(main, folder.path).ended;

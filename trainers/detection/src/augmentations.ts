@@ -33,7 +33,7 @@ const noJitter: ColorJitter = { brightness: 1, contrast: 1, saturation: 1 };
 /** Of a box that is cut off, so much must be left for it to count. */
 const minVisibleShare = 0.35;
 
-/** The boxes of a image as a part shows them. */
+/** The boxes of an image as a part shows them. */
 function visibleBoxes(boxes: readonly LabelledBox[], { from, to, mirrored }: Patch): LabelledBox[] {
   const found: LabelledBox[] = [];
   for (const { label, ...box } of boxes) {
@@ -155,7 +155,7 @@ function copyPaste(images: readonly LabelledImage[], image: number, random: Rand
   return { patches: parts, boxes };
 }
 
-/** View `number` of a image: 0 is the image itself, 1 its mirror image, then the kinds in turn. */
+/** View `number` of an image: 0 is the image itself, 1 its mirror image, then the kinds in turn. */
 export function augment(
   images: readonly LabelledImage[],
   image: number,

@@ -100,7 +100,7 @@ test('no more boxes than agreed, and none that are dropped', () => {
   assert.equal(boxCount(64, 2), maxBoxes);
 });
 
-test('both delivered files find in a image what the plain way finds in the values of the network', async () => {
+test('both delivered files find in an image what the plain way finds in the values of the network', async () => {
   const shape = { side: 96, labels: 3, hidden: 16 };
   const detector = readDetector();
   const random = seeded('weights');

@@ -15,7 +15,7 @@ import { readEfficientnet } from '@platform/trainer-engine/pretrained/efficientn
 import { addBoxPooling } from './box-pooling.ts';
 
 /**
- * Features of a image, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
+ * Features of an image, [channels, S/stride, S/stride]. neck and deep: of CenterNet. kinds and parts: of EfficientNet, the
  * latter finer and less abstract, both as means over the box that CenterNet expects around the cell. Not of its last layers:
  * those know ImageNet's kinds of things best, and others less well.
  */

@@ -42,7 +42,7 @@ class HeadFeeds {
     this.#targets = emptyTargets(grid);
   }
   /**
-   * Rows without a example are those of the step before, and count for nothing.
+   * Rows without an example are those of the step before, and count for nothing.
    *
    * @param count - boxes of the step, where it has more examples than these.
    */

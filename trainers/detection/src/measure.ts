@@ -123,7 +123,7 @@ export function compareDetections(trained: readonly Detection[], delivered: read
   return result;
 }
 
-/** A image with what the delivered ONNX file finds in it. */
+/** An image with what the delivered ONNX file finds in it. */
 interface ComparedImage {
   sample: Sample;
   found: readonly Detection[];

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { neckChannels } from '@platform/trainer-engine/pretrained/centernet';
 import { countBoxes } from './dataset.ts';
+import type { Tape } from '@platform/trainer-engine/autodiff/tape';
 import type { Device } from '@platform/trainer-engine/device';
 import { round } from '@platform/trainer-engine/progress';
 import type { Progress } from '@platform/trainer-engine/progress';
@@ -45,7 +46,7 @@ export interface TrainedModel {
   validated: readonly EvaluatedImage[];
   curve: readonly EpochResult[];
   seconds: { probe: number; fine_tune: number };
-  /** Features of a image as they are, not as the file holds them; they hold until the next call. */
+  /** Features of an image as they are, not as the file holds them; they hold until the next call. */
   features(ofSample: Sample): Promise<Features>;
   release(): Promise<void>;
 }
@@ -115,157 +116,186 @@ class ImageFeatures {
     renderAugmented(view, { pixelsOf, from: this.#side, side: this.#side }, this.#image, 0);
     return this.#extractor.extract(this.#image);
   }
-  sample(sample: Sample): Promise<Features> {
+  ofSample(sample: Sample): Promise<Features> {
     this.#image.set(this.#prepared.pixels(sample, this.#source));
     return this.#extractor.extract(this.#image);
   }
 }
 
-export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
-  const { training, device, recipe, detector, prepared, progress, tmp } = run;
-  const { devices, signal, clock, job } = training;
-  const { train, validation } = prepared;
-  const sessions: Session[] = [];
-  const files: FeatureCache[] = [];
-  const open = async (graph: Uint8Array): Promise<Session> => {
-    const session = await devices.open(graph, device.place);
-    sessions.push(session);
+/** The weights after the probe or an epoch, and what they find in the validation images. */
+interface Candidate {
+  stage: Stage;
+  epoch: number;
+  weights: Weights;
+  validation: Validation | undefined;
+  evaluated: EvaluatedImage[];
+}
+/** Sessions and files of one training, released together. */
+class Resources {
+  readonly #run: TrainingRun;
+  readonly #sessions: Session[] = [];
+  readonly #files: FeatureCache[] = [];
+  constructor(run: TrainingRun) {
+    this.#run = run;
+  }
+  async session(graph: Uint8Array): Promise<Session> {
+    const { training, device } = this.#run;
+    const session = await training.devices.open(graph, device.place);
+    this.#sessions.push(session);
     return session;
-  };
-  /** Closes the files, and all sessions but the first ones. */
-  const releaseBut = async (kept: number): Promise<void> => {
-    for (const file of files.splice(0)) file.close();
-    for (const session of sessions.splice(kept)) await session.release();
-  };
+  }
+  cache(name: string, steps: Float32Array): FeatureCache {
+    const file = new FeatureCache(path.join(this.#run.tmp, name), this.#run.recipe.side, steps);
+    this.#files.push(file);
+    return file;
+  }
+  /** Closes the files, and all sessions except the first `kept`. */
+  async release(kept = 0): Promise<void> {
+    for (const file of this.#files.splice(0)) file.close();
+    for (const session of this.#sessions.splice(kept)) await session.release();
+  }
+}
+
+export async function trainModel(run: TrainingRun): Promise<TrainedModel> {
+  const { training, recipe, detector, prepared, progress } = run;
+  const { clock, job } = training;
+  const resources = new Resources(run);
   try {
     const started = clock.now();
-    const features = new ImageFeatures(await open(featureGraph(detector, recipe.side)), prepared, recipe.side);
-    const steps = await measureQuantization(features, train, job.seed);
-    const store = (name: string): FeatureCache => {
-      const file = new FeatureCache(path.join(tmp, name), recipe.side, steps);
-      files.push(file);
-      return file;
-    };
-    const heldBack = store('validation.features');
-    for (const [slot, sample] of validation.entries()) {
-      signal.throwIfAborted();
-      heldBack.write(slot, await features.sample(sample));
-    }
-    const file = store('views.features');
-    const slots = slotsFor(train.length, recipe, job.limits.disk_mib);
-    const pool = new AugmentationPool({
-      images: train,
-      slots,
-      file,
-      features: (view) => features.ofAugmented(view),
-      seed: job.seed,
-    });
-    const shape = shapeOf(run);
-    const common = { neckSteps: steps, overlapWeight: recipe.overlapWeight };
-    const first = initialWeights(shape, job.seed);
-    const rows = rowsPerRun(recipe);
-    const learning = headGraph(detector, first, shape, { ...common, batch: rows, mode: 'train' });
-    const evaluating = headGraph(detector, first, shape, { ...common, batch: 1, mode: 'evaluate' });
-    const trainer = new HeadTrainer(
-      await open(learning.model),
-      learning,
-      { ...shape, batch: rows },
-      {
-        hidden: recipe.hidden,
-        rate: recipe.dropout,
-        random: seeded('dropped', job.seed),
-        decay: recipe.decay,
-      },
-    );
-    const evaluator = new HeadEvaluator(await open(evaluating.model), evaluating, { ...shape, batch: 1 });
-    const examples = validation.map(({ boxes }, slot): CachedExample => ({ slot, boxes }));
-
+    const session = await resources.session(featureGraph(detector, recipe.side));
+    const features = new ImageFeatures(session, prepared, recipe.side);
+    const steps = await measureQuantization(features, prepared.train, job.seed);
+    const heldBack = await cacheValidation(run, features, resources.cache('validation.features', steps));
+    const { trainer, tape, evaluator } = await openHead(run, steps, resources);
+    const file = resources.cache('augmentations.features', steps);
+    const slots = slotsFor(prepared.train.length, recipe, job.limits.disk_mib);
+    const ofAugmented = (image: AugmentedImage): Promise<Features> => features.ofAugmented(image);
+    const pool = new AugmentationPool({ images: prepared.train, slots, file, features: ofAugmented, seed: job.seed });
     const schedule = new TrainingSchedule(run, { pool, file, trainer });
-    const validate = async (
-      weights: Weights,
-    ): Promise<{ validation: Validation | undefined; evaluated: EvaluatedImage[] }> => {
-      const { loss, evaluated } = await evaluator.evaluate(weights, examples, heldBack, signal);
-      if (examples.length === 0) return { validation: undefined, evaluated };
-      const at = (least: number): number => meanAveragePrecision(evaluated, shape.labels, least);
-      return { validation: { loss, map50: at(0.5), map75: at(0.75) }, evaluated };
-    };
     const curve: EpochResult[] = [];
-    const tell = (point: EpochResult): void => {
-      curve.push(point);
-      training.events.emit({ is: 'metric', values: metricOf(point) });
+    const report = (result: EpochResult): void => {
+      curve.push(result);
+      training.events.emit({ is: 'metric', values: metricOf(result) });
+    };
+    const validate = async (stage: Stage, epoch: number): Promise<Candidate> => {
+      const weights = copyParameters(tape);
+      return { stage, epoch, weights, ...(await validateHead(run, evaluator, weights, heldBack)) };
     };
 
-    const probeLoss = await schedule.probe();
-    const probe = { weights: copyParameters(learning.tape), ...(await validate(copyParameters(learning.tape))) };
+    const loss = await schedule.probe();
+    const probe = await validate('probe', 0);
     const probeSeconds = (clock.now() - started) / 1000;
     progress.update('probe', 1);
-    tell({ epoch: 0, stage: 'probe', loss: probeLoss, validation: probe.validation, seconds: round(probeSeconds, 2) });
-    const weights = new Map<Stage, Weights>([['probe', probe.weights]]);
-    let best: {
-      stage: Stage;
-      epoch: number;
-      weights: Weights;
-      validation: Validation | undefined;
-      evaluated: EvaluatedImage[];
-    } = {
-      stage: 'probe',
-      epoch: 0,
-      ...probe,
-    };
-    const tuneStarted = clock.now();
-    if (recipe.recipe === 'auto') {
-      await schedule.grow(slots);
-      let longer = undefined as typeof best | undefined;
-      let highest: Validation | undefined;
-      const boxes = countBoxes(validation);
-      const epochs = epochsFor(recipe, train.length);
-      for (let epoch = 1; epoch <= epochs; epoch++) {
-        const epochStarted = clock.now();
-        const loss = await schedule.epoch(epoch, epochs);
-        const now = {
-          stage: 'fine-tune' as const,
-          epoch,
-          weights: copyParameters(learning.tape),
-          ...(await validate(copyParameters(learning.tape))),
-        };
-        tell({
-          epoch,
-          stage: 'fine-tune',
-          loss,
-          validation: now.validation,
-          seconds: round((clock.now() - epochStarted) / 1000, 2),
-        });
-        // Without validation images the last weights are the best known.
-        if (!highest || !now.validation || isAsGood(now.validation, highest, boxes)) longer = now;
-        if (now.validation && (!highest || isBetter(now.validation, highest))) highest = now.validation;
-        if (epoch - (longer?.epoch ?? 0) >= Math.max(recipe.patience, epochs / 3)) break;
-        if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) {
-          const message = `Stopped after ${epoch} of ${epochs} epochs: the time of the job is for delivering the model.`;
-          training.events.emit({ is: 'log', level: 'warn', message });
-          break;
-        }
-      }
-      if (longer) {
-        weights.set('fine-tune', longer.weights);
-        if (!longer.validation || !best.validation || isBetter(longer.validation, best.validation)) best = longer;
-      }
-    }
+    report({ epoch: 0, stage: 'probe', loss, validation: probe.validation, seconds: round(probeSeconds, 2) });
+    const tuningStarted = clock.now();
+    const tuned =
+      recipe.recipe === 'auto' ? await fineTune(run, { schedule, slots, started, validate, report }) : undefined;
     progress.update('fine-tune', 1);
-    // What the steps took is room for the files that are to be made; images are still looked at.
-    await releaseBut(1);
+    // The export needs the memory of the training steps; the feature extractor stays open for the comparison.
+    await resources.release(1);
+    const best = tuned && isChosen(tuned, probe) ? tuned : probe;
     return {
       chosen: best.stage,
-      weights,
+      weights: new Map([probe, ...(tuned ? [tuned] : [])].map(({ stage, weights }) => [stage, weights])),
       validated: best.evaluated,
       curve,
-      seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuneStarted) / 1000) },
-      features: (sample) => features.sample(sample),
-      release: () => releaseBut(0),
+      seconds: { probe: round(probeSeconds), fine_tune: round((clock.now() - tuningStarted) / 1000) },
+      features: (sample) => features.ofSample(sample),
+      release: () => resources.release(),
     };
   } catch (e) {
-    await releaseBut(0);
+    await resources.release();
     throw e;
   }
+}
+
+const isChosen = (tuned: Candidate, probe: Candidate): boolean =>
+  !tuned.validation || !probe.validation || isBetter(tuned.validation, probe.validation);
+
+async function cacheValidation(
+  { training, prepared }: TrainingRun,
+  features: ImageFeatures,
+  cache: FeatureCache,
+): Promise<FeatureCache> {
+  for (const [slot, sample] of prepared.validation.entries()) {
+    training.signal.throwIfAborted();
+    cache.write(slot, await features.ofSample(sample));
+  }
+  return cache;
+}
+
+async function openHead(
+  run: TrainingRun,
+  neckSteps: Float32Array,
+  resources: Resources,
+): Promise<{ trainer: HeadTrainer; tape: Tape; evaluator: HeadEvaluator }> {
+  const { recipe, detector, training } = run;
+  const { hidden, decay, overlapWeight } = recipe;
+  const { seed } = training.job;
+  const shape = shapeOf(run);
+  const weights = initialWeights(shape, seed);
+  const batch = rowsPerRun(recipe);
+  const learning = headGraph(detector, weights, shape, { neckSteps, overlapWeight, batch, mode: 'train' });
+  const evaluating = headGraph(detector, weights, shape, { neckSteps, overlapWeight, batch: 1, mode: 'evaluate' });
+  const dropout = { hidden, rate: recipe.dropout, random: seeded('dropped', seed), decay };
+  const trainer = new HeadTrainer(await resources.session(learning.model), learning, { ...shape, batch }, dropout);
+  const session = await resources.session(evaluating.model);
+  return { trainer, tape: learning.tape, evaluator: new HeadEvaluator(session, evaluating, { ...shape, batch: 1 }) };
+}
+
+async function validateHead(
+  { training, prepared }: TrainingRun,
+  evaluator: HeadEvaluator,
+  weights: Weights,
+  cache: FeatureCache,
+): Promise<{ validation: Validation | undefined; evaluated: EvaluatedImage[] }> {
+  const examples = prepared.validation.map(({ boxes }, slot): CachedExample => ({ slot, boxes }));
+  const { loss, evaluated } = await evaluator.evaluate(weights, examples, cache, training.signal);
+  if (examples.length === 0) return { validation: undefined, evaluated };
+  const mapAt = (threshold: number): number => meanAveragePrecision(evaluated, prepared.labels.length, threshold);
+  return { validation: { loss, map50: mapAt(0.5), map75: mapAt(0.75) }, evaluated };
+}
+
+/** @returns the last epoch that validates as well as the best one. */
+async function fineTune(
+  { training, recipe, prepared }: TrainingRun,
+  {
+    schedule,
+    slots,
+    started,
+    validate,
+    report,
+  }: {
+    schedule: TrainingSchedule;
+    slots: number;
+    started: number;
+    validate: (stage: Stage, epoch: number) => Promise<Candidate>;
+    report: (result: EpochResult) => void;
+  },
+): Promise<Candidate | undefined> {
+  const { clock, job } = training;
+  await schedule.grow(slots);
+  let chosen: Candidate | undefined;
+  let highest: Validation | undefined;
+  const boxes = countBoxes(prepared.validation);
+  const epochs = epochsFor(recipe, prepared.train.length);
+  for (let epoch = 1; epoch <= epochs; epoch++) {
+    const epochStarted = clock.now();
+    const loss = await schedule.epoch(epoch, epochs);
+    const candidate = await validate('fine-tune', epoch);
+    const { validation } = candidate;
+    report({ epoch, stage: 'fine-tune', loss, validation, seconds: round((clock.now() - epochStarted) / 1000, 2) });
+    // Without validation images the last weights are the best known.
+    if (!highest || !validation || isAsGood(validation, highest, boxes)) chosen = candidate;
+    if (validation && (!highest || isBetter(validation, highest))) highest = validation;
+    if (epoch - (chosen?.epoch ?? 0) >= Math.max(recipe.patience, epochs / 3)) break;
+    if (clock.now() - started > 1000 * shareForTraining * job.limits.wall_seconds) {
+      const message = `Stopped after ${epoch} of ${epochs} epochs. The rest of the job's time is for the export and the evaluation.`;
+      training.events.emit({ is: 'log', level: 'warn', message });
+      break;
+    }
+  }
+  return chosen;
 }
 
 async function measureQuantization(
@@ -275,7 +305,7 @@ async function measureQuantization(
 ): Promise<Float32Array> {
   let steps = new Float32Array(neckChannels);
   for (const sample of shuffled(train, seeded('measured', seed)).slice(0, neckSampleImages)) {
-    const { neck } = await features.sample(sample);
+    const { neck } = await features.ofSample(sample);
     const found = quantizationSteps(neck);
     steps = steps.map((step, i) => Math.max(step, found[i] ?? 0));
   }

@@ -156,7 +156,7 @@ test('corrupt images are skipped; flat, tiny and unwanted boxes are told or igno
     arguments: { recipe: 'probe' },
     labels: ['disc'],
     count: { train: 9, validation: 2, test: 2 },
-    corrupt: (n, jpeg) => (n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not a image') : jpeg),
+    corrupt: (n, jpeg) => (n === 1 ? jpeg.subarray(0, jpeg.length >> 1) : n === 2 ? Buffer.from('not an image') : jpeg),
     lines: (lines) => {
       for (const [i, line] of lines.entries()) {
         const [disc] = line.bounding_box_annotations;
@@ -242,7 +242,7 @@ test('bad data ends with 65, the cause on stderr and as an event, and no model',
   }
 });
 
-test('a image that is not there is not the fault of the data', async () => {
+test('an image that is not there is not the fault of the data', async () => {
   await using folder = await tempFolder();
   await writeJob(folder.path, { lines: (l) => l.map((one) => ({ ...one, image_path: 'data/absent.jpg' })) });
   const { code, stderr } = await startTrainer(main, folder.path).ended;

@@ -1,4 +1,4 @@
-/** The course of a training as a image: loss on the left, the score on validation images on the right. */
+/** The course of a training as an image: loss on the left, the score on validation images on the right. */
 import sharp from 'sharp';
 
 export interface CurvePoint {

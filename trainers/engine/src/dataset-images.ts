@@ -54,7 +54,7 @@ export function imageFileOf(line: DatasetLine, folder: string): string {
 }
 
 /**
- * Calls `decodeOne` with the file of each image and the image's number. Wrong images are skipped; a image file that
+ * Calls `decodeOne` with the file of each image and the image's number. Wrong images are skipped; an image file that
  * is not there is the runner's fault and ends the job. Both lists are in the order of the examples.
  */
 export async function decodeImages<E extends { line: DatasetLine }>(

@@ -90,7 +90,7 @@ const readable: [name: string, bytes: () => Promise<Buffer>, first: Rgb, last: R
   ['a single pixel', () => flat(1, 1, blue).png().toBuffer(), blue, blue],
 ];
 for (const [name, bytes, first, last] of readable) {
-  test(`a image that is read: ${name}`, async () => {
+  test(`an image that is read: ${name}`, async () => {
     await using folder = await tempFolder();
     const file = `${folder.path}/image`;
     await writeFile(file, await madeBy(bytes));
@@ -123,7 +123,7 @@ const foreign: [name: string, file: string, bytes: () => Promise<Buffer>][] = [
   ['PPM', 'a.ppm', () => Promise.resolve(Buffer.from('P6 1 1 255\nabc'))],
 ];
 for (const [name, file, bytes] of foreign) {
-  test(`no loader reads a image of another format: ${name}`, async () => {
+  test(`no loader reads an image of another format: ${name}`, async () => {
     await using folder = await tempFolder();
     await writeFile(`${folder.path}/${file}`, await madeBy(bytes));
     await assert.rejects(decode(`${folder.path}/${file}`, side), /it is no JPEG, PNG or WebP image/);
@@ -155,7 +155,7 @@ const refused: [name: string, bytes: () => Promise<Buffer>, why: RegExp][] = [
   ],
 ];
 for (const [name, bytes, why] of refused) {
-  test(`a image that is refused: ${name}`, async () => {
+  test(`an image that is refused: ${name}`, async () => {
     await using folder = await tempFolder();
     const file = `${folder.path}/image`;
     await writeFile(file, await madeBy(bytes));

@@ -63,7 +63,7 @@ export interface Size {
   height: number;
   width: number;
 }
-/** Sizes of all values for a image of this size. */
+/** Sizes of all values for an image of this size. */
 export function sizesOf(layers: readonly Layer[], image: Size): Map<number, Size> {
   const sizes = new Map([[0, image]]);
   const of = (value: number): Size => {
