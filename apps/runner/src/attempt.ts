@@ -7,36 +7,36 @@ import { deadline, initial, step, type Effect, type Event, type Limits, type Sta
 import type { AttemptId } from './cloud/queue.ts';
 import { failureOfError } from './failures.ts';
 import { createJobFolder, writeExit } from './job/folder.ts';
-import { sayLastWord, type Ending } from './final-report.ts';
+import { reportFinalStatus, type Ending } from './final-report.ts';
 import { Reporter } from './reporter.ts';
 import { Work } from './work.ts';
-import type { Workshop } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 /** Never throws: whatever goes wrong is told to the queue. */
-export async function runAttempt(workshop: Workshop, job: Job, shutdown: AbortSignal): Promise<void> {
+export async function runAttempt(workspace: Workspace, job: Job, shutdown: AbortSignal): Promise<void> {
   const attempt: AttemptId = { jobId: job.id, attempt: job.attempt };
-  const log = workshop.log.child('job', { ...attempt });
+  const log = workspace.log.child('job', { ...attempt });
   try {
-    await perform({ ...workshop, log }, job, attempt, shutdown);
+    await perform({ ...workspace, log }, job, attempt, shutdown);
   } catch (error) {
     log.error('the attempt broke off', { error: errorText(error) });
-    await sayLastWord(workshop, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
+    await reportFinalStatus(workspace, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
   }
-  const removed = await workshop.cache.trim();
+  const removed = await workspace.cache.trim();
   if (removed > 0) log.info('the picture cache was trimmed', { removedBytes: removed });
 }
 
-async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
-  const { clock, log } = workshop;
+async function perform(workspace: Workspace, job: Job, attempt: AttemptId, shutdown: AbortSignal): Promise<void> {
+  const { clock, log } = workspace;
   // The message is the authority on what the queue wants, the spec on what the trainer is told.
   const spec = parseJobSpec({ ...job.spec, id: job.id, attempt: job.attempt, org_id: job.organizationId });
-  const folder = await createJobFolder(workshop.root, job.id, job.attempt);
+  const folder = await createJobFolder(workspace.root, job.id, job.attempt);
   const started = new Date(clock.wall()).toISOString();
   const inbox = new Inbox<Event>();
-  const reporter = new Reporter(workshop.queue, attempt, { clock, log });
+  const reporter = new Reporter(workspace.queue, attempt, { clock, log });
   const { manifestSha256, scriptCredentials: key } = job;
   const credentials = key && { id: key.apiKeyId, key: new Secret(key.apiKey) };
-  const work = new Work(workshop, { spec, manifestSha256, credentials, folder, reporter, push: inbox.push });
+  const work = new Work(workspace, { spec, manifestSha256, credentials, folder, reporter, push: inbox.push });
   const limits: Limits = { wallMs: spec.limits.wall_seconds * 1000, isBuiltIn: spec.kind !== 'custom' };
 
   const ended = new AbortController();
@@ -50,7 +50,7 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
     reporting.abort();
     await reports;
     if (!shutdown.aborted) await reporter.flush(shutdown);
-    return sayLastWord(workshop, attempt, ending, shutdown);
+    return reportFinalStatus(workspace, attempt, ending, shutdown);
   };
 
   try {
@@ -90,7 +90,7 @@ async function perform(workshop: Workshop, job: Job, attempt: AttemptId, shutdow
     shutdown.removeEventListener('abort', onShutdown);
     reporting.abort();
     await Promise.all([work.abandon(), reports]);
-    if (!workshop.keepJobs) await removeTree(folder.path);
+    if (!workspace.keepJobs) await removeTree(folder.path);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Clock, Log } from '@platform/kit';
 import { watchSandboxes } from '@platform/sandbox/availability';
 import type { openSandboxes, Probe } from '@platform/sandbox/probe';
-import { localOffer, type Offer } from './local-capabilities.ts';
+import { localCapabilities, type RunnerCapabilities } from './local-capabilities.ts';
 import { openScripts, prepareScripts, sandboxPrefix, withScripts, type Scripts } from './script/open-scripts.ts';
 import type { ScriptOptions } from './script/script-options.ts';
 import type { Trainers } from './trainer/command.ts';
@@ -10,7 +10,7 @@ import { openTrainerSandbox, type Isolation } from './trainer/trainer-sandbox.ts
 import { version } from './version.ts';
 
 export interface Capabilities {
-  readonly offer: Offer;
+  readonly offer: RunnerCapabilities;
   /** Undefined: training scripts do not run here. */
   readonly scripts: Scripts | undefined;
   /** Isolation of built-in trainers. */
@@ -47,7 +47,7 @@ export async function watchCapabilities(of: CapabilityOptions): Promise<Capabili
     if (sandboxes.host.isRoot) process.umask(0o022);
     if (isSwept) return;
     isSwept = true;
-    const swept = await sandboxes.encloser.sweep(sandboxPrefix(root));
+    const swept = await sandboxes.limiter.sweep(sandboxPrefix(root));
     if (swept > 0) log.warn('sandboxes of an earlier runner were removed', { count: swept });
   };
   let last: { readonly probe: Probe; readonly found: Capabilities } | undefined;
@@ -58,7 +58,7 @@ export async function watchCapabilities(of: CapabilityOptions): Promise<Capabili
     const opened = of.only === 'trainers' ? { because: '' } : await openScripts(of.scripts, probe, of, signal);
     const isolation = of.only === 'scripts' ? { because: '' } : await isolate(of, probe, signal);
     const found: Capabilities = {
-      offer: withScripts(localOffer(trainers, version), opened),
+      offer: withScripts(localCapabilities(trainers, version), opened),
       scripts: 'scripts' in opened ? opened.scripts : undefined,
       isolation,
     };

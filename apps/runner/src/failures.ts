@@ -42,7 +42,7 @@ function isDiskFull(error: unknown): boolean {
 }
 
 /** What the trainer said last, with the end of its output where it gave no cause. */
-export function toldBy({ told, exit, lastLines }: TrainerEnd): TrainerEnd['told'] {
+export function reportedFailure({ reported: told, exit, lastLines }: TrainerEnd): TrainerEnd['reported'] {
   if (told || exit.code === 0 || lastLines.length === 0) return told;
   const how = exit.signal === null ? `with code ${exit.code}` : `by ${exit.signal}`;
   return { code: 'TRAINER_FAILED', message: `The trainer ended ${how}:\n${lastLines.join('\n')}` };

@@ -4,7 +4,7 @@ import type { Effect, Event } from './attempt-life.ts';
 import { isLeaseLost, isPassing, type AttemptId, type Queue } from './cloud/queue.ts';
 import { failureOfRefusal } from './failures.ts';
 import type { JobFiles } from './job/outputs.ts';
-import type { Workshop } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do: 'fail' | 'confirmStop' }>;
 
@@ -12,14 +12,14 @@ export type Ending = { do: 'complete'; files: JobFiles } | Extract<Effect, { do:
 const shutdownMs = 3_000;
 
 /** Again and again while the server is away; when the runner is being shut down, for a moment. */
-export async function sayLastWord(
-  { queue, clock, log }: Pick<Workshop, 'queue' | 'clock' | 'log'>,
+export async function reportFinalStatus(
+  { queue, clock, log }: Pick<Workspace, 'queue' | 'clock' | 'log'>,
   attempt: AttemptId,
   ending: Ending,
   shutdown: AbortSignal,
 ): Promise<Event> {
   const say = (signal: AbortSignal): Promise<void> =>
-    retry((_, inner) => sayOnce(queue, attempt, ending, inner), {
+    retry((_, inner) => reportOnce(queue, attempt, ending, inner), {
       clock,
       signal,
       attempts: Infinity,
@@ -48,7 +48,7 @@ export async function sayLastWord(
   }
 }
 
-async function sayOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<void> {
+async function reportOnce(queue: Queue, attempt: AttemptId, ending: Ending, signal: AbortSignal): Promise<void> {
   switch (ending.do) {
     case 'complete':
       return queue.complete(attempt, ending.files, signal);

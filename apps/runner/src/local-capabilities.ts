@@ -14,7 +14,7 @@ export interface OfferedContainer {
   /** ms since 1970. */
   readonly endOfLife: number | undefined;
 }
-export interface Offer {
+export interface RunnerCapabilities {
   readonly kinds: readonly JobKind[];
   /** For kind `custom`; the first one is the default. */
   readonly containers: readonly OfferedContainer[];
@@ -26,7 +26,7 @@ export interface Offer {
   readonly version: string;
 }
 
-export function localOffer(trainers: Trainers, version: string): Offer {
+export function localCapabilities(trainers: Trainers, version: string): RunnerCapabilities {
   return {
     kinds: Object.keys(trainers) as JobKind[],
     containers: [],

@@ -4,11 +4,11 @@ import type { CapabilitySource } from './capabilities.ts';
 import { connectBlobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
 import type { Session } from './cloud/session.ts';
-import { pictureCache } from './job/cache.ts';
+import { imageCache } from './job/cache.ts';
 import type { WorkOptions } from './options.ts';
 import type { Trainers } from './trainer/command.ts';
 import { trainerEnv } from './trainer/environment.ts';
-import type { Workshop } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 export interface Place {
   /** Folder for jobs. */
@@ -25,18 +25,18 @@ export interface Place {
 }
 
 /** The same for a runner that runs jobs itself and for one attempt on a cluster. */
-export async function makeWorkshop(
+export async function makeWorkspace(
   given: WorkOptions,
   { root, url, queue, session, trainers, capabilities, clock, log, ...at }: Place,
   signal: AbortSignal,
-): Promise<Workshop> {
+): Promise<Workspace> {
   return {
     ...(await capabilities(signal)),
     capabilities,
     root,
     queue,
     blobs: connectBlobs(url, session),
-    cache: pictureCache(path.resolve(at.cacheFolder), given.cacheBytes, () => clock.wall()),
+    cache: imageCache(path.resolve(at.cacheFolder), given.cacheBytes, () => clock.wall()),
     trainers,
     graceMs: given.graceMs,
     keepJobs: given.keepJobs,

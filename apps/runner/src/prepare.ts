@@ -1,4 +1,4 @@
-/** Everything a trainer needs, onto this computer: manifest, pictures, job.json. */
+/** Everything a trainer needs, onto this computer: manifest, images, job.json. */
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
@@ -7,8 +7,8 @@ import type { DatasetLine, JobFile, JobSpec } from '@platform/contract/job';
 import { retry, type Clock } from '@platform/kit';
 import type { Blobs } from './cloud/blobs.ts';
 import { isPassing } from './cloud/queue.ts';
-import type { PictureCache } from './job/cache.ts';
-import { placePicture, writeJobFiles, type JobFolder } from './job/folder.ts';
+import type { ImageCache } from './job/cache.ts';
+import { placeImage, writeJobFiles, type JobFolder } from './job/folder.ts';
 
 export interface Preparation {
   spec: JobSpec;
@@ -16,11 +16,11 @@ export interface Preparation {
   folder: JobFolder;
   command: string[];
   blobs: Blobs;
-  cache: PictureCache;
+  cache: ImageCache;
   clock: Clock;
   signal: AbortSignal;
   onDone(done: number, of: number): void;
-  /** The path of a picture for the trainer, from that in the job folder. */
+  /** The path of an image for the trainer, from that in the job folder. */
   seenAs?(local: string): string;
   /** `other`: the training runs as another user than the runner. */
   reader: 'owner' | 'other';
@@ -29,7 +29,7 @@ export interface Preparation {
 const downloadsAtOnce = 8;
 const mostMismatches = 3;
 
-/** @returns the number of pictures. Throws INVALID_ARGUMENT when the manifest is not one. */
+/** @returns the number of images. Throws INVALID_ARGUMENT when the manifest is not one. */
 export async function prepareJob({ spec, folder, cache, ...to }: Preparation): Promise<number> {
   const { signal, clock } = to;
   const fetchBlob = (sha256: string, file: string): Promise<void> => {
@@ -53,7 +53,7 @@ export async function prepareJob({ spec, folder, cache, ...to }: Preparation): P
       signal.throwIfAborted();
       if (failed.signal.aborted) return;
       const cached = await cache.get(line.sha256, line.size_bytes, (file) => fetchBlob(line.sha256, file));
-      await placePicture(folder, line, cached, to.reader);
+      await placeImage(folder, line, cached, to.reader);
       to.onDone(++done, lines.length);
     }
   };

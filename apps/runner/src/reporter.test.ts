@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { captureLog, FakeClock } from '@platform/kit/testing';
-import type { News, Queue } from './cloud/queue.ts';
+import type { JobReport, Queue } from './cloud/queue.ts';
 import { Reporter } from './reporter.ts';
 
 const none = new AbortController().signal;
@@ -11,7 +11,7 @@ const uploading = { phase: 'uploading', progress: 0.97, etaMs: undefined };
 /** A server that keeps what it is told, and does not answer while `fails` has something to throw. */
 function world() {
   const clock = new FakeClock();
-  const server: { told: News[]; fails: (news: News) => unknown } = { told: [], fails: () => undefined };
+  const server: { told: JobReport[]; fails: (news: JobReport) => unknown } = { told: [], fails: () => undefined };
   const queue: Pick<Queue, 'report'> = {
     report: async (_, news, holdMs, signal) => {
       const error = server.fails(news);

@@ -8,7 +8,7 @@ import {
   type LogEntry,
   type MetricEntry,
   type Queue,
-  type Standing,
+  type JobProgress,
 } from './cloud/queue.ts';
 
 export type Order = { is: 'stopOrdered' } | { is: 'leaseLost' };
@@ -30,7 +30,7 @@ export class Reporter {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #turns = new Cell(0);
-  #standing: Standing = { phase: 'preparing', progress: 0, etaMs: undefined };
+  #standing: JobProgress = { phase: 'preparing', progress: 0, etaMs: undefined };
   #logs: LogEntry[] = [];
   #metrics: MetricEntry[] = [];
   #sequence = 0;
@@ -45,7 +45,7 @@ export class Reporter {
     this.#log = log;
   }
 
-  stand(standing: Standing): void {
+  stand(standing: JobProgress): void {
     this.#standing = standing;
     this.#turns.update((turn) => turn + 1);
   }

@@ -5,7 +5,7 @@ import { Cell, errorText, retry } from '@platform/kit';
 import { runAttempt } from './attempt.ts';
 import { isPassing } from './cloud/queue.ts';
 import { GpuPool, gpusHere } from './gpus.ts';
-import type { Workshop } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 const waitMs = 25_000;
 
@@ -19,15 +19,15 @@ export interface Orders {
 }
 
 /** Throws what the server refuses for good, such as a wrong key. */
-export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Orders): Promise<void> {
-  const { log } = workshop;
+export async function runRunner(workspace: Workspace, { stop, drain, jobs }: Orders): Promise<void> {
+  const { log } = workspace;
   const running = new Cell<ReadonlyMap<Job, Promise<void>>>(new Map());
-  // Pictures of a job that is being prepared must not be trimmed away under it.
-  const trim = (): Promise<number> => (running.get().size > 1 ? Promise.resolve(0) : workshop.cache.trim());
-  const shared: Workshop = { ...workshop, cache: { ...workshop.cache, trim } };
-  const all = gpusHere(workshop.env['CUDA_VISIBLE_DEVICES']);
+  // Images of a job that is being prepared must not be trimmed away under it.
+  const trim = (): Promise<number> => (running.get().size > 1 ? Promise.resolve(0) : workspace.cache.trim());
+  const shared: Workspace = { ...workspace, cache: { ...workspace.cache, trim } };
+  const all = gpusHere(workspace.env['CUDA_VISIBLE_DEVICES']);
   const pool = new GpuPool(all);
-  const begin = (job: Job, now: Workshop): void => {
+  const begin = (job: Job, now: Workspace): void => {
     const gpus = pool.take(Math.min(gpusOf(job), pool.free.length));
     // A job that asked for none may try one that nobody has.
     const visible = gpus.length > 0 ? gpus : pool.free;
@@ -59,11 +59,11 @@ export async function runRunner(workshop: Workshop, { stop, drain, jobs }: Order
 }
 
 /** With what this host can run now. */
-async function refreshed(workshop: Workshop, stop: AbortSignal): Promise<Workshop> {
+async function refreshed(workspace: Workspace, stop: AbortSignal): Promise<Workspace> {
   try {
-    return { ...workshop, ...(await workshop.capabilities?.(stop)) };
+    return { ...workspace, ...(await workspace.capabilities?.(stop)) };
   } catch (error) {
-    if (stop.aborted) return workshop;
+    if (stop.aborted) return workspace;
     throw error;
   }
 }
@@ -76,7 +76,7 @@ function gpusOf({ spec }: Job): number {
 
 /** @param running - jobs in hand. @returns undefined when there was none, or `signal` aborted. */
 export async function leaseOne(
-  { queue, offer, clock, log }: Pick<Workshop, 'queue' | 'offer' | 'clock' | 'log'>,
+  { queue, offer, clock, log }: Pick<Workspace, 'queue' | 'offer' | 'clock' | 'log'>,
   running: readonly string[],
   signal: AbortSignal,
 ): Promise<Job | undefined> {

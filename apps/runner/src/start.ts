@@ -10,7 +10,7 @@ import { openSession } from './cloud/session.ts';
 import { makePrivate } from './job/cache.ts';
 import { leftJobFolders, removeJobFolders } from './job/folder.ts';
 import { startDispatcher } from './executor/start-dispatcher.ts';
-import { makeWorkshop } from './make-workspace.ts';
+import { makeWorkspace } from './make-workspace.ts';
 import type { RunnerOptions } from './options.ts';
 import { runRunner } from './run-runner.ts';
 import type { Trainers } from './trainer/command.ts';
@@ -45,7 +45,7 @@ export async function startRunner(
     const where = { root: given.folder, url: given.url, trainers, clock, log };
     const capabilities = await watchCapabilities({ ...given, ...where });
     const place = { ...where, cacheFolder, queue, session, capabilities };
-    await runRunner(await makeWorkshop(given, place, signal), { stop: signal, drain, jobs: given.jobs });
+    await runRunner(await makeWorkspace(given, place, signal), { stop: signal, drain, jobs: given.jobs });
   } else {
     await startDispatcher(given, { queue, runnerId, trainers, drain, clock, log }, signal);
   }

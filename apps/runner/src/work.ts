@@ -5,7 +5,7 @@ import { errorText, retry, type Secret } from '@platform/kit';
 import { scriptWords } from '@platform/sandbox/script';
 import type { Event } from './attempt-life.ts';
 import { isPassing } from './cloud/queue.ts';
-import { failureOfError, toldBy } from './failures.ts';
+import { failureOfError, reportedFailure } from './failures.ts';
 import type { JobFolder } from './job/folder.ts';
 import { readOutputs, type JobFiles } from './job/outputs.ts';
 import { prepareJob } from './prepare.ts';
@@ -14,7 +14,7 @@ import { pictureInside, ScriptWork } from './script/script-work.ts';
 import { trainerCommand } from './trainer/command.ts';
 import { runTrainer, type TrainerEnd } from './trainer/trainer-process.ts';
 import { insideFolder, runSandboxedTrainer, type TrainerSandbox } from './trainer/trainer-sandbox.ts';
-import type { Workshop } from './workspace.ts';
+import type { Workspace } from './workspace.ts';
 
 export interface Task {
   spec: JobSpec;
@@ -32,7 +32,7 @@ const isScript = ({ kind }: JobSpec): boolean => kind === 'custom';
 const share = (progress: number): number => trainingFrom + (trainingTo - trainingFrom) * progress;
 
 export class Work {
-  readonly #workshop: Workshop;
+  readonly #workspace: Workspace;
   readonly #task: Task;
   readonly #script: ScriptWork | undefined;
   readonly #abort = new AbortController();
@@ -40,12 +40,13 @@ export class Work {
   #outputs: JobFiles | undefined;
   #images = 0;
 
-  constructor(workshop: Workshop, task: Task) {
-    this.#workshop = workshop;
+  constructor(workspace: Workspace, task: Task) {
+    this.#workspace = workspace;
     this.#task = task;
     if (!isScript(task.spec)) return;
-    if (!workshop.scripts) throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: workshop.offer.noScriptsBecause });
-    this.#script = new ScriptWork(workshop.scripts, { ...workshop, ...task, share });
+    if (!workspace.scripts)
+      throw new PlatformError('SANDBOX_UNAVAILABLE', { problem: workspace.offer.noScriptsBecause });
+    this.#script = new ScriptWork(workspace.scripts, { ...workspace, ...task, share });
   }
 
   begin(part: 'prepare' | 'train' | 'upload'): void {
@@ -58,7 +59,7 @@ export class Work {
       if (!signal.aborted) this.#task.push(event);
     } catch (error) {
       if (signal.aborted) return;
-      this.#workshop.log.warn('a part of the job failed', { part, error: errorText(error) });
+      this.#workspace.log.warn('a part of the job failed', { part, error: errorText(error) });
       this.#task.push({ is: 'failed', failure: failureOfError(error) });
     }
   }
@@ -86,13 +87,13 @@ export class Work {
   #command(): string[] {
     const { spec, folder } = this.#task;
     if (this.#script) return ['python3', ...scriptWords('/job/dataset.jsonl', spec.arguments)];
-    const program = this.#workshop.trainers[spec.kind];
+    const program = this.#workspace.trainers[spec.kind];
     if (program === undefined) throw new PlatformError('UNSUPPORTED', { what: `training of kind ${spec.kind}` });
     return trainerCommand(program, spec, this.#sandbox ? insideFolder : folder);
   }
   /** Sandbox of a built-in trainer. */
   get #sandbox(): TrainerSandbox | undefined {
-    const { isolation } = this.#workshop;
+    const { isolation } = this.#workspace;
     return 'sandbox' in isolation ? isolation.sandbox : undefined;
   }
   /** Root's sandboxes have users of their own. */
@@ -102,7 +103,7 @@ export class Work {
   }
   async #prepare(): Promise<Event> {
     const { spec, manifestSha256, folder, reporter } = this.#task;
-    const { blobs, cache, clock } = this.#workshop;
+    const { blobs, cache, clock } = this.#workspace;
     const onDone = (done: number, of: number): void =>
       reporter.stand({ phase: 'preparing', progress: (trainingFrom * done) / of, etaMs: undefined });
     const command = this.#command();
@@ -134,14 +135,14 @@ export class Work {
     if (end.overMemoryMib !== undefined) {
       throw new PlatformError('OUT_OF_MEMORY', { usedMib: end.overMemoryMib, limitMib: memoryMib });
     }
-    const told = toldBy(end);
+    const told = reportedFailure(end);
     return { is: 'exited', ...end.exit, ...(told === undefined ? {} : { told }) };
   }
   #runTrainer(): Promise<TrainerEnd> {
     const { spec, folder, reporter } = this.#task;
-    const { graceMs, clock, isolation, trainers } = this.#workshop;
+    const { graceMs, clock, isolation, trainers } = this.#workspace;
     const { signal } = this.#abort;
-    const env = { ...this.#workshop.env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id };
+    const env = { ...this.#workspace.env, PLATFORM_JOB_ID: spec.id, PLATFORM_ORG_ID: spec.org_id };
     const task = {
       folder,
       command: this.#command(),
@@ -161,7 +162,7 @@ export class Work {
   }
   async #upload(): Promise<Event> {
     const { spec, folder, reporter } = this.#task;
-    const { blobs, clock } = this.#workshop;
+    const { blobs, clock } = this.#workspace;
     const { signal } = this.#abort;
     const outputs = await readOutputs(folder.file('out'), spec.limits.disk_mib * 2 ** 20, isScript(spec));
     for (const line of outputs.leftOut) reporter.line('warn', line);

@@ -1,22 +1,22 @@
 import type { Clock, Log } from '@platform/kit';
 import type { Blobs } from './cloud/blobs.ts';
 import type { Queue } from './cloud/queue.ts';
-import type { PictureCache } from './job/cache.ts';
+import type { ImageCache } from './job/cache.ts';
 import type { CapabilitySource } from './capabilities.ts';
-import type { Offer } from './local-capabilities.ts';
+import type { RunnerCapabilities } from './local-capabilities.ts';
 import type { Scripts } from './script/open-scripts.ts';
 import type { Trainers } from './trainer/command.ts';
 import type { Isolation } from './trainer/trainer-sandbox.ts';
 
 /** What every attempt needs. */
-export interface Workshop {
+export interface Workspace {
   /** Folder of the runner. */
   root: string;
   queue: Queue;
   blobs: Blobs;
-  cache: PictureCache;
+  cache: ImageCache;
   trainers: Trainers;
-  offer: Offer;
+  offer: RunnerCapabilities;
   /** Undefined: training scripts do not run here. */
   scripts: Scripts | undefined;
   /** Isolation of built-in trainers. */

@@ -11,7 +11,7 @@ import { createConnectTransport } from '@connectrpc/connect-web';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
 import { formatOrder } from '../src/executor/attempt-order.ts';
-import { usualPatience } from '../src/executor/dispatch-life.ts';
+import { defaultTimeouts } from '../src/executor/dispatch-life.ts';
 import { runDispatcher } from '../src/executor/dispatcher.ts';
 import type { EngineJob, EngineStatus } from '../src/executor/engine.ts';
 import { heldAttempts } from '../src/executor/held-attempts.ts';
@@ -19,7 +19,7 @@ import { kubernetesPlace, podPatch } from '../src/executor/kubernetes/in-cluster
 import { kubernetesEngine, type KubernetesSettings } from '../src/executor/kubernetes/kubernetes.ts';
 import { jobManifest, nameOf } from '../src/executor/kubernetes/manifest.ts';
 import { statusOf } from '../src/executor/kubernetes/shapes.ts';
-import { localOffer } from '../src/local-capabilities.ts';
+import { localCapabilities } from '../src/local-capabilities.ts';
 import { KubernetesServer } from './kubernetes-server.ts';
 import { QueueServer } from './queue-server.ts';
 
@@ -290,13 +290,13 @@ test('whole stories: a pod that waits and trains, one that is canceled, one that
   const session = openSession(transport, { id: 'key-id', key: new Secret('key') }, systemClock);
   const stop = new AbortController();
   const runnerId = 'runner-1';
-  const offer = { ...localOffer({ single_label_classification: '' }, '0.0.0'), executor: 'kubernetes' } as const;
+  const offer = { ...localCapabilities({ single_label_classification: '' }, '0.0.0'), executor: 'kubernetes' } as const;
   const running = runDispatcher(
     {
       engine: kubernetesEngine(settings(server)),
       queue: connectQueue(transport, session, runnerId, systemClock),
       held: heldAttempts(folder.path),
-      patience: { ...usualPatience, firstLookMs: 50, longestLookMs: 200 },
+      patience: { ...defaultTimeouts, firstPollMs: 50, maxPollMs: 200 },
       orderOf: (leased) => formatOrder({ url, runnerId, job: leased, graceMs: 3_000 }),
       clock: systemClock,
       log,

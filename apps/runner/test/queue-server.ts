@@ -108,7 +108,7 @@ export class QueueServer implements AsyncDisposable {
     this.blobs.set(sha256, bytes);
     return sha256;
   }
-  /** A job with this many small files as pictures. */
+  /** A job with this many small files as images. */
   submit(change: Partial<JobSpec> = {}, pictures = 3): QueuedJob {
     const lines = Array.from({ length: pictures }, (_, i): DatasetLine => {
       const bytes = Buffer.from(`picture ${i}`);

@@ -11,8 +11,8 @@ import { captureLog, tempFolder } from '@platform/kit/testing';
 import { connectBlobs } from '../src/cloud/blobs.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
-import { pictureCache } from '../src/job/cache.ts';
-import { localOffer } from '../src/local-capabilities.ts';
+import { imageCache } from '../src/job/cache.ts';
+import { localCapabilities } from '../src/local-capabilities.ts';
 import { runRunner } from '../src/run-runner.ts';
 import { trainerEnv } from '../src/trainer/environment.ts';
 import { QueueServer, type QueuedJob } from './queue-server.ts';
@@ -46,9 +46,9 @@ async function stage(key = 'key', graceMs = 5_000, jobs = 1, own = process.env):
       root: folder.path,
       queue: connectQueue(transport, session, 'runner-1', clock),
       blobs: connectBlobs(url, session),
-      cache: pictureCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
+      cache: imageCache(folder.file('cache'), 2 ** 20, () => clock.wall()),
       trainers,
-      offer: localOffer(trainers, '0.0.0'),
+      offer: localCapabilities(trainers, '0.0.0'),
       scripts: undefined,
       isolation: { because: 'bubblewrap is missing.' },
       graceMs,

@@ -11,7 +11,7 @@ import { uidFor } from '@platform/sandbox/probe';
 import { watchCapabilities } from '../src/capabilities.ts';
 import { connectQueue } from '../src/cloud/queue.ts';
 import { openSession } from '../src/cloud/session.ts';
-import { makeWorkshop } from '../src/make-workspace.ts';
+import { makeWorkspace } from '../src/make-workspace.ts';
 import { readOptions } from '../src/options.ts';
 import { runRunner } from '../src/run-runner.ts';
 import type { Scripts } from '../src/script/open-scripts.ts';
@@ -87,7 +87,7 @@ export async function stage(flags: readonly string[] = [], trainers: Trainers = 
     clock,
     log,
   };
-  const running = runRunner(await makeWorkshop(given, place, stop.signal), {
+  const running = runRunner(await makeWorkspace(given, place, stop.signal), {
     stop: stop.signal,
     drain: new AbortController().signal,
     jobs: given.jobs,

@@ -50,7 +50,7 @@ print("ready", flush=True)
 while True: time.sleep(0.1)`,
 };
 
-const told = { kind: { end: { is: probe.sandboxes.encloser.kind }, lines: [] } };
+const told = { kind: { end: { is: probe.sandboxes.limiter.kind }, lines: [] } };
 for (const [name, text] of Object.entries(programs)) {
   const out = path.resolve(`out-${name}`);
   await mkdir(out);

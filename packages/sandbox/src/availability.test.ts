@@ -3,12 +3,12 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { FakeClock, tempFolder } from '@platform/kit/testing';
 import { watchSandboxes } from './availability.ts';
-import { prlimitEncloser } from './resource-group.ts';
+import { prlimitLimiter } from './resource-group.ts';
 import type { Probe } from './probe.ts';
 
 const works: Probe = {
   ok: true,
-  sandboxes: { host: { bwrap: '/usr/bin/bwrap', isRoot: true, system: [] }, encloser: prlimitEncloser },
+  sandboxes: { host: { bwrap: '/usr/bin/bwrap', isRoot: true, system: [] }, limiter: prlimitLimiter },
 };
 const fails: Probe = { ok: false, because: 'bubblewrap (bwrap) is not installed' };
 const signal = new AbortController().signal;

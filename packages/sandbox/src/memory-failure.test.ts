@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hostOomKillsIn, memoryVerdict, type MemoryEvidence } from './memory-failure.ts';
+import { hostOomKillsIn, memoryFailure, type MemoryEvidence } from './memory-failure.ts';
 
 const failed: MemoryEvidence = { exitCode: 1, lastLines: [], oomKills: undefined, hostOomKills: 0 };
 const traceback = ['Traceback (most recent call last):', '  File "training.py", line 3, in <module>'];
@@ -56,9 +56,9 @@ const rows: [name: string, evidence: Partial<MemoryEvidence>, expected: RegExp |
 ];
 for (const [name, evidence, expected] of rows) {
   test(name, () => {
-    const verdict = memoryVerdict({ ...failed, ...evidence });
-    if (expected) assert.match(verdict ?? 'undefined', expected);
-    else assert.equal(verdict, undefined);
+    const outcome = memoryFailure({ ...failed, ...evidence });
+    if (expected) assert.match(outcome ?? 'undefined', expected);
+    else assert.equal(outcome, undefined);
   });
 }
 

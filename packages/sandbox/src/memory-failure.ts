@@ -20,7 +20,7 @@ const childKilled =
 const childFailed = /CalledProcessError|ChildFailedError|exit (status|code)|exitcode/i;
 
 /** The reason, as the end of a sentence; undefined when memory is not to blame. */
-export function memoryVerdict({ exitCode, lastLines, oomKills, hostOomKills }: MemoryEvidence): string | undefined {
+export function memoryFailure({ exitCode, lastLines, oomKills, hostOomKills }: MemoryEvidence): string | undefined {
   if (exitCode === 0) return undefined;
   const last = lastLines.at(-1) ?? '';
   const wasKilled = exitCode === 137 || childKilled.test(last);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { within, type Clock } from '@platform/kit';
 import type { HostLayout } from './bwrap-plan.ts';
-import { possibleEnclosers } from './resource-limiters.ts';
+import { possibleLimiters } from './resource-limiters.ts';
 import { findProgram, layoutOf } from './host.ts';
 import { runSandboxed, type Sandboxes } from './sandbox.ts';
 
@@ -32,8 +32,8 @@ export async function openSandboxes(searchPath: string, clock: Clock, signal: Ab
   if (typeof host === 'string') return { ok: false, because: refusal(host) };
   const systemdRun = await findProgram('systemd-run', searchPath);
   const problems: string[] = [];
-  for (const encloser of await possibleEnclosers(systemdRun, host.isRoot)) {
-    const sandboxes = { host, encloser };
+  for (const limiter of await possibleLimiters(systemdRun, host.isRoot)) {
+    const sandboxes = { host, limiter };
     const problem = await tried(sandboxes, clock, signal);
     if (problem === undefined) return { ok: true, sandboxes };
     problems.push(problem);

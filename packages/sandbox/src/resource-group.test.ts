@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { tempFolder } from '@platform/kit/testing';
-import { cgroup1Encloser, cgroup2Encloser, systemdEncloser } from './resource-group.ts';
+import { cgroup1Limiter, cgroup2Limiter, systemdLimiter } from './resource-group.ts';
 import { cgroupPlaces } from './resource-limiters.ts';
 
 const limits = { memoryBytes: 2 ** 28, processes: 64, cpus: 1.5 };
@@ -47,7 +47,7 @@ test('version 1: limits are written before anything enters, usage is read', asyn
   await using folder = await tempFolder();
   const at = { memory: folder.file('memory'), pids: folder.file('pids'), cpu: folder.file('cpu') };
   for (const one of Object.values(at)) await mkdir(one);
-  const enclosure = await cgroup1Encloser(at).open('job-1', limits);
+  const enclosure = await cgroup1Limiter(at).open('job-1', limits);
   const written = await Promise.all(
     [
       'memory/platform-job-1/memory.limit_in_bytes',
@@ -70,7 +70,7 @@ test('version 1: limits are written before anything enters, usage is read', asyn
 
 test('version 2: limits of memory, swap, processes and processor time', async () => {
   await using folder = await tempFolder();
-  const enclosure = await cgroup2Encloser(folder.path).open('job-1', limits);
+  const enclosure = await cgroup2Limiter(folder.path).open('job-1', limits);
   const group = folder.file('platform-job-1');
   const names = ['cpu.max', 'memory.max', 'memory.swap.max', 'pids.max'];
   assert.deepEqual((await readdir(group)).toSorted(), names);
@@ -84,11 +84,11 @@ test('version 2: limits of memory, swap, processes and processor time', async ()
 test('version 2: a group that cannot be made throws and leaves nothing', async () => {
   await using folder = await tempFolder();
   await writeFile(folder.file('no-folder'), '');
-  await assert.rejects(cgroup2Encloser(folder.file('no-folder')).open('job-1', limits), /ENOTDIR/);
+  await assert.rejects(cgroup2Limiter(folder.file('no-folder')).open('job-1', limits), /ENOTDIR/);
 });
 
 test('systemd: a scope of the system, or of the user', async () => {
-  const asRoot = await systemdEncloser('/usr/bin/systemd-run', undefined, '/sys/fs/cgroup').open('job-1', limits);
+  const asRoot = await systemdLimiter('/usr/bin/systemd-run', undefined, '/sys/fs/cgroup').open('job-1', limits);
   assert.deepEqual(asRoot.prefix, [
     '/usr/bin/systemd-run',
     '--quiet',
@@ -101,10 +101,7 @@ test('systemd: a scope of the system, or of the user', async () => {
     '--property=CPUQuota=150%',
     '--',
   ]);
-  const asUser = await systemdEncloser('/usr/bin/systemd-run', '/run/user/1000', '/sys/fs/cgroup').open(
-    'job-1',
-    limits,
-  );
+  const asUser = await systemdLimiter('/usr/bin/systemd-run', '/run/user/1000', '/sys/fs/cgroup').open('job-1', limits);
   assert.deepEqual(asUser.prefix.slice(0, 4), [
     '/usr/bin/env',
     'XDG_RUNTIME_DIR=/run/user/1000',

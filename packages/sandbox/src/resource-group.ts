@@ -2,7 +2,7 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-export interface EnclosureLimits {
+export interface ResourceLimits {
   readonly memoryBytes: number;
   readonly processes: number;
   readonly cpus: number;
@@ -13,7 +13,7 @@ export interface Usage {
   readonly oomKills: number;
 }
 /** Of one sandbox. */
-export interface Enclosure {
+export interface ResourceGroup {
   /** Files into which a process writes its own number to enter, before it starts anything. */
   readonly entrances: readonly string[];
   /** Put before the command. */
@@ -23,16 +23,16 @@ export interface Enclosure {
   remove(): Promise<void>;
 }
 /** Makes enclosures of one kind. */
-export interface Encloser {
+export interface ResourceLimiter {
   readonly kind: 'systemd' | 'cgroup2' | 'cgroup1' | 'prlimit';
   /** `name`: letters, digits and hyphens; unique on this computer. Throws errors of the file system. */
-  open(name: string, limits: EnclosureLimits): Promise<Enclosure>;
+  open(name: string, limits: ResourceLimits): Promise<ResourceGroup>;
   /** Ends and removes what was left of sandboxes whose name begins so. @returns how many. */
   sweep(prefix: string): Promise<number>;
 }
 
 /** Limits of each process alone: what is left where the system lends us no group. */
-export const prlimitEncloser: Encloser = {
+export const prlimitLimiter: ResourceLimiter = {
   kind: 'prlimit',
   sweep: () => Promise.resolve(0),
   open: () =>
@@ -92,7 +92,7 @@ async function sweepGroups(folders: readonly (string | undefined)[], prefix: str
 }
 
 /** Control groups, version 1: one tree per controller. `folders`: our own place in each. */
-export function cgroup1Encloser(folders: { memory: string; pids: string; cpu?: string }): Encloser {
+export function cgroup1Limiter(folders: { memory: string; pids: string; cpu?: string }): ResourceLimiter {
   return {
     kind: 'cgroup1',
     sweep: (prefix) => sweepGroups([folders.memory, folders.pids, folders.cpu], prefix),
@@ -132,7 +132,7 @@ export function cgroup1Encloser(folders: { memory: string; pids: string; cpu?: s
 }
 
 /** Control groups, version 2. `folder`: a group that was lent to us, with its controllers passed on to groups below it. */
-export function cgroup2Encloser(folder: string): Encloser {
+export function cgroup2Limiter(folder: string): ResourceLimiter {
   return {
     kind: 'cgroup2',
     sweep: (prefix) => sweepGroups([folder], prefix),
@@ -171,7 +171,11 @@ async function usageOfGroup2(group: string): Promise<Usage> {
 
 /** A scope of systemd, of the system or of the user whose session we run in. */
 /** @param runtimeDir - XDG_RUNTIME_DIR of the user's session; undefined: root's, of the system. */
-export function systemdEncloser(systemdRun: string, runtimeDir: string | undefined, cgroupRoot: string): Encloser {
+export function systemdLimiter(
+  systemdRun: string,
+  runtimeDir: string | undefined,
+  cgroupRoot: string,
+): ResourceLimiter {
   return {
     kind: 'systemd',
     // A scope ends with its last process.

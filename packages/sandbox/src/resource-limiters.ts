@@ -2,7 +2,13 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { cgroup1Encloser, cgroup2Encloser, prlimitEncloser, systemdEncloser, type Encloser } from './resource-group.ts';
+import {
+  cgroup1Limiter,
+  cgroup2Limiter,
+  prlimitLimiter,
+  systemdLimiter,
+  type ResourceLimiter,
+} from './resource-group.ts';
 
 /** Our place in one tree of control groups. */
 export interface CgroupPlace {
@@ -42,28 +48,28 @@ export function cgroupPlaces(mountinfo: string, cgroup: string): CgroupPlace[] {
 }
 
 /** Those that seem possible here; the last one always is. Each has to be tried. */
-export async function possibleEnclosers(systemdRun: string | undefined, isRoot: boolean): Promise<Encloser[]> {
+export async function possibleLimiters(systemdRun: string | undefined, isRoot: boolean): Promise<ResourceLimiter[]> {
   const read = (file: string): Promise<string> => readFile(file, 'utf8').catch(() => '');
   const places = cgroupPlaces(await read('/proc/self/mountinfo'), await read('/proc/self/cgroup'));
-  const found: Encloser[] = [];
+  const found: ResourceLimiter[] = [];
   const { XDG_RUNTIME_DIR: session } = process.env;
   if (systemdRun !== undefined && existsSync('/run/systemd/system') && (isRoot || session !== undefined)) {
-    found.push(systemdEncloser(systemdRun, isRoot ? undefined : session, '/sys/fs/cgroup'));
+    found.push(systemdLimiter(systemdRun, isRoot ? undefined : session, '/sys/fs/cgroup'));
   }
   for (const { version, folder } of places) {
-    if (version === 2 && (await lendControllers(folder))) found.push(cgroup2Encloser(folder));
+    if (version === 2 && (await delegateControllers(folder))) found.push(cgroup2Limiter(folder));
   }
   const folderOf = (name: string): string | undefined =>
     places.find(({ version, controllers }) => version === 1 && controllers.includes(name))?.folder;
   const [memory, pids, cpu] = ['memory', 'pids', 'cpu'].map(folderOf);
   if (memory !== undefined && pids !== undefined) {
-    found.push(cgroup1Encloser({ memory, pids, ...(cpu === undefined ? {} : { cpu }) }));
+    found.push(cgroup1Limiter({ memory, pids, ...(cpu === undefined ? {} : { cpu }) }));
   }
-  return [...found, prlimitEncloser];
+  return [...found, prlimitLimiter];
 }
 
 /** Passes controllers on to groups below. A group with processes of its own may not: then we move into one below it. */
-async function lendControllers(folder: string): Promise<boolean> {
+async function delegateControllers(folder: string): Promise<boolean> {
   const wanted = ['memory', 'pids', 'cpu'];
   const file = path.join(folder, 'cgroup.subtree_control');
   const has = async (): Promise<boolean> => {

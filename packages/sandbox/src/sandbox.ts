@@ -8,16 +8,16 @@ import { errorText, type Clock } from '@platform/kit';
 import { spawnGroup, type ProcessGroup } from '@platform/kit/node';
 import { bwrapArguments, descriptors, type HostLayout, type Mount, type SandboxPlan } from './bwrap-plan.ts';
 import { diskUse } from './disk-use.ts';
-import type { Encloser, Enclosure } from './resource-group.ts';
+import type { ResourceLimiter, ResourceGroup } from './resource-group.ts';
 import { childrenOf, deletedBytes, membersOf, residentBytes } from './members.ts';
-import { hostOomKillsIn, memoryVerdict } from './memory-failure.ts';
+import { hostOomKillsIn, memoryFailure } from './memory-failure.ts';
 import { LineCap, LineSplitter } from './output-lines.ts';
 import { seccompFilter } from './seccomp.ts';
 
 /** A computer that can run sandboxes; see `openSandboxes`. */
 export interface Sandboxes {
   readonly host: HostLayout;
-  readonly encloser: Encloser;
+  readonly limiter: ResourceLimiter;
 }
 export interface SandboxLimits {
   readonly memoryBytes: number;
@@ -72,13 +72,13 @@ export interface SandboxResult {
   readonly peakBytes: number;
 }
 
-const lookMs = 100;
+const pollMs = 100;
 /** Looking through folders and processes takes longer. */
 const countMs = 500;
-const mostEntries = 20_000;
+const maxEntries = 20_000;
 const keptLines = 20;
 /** Memory that is spent on /tmp is missing elsewhere. */
-const mostTmpBytes = 2 ** 30;
+const maxTmpBytes = 2 ** 30;
 /** What the kernel needs to end processes that wait for a disk. */
 const goneMs = 10_000;
 const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20)} MiB`;
@@ -117,7 +117,7 @@ const launcher = [
   `exec "$@" ${descriptors.status}>"$status" ${descriptors.filter}<"$filter"`,
 ].join('\n');
 
-function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string, group: string): SandboxPlan {
+function planOf(task: SandboxTask, kind: ResourceLimiter['kind'], passwd: string, group: string): SandboxPlan {
   const { limits } = task;
   return {
     ...task,
@@ -126,7 +126,7 @@ function planOf(task: SandboxTask, kind: Encloser['kind'], passwd: string, group
       { from: passwd, to: '/etc/passwd', mode: 'ro' },
       { from: group, to: '/etc/group', mode: 'ro' },
     ],
-    tmpBytes: Math.min(limits.diskBytes, limits.memoryBytes, mostTmpBytes),
+    tmpBytes: Math.min(limits.diskBytes, limits.memoryBytes, maxTmpBytes),
     rlimits: {
       processes: limits.processes,
       fileBytes: limits.diskBytes,
@@ -142,9 +142,9 @@ export async function runSandboxed(
   signal: AbortSignal,
 ): Promise<SandboxResult> {
   if (signal.aborted) return { end: { is: 'stopped' }, ...nothingRan };
-  let enclosure: Enclosure;
+  let enclosure: ResourceGroup;
   try {
-    enclosure = await sandboxes.encloser.open(task.name, task.limits);
+    enclosure = await sandboxes.limiter.open(task.name, task.limits);
   } catch (error) {
     return broken(`its control group could not be made: ${errorText(error)}`);
   }
@@ -163,19 +163,19 @@ const broken = (problem: string): SandboxResult => ({ end: { is: 'broken', probl
 
 class Run {
   readonly #task: SandboxTask;
-  readonly #enclosure: Enclosure;
+  readonly #enclosure: ResourceGroup;
   readonly #statusFile: string;
   readonly #cap = new LineCap();
   readonly #lastLines: string[] = [];
   /** What a watcher found; the first one counts. */
-  #verdict: SandboxEnd | undefined;
+  #outcome: SandboxEnd | undefined;
   #status: Status = {};
   #usedBytes = 0;
   /** Undefined: no group counts them. A scope of systemd ends with its last process, and its count with it. */
   #oomKills: number | undefined;
   readonly #hostOomKills = hostOomKills();
 
-  constructor(task: SandboxTask, enclosure: Enclosure) {
+  constructor(task: SandboxTask, enclosure: ResourceGroup) {
     this.#task = task;
     this.#enclosure = enclosure;
     this.#statusFile = path.join(task.folder, 'status.json');
@@ -205,7 +205,7 @@ class Run {
     return { end, lastLines: this.#lastLines, oomKills: this.#oomKills ?? 0, peakBytes: this.#usedBytes };
   }
 
-  async #start({ host, encloser }: Sandboxes): Promise<ProcessGroup> {
+  async #start({ host, limiter }: Sandboxes): Promise<ProcessGroup> {
     const { folder, uid, clock } = this.#task;
     await mkdir(folder, { recursive: true });
     const file = (name: string): string => path.join(folder, name);
@@ -217,7 +217,7 @@ class Run {
     const filter = seccompFilter(process.arch);
     await writeFile(file('filter.bpf'), filter ?? '');
     await writeFile(this.#statusFile, '');
-    const plan = planOf(this.#task, encloser.kind, file('passwd'), file('group'));
+    const plan = planOf(this.#task, limiter.kind, file('passwd'), file('group'));
     const bwrap = [...this.#enclosure.prefix, host.bwrap, ...bwrapArguments(host, plan, filter !== undefined)];
     const words = [this.#statusFile, file('filter.bpf'), ...this.#enclosure.entrances, '--', ...bwrap];
     // Not as arguments: those can be read by every user of this computer, and one of the variables is a key.
@@ -254,7 +254,7 @@ class Run {
   async #watch(group: ProcessGroup, ended: AbortSignal): Promise<void> {
     const { clock } = this.#task;
     while (!ended.aborted) {
-      await clock.sleep(lookMs, ended);
+      await clock.sleep(pollMs, ended);
       await this.#look(group);
     }
   }
@@ -284,11 +284,11 @@ class Run {
     let bytes = 0;
     let entries = 0;
     for (const folder of watched) {
-      const use = await diskUse(folder, { bytes: limits.diskBytes, entries: mostEntries });
+      const use = await diskUse(folder, { bytes: limits.diskBytes, entries: maxEntries });
       bytes += use.bytes + deletedBytes(this.#members(), statSync(folder).dev);
       entries += use.entries;
     }
-    if (entries > mostEntries) return { used: `more than ${mostEntries} files`, limit: `${mostEntries} files` };
+    if (entries > maxEntries) return { used: `more than ${maxEntries} files`, limit: `${maxEntries} files` };
     if (bytes > limits.diskBytes) return { used: mib(bytes), limit: mib(limits.diskBytes) };
     return undefined;
   }
@@ -296,8 +296,8 @@ class Run {
     if (this.#status.namespace === undefined) this.#status = readStatus(this.#statusFile);
     return this.#status.namespace === undefined ? [] : membersOf(this.#status.namespace);
   }
-  #kill(group: ProcessGroup, verdict: SandboxEnd): void {
-    this.#verdict ??= verdict;
+  #kill(group: ProcessGroup, outcome: SandboxEnd): void {
+    this.#outcome ??= outcome;
     group.signal('SIGKILL');
   }
 
@@ -307,7 +307,7 @@ class Run {
     const either = AbortSignal.any([signal, ended]);
     await clock.sleep(Infinity, either);
     if (ended.aborted) return;
-    this.#verdict ??= { is: 'stopped' };
+    this.#outcome ??= { is: 'stopped' };
     const { child } = readStatus(this.#statusFile);
     const commands = child === undefined ? [] : childrenOf(child);
     for (const pid of commands) {
@@ -341,7 +341,7 @@ class Run {
   }
 
   #endOf(code: number | null, signalName: string | null, isAborted: boolean): SandboxEnd {
-    if (this.#verdict) return this.#verdict;
+    if (this.#outcome) return this.#outcome;
     const { exitCode } = this.#status;
     const said = this.#lastLines.at(-1);
     if (exitCode === undefined || isLaunchFailure(exitCode, said)) {
@@ -350,7 +350,7 @@ class Run {
       return { is: 'broken', problem: said === undefined ? how : `${how}: ${said}` };
     }
     if (exitCode === 0) return { is: 'exited', code: 0 };
-    const why = memoryVerdict({
+    const why = memoryFailure({
       exitCode,
       lastLines: this.#lastLines,
       oomKills: this.#oomKills,

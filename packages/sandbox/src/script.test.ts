@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLaunchFailure, type SandboxEnd } from './sandbox.ts';
-import { gpusFor, newsIn, scriptEnv, memoryLoss, scriptFailure, scriptWords } from './script.ts';
+import { gpusFor, parseReport, scriptEnv, memoryLoss, scriptFailure, scriptWords } from './script.ts';
 import { refusal, uidFor } from './probe.ts';
 
 const limits = { memoryBytes: 512 * 2 ** 20, diskBytes: 32 * 2 ** 20, processes: 64, cpus: 2.5 };
@@ -24,7 +24,8 @@ const news: [string, unknown][] = [
   ['[1, 2]', undefined],
   ['{}', undefined],
 ];
-for (const [line, wanted] of news) test(`a line of a script: ${line}`, () => assert.deepEqual(newsIn(line), wanted));
+for (const [line, wanted] of news)
+  test(`a line of a script: ${line}`, () => assert.deepEqual(parseReport(line), wanted));
 
 const ends: [SandboxEnd, string | undefined, RegExp][] = [
   [{ is: 'exited', code: 0 }, undefined, /^$/],

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { PlatformError, type ErrorCode } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 import { home, type Mount } from './bwrap-plan.ts';
-import type { Encloser } from './resource-group.ts';
+import type { ResourceLimiter } from './resource-group.ts';
 import type { Environment } from './environments.ts';
 import { killedText } from './memory-failure.ts';
 import { uidFor } from './probe.ts';
@@ -40,7 +40,7 @@ export interface ScriptRun {
 /** As the sandbox sees them. */
 const inside = { source: '/job/src', packages: '/job/env', out: '/job/out' } as const;
 
-const kinds: Readonly<Record<Encloser['kind'], string>> = {
+const kinds: Readonly<Record<ResourceLimiter['kind'], string>> = {
   systemd: 'a systemd scope',
   cgroup2: 'a control group (v2)',
   cgroup1: 'a control group (v1)',
@@ -63,7 +63,7 @@ export function describeSandbox({
   const { memoryBytes, processes, cpus, diskBytes } = limits;
   const amount = `${mib(memoryBytes)} of memory, ${processes} processes, ${cpus} CPU${cpus === 1 ? '' : 's'}, ${mib(diskBytes)} of disk`;
   const graphics = gpus.length > 0 ? `, ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}` : '';
-  return `Sandbox: bubblewrap with ${kinds[sandboxes.encloser.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}.`;
+  return `Sandbox: bubblewrap with ${kinds[sandboxes.limiter.kind]}: ${amount}${graphics}, ${network ? 'network of this computer' : 'no network'}.`;
 }
 
 /** By contract, without the name of the Python. */
@@ -182,7 +182,7 @@ export function memoryLoss(result: SandboxResult, limits: SandboxLimits): Script
   return { cause: 'script', code, message: `${what} ${remedy}` };
 }
 
-export interface ScriptNews {
+export interface ScriptReport {
   /** For example {"epoch": 3, "loss": 0.4}. */
   readonly metric?: Readonly<Record<string, number | string>>;
   /** 0..1 */
@@ -191,7 +191,7 @@ export interface ScriptNews {
 }
 
 /** A line of stdout that is a JSON object with `epoch`, `loss` or `progress` says how the training stands. */
-export function newsIn(line: string): ScriptNews | undefined {
+export function parseReport(line: string): ScriptReport | undefined {
   if (!line.startsWith('{') || !line.endsWith('}') || line.length > 10_000) return undefined;
   let value: unknown;
   try {

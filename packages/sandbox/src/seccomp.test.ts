@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { seccompFilter } from './seccomp.ts';
 
 /** Runs the program as the kernel does, over the data of one call. */
-function verdict(program: Buffer, call: { arch: number; nr: number; flags?: number }): string {
+function outcome(program: Buffer, call: { arch: number; nr: number; flags?: number }): string {
   const memory = new Map([
     [0, call.nr],
     [4, call.arch],
@@ -64,10 +64,10 @@ for (const [name, machine, arch, nr] of socketCalls) {
   test(`${machine}, ${name}: AF_UNIX, AF_INET and AF_INET6 alone`, () => {
     const program = seccompFilter(machine);
     assert.ok(program);
-    const open = families.filter((family) => verdict(program, { arch, nr, flags: family }) === 'allow');
+    const open = families.filter((family) => outcome(program, { arch, nr, flags: family }) === 'allow');
     assert.deepEqual(open, [1, 2, 10]);
     for (const family of families.filter((one) => !open.includes(one))) {
-      assert.equal(verdict(program, { arch, nr, flags: family }), 'EAFNOSUPPORT');
+      assert.equal(outcome(program, { arch, nr, flags: family }), 'EAFNOSUPPORT');
     }
   });
 }
@@ -78,14 +78,14 @@ for (const [machine, arch] of [
   test(`${machine}: nothing of io_uring`, () => {
     const program = seccompFilter(machine);
     assert.ok(program);
-    for (const nr of [425, 426, 427]) assert.equal(verdict(program, { arch, nr }), 'EPERM');
+    for (const nr of [425, 426, 427]) assert.equal(outcome(program, { arch, nr }), 'EPERM');
   });
 }
 for (const [name, machine, call, wanted] of table) {
   test(`${machine}, ${name}: ${wanted}`, () => {
     const program = seccompFilter(machine);
     assert.ok(program);
-    assert.equal(verdict(program, call), wanted);
+    assert.equal(outcome(program, call), wanted);
   });
 }
 test('a machine without a table has no filter', () => assert.equal(seccompFilter('mips'), undefined));

@@ -143,7 +143,7 @@ async function datasetInside({ datasetRoot, onLine }: LocalTest, file: string): 
   return `${lines.join('\n')}\n`;
 }
 
-/** Relative to the root, or to where we are, or absolute: all mean the same picture. */
+/** Relative to the root, or to where we are, or absolute: all mean the same image. */
 async function foundIn(root: string, image: string): Promise<string | undefined> {
   for (const file of [path.resolve(root, image), path.resolve(image)]) {
     const relative = path.relative(root, file);

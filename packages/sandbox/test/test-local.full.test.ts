@@ -16,7 +16,7 @@ const python = (): string => {
   return found;
 };
 
-/** Pictures of two colours, as an export leaves them: paths of all three forms. */
+/** Images of two colours, as an export leaves them: paths of all three forms. */
 async function dataset(folder: TempFolder): Promise<string> {
   const root = folder.file('data set');
   await mkdir(path.join(root, 'data'), { recursive: true });

@@ -36,7 +36,7 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const code = codes[response.status] ?? Code.Unavailable;
   const text = await response.text().catch(() => '');
-  const told = toldIn(text);
+  const told = reportedIn(text);
   throw new ConnectError(
     told ?? `${init.method ?? 'GET'} ${new URL(url).pathname}: ${response.status} ${text.slice(0, 300)}`,
     code,
@@ -44,7 +44,7 @@ async function exchange(url: string, init: RequestInit): Promise<Response> {
 }
 
 /** The server's error in the words that its RPC use; undefined: it is none of its errors. */
-function toldIn(text: string): string | undefined {
+function reportedIn(text: string): string | undefined {
   try {
     const { code, message, remedy } = JSON.parse(text) as Record<string, unknown>;
     if (typeof code === 'string' && isErrorCode(code)) return `${code}: ${String(message)} ${String(remedy)}`;

@@ -13,15 +13,20 @@ import {
 import { TimeoutError, within, type Clock } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { JobFiles } from '../job/outputs.ts';
-import type { Offer } from '../local-capabilities.ts';
+import type { RunnerCapabilities } from '../local-capabilities.ts';
 import type { Session } from './session.ts';
 
 /** What a runner may say about an attempt; each call names it. Throws ConnectError or TimeoutError. */
 export interface Queue {
   /** @param running - jobs that the runner has in hand while it asks for more. */
-  lease(offer: Offer, waitMs: number, signal: AbortSignal, running?: readonly string[]): Promise<Job | undefined>;
+  lease(
+    offer: RunnerCapabilities,
+    waitMs: number,
+    signal: AbortSignal,
+    running?: readonly string[],
+  ): Promise<Job | undefined>;
   /** @returns whether the job is to be stopped. */
-  report(attempt: AttemptId, news: News, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
+  report(attempt: AttemptId, news: JobReport, holdMs: number, signal: AbortSignal): Promise<{ stop: boolean }>;
   complete(attempt: AttemptId, files: JobFiles, signal: AbortSignal): Promise<void>;
   fail(attempt: AttemptId, failure: Failure, signal: AbortSignal): Promise<{ willRetry: boolean }>;
   confirmStop(attempt: AttemptId, signal: AbortSignal): Promise<void>;
@@ -42,12 +47,12 @@ export interface MetricEntry {
   time: number;
   values: Readonly<Record<string, number | string>>;
 }
-export interface Standing {
+export interface JobProgress {
   phase: string;
   progress: number;
   etaMs: number | undefined;
 }
-export interface News extends Standing {
+export interface JobReport extends JobProgress {
   logs: readonly LogEntry[];
   metrics: readonly MetricEntry[];
 }

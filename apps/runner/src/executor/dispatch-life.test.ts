@@ -7,18 +7,18 @@ import {
   initial,
   keepsLease,
   step,
-  usualPatience,
+  defaultTimeouts,
   type Effect,
   type Event,
-  type Patience,
+  type DispatchTimeouts,
   type State,
 } from './dispatch-life.ts';
 import type { EngineEnd, EngineStatus } from './engine.ts';
 
-const patience: Patience = {
-  ...usualPatience,
-  firstLookMs: 1,
-  longestLookMs: 30,
+const patience: DispatchTimeouts = {
+  ...defaultTimeouts,
+  firstPollMs: 1,
+  maxPollMs: 30,
   silenceMs: 900,
   stuckMs: 600,
   graceMs: 25,

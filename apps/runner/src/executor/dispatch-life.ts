@@ -10,7 +10,7 @@ import type { EngineStatus } from './engine.ts';
 export type Will = 'stop' | 'drop' | 'handBack';
 
 /** When to look at the engine next. */
-interface Look {
+interface PollState {
   readonly at: number;
   readonly paceMs: number;
   /** Since when the engine does not answer. */
@@ -18,10 +18,10 @@ interface Look {
 }
 export type State =
   | { readonly at: 'submitting'; readonly since: number; readonly next: number; readonly will: Will | 'run' }
-  | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly look: Look }
-  | { readonly at: 'running'; readonly look: Look }
+  | { readonly at: 'waiting'; readonly since: number; readonly why: string; readonly look: PollState }
+  | { readonly at: 'running'; readonly look: PollState }
   /** It is to end. `cancelAt`: when the engine is asked to do that; until then the attempt may do it by itself. */
-  | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly look: Look }
+  | { readonly at: 'ending'; readonly will: Will; readonly cancelAt: number; readonly look: PollState }
   /** The queue is being told how it ended. */
   | { readonly at: 'closing' }
   | { readonly at: 'ended' }
@@ -57,9 +57,9 @@ export type EngineFailure =
   | { readonly because: 'unreachable'; readonly problem: string }
   | { readonly because: 'handedBack' };
 
-export interface Patience {
-  readonly firstLookMs: number;
-  readonly longestLookMs: number;
+export interface DispatchTimeouts {
+  readonly firstPollMs: number;
+  readonly maxPollMs: number;
   /** An engine that does not answer is waited for. */
   readonly silenceMs: number;
   /** A job that cannot start unless a person mends something. */
@@ -69,9 +69,9 @@ export interface Patience {
   /** The attempt ends by itself when it is told to; after this time the engine ends it. */
   readonly graceMs: number;
 }
-export const usualPatience: Patience = {
-  firstLookMs: 500,
-  longestLookMs: 30_000,
+export const defaultTimeouts: DispatchTimeouts = {
+  firstPollMs: 500,
+  maxPollMs: 30_000,
   silenceMs: 15 * 60_000,
   stuckMs: 10 * 60_000,
   pendingMs: Infinity,
@@ -105,7 +105,7 @@ export function deadline(state: State): number {
  * The dispatcher speaks for the attempt as long as it knows something of it. When the engine has been silent for too long
  * the attempt's own reports decide: if it lives they keep the lease, else the lease runs out.
  */
-export function keepsLease(state: State, now: number, { silenceMs }: Patience): boolean {
+export function keepsLease(state: State, now: number, { silenceMs }: DispatchTimeouts): boolean {
   switch (state.at) {
     case 'running':
       return state.look.silentSince === undefined || now - state.look.silentSince < silenceMs;
@@ -118,10 +118,10 @@ export function keepsLease(state: State, now: number, { silenceMs }: Patience): 
   }
 }
 
-export function step(state: State, event: Event, now: number, patience: Patience): Next {
-  const { firstLookMs, longestLookMs, silenceMs } = patience;
+export function step(state: State, event: Event, now: number, patience: DispatchTimeouts): Next {
+  const { firstPollMs: firstLookMs, maxPollMs: longestLookMs, silenceMs } = patience;
   const to = (next: State, ...effects: Effect[]): Next => ({ state: next, effects });
-  const soon: Look = { at: now + firstLookMs, paceMs: firstLookMs, silentSince: undefined };
+  const soon: PollState = { at: now + firstLookMs, paceMs: firstLookMs, silentSince: undefined };
   const looking = { do: 'look' } as const;
   const close = (...effects: Effect[]): Next => to({ at: 'closing' }, ...effects);
   const failed = (failure: EngineFailure | Failure, ...before: Effect[]): Next =>
@@ -137,12 +137,12 @@ export function step(state: State, event: Event, now: number, patience: Patience
         ? close({ do: 'confirmStop' })
         : failed({ because: 'handedBack' });
   /** While a look is under way nothing is due: its answer sets the next one. */
-  const later = (look: Look): Look => ({ ...look, at: Infinity });
-  const after = (look: Look, isNews: boolean): Look => {
+  const later = (look: PollState): PollState => ({ ...look, at: Infinity });
+  const after = (look: PollState, isNews: boolean): PollState => {
     const paceMs = isNews ? firstLookMs : Math.min(look.paceMs * slower, longestLookMs);
     return { at: now + paceMs, paceMs, silentSince: undefined };
   };
-  const afterSilence = (look: Look): Look => ({
+  const afterSilence = (look: PollState): PollState => ({
     ...after(look, false),
     silentSince: look.silentSince ?? now,
   });

@@ -6,7 +6,7 @@ import { errorText, Inbox, run, type Clock, type Log } from '@platform/kit';
 import type { Failure } from '../attempt-life.ts';
 import type { AttemptId, Queue } from '../cloud/queue.ts';
 import { failureOfError } from '../failures.ts';
-import { sayLastWord, type Ending } from '../final-report.ts';
+import { reportFinalStatus, type Ending } from '../final-report.ts';
 import { Reporter } from '../reporter.ts';
 import { attemptKey } from './attempt-order.ts';
 import {
@@ -16,7 +16,7 @@ import {
   step,
   type Effect,
   type Event,
-  type Patience,
+  type DispatchTimeouts,
   type State,
 } from './dispatch-life.ts';
 import { failureOfEngine } from './engine-failure.ts';
@@ -27,7 +27,7 @@ export interface Dispatching {
   readonly engine: Engine;
   readonly queue: Queue;
   readonly held: HeldAttempts;
-  readonly patience: Patience;
+  readonly patience: DispatchTimeouts;
   /** The order for the program on the cluster. */
   orderOf(job: Job): string;
   readonly clock: Clock;
@@ -40,7 +40,7 @@ export interface Known extends HeldAttempt {
 }
 
 /** The attempt writes its own lines from the thousandth on. */
-const mostNotes = 900;
+const maxNotes = 900;
 export const firstLineOfAttempt = 1000;
 /** A shutdown does not wait longer for the engine; the next dispatcher goes on. */
 const shutdownMs = 8_000;
@@ -55,7 +55,7 @@ export async function dispatch(to: Dispatching, known: Known, shutdown: AbortSig
     await new Dispatch({ ...to, log }, known, spec, attempt).run(shutdown);
   } catch (error) {
     log.error('the attempt broke off', { error: errorText(error) });
-    await sayLastWord({ ...to, log }, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
+    await reportFinalStatus({ ...to, log }, attempt, { do: 'fail', failure: failureOfError(error) }, shutdown);
     await to.held.forget(job);
   }
 }
@@ -137,7 +137,7 @@ class Dispatch {
   #note(text: string): void {
     const name = this.#to.engine.name;
     this.#to.log.info('the engine says', { engine: name, ref: this.#ref, text });
-    if (++this.#notes <= mostNotes) this.#reporter.line('info', `${name} job ${this.#ref ?? ''} ${text}.`);
+    if (++this.#notes <= maxNotes) this.#reporter.line('info', `${name} job ${this.#ref ?? ''} ${text}.`);
   }
 
   async #perform(effect: Effect, signal: AbortSignal, shutdown: AbortSignal): Promise<Event | void> {
@@ -211,7 +211,7 @@ class Dispatch {
     this.#report(false);
     await this.#reports?.ended;
     if (ending.do === 'fail') await this.#reporter.flush(shutdown);
-    await sayLastWord({ queue, clock, log }, this.#attempt, ending, shutdown);
+    await reportFinalStatus({ queue, clock, log }, this.#attempt, ending, shutdown);
     return { is: 'told' };
   }
 }

@@ -1,6 +1,6 @@
 /** Leases jobs and hands them to an engine, several at once, until it is stopped or drained. */
 import { Cell } from '@platform/kit';
-import type { Offer } from '../local-capabilities.ts';
+import type { RunnerCapabilities } from '../local-capabilities.ts';
 import { leaseOne, type Orders } from '../run-runner.ts';
 import { attemptKey } from './attempt-order.ts';
 import { dispatch, type Dispatching, type Known } from './dispatch.ts';
@@ -11,7 +11,11 @@ interface Active {
 }
 
 /** Throws what the server refuses for good, such as a wrong key; attempts under way are left to the engine then. */
-export async function runDispatcher(to: Dispatching, offer: Offer, { stop, drain, jobs }: Orders): Promise<void> {
+export async function runDispatcher(
+  to: Dispatching,
+  offer: RunnerCapabilities,
+  { stop, drain, jobs }: Orders,
+): Promise<void> {
   const { log, held } = to;
   const active = new Cell<ReadonlyMap<string, Active>>(new Map());
   const broken = new AbortController();

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { PlatformError } from '@platform/contract/errors';
 import { systemClock } from '@platform/kit/node';
 import { FakeClock, tempFolder, type TempFolder } from '@platform/kit/testing';
-import { exchange, type Place } from './http-request.ts';
+import { sendRequest, type HttpEndpoint } from './http-request.ts';
 
 const signal = new AbortController().signal;
 
@@ -20,7 +20,11 @@ async function listen(folder: TempFolder, listener: RequestListener): Promise<As
     },
   };
 }
-const place = (url: string, clock: Place['clock'] = systemClock): Place => ({ engine: 'Slurm', url, clock });
+const place = (url: string, clock: HttpEndpoint['clock'] = systemClock): HttpEndpoint => ({
+  engine: 'Slurm',
+  url,
+  clock,
+});
 const isUnreachable = (text: RegExp) => (error: unknown) =>
   error instanceof PlatformError && error.code === 'ENGINE_UNREACHABLE' && text.test(error.message);
 
@@ -37,7 +41,7 @@ test('over a Unix socket: body, type and headers arrive; the answer comes with i
     });
   });
   const headers = { 'x-own': 'yes' };
-  const answer = await exchange(
+  const answer = await sendRequest(
     place(server.url),
     { method: 'POST', path: '/a?b=c', headers, body: { text: 'ä' } },
     signal,
@@ -64,10 +68,10 @@ test('an answer that is no JSON is text; one that breaks off is none', async () 
       setImmediate(() => response.destroy());
     }
   });
-  const { json, text } = await exchange(place(server.url), { method: 'GET', path: '/text' }, signal);
+  const { json, text } = await sendRequest(place(server.url), { method: 'GET', path: '/text' }, signal);
   assert.deepEqual([json, text], [undefined, 'Authentication failure']);
   await assert.rejects(
-    exchange(place(server.url), { method: 'GET', path: '/half' }, signal),
+    sendRequest(place(server.url), { method: 'GET', path: '/half' }, signal),
     isUnreachable(/aborted|hang up|ECONNRESET/),
   );
 });
@@ -76,16 +80,16 @@ test('an engine that says nothing is given up after its time, and at once when n
   await using folder = await tempFolder();
   await using server = await listen(folder, () => {});
   const clock = new FakeClock();
-  const waiting = exchange(place(server.url, clock), { method: 'GET', path: '/' }, signal);
+  const waiting = sendRequest(place(server.url, clock), { method: 'GET', path: '/' }, signal);
   const seen = assert.rejects(waiting, isUnreachable(/15/));
   await clock.advance(16_000);
   await seen;
   const abort = new AbortController();
-  const given = exchange(place(server.url), { method: 'GET', path: '/' }, abort.signal);
+  const given = sendRequest(place(server.url), { method: 'GET', path: '/' }, abort.signal);
   abort.abort();
   await assert.rejects(given, (error) => !(error instanceof PlatformError));
   await assert.rejects(
-    exchange(place(`unix:${folder.file('nobody')}`), { method: 'GET', path: '/' }, signal),
+    sendRequest(place(`unix:${folder.file('nobody')}`), { method: 'GET', path: '/' }, signal),
     isUnreachable(/ENOENT/),
   );
 });

@@ -5,7 +5,7 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText, isAbort, TimeoutError, within, type Clock } from '@platform/kit';
 import type { Engine } from './engine.ts';
 
-export interface Place {
+export interface HttpEndpoint {
   readonly engine: Engine['name'];
   /** `http://host:port`, `https://…`, or `unix:/path`. */
   readonly url: string;
@@ -13,14 +13,14 @@ export interface Place {
   readonly ca?: string | undefined;
   readonly clock: Clock;
 }
-export interface Request {
+export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly contentType?: string;
 }
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   readonly text: string;
   /** The body as JSON; undefined when it is none. */
@@ -29,10 +29,14 @@ export interface Answer {
 
 const deadlineMs = 15_000;
 /** Lists of large clusters. */
-const longestAnswer = 256 * 2 ** 20;
+const maxResponseBytes = 256 * 2 ** 20;
 
 /** Throws ENGINE_UNREACHABLE when there is no answer. */
-export async function exchange(place: Place, request: Request, signal: AbortSignal): Promise<Answer> {
+export async function sendRequest(
+  place: HttpEndpoint,
+  request: HttpRequest,
+  signal: AbortSignal,
+): Promise<HttpResponse> {
   const { engine, url, clock } = place;
   try {
     return await within(deadlineMs, { what: request.path, clock, signal }, (inner) => send(place, request, inner));
@@ -42,7 +46,7 @@ export async function exchange(place: Place, request: Request, signal: AbortSign
   }
 }
 
-function send({ url, ca }: Place, request: Request, signal: AbortSignal): Promise<Answer> {
+function send({ url, ca }: HttpEndpoint, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
   const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
   const socketPath = url.startsWith('unix:') ? url.slice('unix:'.length) : undefined;
   const target = new URL(request.path, socketPath === undefined ? url : 'http://localhost');
@@ -68,7 +72,7 @@ function send({ url, ca }: Place, request: Request, signal: AbortSignal): Promis
       let size = 0;
       response.on('data', (part: Buffer) => {
         size += part.length;
-        if (size > longestAnswer) response.destroy(new Error(`the answer is larger than ${longestAnswer} bytes`));
+        if (size > maxResponseBytes) response.destroy(new Error(`the answer is larger than ${maxResponseBytes} bytes`));
         else parts.push(part);
       });
       response.on('error', reject);

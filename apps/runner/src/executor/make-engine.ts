@@ -8,7 +8,7 @@ import { kubernetesEngine } from './kubernetes/kubernetes.ts';
 import { slurmEngine } from './slurm/slurm.ts';
 import { tokenCommand, tokenFile } from './slurm/tokens.ts';
 
-/** Node, the reader of pictures and the cache beside the trainer itself. */
+/** Node, the reader of images and the cache beside the trainer itself. */
 const extraMemoryMib = 512;
 /** Download, upload, and the words in between. */
 const extraSeconds = 15 * 60;

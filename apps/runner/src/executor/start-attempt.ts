@@ -13,7 +13,7 @@ import { watchCapabilities } from '../capabilities.ts';
 import { connectQueue, type Queue } from '../cloud/queue.ts';
 import type { Session } from '../cloud/session.ts';
 import { makePrivate } from '../job/cache.ts';
-import { makeWorkshop } from '../make-workspace.ts';
+import { makeWorkspace } from '../make-workspace.ts';
 import type { AttemptOptions } from '../options.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { makeAttemptFolder } from './attempt-folder.ts';
@@ -45,7 +45,7 @@ export async function startAttempt(given: AttemptOptions, trainers: Trainers, si
     const only = job.spec?.['kind'] === 'custom' ? 'scripts' : 'trainers';
     const capabilities = await watchCapabilities({ ...given, ...where, only });
     const place = { ...where, cacheFolder, queue, session, capabilities };
-    await runAttempt(await makeWorkshop({ ...given, graceMs }, place, signal), job, signal);
+    await runAttempt(await makeWorkspace({ ...given, graceMs }, place, signal), job, signal);
   } finally {
     if (!given.keepJobs) await rm(root, { recursive: true, force: true });
   }

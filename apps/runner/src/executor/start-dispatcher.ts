@@ -1,12 +1,12 @@
 import type { Clock, Log } from '@platform/kit';
 import { endsOfLife } from '@platform/sandbox/environments';
 import type { Queue } from '../cloud/queue.ts';
-import { localOffer, type Offer } from '../local-capabilities.ts';
+import { localCapabilities, type RunnerCapabilities } from '../local-capabilities.ts';
 import type { RunnerOptions } from '../options.ts';
 import type { Trainers } from '../trainer/command.ts';
 import { version } from '../version.ts';
 import { formatOrder } from './attempt-order.ts';
-import { usualPatience } from './dispatch-life.ts';
+import { defaultTimeouts } from './dispatch-life.ts';
 import { runDispatcher } from './dispatcher.ts';
 import { heldAttempts } from './held-attempts.ts';
 import { makeEngine } from './make-engine.ts';
@@ -33,8 +33,8 @@ export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: 
       queue,
       held: heldAttempts(given.folder),
       patience: {
-        ...usualPatience,
-        longestLookMs: options.enginePollSeconds * 1000,
+        ...defaultTimeouts,
+        maxPollMs: options.enginePollSeconds * 1000,
         pendingMs: options.pendingMinutes === 0 ? Infinity : options.pendingMinutes * 60_000,
         // The trainer gets its grace, then the attempt has a moment to say so.
         graceMs: graceMs + 10_000,
@@ -49,8 +49,12 @@ export async function startDispatcher(given: RunnerOptions, to: Wiring, signal: 
 }
 
 /** What runs on the computers of the engine: as the operator says, this one cannot look there. */
-export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Trainers): Offer {
-  const offer: Offer = { ...localOffer(trainers, version), executor: engine.executor, gpus: engine.engineGpus };
+export function engineOffer({ engine, scripts }: RunnerOptions, trainers: Trainers): RunnerCapabilities {
+  const offer: RunnerCapabilities = {
+    ...localCapabilities(trainers, version),
+    executor: engine.executor,
+    gpus: engine.engineGpus,
+  };
   if (!scripts.enabled || scripts.pythons.length === 0) {
     const noScriptsBecause = scripts.enabled
       ? `The runner was not told which Pythons the computers of ${engine.executor} have: start it with --script-python py:3.11=/usr/bin/python3.`

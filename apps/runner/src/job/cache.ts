@@ -1,11 +1,11 @@
-/** Pictures by content, shared between jobs: a second training of the same dataset downloads nothing. */
+/** Images by content, shared between jobs: a second training of the same dataset downloads nothing. */
 import { chmod, lstat, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Images of an organization are for the user of the runner alone, not for whoever else works on this host. */
 export const privateModes = { file: 0o600, folder: 0o700 } as const;
 
-export interface PictureCache {
+export interface ImageCache {
   /** Path of the file with this content; `fetch` is asked to write and verify it when it is not here. */
   get(sha256: string, sizeBytes: number, fetch: (file: string) => Promise<void>): Promise<string>;
   /** Removes what was not used for longest until the limit holds. @returns bytes removed. */
@@ -13,7 +13,7 @@ export interface PictureCache {
 }
 
 /** @param wall - ms since 1970. */
-export function pictureCache(folder: string, limitBytes: number, wall: () => number): PictureCache {
+export function imageCache(folder: string, limitBytes: number, wall: () => number): ImageCache {
   const underWay = new Map<string, Promise<string>>();
   const place = (sha256: string): string => path.join(folder, sha256.slice(0, 2), sha256);
 

@@ -40,10 +40,10 @@ export async function removeJobFolders(folders: readonly string[]): Promise<void
 }
 
 /**
- * Lets the cached picture appear in the folder, as a second name of the same file where the disk can do that. For another
+ * Lets the cached image appear in the folder, as a second name of the same file where the disk can do that. For another
  * user, who may not read the cache, it is a copy, which shares its blocks where the disk can do that.
  */
-export async function placePicture(
+export async function placeImage(
   folder: JobFolder,
   line: DatasetLine,
   cached: string,

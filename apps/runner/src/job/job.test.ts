@@ -3,8 +3,8 @@ import { chmod, link, mkdir, readdir, readFile, stat, symlink, writeFile } from 
 import { test } from 'node:test';
 import { jobFiles, type DatasetLine } from '@platform/contract/job';
 import { tempFolder } from '@platform/kit/testing';
-import { makePrivate, pictureCache } from './cache.ts';
-import { createJobFolder, placePicture, leftJobFolders, removeJobFolders } from './folder.ts';
+import { makePrivate, imageCache } from './cache.ts';
+import { createJobFolder, placeImage, leftJobFolders, removeJobFolders } from './folder.ts';
 import { readOutputs } from './outputs.ts';
 
 const a = 'a'.repeat(64);
@@ -17,7 +17,7 @@ test('the cache asks once for the same picture, also at the same time, and again
     asked++;
     await writeFile(file, 'four');
   };
-  const cache = pictureCache(folder.path, 1000, () => 0);
+  const cache = imageCache(folder.path, 1000, () => 0);
   const [one, two] = await Promise.all([cache.get(a, 4, fetch), cache.get(a, 4, fetch)]);
   assert.deepEqual([one === two, asked], [true, 1]);
   await cache.get(a, 4, fetch);
@@ -40,7 +40,7 @@ test('the cache is for its owner alone, also what an earlier version left open; 
   }
   await symlink(folder.file('outside'), `${root}/aa/link`);
   await makePrivate(root);
-  const cache = pictureCache(root, 1000, () => 0);
+  const cache = imageCache(root, 1000, () => 0);
   const file = await cache.get(b, 4, (partial) => writeFile(partial, 'four', { mode: 0o644 }));
   const names = ['', 'aa', 'aa/deep', 'bb', 'aa/old', 'aa/deep/older', '../outside'];
   const modes = await Promise.all(names.map((name) => modeOf(`${root}/${name}`)));
@@ -55,7 +55,7 @@ test('another user gets copies of its images, in a folder that others cannot ent
   const folder = await createJobFolder(root.path, 'job', 1);
   await writeFile(root.file('cached'), 'pixels', { mode: 0o600 });
   const line = { sha256: b, file_name: 'x.png' } as DatasetLine;
-  for (const _ of ['once', 'twice']) await placePicture(folder, line, root.file('cached'), 'other');
+  for (const _ of ['once', 'twice']) await placeImage(folder, line, root.file('cached'), 'other');
   assert.equal(await readFile(`${folder.path}/data/${b}.png`, 'utf8'), 'pixels');
   assert.deepEqual(
     [await modeOf(`${folder.path}/data/${b}.png`), await modeOf(root.file('cached')), await modeOf(root.file('jobs'))],
@@ -70,7 +70,7 @@ async function broken(file: string): Promise<void> {
 
 test('a failed download leaves nothing, the next one may succeed', async () => {
   await using folder = await tempFolder();
-  const cache = pictureCache(folder.path, 1000, () => 0);
+  const cache = imageCache(folder.path, 1000, () => 0);
   await assert.rejects(
     cache.get(a, 4, (file) => broken(file)),
     /broke off/,
@@ -82,7 +82,7 @@ test('a failed download leaves nothing, the next one may succeed', async () => {
 test('the cache is trimmed to its limit, what was used last stays', async () => {
   await using folder = await tempFolder();
   let now = 1_000_000;
-  const cache = pictureCache(folder.path, 10, () => now);
+  const cache = imageCache(folder.path, 10, () => now);
   const get = (name: string): Promise<string> => cache.get(name.repeat(64), 4, (file) => writeFile(file, 'four'));
   for (const name of ['a', 'b', 'c']) {
     await get(name);
@@ -114,8 +114,8 @@ test('a picture is placed under its content, twice is once', async () => {
   const folder = await createJobFolder(root.path, 'job', 1);
   await writeFile(root.file('cached'), 'pixels');
   const line = { sha256: b, file_name: 'x.PNG' } as DatasetLine;
-  await placePicture(folder, line, root.file('cached'));
-  await placePicture(folder, line, root.file('cached'));
+  await placeImage(folder, line, root.file('cached'));
+  await placeImage(folder, line, root.file('cached'));
   assert.equal(await readFile(`${folder.path}/data/${b}.png`, 'utf8'), 'pixels');
 });
 

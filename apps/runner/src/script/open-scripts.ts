@@ -8,7 +8,7 @@ import { sweepEnvironments } from '@platform/sandbox/build';
 import { findEnvironments, type Environment } from '@platform/sandbox/environments';
 import type { Probe } from '@platform/sandbox/probe';
 import type { Sandboxes } from '@platform/sandbox/sandbox';
-import type { Offer } from '../local-capabilities.ts';
+import type { RunnerCapabilities } from '../local-capabilities.ts';
 import type { ScriptOptions } from './script-options.ts';
 
 /** All that is needed to run scripts. */
@@ -56,7 +56,7 @@ export async function openScripts(
     );
   }
   const keys = environments.map(({ key }) => key);
-  log.info('training scripts run in a sandbox', { limits: sandboxes.encloser.kind, containers: keys.join(', ') });
+  log.info('training scripts run in a sandbox', { limits: sandboxes.limiter.kind, containers: keys.join(', ') });
   const [cache, prefix] = [environmentsIn(root), sandboxPrefix(root)];
   return { scripts: { sandboxes, environments, options, url, cache, prefix } };
 }
@@ -74,7 +74,7 @@ async function checkWheelhouse(folder: string | undefined): Promise<void> {
 }
 
 /** The same offer with scripts, or with the reason why there are none. */
-export function withScripts(offer: Offer, opened: Opened): Offer {
+export function withScripts(offer: RunnerCapabilities, opened: Opened): RunnerCapabilities {
   if ('because' in opened) return { ...offer, noScriptsBecause: opened.because };
   const containers = opened.scripts.environments.map(({ key, python, framework, description, endOfLife }) => ({
     key,

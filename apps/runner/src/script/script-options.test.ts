@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { options, Usage } from '@platform/kit/node';
-import { localOffer } from '../local-capabilities.ts';
+import { localCapabilities } from '../local-capabilities.ts';
 import { withScripts } from './open-scripts.ts';
 import { scriptOptions, scriptTable, type ScriptOptions } from './script-options.ts';
 
@@ -59,7 +59,7 @@ for (const [argv, message] of wrong) {
 }
 
 test('without a sandbox the offer has no custom jobs, and says why', () => {
-  const offer = withScripts(localOffer({}, '1'), { because: 'bubblewrap is missing. Install it.' });
+  const offer = withScripts(localCapabilities({}, '1'), { because: 'bubblewrap is missing. Install it.' });
   assert.deepEqual(
     [offer.kinds, offer.containers, offer.noScriptsBecause],
     [[], [], 'bubblewrap is missing. Install it.'],

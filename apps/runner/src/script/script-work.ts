@@ -14,7 +14,7 @@ import {
   describeRun,
   gpusFor,
   memoryLoss,
-  newsIn,
+  parseReport,
   runScript,
   scriptFailure,
   type ScriptFailure,
@@ -46,7 +46,7 @@ export interface ScriptTask {
 /** What the sandbox shows at /job, besides what every script sees. */
 const place = { root: '/job', dataset: '/job/dataset.jsonl', pictures: '/job/data' } as const;
 
-/** The picture of a line as the script finds it. */
+/** The image of a line as the script finds it. */
 export const pictureInside = (local: string): string => path.posix.join(place.root, local);
 
 function environmentOf({ environments }: Scripts, { container_version: wanted }: JobSpec): Environment {
@@ -71,7 +71,7 @@ export class ScriptWork {
     return this.#scripts.sandboxes.host.isRoot;
   }
 
-  /** The script and what it depends on, onto this computer. Pictures and dataset file are there already. */
+  /** The script and what it depends on, onto this computer. Images and dataset file are there already. */
   async prepare(signal: AbortSignal): Promise<void> {
     const { spec, folder, reporter, blobs, clock } = this.#task;
     const { script } = spec;
@@ -170,7 +170,7 @@ export class ScriptWork {
   #hear(stream: 'out' | 'err' | 'about', line: string): void {
     const { reporter, share } = this.#task;
     this.#say(stream, line);
-    const news = stream === 'out' ? newsIn(line) : undefined;
+    const news = stream === 'out' ? parseReport(line) : undefined;
     if (!news) return;
     if (news.metric) reporter.metric(news.metric);
     if (news.progress === undefined) return;

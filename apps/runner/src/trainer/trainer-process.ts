@@ -25,13 +25,13 @@ export interface TrainerTask {
 }
 export interface TrainerEnd {
   exit: Exit;
-  told: TrainerError | undefined;
+  reported: TrainerError | undefined;
   /** It was ended because it used more memory than it may. */
   overMemoryMib: number | undefined;
   lastLines: readonly string[];
 }
 
-const lookMs = 200;
+const pollMs = 200;
 const keptLines = 20;
 /** Below other programs: a machine that also serves stays quick. */
 export const niceness = 10;
@@ -74,7 +74,7 @@ export class TrainerReports {
   /** Until the signal. */
   async listen(clock: Clock, ended: AbortSignal): Promise<void> {
     while (!ended.aborted) {
-      await clock.sleep(lookMs, ended);
+      await clock.sleep(pollMs, ended);
       this.hear('read');
     }
     this.hear('end');
@@ -113,7 +113,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
     return exit;
   });
   while (!ended.signal.aborted) {
-    await clock.sleep(lookMs, ended.signal);
+    await clock.sleep(pollMs, ended.signal);
     hear('read');
     const used = residentMib(group.pid);
     if (used !== undefined && used > task.memoryMib) {
@@ -128,7 +128,7 @@ export async function runTrainer(task: TrainerTask, signal: AbortSignal): Promis
   signal.removeEventListener('abort', onAbort);
   hear('end');
   forgetTrainer(folder.path);
-  return { exit, told: reports.told, overMemoryMib, lastLines: reports.lastLines };
+  return { exit, reported: reports.told, overMemoryMib, lastLines: reports.lastLines };
 }
 
 function eventOf(text: string): JobEvent | undefined {

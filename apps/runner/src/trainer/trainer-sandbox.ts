@@ -46,7 +46,7 @@ export async function openTrainerSandbox(
   const { sandboxes } = probe;
   const problem = await tryTrainer({ sandboxes, prefix }, clock, signal);
   if (problem === undefined) {
-    log.info('built-in trainers run in a sandbox', { limits: sandboxes.encloser.kind });
+    log.info('built-in trainers run in a sandbox', { limits: sandboxes.limiter.kind });
     return { sandbox: { sandboxes, prefix } };
   }
   const because = `Node does not start in a sandbox here: ${problem}`;
@@ -228,7 +228,7 @@ export async function runSandboxedTrainer(task: SandboxedTrainerTask, signal: Ab
 function endOf(end: SandboxEnd, { told, lastLines }: TrainerReports, memoryMib: number): TrainerEnd {
   const ended = (code: number | null, signal: NodeJS.Signals | null = null): TrainerEnd => ({
     exit: { code, signal },
-    told,
+    reported: told,
     overMemoryMib: undefined,
     lastLines,
   });

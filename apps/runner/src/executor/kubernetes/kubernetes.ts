@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, Secret, type Clock } from '@platform/kit';
 import type { Engine } from '../engine.ts';
-import { exchange, type Answer, type Request } from '../http-request.ts';
+import { sendRequest, type HttpResponse, type HttpRequest } from '../http-request.ts';
 import { jobManifest, nameOf, ownerPatch, secretManifest, type ManifestSettings } from './manifest.ts';
 import { newestPod, podName, problemOf, statusOf, uidOf } from './shapes.ts';
 
@@ -34,9 +34,9 @@ export function kubernetesEngine(settings: KubernetesSettings): Engine {
     return new Secret(text.trim());
   };
   /** @param wanted - statuses above 299 that are an answer, not an error. */
-  const call = async (request: Request, signal: AbortSignal, ...wanted: number[]): Promise<Answer> => {
+  const call = async (request: HttpRequest, signal: AbortSignal, ...wanted: number[]): Promise<HttpResponse> => {
     const headers = { authorization: `Bearer ${(await tokenOf()).reveal()}` };
-    const answer = await exchange(place, { ...request, headers }, signal);
+    const answer = await sendRequest(place, { ...request, headers }, signal);
     const { status } = answer;
     if ((status >= 200 && status < 300) || wanted.includes(status)) return answer;
     const problem = problemOf(answer.json) || `${status} ${answer.text.slice(0, 300)}`;

@@ -55,7 +55,7 @@ export function jobManifest(job: EngineJob, settings: ManifestSettings): Fields 
   const amounts = {
     cpu: String(settings.cpus),
     memory: `${limits.memory_mib + settings.extraMemoryMib}Mi`,
-    // Pictures, the work folder and what the program writes.
+    // Images, the work folder and what the program writes.
     'ephemeral-storage': `${limits.disk_mib * 2 + 1024}Mi`,
     ...((limits.gpus ?? 0) > 0 ? { 'nvidia.com/gpu': String(limits.gpus) } : {}),
   };

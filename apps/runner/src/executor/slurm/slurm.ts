@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock } from '@platform/kit';
 import type { Engine, EngineJob } from '../engine.ts';
-import { exchange, type Answer, type Place, type Request } from '../http-request.ts';
+import { sendRequest, type HttpResponse, type HttpEndpoint, type HttpRequest } from '../http-request.ts';
 import {
   errorsOf,
   isRefusal,
@@ -53,21 +53,21 @@ ${endMark}
 
 export function slurmEngine(settings: SlurmSettings): Engine {
   const { tokens, clock, url } = settings;
-  const place: Place = { engine: 'Slurm', url, clock };
+  const place: HttpEndpoint = { engine: 'Slurm', url, clock };
   const unreachable = (problem: string): PlatformError =>
     new PlatformError('ENGINE_UNREACHABLE', { engine: 'Slurm', url, problem });
   const refused = (problem: string): PlatformError => new PlatformError('ENGINE_REFUSED', { engine: 'Slurm', problem });
 
-  const ask = async (request: Request, signal: AbortSignal): Promise<Answer> => {
+  const ask = async (request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
     const token = await tokens.get(signal);
     const headers = { 'x-slurm-user-name': settings.user, 'x-slurm-user-token': token.reveal() };
-    const answer = await exchange(place, { ...request, headers }, signal);
+    const answer = await sendRequest(place, { ...request, headers }, signal);
     if (answer.status !== 401 && answer.status !== 403) return answer;
     tokens.forget();
     throw unreachable(`the token is not valid, or not of user ${settings.user}`);
   };
   /** The error that an answer is, unless it is good or the job is unknown. */
-  const check = (answer: Answer): Answer => {
+  const check = (answer: HttpResponse): HttpResponse => {
     const errors = errorsOf(answer.json);
     if (answer.status < 400 && errors.every(({ number }) => number === 0)) return answer;
     if (errors.some(({ number }) => number === unknownJob)) return answer;
@@ -91,7 +91,7 @@ export function slurmEngine(settings: SlurmSettings): Engine {
     );
   };
   /** After a failure the version is asked for anew: Slurm may have been upgraded. */
-  const call = async (f: (shape: Shape) => Request, signal: AbortSignal): Promise<Answer> => {
+  const call = async (f: (shape: Shape) => HttpRequest, signal: AbortSignal): Promise<HttpResponse> => {
     const answer = await ask(f(await shapeOf(signal)), signal);
     if (answer.status === 404) {
       known = undefined;
