@@ -4,7 +4,7 @@
  *   node e2e/bench/agent.ts [--idle-minutes=10] [--starts=10] [--no-file] [--quick: not packed]
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -134,14 +134,36 @@ interface Idle extends Use {
   /** With those of the machine server. */
   machineBytes: number;
   connections: number;
+  /** Of the process that reads what the machine server writes; undefined: there is none. */
+  relay: Use | undefined;
 }
-const lookAt = (agent: AgentProcess, { wire }: Stand): Idle => ({
-  ...useOf(agent.pid),
-  wireBytes: wire.tally(ofTheServer).bytes,
-  machineBytes: wire.tally([]).bytes,
-  connections: wire.tally(ofTheServer).connections,
-  calls: [...wire.tally(ofTheServer).calls.values()].reduce((sum, count) => sum + count, 0),
-});
+/** The process that reads what the machine server of this agent writes; undefined: it has none. */
+function relayOf(root: string): number | undefined {
+  const found = readdirSync('/proc').find((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`\0relay\0--root\0${root}\0`);
+    } catch {
+      return false; // no process, or it has ended
+    }
+  });
+  return found === undefined ? undefined : Number(found);
+}
+
+function lookAt(agent: AgentProcess, { wire, root }: Stand): Idle {
+  const relay = relayOf(root);
+  return {
+    ...useOf(agent.pid),
+    relay: relay === undefined ? undefined : useOf(relay),
+    wireBytes: wire.tally(ofTheServer).bytes,
+    machineBytes: wire.tally([]).bytes,
+    connections: wire.tally(ofTheServer).connections,
+    calls: [...wire.tally(ofTheServer).calls.values()].reduce((sum, count) => sum + count, 0),
+  };
+}
+
+const none = 'none';
+const mib = (value: number): string => `${value.toFixed(1)} MiB`;
+const together = ({ cpuSeconds, relay }: Idle): number => cpuSeconds + (relay?.cpuSeconds ?? 0);
 
 function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], seconds: number): void {
   const rows: readonly [string, string, (before: Idle, after: Idle) => string][] = [
@@ -156,6 +178,26 @@ function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], sec
       'wake-ups of its threads, idle',
       'at most 4 a second',
       (a, b) => `${((b.sleeps - a.sleeps) / seconds).toFixed(1)} a second`,
+    ],
+    ['relay of the output: anonymous memory, idle', '–', (_, { relay }) => (relay ? mib(relay.anonymous) : none)],
+    [
+      'agent and relay together: anonymous memory, idle',
+      'at most 30 MB',
+      (_, b) => (b.relay ? mib(b.anonymous + b.relay.anonymous) : none),
+    ],
+    [
+      '… processor, idle',
+      'at most 0.10 % of a core',
+      (a, b) =>
+        a.relay && b.relay ? `${(((together(b) - together(a)) / seconds) * 100).toFixed(2)} % of a core` : none,
+    ],
+    [
+      '… wake-ups of their threads, idle',
+      'at most 4 a second',
+      (a, b) =>
+        a.relay && b.relay
+          ? `${((b.sleeps + b.relay.sleeps - a.sleeps - a.relay.sleeps) / seconds).toFixed(1)} a second`
+          : none,
     ],
     [
       'bytes on the wire, idle',

@@ -197,3 +197,28 @@ test('a relay that is killed costs its server nothing: it is started again, and 
   await on.ask('/crash').catch(() => undefined);
   await on.lines('its last line', (all) => all.some(({ message }) => message === 'the last words'));
 });
+
+test('without systemd, relay and agent both gone: its server waits at a full pipe, and the next agent ends that', async () => {
+  await using on = await story();
+  const { first } = on;
+  await on.ask('/print?lines=10&name=before');
+  await on.lines('the first lines', (all) => named(all, 'before').length === 10);
+  const relay = relayOf(on.pid);
+  assert.ok(relay !== undefined && relay !== on.pid);
+  process.kill(first.process.pid, 'SIGKILL');
+  await first.process.exited;
+  process.kill(relay, 'SIGKILL');
+  while (processStartTime(relay) !== undefined) await systemClock.sleep(1);
+  // 3 MB: more than any pipe takes.
+  const printed = on.ask('/print?lines=3000&name=unread&wide=1000');
+  await on.start();
+  await printed;
+  assert.ok(on.isAlive());
+  const lines = await on.lines('all lines', (all) => named(all, 'unread').length >= 2_000);
+  assert.deepEqual(
+    named(lines, 'unread')
+      .slice(0, 2_000)
+      .map((line) => line.split('x')[0]),
+    numbered('unread', 2_000),
+  );
+});

@@ -31,10 +31,10 @@ export const runtimeEnvironment: Readonly<Record<string, string>> = {
   DO_NOT_TRACK: '1',
 };
 /**
- * For the relay: two threads wait in reads of its pipes for good, and files need others. The runtime has as many as the machine has
- * processors, which may be one.
+ * For the relay: two threads wait in reads of its pipes for good, and each of its three files may hold one for as long as the disk hangs.
+ * The runtime has as many as the machine has processors, which may be one.
  */
-export const relayEnvironment: Readonly<Record<string, string>> = { ...runtimeEnvironment, UV_THREADPOOL_SIZE: '4' };
+export const relayEnvironment: Readonly<Record<string, string>> = { ...runtimeEnvironment, UV_THREADPOOL_SIZE: '8' };
 const environmentWords = Object.entries(runtimeEnvironment).map(([name, value]) => `${name}=${value}`);
 
 /** Below the root; `NAME="value"` lines, readable by root only: an address of a proxy can hold a password. */

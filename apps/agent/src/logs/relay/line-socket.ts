@@ -23,6 +23,8 @@ export interface LineSocketParts {
   taken: Map<string, number>;
   /** An agent looks: what has ended may begin again. */
   watched: () => void;
+  /** Connections of agents. */
+  watchers: Cell<number>;
   clock: Clock;
 }
 
@@ -89,6 +91,7 @@ export class LineSocket {
   #greet(socket: Socket, line: string): string | undefined {
     if (line === watchHello) {
       this.#parts.watched();
+      count(socket, this.#parts.watchers);
       answer(socket, { log_socket: logSocketVersion, taken: 0 });
       return undefined;
     }
@@ -97,8 +100,7 @@ export class LineSocket {
       refuse(socket, 0, `this agent knows version ${logSocketVersion} of the log socket`);
       return undefined;
     }
-    this.senders.update((n) => n + 1);
-    socket.once('close', () => this.senders.update((n) => n - 1));
+    count(socket, this.senders);
     answer(socket, { log_socket: logSocketVersion, taken: this.#parts.taken.get(hello.boot_id) ?? 0 });
     return hello.boot_id;
   }
@@ -120,6 +122,12 @@ export class LineSocket {
     // Taken also when the disk lost it, which is counted: sent again it would come out of its order.
     file.write(bytes, 1, () => answer(socket, { log_socket: logSocketVersion, taken: line.sequence }));
   }
+}
+
+/** While it is open. */
+function count(socket: Socket, connections: Cell<number>): void {
+  connections.update((n) => n + 1);
+  socket.once('close', () => connections.update((n) => n - 1));
 }
 
 function storedText({ sequence, fields, caller, ...line }: SocketLine, bootId: string): string {

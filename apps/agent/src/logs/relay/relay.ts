@@ -6,6 +6,7 @@ import { Cell, type Clock } from '@platform/kit';
 import { parseHeader } from '../../os/output-marks.ts';
 import { stderrFile, stdoutFile } from '../../server/watch.ts';
 import { linesFile, relayPlaces } from '../../os/relay-places.ts';
+import { flushesWithoutAgent } from './flushes.ts';
 import { LineSocket, takenIn } from './line-socket.ts';
 import { DropMarks, OutputStream } from './output-stream.ts';
 import { RollingFile } from './rolling-file.ts';
@@ -38,6 +39,8 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
   const found = await readFile(storedLines, 'utf8').catch(() => '');
   const header = parseHeader(found.slice(0, Math.max(0, found.indexOf('\n'))));
   const taken = takenIn(found, header?.taken ?? {});
+  const over = new AbortController();
+  const watchers = new Cell(0);
   const rolling = (file: string): { file: RollingFile; marks: DropMarks } => {
     const parts = {
       file: path.join(root, file),
@@ -46,7 +49,11 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
       newId,
       ...(file === linesFile && { taken: () => Object.fromEntries(taken) }),
     };
-    const made: RollingFile = new RollingFile({ ...parts, lost: (lines, because) => marks.add(lines, because) });
+    const made: RollingFile = new RollingFile({
+      ...parts,
+      unflushed: flushesWithoutAgent({ watchers, flush: () => made.flush(), clock, signal: over.signal }),
+      lost: (lines, because) => marks.add(lines, because),
+    });
     const marks = new DropMarks({ file: made, clock });
     return { file: made, marks };
   };
@@ -61,6 +68,7 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
     ...lines,
     taken,
     watched: () => looks.update((n) => n + 1),
+    watchers,
     clock,
   });
   if (!(await socket.listen())) return;
@@ -69,7 +77,6 @@ export async function relayOutput({ root, folder, spareFolder, newId, growPipe, 
     { pipe: places.stderr, stream: new OutputStream({ ...stderr, clock }) },
   ];
   const ended = new Cell(0);
-  const over = new AbortController();
   for (const { pipe, stream } of streams) void pump(pipe, stream, { ended, looks, growPipe }, over.signal);
   while (ended.get() < streams.length || socket.senders.get() > 0) {
     const turn = new AbortController();

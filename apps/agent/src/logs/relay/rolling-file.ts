@@ -17,6 +17,8 @@ export interface RollingParts {
   limits: RollingLimits;
   newId: () => string;
   taken?: () => Readonly<Record<string, number>>;
+  /** Something was written that a power cut would lose; called again only after `flush`. */
+  unflushed?: () => void;
   /** Lines that were written to it and are gone. */
   lost: (lines: number, because: DroppedOutput['because']) => void;
 }
@@ -39,6 +41,8 @@ export class RollingFile {
   #queue: Entry[] = [];
   #queuedBytes = 0;
   #work: Promise<void> | undefined;
+  #isUnflushed = false;
+  #isFlushWanted = false;
   #open: { handle: FileHandle; bytes: number; lines: number } | undefined;
   /** Lines of older files of this run. */
   readonly #lines = new Map<string, number>();
@@ -64,15 +68,27 @@ export class RollingFile {
     while (this.#work) await this.#work;
   }
 
+  /** What was written so far outlasts a power cut soon. */
+  flush(): void {
+    this.#isFlushWanted = true;
+    this.#work ??= this.#drain();
+  }
+
   async close(): Promise<void> {
     await this.settled();
+    await this.#flush();
     await this.#open?.handle.close();
     this.#open = undefined;
   }
 
   async #drain(): Promise<void> {
     await Promise.resolve(); // those that come together are written together
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#isFlushWanted) {
+      if (this.#isFlushWanted) {
+        this.#isFlushWanted = false;
+        await this.#flush();
+        continue;
+      }
       const batch = this.#queue.splice(0);
       const bytes = Buffer.concat(batch.map((entry) => entry.bytes));
       const lines = batch.reduce((sum, entry) => sum + entry.lines, 0);
@@ -97,6 +113,10 @@ export class RollingFile {
       }
       now.bytes += bytes.length;
       now.lines += lines;
+      if (!this.#isUnflushed) {
+        this.#isUnflushed = true;
+        this.#parts.unflushed?.();
+      }
       if (now.bytes >= this.#parts.limits.segmentBytes) await this.#roll();
       return true;
     } catch {
@@ -146,8 +166,15 @@ export class RollingFile {
     }
   }
 
+  async #flush(): Promise<void> {
+    if (!this.#isUnflushed) return;
+    this.#isUnflushed = false;
+    await this.#open?.handle.datasync().catch(() => {}); // the next write finds out what the disk has
+  }
+
   async #roll(): Promise<void> {
     const lines = this.#open?.lines ?? 0;
+    await this.#flush();
     await this.#open?.handle.close();
     this.#open = undefined;
     await this.#putAside(lines);
@@ -166,14 +193,15 @@ export class RollingFile {
   async #bound(): Promise<void> {
     const { limits, lost } = this.#parts;
     const older = (await this.#older()).toSorted((a, b) => Number(b.isRead) - Number(a.isRead) || a.number - b.number);
-    const sizes = await Promise.all(
-      older.map(({ file }) =>
-        stat(file).then(
+    const sizes: number[] = [];
+    // One after the other: a disk that hangs must not take the threads that read the pipes.
+    for (const { file } of older)
+      sizes.push(
+        await stat(file).then(
           ({ size }) => size,
           () => 0,
         ),
-      ),
-    );
+      );
     let total = sizes.reduce((sum, size) => sum + size, limits.segmentBytes);
     for (const [i, { file, isRead }] of older.entries()) {
       if (total <= limits.totalBytes) return;
