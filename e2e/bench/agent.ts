@@ -165,8 +165,10 @@ const none = 'none';
 const mib = (value: number): string => `${value.toFixed(1)} MiB`;
 const together = ({ cpuSeconds, relay }: Idle): number => cpuSeconds + (relay?.cpuSeconds ?? 0);
 
-function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], seconds: number): void {
-  const rows: readonly [string, string, (before: Idle, after: Idle) => string][] = [
+type IdleRow = [what: string, aim: string, figure: (before: Idle, after: Idle) => string];
+
+function processorRows(seconds: number): IdleRow[] {
+  return [
     ['anonymous memory, idle', '14 MB, at most 20', (_, b) => `${b.anonymous.toFixed(1)} MiB`],
     ['resident memory, idle', '56 MB, at most 64', (_, b) => `${b.resident.toFixed(1)} MiB`],
     [
@@ -199,6 +201,11 @@ function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], sec
           ? `${((b.sleeps + b.relay.sleeps - a.sleeps - a.relay.sleeps) / seconds).toFixed(1)} a second`
           : none,
     ],
+  ];
+}
+
+function wireRows(seconds: number): IdleRow[] {
+  return [
     [
       'bytes on the wire, idle',
       '1.5 MB a day, at most 3',
@@ -226,6 +233,10 @@ function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], sec
       (a, b) => `${mb(((b.written - a.written) / seconds) * 86_400)} a day`,
     ],
   ];
+}
+
+function idleRows(agent: readonly [Idle, Idle], node: readonly [Idle, Idle], seconds: number): void {
+  const rows = [...processorRows(seconds), ...wireRows(seconds)];
   for (const [what, aim, figure] of rows) row(what, figure(...agent), aim, figure(...node));
 }
 
