@@ -63,5 +63,5 @@ export async function thisMachine(of: {
 /** How this program is started again: as one file, or from source by its runtime. */
 function thisProgram(): string[] {
   const [, script = ''] = process.argv;
-  return script.endsWith('.ts') && existsSync(script) ? [process.execPath, script] : [process.execPath];
+  return /\.(?:ts|mjs)$/.test(script) && existsSync(script) ? [process.execPath, script] : [process.execPath];
 }
