@@ -1,4 +1,4 @@
-// An export says that another file needs it. This test finds those that nobody imports: dead code, or a needless `export`.
+// An export says that another file needs it. This test finds those without an import: dead code, or a needless `export`.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -94,10 +94,10 @@ function exportsOf(source: string): string[] {
   );
   const lists = source.matchAll(/^export\s+(?:type\s+)?\{([^}]*)\}/gm);
   const patterns = source.matchAll(/^export\s+const\s+[{[]([^}\]]*)[}\]]\s*=/gm);
-  const isMentioned = (name: string): boolean => (source.match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0) > 1;
+  const isUsedInFile = (name: string): boolean => (source.match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0) > 1;
   return [
     ...[...declared].flatMap(([, kind = '', name = '']) =>
-      (kind === 'interface' || kind === 'type') && isMentioned(name) ? [] : [name],
+      (kind === 'interface' || kind === 'type') && isUsedInFile(name) ? [] : [name],
     ),
     ...[...lists].flatMap(([, list = '']) =>
       list.split(',').map(
@@ -126,7 +126,7 @@ function isUsed(file: string, name: string): boolean {
 test('every export is imported by another file', () => {
   assert.ok(files.length > 1000 && packages.size > 8, 'the files were not found');
   assert.ok(isUsed('packages/contract/src/errors.ts', 'PlatformError'), 'imports are not read');
-  assert.ok(!isUsed('packages/contract/src/errors.ts', 'NobodyImportsThis'));
+  assert.ok(!isUsed('packages/contract/src/errors.ts', 'NothingImportsThis'));
   const dead = files
     .filter((file) => !isPublic(file))
     .flatMap((file) =>

@@ -7,7 +7,7 @@ import { isGenerated, root, tracked, unitOf } from './tree.ts';
  * Words that this project no longer uses, each with the standard one. They count in names (`pictureFile`, `ToldTwice`), in
  * comments, strings and Markdown. Forms are listed one by one: `tell apart` and `teller` are fine.
  */
-export const forbiddenWords: Readonly<Record<string, string>> = {
+const forbiddenWords: Readonly<Record<string, string>> = {
   picture: 'image',
   pictures: 'images',
   told: 'reported, returned, logged',
@@ -71,7 +71,7 @@ export const forbiddenWords: Readonly<Record<string, string>> = {
 };
 
 /** Turns of phrase, in comments, strings and Markdown. */
-export const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, standard: string])[] = [
+const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, standard: string])[] = [
   ['is asked', /\b(?:is|are|was|were) asked\b/g, 'receives a request, is called'],
   [
     'is no …',

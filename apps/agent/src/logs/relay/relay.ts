@@ -18,7 +18,7 @@ export interface RelayParts {
   /** Where lines lie while the disk takes none. */
   spareFolder: string | undefined;
   newId: () => string;
-  /** Gives a pipe room for so many bytes. @throws Error where that cannot be done */
+  /** Gives a pipe room for that number of bytes. @throws Error where that cannot be done */
   growPipe: (file: number, bytes: number) => Promise<void>;
   clock: Clock;
 }
