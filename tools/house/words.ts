@@ -90,14 +90,17 @@ const storedNames: ReadonlySet<string> = new Set([]);
 
 /** Where old words are quoted, or history that is not edited. */
 const isExempt = (file: string): boolean =>
-  isGenerated(file) || file === 'CHANGELOG.md' || /^tools\/(house\/words|words\.test)/.test(file);
+  isGenerated(file) ||
+  file === 'CHANGELOG.md' ||
+  file.startsWith('docs/decisions/') ||
+  /^tools\/(house\/words|words\.test)/.test(file);
 
 const isRead = (file: string): boolean => /\.(tsx?|mjs|md|proto|py)$/.test(file) && !isExempt(file);
 
-/** `docs/decisions` and `changes` are history of their own; files in the root belong to `.`. */
+/** `docs` and `changes` count for themselves; files in the root belong to `.`. */
 function folderOf(file: string): string {
   if (!file.includes('/')) return '.';
-  if (/^(docs\/decisions|changes|docs)\//.test(file)) return /^(docs\/decisions|changes|docs)/.exec(file)![0];
+  if (/^(changes|docs)\//.test(file)) return /^(changes|docs)/.exec(file)![0];
   return unitOf(file);
 }
 
