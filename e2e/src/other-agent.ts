@@ -21,6 +21,19 @@ export interface OtherMachine extends AsyncDisposable {
   log(): Promise<string>;
 }
 
+interface OtherRecord {
+  viam_agent: { current_version: string };
+}
+
+/** What the other agent has written down of the version that it runs. */
+export function otherRecord(root: string, version: string, file: string): string {
+  const link = path.join(root, 'bin', 'viam-agent');
+  const known = { Version: version, URL: '', DlPath: file, UnpackedPath: file, SymlinkPath: link };
+  const versions = { [version]: known };
+  const program = { target_version: version, current_version: version, previous_version: '', versions };
+  return JSON.stringify({ viam_agent: program });
+}
+
 /** @param env - for what the service starts. */
 export async function installOtherAgent(of: {
   folder: string;
@@ -40,15 +53,8 @@ export async function installOtherAgent(of: {
   await chmod(file, 0o755);
   const link = at('viam', 'bin', 'viam-agent');
   await symlink(file, link);
-  const known = { Version: version, URL: '', DlPath: file, UnpackedPath: file, SymlinkPath: link };
-  const program = {
-    target_version: version,
-    current_version: version,
-    previous_version: '',
-    versions: { [version]: known },
-  };
   const record = at('viam', 'cache', 'version_cache.json');
-  await writeFile(record, JSON.stringify({ viam_agent: program }));
+  await writeFile(record, otherRecord(root, version, file));
 
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -97,8 +103,7 @@ export async function installOtherAgent(of: {
   return {
     started: seen.started,
     checks: () => seen.checks,
-    current: async () =>
-      (JSON.parse(await readFile(record, 'utf8')) as { viam_agent: typeof program }).viam_agent.current_version,
+    current: async () => (JSON.parse(await readFile(record, 'utf8')) as OtherRecord).viam_agent.current_version,
     linked: async () => path.basename(await readlink(link)),
     log: () => readFile(logFile, 'utf8').catch(() => ''),
     async [Symbol.asyncDispose]() {

@@ -37,6 +37,8 @@ async function signIn({ url, type, entity, payload }: Identity): Promise<{ trans
 export interface WireMachine {
   /** The agent's config check, with a report. */
   check(report: MessageInitShape<typeof AgentReportSchema>): Promise<void>;
+  /** The config check of another product's agent, which names its versions and nothing else. */
+  checkAsOther(agentRunning: string): Promise<void>;
   /** As `platform-agent uninstall` does it. */
   goodbye(): Promise<void>;
   /** One line per call, numbered as an agent does. */
@@ -60,6 +62,10 @@ export async function wireMachine(credentialsJson: string): Promise<WireMachine>
   return {
     async goodbye() {
       await agent.deviceAgentConfig({ id: cloud.id, uninstalled: true });
+    },
+    async checkAsOther(agentRunning) {
+      const hostInfo = { platform: 'linux/amd64', distro: 'debian:12', tags: [] };
+      await agent.deviceAgentConfig({ id: cloud.id, hostInfo, versionInfo: { agentRunning } });
     },
     async check(report) {
       await agent.deviceAgentConfig({

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createLog, type Clock, type Log, type Secret } from '@platform/kit';
-import { stderrSink, trustingFetch, Usage } from '@platform/kit/node';
+import { stderrSink, type TrustedAuthority, Usage } from '@platform/kit/node';
 import { applySteps, StepFailed } from '../install/apply.ts';
 import { fetchCredentials, foundCredentials } from '../install/credentials.ts';
 import type { Facts } from '../install/facts.ts';
@@ -9,9 +9,8 @@ import { refusalsOf, stepsOf, stepText, type Refusal } from '../install/plan.ts'
 import { system } from '../composition/system.ts';
 import { awaitAgent } from '../install/wait.ts';
 import { wishOf } from '../install/wish.ts';
-import { fileDisk } from '../os/file-disk.ts';
 import { useProxiesOf } from '../os/proxies.ts';
-import { trustedBy } from '../link/tolerant-fetch.ts';
+import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
 import { agentUnit } from '../install/unit.ts';
 import { programStore } from '../versions/store.ts';
 import type { Io } from './command.ts';
@@ -53,7 +52,7 @@ interface Outcome {
 export async function install(given: Given, io: Io): Promise<number> {
   if (process.platform === 'win32') {
     const asked = askedFor(given, undefined);
-    const send = await sendTo(asked?.url, given.authority);
+    const send = await sendTo(asked?.url, given, io.clock);
     return (await import('./windows-install.ts')).installHere(given, asked, io, send);
   }
   const { clock } = io;
@@ -84,7 +83,7 @@ export async function install(given: Given, io: Io): Promise<number> {
   }
 
   useProxiesOf(process.env);
-  if (asked) wish.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given.authority));
+  if (asked) wish.credentials = await fetchCredentials(asked, clock, await sendTo(asked.url, given, clock));
   const steps = stepsOf(facts, wish);
   if (given.dryRun) {
     outcome.steps = steps.map(stepText);
@@ -106,14 +105,14 @@ export async function install(given: Given, io: Io): Promise<number> {
         candidate,
         platform,
         trustedRoot: given.trustedRoot,
-        send: named ? trustingFetch(named) : await sendTo(appAddress, given.authority),
+        send: await sendTo(appAddress, given, clock, named),
       },
       { system, clock, log },
     );
     tell(`The signature of version ${candidate.version} is right.`);
   }
   if (isStaged && given.offline && given.trustedRoot !== undefined) {
-    await (await import('../install/verify.ts')).pinTrustedRoot(fileDisk(system.files(root)), given.trustedRoot);
+    await (await import('../install/verify.ts')).pinTrustedRoot({ root, system }, given.trustedRoot);
   }
   const said = (text: string): void => {
     outcome.is_changed = true;
@@ -205,10 +204,16 @@ const words = (version: string, address: string, isReached: boolean, isOnline: b
     'Status: platform-agent status    Log: platform-agent logs -f',
   ].join('\n');
 
-/** The fetch for a management server: it also trusts the authority in this file. */
-async function sendTo(url: string | undefined, authorityFile: string | undefined): Promise<typeof fetch> {
-  if (url === undefined || authorityFile === undefined || !URL.canParse(url)) return fetch;
-  return trustingFetch({ origin: new URL(url).origin, pem: await readFile(authorityFile, 'utf8') });
+/** The fetch for a management server: it also trusts the authority that is named, or the one in the file that was given. */
+async function sendTo(
+  url: string | undefined,
+  { authority, root }: Pick<Given, 'authority' | 'root'>,
+  clock: Clock,
+  named?: TrustedAuthority,
+): Promise<typeof fetch> {
+  const isGiven = url !== undefined && authority !== undefined && URL.canParse(url);
+  const trusted = isGiven ? { origin: new URL(url).origin, pem: await readFile(authority, 'utf8') } : undefined;
+  return onceFetch(named ?? trusted, { root, clock, system });
 }
 
 /** The credentials that shall be fetched; undefined: those that are there are used. @throws Usage */

@@ -112,7 +112,8 @@ async function goBack(
 ): Promise<number> {
   log.error('taking over failed: the other agent is put back', { problem });
   // First: while it is offered, the other agent would fetch this program again.
-  await reportFailure(credentials, problem, clock).catch((error: unknown) =>
+  const { root } = other;
+  await reportFailure({ credentialsText: credentials, problem, root }, { system, clock }).catch((error: unknown) =>
     log.warn('the management server could not be told', { error }),
   );
   try {

@@ -45,7 +45,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
       root,
       credentialsFile: given.keepCredentials ? undefined : credentialsFile,
       usesSystemd,
-      sayGoodbye: () => sayGoodbye({ root, credentialsFile }, io.clock),
+      sayGoodbye: () => sayGoodbye({ root, credentialsFile }, { system, clock: io.clock }),
     },
     system,
   );

@@ -73,7 +73,7 @@ export async function uninstallHere(
     {
       root,
       credentialsFile: given.keepCredentials ? undefined : file,
-      sayGoodbye: () => sayGoodbye({ root, credentialsFile: file }, io.clock),
+      sayGoodbye: () => sayGoodbye({ root, credentialsFile: file }, { system, clock: io.clock }),
     },
     { windows, clock: io.clock },
   );

@@ -8,7 +8,8 @@ import { connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
 import { unitEnvironmentFile } from './unit.ts';
 import { proxiesIn } from './proxies.ts';
-import { fetchFor } from '../link/tolerant-fetch.ts';
+import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
+import type { System } from '../os/ports.ts';
 
 const longestMs = 5_000;
 
@@ -20,7 +21,7 @@ const longestMs = 5_000;
  */
 export async function sayGoodbye(
   { root, credentialsFile }: { root: string; credentialsFile: string },
-  clock: Clock,
+  { system, clock }: { system: System; clock: Clock },
 ): Promise<boolean> {
   const text = await readFile(credentialsFile, 'utf8').catch(() => '');
   const credentials = parseCredentials(text);
@@ -30,8 +31,9 @@ export async function sayGoodbye(
   for (const [name, value] of Object.entries(proxies)) process.env[name] ??= value;
   useProxiesOf(process.env);
   const { appAddress, partId } = credentials.value;
+  const send = await onceFetch(trustedBy(credentials.value), { root, clock, system });
   const cloud = connectCloud(
-    connectTransport(appAddress, { clock, fetch: fetchFor(credentials.value) }),
+    connectTransport(appAddress, { clock, fetch: send }),
     credentials.value,
     clock,
     new Cell(false),

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { programTargetPath } from '@platform/contract/target-path';
 import type { Clock, Log } from '@platform/kit';
 import { fileDisk } from '../os/file-disk.ts';
@@ -41,12 +41,17 @@ export async function verifyRelease(
   } finally {
     done.abort();
   }
+  await mkdir(of.root, { recursive: true, mode: 0o755 });
   await keep();
   return target;
 }
 
 /** Trusts this first root of the release keys, for what comes later; nothing is fetched. @throws PlatformError RELEASE_UNTRUSTED */
-export const pinTrustedRoot = async (disk: Disk, file: string): Promise<void> => pinRoot(disk, await readFile(file));
+export async function pinTrustedRoot({ root, system }: { root: string; system: System }, file: string): Promise<void> {
+  const bytes = await readFile(file);
+  await mkdir(root, { recursive: true, mode: 0o755 });
+  await pinRoot(fileDisk(system.files(root)), bytes);
+}
 
 /** Writes wait until `keep`. */
 function pendingDisk(disk: Disk): { disk: Disk; keep: () => Promise<void> } {

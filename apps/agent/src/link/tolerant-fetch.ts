@@ -1,8 +1,9 @@
-import type { Programs } from '../os/ports.ts';
-import type { Clock } from '@platform/kit';
-import { clockTolerantFetch, type TrustedAuthority, trustingFetch } from '@platform/kit/node';
+import type { Programs, System } from '../os/ports.ts';
+import { fileDisk } from '../os/file-disk.ts';
+import { sourceWall, type Clock } from '@platform/kit';
+import { clockTolerantFetch, type TrustedAuthority } from '@platform/kit/node';
 import type { MachineCredentials } from '@platform/contract/machine';
-import { isClockSynchronized, type ProvenTime } from '../clock/proven-time.ts';
+import { isClockSynchronized, readProven, type ProvenTime } from '../clock/proven-time.ts';
 
 /**
  * The fetch of everything that this agent calls: a wrong clock keeps it from no server that proves who it is.
@@ -35,8 +36,11 @@ export const trustedBy = ({
 }: Pick<MachineCredentials, 'appAddress' | 'authority'>): TrustedAuthority | undefined =>
   authority === undefined ? undefined : { origin: new URL(appAddress).origin, pem: authority };
 
-/** A fetch for the server that the credentials name, for commands that call it once. */
-export function fetchFor(credentials: Pick<MachineCredentials, 'appAddress' | 'authority'>): typeof fetch {
-  const trusted = trustedBy(credentials);
-  return trusted ? trustingFetch(trusted) : fetch;
+/** The fetch of a command that calls its server once: as the agent's, and nothing of the time is kept. */
+export async function onceFetch(
+  trusted: TrustedAuthority | undefined,
+  { root, clock, system }: { root: string; clock: Clock; system: System },
+): Promise<typeof fetch> {
+  const floor = Math.max(sourceWall, await readProven(fileDisk(system.files(root))).catch(() => 0));
+  return tolerantFetch({ clock, system, trusted, proven: { floor: () => floor, prove: () => {} } });
 }

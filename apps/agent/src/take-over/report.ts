@@ -6,15 +6,20 @@ import { thisHost } from '../os/host.ts';
 import { connectCloud } from '../link/cloud.ts';
 import { connectTransport } from '../link/http.ts';
 import { version } from '../versions/version.ts';
-import { fetchFor } from '../link/tolerant-fetch.ts';
+import { onceFetch, trustedBy } from '../link/tolerant-fetch.ts';
+import type { System } from '../os/ports.ts';
 
 /** Tells the management server, which then offers this program no more. */
-export async function reportFailure(credentialsText: string, problem: string, clock: Clock): Promise<void> {
+export async function reportFailure(
+  { credentialsText, problem, root }: { credentialsText: string; problem: string; root: string },
+  { system, clock }: { system: System; clock: Clock },
+): Promise<void> {
   const parsed = parseCredentials(credentialsText);
   if (!parsed.ok) throw new Error(parsed.problem);
   const { appAddress, partId } = parsed.value;
+  const send = await onceFetch(trustedBy(parsed.value), { root, clock, system });
   const cloud = connectCloud(
-    connectTransport(appAddress, { clock, fetch: fetchFor(parsed.value) }),
+    connectTransport(appAddress, { clock, fetch: send }),
     parsed.value,
     clock,
     new Cell(false),

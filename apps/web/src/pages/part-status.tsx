@@ -12,6 +12,7 @@ import { hasRestarted, machineBadge } from '../view/machine-status.ts';
 import type { ConditionView, MachineView } from '../view/machine-status.ts';
 import type { SliceView } from '../view/slices.ts';
 import { formatCount } from '../view/quantities.ts';
+import { OtherAgent } from './other-agent.tsx';
 import { ProgramSection } from './program-section.tsx';
 import { isolateText } from '../view/user-text.ts';
 
