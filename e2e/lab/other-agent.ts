@@ -4,8 +4,6 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { spawnGroup } from '@platform/kit/node';
 import { tempFolder } from '@platform/kit/testing';
-import { hostPlatform } from '../../tools/release/platforms.ts';
-import { runtimeFor } from '../../tools/release/runtimes.ts';
 import { otherRecord } from '../src/other-agent.ts';
 import { checkout } from '../src/up-process.ts';
 import type { LabMachine } from './machine.ts';
@@ -56,13 +54,18 @@ OTHER_AGENT_ROOT=${root} OTHER_AGENT_VERSION=${version} NODE_EXTRA_CA_CERTS=${ro
 
 /** The stand-in of the tests as one module. */
 async function bundled(): Promise<string> {
-  const own = hostPlatform();
-  if (!own) throw new Error('this host can build no programs for its machines');
   await using folder = await tempFolder();
   const out = folder.file('program.mjs');
   const source = path.join(checkout, 'e2e/src/other-agent-program.ts');
   const group = await spawnGroup({
-    command: runtimeFor(own),
+    command: path.join(
+      checkout,
+      'node_modules',
+      '@oven',
+      `bun-linux-${process.arch === 'arm64' ? 'aarch64' : 'x64'}`,
+      'bin',
+      'bun',
+    ),
     args: ['build', '--target=node', '--format=esm', source, '--outfile', out],
     cwd: checkout,
   });
