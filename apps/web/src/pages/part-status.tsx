@@ -72,23 +72,6 @@ export function PartStatus({ machine }: { machine: MachineView }) {
   );
 }
 
-function OtherAgent({ machine }: { machine: MachineView }) {
-  return (
-    <p className="small soft">
-      Agent of another product.{' '}
-      {machine.migrationRequested === undefined ? (
-        <>
-          Move it to platform-agent: <code>platform machine migrate</code>
-        </>
-      ) : (
-        <>
-          Move to platform-agent requested <Ago at={machine.migrationRequested} />.
-        </>
-      )}
-    </p>
-  );
-}
-
 const sliceWords: Readonly<Record<SliceView['state'], string>> = {
   lags: 'not in effect',
   'no effect': 'no effect here',

@@ -2,7 +2,7 @@ export { systemClock } from './clock.ts';
 export { isSystemClockSynchronized } from './clock-source.ts';
 export { isCertificateCode } from './tls/certificate-error.ts';
 export { clockTolerantFetch } from './tls/clock-tolerant-fetch.ts';
-export { trustingFetch, type TrustedAuthority } from './tls/trusting-fetch.ts';
+export type { TrustedAuthority } from './tls/trusting-fetch.ts';
 export { atomicWrite, readJson } from './files.ts';
 export { options, Usage, type OptionTable, type OptionValues } from './options.ts';
 export {
