@@ -69,7 +69,7 @@ async function bundled(): Promise<string> {
     args: ['build', '--target=node', '--format=esm', source, '--outfile', out],
     cwd: checkout,
   });
-  const [said, { code }] = await Promise.all([group.stderr ? text(group.stderr) : '', group.exited]);
-  if (code !== 0) throw new Error(`the stand-in could not be bundled:\n${said}`);
+  const [output, { code }] = await Promise.all([group.stderr ? text(group.stderr) : '', group.exited]);
+  if (code !== 0) throw new Error(`the stand-in could not be bundled:\n${output}`);
   return readFile(out, 'utf8');
 }

@@ -63,9 +63,9 @@ for (const [name, aheadMs, trusts, code, words] of rows)
         PLATFORM_PART_ID: partId,
         PLATFORM_URL: url,
       });
-      const said = ran.stdout + ran.stderr;
-      assert.match(said, words);
-      assert.equal(ran.code, code, said);
+      const output = ran.stdout + ran.stderr;
+      assert.match(output, words);
+      assert.equal(ran.code, code, output);
       if (code !== 0) return assert.deepEqual(seen, [], 'nothing was sent to it');
       assert.match(await readFile(folder.file('etc/platform.json'), 'utf8'), new RegExp(url));
     } finally {
