@@ -20,9 +20,13 @@ const rows: [file: string, text: string, words: string[]][] = [
   ['a.ts', 'send({ toldOnWire: 1 });', []],
   ['a.ts', "flags('--pictures', 'pictures of a folder');", ['pictures']],
   ['a.ts', '/** Of each picture the best. */', ['picture', 'Of …']],
-  ['a.ts', '// A failure is no error. It is no longer asked, so many are.', ['is no …', 'so many']],
+  [
+    'a.ts',
+    '// A failure is no error. It is no longer asked, so many are. There is no rest; there is no timer.',
+    ['is no …', 'so many'],
+  ],
   ['a.md', 'The agent takes itself back and is asked again.', ['is asked', 'taken back']],
-  ['a.md', 'See `told` and [it](told.md).\n```\npicture\n```\n', []],
+  ['a.md', 'See `told`, “told” and [it](told.md).\n```\npicture\n```\n', []],
   ['a.proto', '  string picture = 1; // The picture.', ['picture']],
 ];
 for (const [file, text, words] of rows) {

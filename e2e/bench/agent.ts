@@ -134,7 +134,7 @@ interface Idle extends Use {
   /** With those of the machine server. */
   machineBytes: number;
   connections: number;
-  /** Of the process that reads what the machine server writes; undefined: there is none. */
+  /** The process that reads the output of the machine server; undefined: there is none. */
   relay: Use | undefined;
 }
 /** The process that reads what the machine server of this agent writes; undefined: it has none. */

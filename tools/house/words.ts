@@ -75,7 +75,7 @@ const forbiddenPhrases: readonly (readonly [name: string, pattern: RegExp, stand
   ['is asked', /\b(?:is|are|was|were) asked\b/g, 'receives a request, is called'],
   [
     'is no …',
-    /\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|other\b)\w+/g,
+    /(?<!\b[Tt]here )\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|other\b)\w+/g,
     'is not a …, there is no …: say what it is',
   ],
   ['so many', /\bso many\b/g, 'N, the limit'],
@@ -131,7 +131,7 @@ export interface Place {
 /** What counts of a file: Markdown without what it quotes as code, protos without their names. */
 function readable(file: string, text: string): string {
   const blank = (found: string): string => found.replaceAll(/[^\n]/g, ' ');
-  if (file.endsWith('.md')) return text.replaceAll(/^```[^]*?^```|`[^`\n]*`|\]\([^)\n]*\)/gm, blank);
+  if (file.endsWith('.md')) return text.replaceAll(/^```[^]*?^```|`[^`\n]*`|“[^”\n]*”|\]\([^)\n]*\)/gm, blank);
   if (file.endsWith('.proto')) return text.replaceAll(/^(?:(?!\/\/).)*/gm, blank);
   return text;
 }
