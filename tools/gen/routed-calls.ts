@@ -1,24 +1,21 @@
 import type { ConnectRouter } from '@connectrpc/connect';
-import { type Deps, routes } from '../../apps/cloud/src/rpc-routes.ts';
+import { type RpcDeps, routes } from '../../apps/cloud/src/rpc-routes.ts';
 import { isUnsupported } from '../../apps/cloud/src/rpc/unsupported.ts';
 
 /** The calls that the server has a handler for, as `service/method`; nothing of them is run. */
 export function routedCalls(): Set<string> {
   const nothing = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing }) as never;
-  const deps: Deps = {
+  const deps: RpcDeps = {
     db: nothing,
-    isAnswering: nothing,
     blobs: nothing,
     notifications: nothing,
     changes: nothing,
     clock: nothing,
     steady: nothing,
-    log: nothing,
     stop: nothing,
     secrets: nothing,
     releaseKey: nothing,
     authenticator: nothing,
-    failedSignIns: nothing,
     presence: nothing,
     answers: nothing,
     configs: nothing,
@@ -30,7 +27,6 @@ export function routedCalls(): Set<string> {
     waiting: nothing,
     addresses: nothing,
     authority: nothing,
-    certificate: nothing,
     version: '',
   };
   const routed = new Set<string>();

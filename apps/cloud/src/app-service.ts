@@ -1,16 +1,22 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { keyCalls } from './organizations/key-calls.ts';
-import { logCalls } from './logs/log-calls.ts';
 import { machineCalls } from './fleet/machine-calls.ts';
+import { logCalls } from './logs/log-calls.ts';
+import { keyCalls } from './organizations/key-calls.ts';
 import { organizationCalls } from './organizations/organization-calls.ts';
 import { permissionCalls } from './organizations/permission-calls.ts';
 import { registryCalls } from './registry/registry-calls.ts';
-import type { Deps } from './rpc-routes.ts';
+
+type AppDeps = Parameters<typeof organizationCalls>[0] &
+  Parameters<typeof permissionCalls>[0] &
+  Parameters<typeof machineCalls>[0] &
+  Parameters<typeof keyCalls>[0] &
+  Parameters<typeof logCalls>[0] &
+  Parameters<typeof registryCalls>[0];
 
 /** What is not here answers UNIMPLEMENTED. */
 export const appRoutes =
-  (deps: Deps) =>
+  (deps: AppDeps) =>
   (router: ConnectRouter): void => {
     router.service(AppService, {
       ...organizationCalls(deps),

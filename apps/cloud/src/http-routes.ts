@@ -1,19 +1,32 @@
-import type { Deps } from './rpc-routes.ts';
-import { blobRoutes } from './training/blob-files.ts';
 import { dataDownloads } from './data/data-downloads.ts';
-import type { Route } from './wire/exchange.ts';
-import { healthRoutes } from './web/health.ts';
-import { authorityRoutes, installRoutes } from './releases/install-script.ts';
-import { machineConfigRoutes } from './fleet/machine-config-download.ts';
-import { packageDownloads, packageUploads } from './registry/package-files.ts';
-import { releaseFileRoutes } from './releases/release-downloads.ts';
 import { sequenceExportDownloads } from './data/sequence-export-downloads.ts';
+import { machineConfigRoutes } from './fleet/machine-config-download.ts';
 import { signInRoutes } from './organizations/sign-in-page.ts';
+import { packageDownloads, packageUploads } from './registry/package-files.ts';
+import { authorityRoutes, installRoutes } from './releases/install-script.ts';
+import { releaseFileRoutes } from './releases/release-downloads.ts';
 import { tufRoutes } from './releases/tuf-downloads.ts';
+import { blobRoutes } from './training/blob-files.ts';
+import { healthRoutes } from './web/health.ts';
 import { webRoutes } from './web/web-app.ts';
+import type { Route } from './wire/exchange.ts';
+
+/** What the routes need, as each of them says. */
+export type HttpDeps = Parameters<typeof healthRoutes>[0] &
+  Parameters<typeof signInRoutes>[0] &
+  Parameters<typeof machineConfigRoutes>[0] &
+  Parameters<typeof authorityRoutes>[0] &
+  Parameters<typeof installRoutes>[0] &
+  Parameters<typeof releaseFileRoutes>[0] &
+  Parameters<typeof tufRoutes>[0] &
+  Parameters<typeof blobRoutes>[0] &
+  Parameters<typeof packageDownloads>[0] &
+  Parameters<typeof packageUploads>[0] &
+  Parameters<typeof dataDownloads>[0] &
+  Parameters<typeof sequenceExportDownloads>[0];
 
 /** Everything that is no RPC; the web app takes what nobody else takes. */
-export const httpRoutes = (deps: Deps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
+export const httpRoutes = (deps: HttpDeps, of: { blobLimitBytes: number; webFolder: string | undefined }): Route[] => [
   ...healthRoutes(deps),
   ...signInRoutes(deps),
   ...machineConfigRoutes(deps),

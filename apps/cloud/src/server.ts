@@ -3,59 +3,66 @@ import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import type { Clock, Log } from '@platform/kit';
 import { atomicWrite, FolderLocked, lockFolder } from '@platform/kit/node';
-import { agentAnswers } from './device-api/agent-answers.ts';
+import { installScriptCommand } from '@platform/contract/install-command';
 import { authenticator } from './access/authenticate.ts';
+import { callerBudgets } from './access/caller-budgets.ts';
 import { failedSignIns } from './access/failed-sign-ins.ts';
 import { identities } from './access/identities.ts';
 import { type FirstRun, openSecrets } from './access/secrets.ts';
+import { auditPerson, insertSignInLink } from './access/store/sessions.ts';
 import { tokens } from './access/tokens.ts';
-import { openDiskBlobs } from './blobs/disk.ts';
 import type { BlobStore } from './blobs/blob-store.ts';
-import { gathered } from './database/gathered.ts';
-import { callerBudgets } from './access/caller-budgets.ts';
-import { httpListener } from './wire/exchange.ts';
-import { httpRoutes } from './http-routes.ts';
-import { logWriter } from './logs/log-writer.ts';
-import { machineConfigs } from './device-api/machine-configs.ts';
-import type { CloudOptions } from './options.ts';
+import { openDiskBlobs } from './blobs/disk.ts';
 import { organizationUsage } from './blobs/organization-usage.ts';
-import { type Cluster, startCluster } from './postgres/cluster.ts';
-import { keepCluster } from './postgres/keeper.ts';
-import { openOwnDatabase } from './postgres/roles.ts';
-import { openPorts, type Ports } from './wire/ports.ts';
-import { presence } from './machines/presence.ts';
-import { startRetention } from './retention/start.ts';
-import { releaseBook } from './releases/release-book.ts';
-import { reportedHosts } from './device-api/reported-hosts.ts';
-import { seats, seatsOfMachine } from './device-api/seats.ts';
-import { type Addresses, addresses } from './wire/base-url.ts';
-import { type Deps, routes } from './rpc-routes.ts';
-import { authoritySha256 } from './tls/authority.ts';
-import { certificateProblems, identityInUse, isStrictTransport, readIdentity } from './tls/in-use.ts';
-import { installScriptCommand } from '@platform/contract/install-command';
+import { makeExports } from './data/sequence-exports.ts';
 import { followChanges } from './database/changes.ts';
 import { type Connection, type DatabaseLimits, openDatabase } from './database/database.ts';
 import { holdDatabase } from './database/exclusive.ts';
-import { createFirstRun, restoreFirstKeys, validFirstKeys } from './organizations/store/first-run.ts';
-import { reapJobs } from './training/store/job-reaper.ts';
+import { gathered } from './database/gathered.ts';
 import { migrate } from './database/migrate.ts';
 import { openNotifications } from './database/notifications.ts';
-import { readPartSources } from './device-api/store/part-sources.ts';
-import { latestVersion } from './registry/store/registry.ts';
-import { auditPerson, insertSignInLink } from './access/store/sessions.ts';
-import { makeExports } from './data/sequence-exports.ts';
-import { steadyTime } from './process/steady-time.ts';
-import { openOnlineKey } from './releases/online-key.ts';
-import { keepFresh } from './releases/tuf-repository.ts';
-import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
-import { trustedProxies } from './wire/addresses.ts';
+import { agentAnswers } from './device-api/agent-answers.ts';
 import { configChecks } from './device-api/config-checks.ts';
 import { fastPath } from './device-api/fast-path.ts';
 import { heldChecks } from './device-api/held-checks.ts';
+import { machineConfigs } from './device-api/machine-configs.ts';
+import { reportedHosts } from './device-api/reported-hosts.ts';
+import { seats, seatsOfMachine } from './device-api/seats.ts';
+import { readPartSources } from './device-api/store/part-sources.ts';
+import { type HttpDeps, httpRoutes } from './http-routes.ts';
+import { logWriter } from './logs/log-writer.ts';
+import { presence } from './machines/presence.ts';
+import type { CloudOptions } from './options.ts';
+import { createFirstRun, restoreFirstKeys, validFirstKeys } from './organizations/store/first-run.ts';
+import { type Cluster, startCluster } from './postgres/cluster.ts';
+import { keepCluster } from './postgres/keeper.ts';
+import { openOwnDatabase } from './postgres/roles.ts';
+import { steadyTime } from './process/steady-time.ts';
+import { type Unhandled, unhandledFailures } from './process/unhandled.ts';
+import { latestVersion } from './registry/store/registry.ts';
+import { openOnlineKey } from './releases/online-key.ts';
+import { releaseBook } from './releases/release-book.ts';
+import { keepFresh } from './releases/tuf-repository.ts';
+import { startRetention } from './retention/start.ts';
+import { type RpcDeps, routes } from './rpc-routes.ts';
+import { authoritySha256 } from './tls/authority.ts';
+import {
+  certificateProblems,
+  type IdentityInUse,
+  identityInUse,
+  isStrictTransport,
+  readIdentity,
+} from './tls/in-use.ts';
+import { findAttempt, findScriptKey } from './training/store/attempts.ts';
+import { reapJobs } from './training/store/job-reaper.ts';
+import { trustedProxies } from './wire/addresses.ts';
+import { type Addresses, addresses } from './wire/base-url.ts';
 import { openEntrance } from './wire/entrance.ts';
+import { httpListener } from './wire/exchange.ts';
 import { rpcListener } from './wire/listener.ts';
 import { messageBudget } from './wire/message-budget.ts';
 import { mostConnections } from './wire/mux.ts';
+import { openPorts, type Ports } from './wire/ports.ts';
 import { valueRate } from './wire/value-rate.ts';
 import { usualLimits, visitors } from './wire/visitors.ts';
 
@@ -172,14 +179,19 @@ export async function startServer(
     await Promise.all([followed, flushed, reaped, fresh, swept]);
   });
 
-  const callers = identities(db, changes, clock);
+  const callers = identities({ db, changes, clock, scriptOf: (keyId) => findScriptKey(db, keyId) });
   const signer = tokens(secrets.signingKey);
   const failed = failedSignIns({ db, clock, log }, stop.signal);
   started.defer(() => {
     stop.abort();
     return failed.done;
   });
-  const authentication = authenticator(db, callers, signer, clock, failed.note);
+  const authentication = authenticator({
+    identities: callers,
+    tokens: signer,
+    attemptOf: (jobId, attempt) => findAttempt(db, jobId, attempt, clock.wall()),
+    onFailed: failed.note,
+  });
   const open: { ports?: Ports } = {};
   const known: Addresses = addresses(
     {
@@ -188,7 +200,7 @@ export async function startServer(
     },
     isProxy,
   );
-  const deps: Deps = {
+  const deps: RpcDeps & HttpDeps = {
     db,
     isAnswering: exclusive.isAnswering,
     blobs,
@@ -213,19 +225,7 @@ export async function startServer(
     waiting: { agents: seats(seatsOfMachine), servers: seats(seatsOfMachine) },
     addresses: known,
     authority: () => identity.now().authority,
-    certificate: () => {
-      const now = identity.now();
-      const problem = identity.problem();
-      return {
-        problems: [
-          ...certificateProblems(now, known.publicUrl(), clock.wall()),
-          ...(problem === undefined
-            ? []
-            : [{ text: `The renewed certificate cannot be used: ${problem}`, isFatal: false }]),
-        ],
-        isStrictTransport: isStrictTransport(now, known.publicUrl()),
-      };
-    },
+    certificate: () => certificateNow(identity, known, clock),
     version,
   };
   const exported = makeExports({ ...deps, log: log.child('exports') }, stop.signal);
@@ -326,6 +326,20 @@ async function lockData(dataFolder: string): Promise<AsyncDisposable> {
       throw new PlatformError('DATA_DIR_IN_USE', { path: dataFolder, pid: error.pid }, error);
     throw error;
   }
+}
+
+/** What is wrong with the certificate in use, and whether browsers shall come by TLS only. */
+function certificateNow(identity: IdentityInUse, known: Addresses, clock: Clock) {
+  const now = identity.now();
+  const problem = identity.problem();
+  const text = `The renewed certificate cannot be used: ${problem}`;
+  return {
+    problems: [
+      ...certificateProblems(now, known.publicUrl(), clock.wall()),
+      ...(problem === undefined ? [] : [{ text, isFatal: false }]),
+    ],
+    isStrictTransport: isStrictTransport(now, known.publicUrl()),
+  };
 }
 
 type Embedded = { folder: string; clock: Clock; log: Log; settings: Readonly<Record<string, string>> };

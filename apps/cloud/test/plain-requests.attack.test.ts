@@ -1,3 +1,4 @@
+import { checkPaths } from '../src/wire/check.ts';
 // Mutated requests at the hand-written reader of config checks: it sees the same requests as Node's own parser, or hands over.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -5,7 +6,6 @@ import { createRequire } from 'node:module';
 import type net from 'node:net';
 import test from 'node:test';
 import { FakeClock, seededRandom } from '@platform/kit/testing';
-import { checkPaths } from '../src/device-api/config-checks.ts';
 import { plainChecks } from '../src/wire/plain-checks.ts';
 
 const isShort = process.env['PLATFORM_ATTACK'] === 'short';

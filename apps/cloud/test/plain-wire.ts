@@ -1,9 +1,9 @@
+import { agentCheckPath } from '../src/wire/check.ts';
 // One connection of a machine, byte by byte.
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { DeviceAgentConfigRequestSchema } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
-import { agentCheckPath } from '../src/device-api/agent-check.ts';
 
 export type Answer = { status: number; headers: Map<string, string>; body: Buffer };
 

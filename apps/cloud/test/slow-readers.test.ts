@@ -1,3 +1,4 @@
+import type { Listener } from '../src/wire/request.ts';
 // Whoever loads a public file and does not read it keeps its connection for a while only.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -12,7 +13,7 @@ import test from 'node:test';
 import { systemClock } from '@platform/kit/node';
 import { trustedProxies } from '../src/wire/addresses.ts';
 import { openEntrance } from '../src/wire/entrance.ts';
-import { type Listener, openPort } from '../src/wire/mux.ts';
+import { openPort } from '../src/wire/mux.ts';
 import { visitors } from '../src/wire/visitors.ts';
 import { testLog, testUnhandled } from './database.ts';
 

@@ -14,7 +14,7 @@ import type { BlobStore } from '../src/blobs/blob-store.ts';
 import { dataDownloads } from '../src/data/data-downloads.ts';
 import { httpListener } from '../src/wire/exchange.ts';
 import { packageDownloads, packageUploads } from '../src/registry/package-files.ts';
-import type { Deps } from '../src/rpc-routes.ts';
+import type { RpcDeps } from '../src/rpc-routes.ts';
 import { registryCalls } from '../src/registry/registry-calls.ts';
 import { trainingRoutes } from '../src/training-routes.ts';
 import type { Caller, Role } from '../src/access/rules/permissions.ts';
@@ -119,7 +119,7 @@ export async function trainingServer(clock: Clock = systemClock, limitBytes = 0)
     authenticator,
     addresses: known,
     secrets: { signingKey: Buffer.from('only for tests') },
-  } as unknown as Deps;
+  } as unknown as RpcDeps;
   const pages = httpListener([packageDownloads(deps), packageUploads(deps), dataDownloads(deps)], {
     authenticator,
     log: testLog,

@@ -1,11 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
-import type { Clock } from '@platform/kit';
-import type { Caller } from './rules/permissions.ts';
-import type { Database } from '../database/database.ts';
-import { findAttempt } from '../training/store/attempts.ts';
 import type { FailedSignIn } from './failed-sign-ins.ts';
 import { type Identities, type Identity, proofOf } from './identities.ts';
+import type { AttemptCaller, Caller } from './rules/permissions.ts';
 import { hashSecret } from './secrets.ts';
 import type { Claims, CredentialsType, Tokens } from './tokens.ts';
 
@@ -28,19 +25,26 @@ export type Authenticator = {
   session(cookies: string): Promise<Caller | undefined>;
 };
 
-/** @param onFailed - told of wrong credentials. */
-export function authenticator(
-  db: Database,
-  identities: Identities,
-  tokens: Tokens,
-  clock: Clock,
-  onFailed: (failed: FailedSignIn) => void = () => {},
-): Authenticator {
+/**
+ * @param attemptOf - the run of a job; undefined: it is over.
+ * @param onFailed - receives wrong credentials.
+ */
+export function authenticator({
+  identities,
+  tokens,
+  attemptOf: findAttempt,
+  onFailed,
+}: {
+  identities: Identities;
+  tokens: Tokens;
+  attemptOf: (jobId: string, attempt: number) => Promise<AttemptCaller | undefined>;
+  onFailed: (failed: FailedSignIn) => void;
+}): Authenticator {
   const identityOf = (type: SecretType, id: string): Promise<Identity | undefined> =>
     type === 'api-key' ? identities.apiKey(id) : identities.part(id);
   /** A run is looked up each time: it may end at any moment. */
   const attemptOf = async ({ subject: jobId, proof }: Claims): Promise<Caller> => {
-    const caller = await findAttempt(db, jobId, Number(proof), clock.wall());
+    const caller = await findAttempt(jobId, Number(proof));
     if (!caller) throw new PlatformError('LEASE_LOST', { jobId, attempt: proof });
     return caller;
   };

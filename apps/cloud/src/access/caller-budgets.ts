@@ -1,7 +1,6 @@
 import { PlatformError } from '@platform/contract/errors';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import type { Clock } from '@platform/kit';
-import type { CloudOptions } from '../options.ts';
 import type { Caller } from './rules/permissions.ts';
 import { type Rate, TokenBuckets } from './rules/token-buckets.ts';
 
@@ -40,7 +39,8 @@ const times = (rate: Rate, by: number): Rate => ({ perSecond: rate.perSecond * b
 type Kind = 'calls' | 'bytes' | 'log lines' | 'bytes of log lines';
 type Buckets = Record<Kind, { rate: Rate; buckets: TokenBuckets }>;
 
-type Limits = Pick<CloudOptions, 'machineLinesPerS' | 'machineCallsPerS' | 'keyCallsPerS' | 'callerMibPerS'>;
+/** Options of the server. 0: no limit. */
+type Limits = Readonly<Record<'machineLinesPerS' | 'machineCallsPerS' | 'keyCallsPerS' | 'callerMibPerS', number>>;
 
 export function callerBudgets(limits: Limits, clock: Clock): CallerBudgets {
   const of = (rate: Rate) => ({ rate, buckets: new TokenBuckets(rate) });

@@ -1,16 +1,20 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller } from './rules/permissions.ts';
-import { findScriptKey } from '../training/store/attempts.ts';
-import type { Changes } from '../database/changes.ts';
-import { type Database, at } from '../database/database.ts';
-import { grantsOf } from './store/keys.ts';
-import { readPartIdentities } from '../device-api/store/part-sources.ts';
-import { gathered } from '../database/gathered.ts';
 import type { Clock } from '@platform/kit';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { gathered } from '../database/gathered.ts';
 import { isUuid } from '@platform/contract/names';
+import type { Caller, ScriptCaller } from './rules/permissions.ts';
+import { findKey, grantsOf } from './store/keys.ts';
+import { readPartIdentities } from './store/part-identities.ts';
+import { findSession } from './store/sessions.ts';
 
 /** A known identity with the hashes of its secrets; for a session none. */
 export type Identity = { caller: Caller; proofs: ReadonlyMap<string, Buffer>; expiresOn?: number };
+
+type FindScript = (keyId: string) => Promise<{ caller: ScriptCaller; keyHash: Buffer } | undefined>;
+
+type IdentityDeps = { db: Database; changes: Changes; clock: Clock; scriptOf: FindScript };
 
 /** Identities by id, kept in memory until a change says otherwise. */
 export type Identities = {
@@ -21,7 +25,8 @@ export type Identities = {
   known(kind: 'api_key' | 'part', id: string): Identity | undefined;
 };
 
-export function identities(db: Database, changes: Changes, clock: Clock): Identities {
+/** @param scriptOf - the script whose key this is, while its run lasts. */
+export function identities({ db, changes, clock, scriptOf }: IdentityDeps): Identities {
   const cache = new LRUCache<string, Identity>({ max: 100_000 });
   const epoch = { count: 0 };
   // After a start every machine comes at once.
@@ -42,7 +47,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
   };
   /** Looked up each time: it ends with a run of a job, at any moment. */
   const scriptKey = async (id: string): Promise<Identity | undefined> => {
-    const found = await findScriptKey(db, id);
+    const found = await scriptOf(id);
     return found && { caller: found.caller, proofs: new Map([[proofOf(found.keyHash), found.keyHash]]) };
   };
 
@@ -51,7 +56,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
     async apiKey(id) {
       if (!isUuid(id)) return undefined;
       const known = await cached(`api_key ${id.toLowerCase()}`, async () => {
-        const key = await db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst();
+        const key = await findKey(db, id);
         if (!key) return undefined;
         const caller: Caller = {
           kind: 'api_key',
@@ -84,13 +89,7 @@ export function identities(db: Database, changes: Changes, clock: Clock): Identi
     },
     async session(tokenHash) {
       const found = await cached(`session ${tokenHash.toString('hex')}`, async () => {
-        const row = await db
-          .selectFrom('browserSession')
-          .innerJoin('person', 'person.id', 'browserSession.personId')
-          .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId'])
-          .where('tokenHash', '=', tokenHash)
-          .where('browserSession.expiresOn', '>', at(clock.wall()))
-          .executeTakeFirst();
+        const row = await findSession(db, tokenHash, clock.wall());
         if (!row) return undefined;
         const caller: Caller = {
           kind: 'person',

@@ -2,16 +2,26 @@ import { toJson } from '@bufbuild/protobuf';
 import type { ConnectRouter, HandlerContext } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DataService, FilterSchema, Order } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { isUuid } from '@platform/contract/names';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
+import { type Caller, requireMember } from '../access/rules/permissions.ts';
+import type { Secrets } from '../access/secrets.ts';
 import { signedPath } from '../access/signed-urls.ts';
 import { readBlob } from '../blobs/blob-store.ts';
-import { dataPath } from './data-downloads.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Database } from '../database/database.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
 import { pageBytes, readBounded } from '../rpc/rules/answer-bounds.ts';
-import { boxOf, confidenceOf } from './rules/boxes.ts';
-import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
-import { type Caller, requireMember } from '../access/rules/permissions.ts';
 import * as check from '../rpc/rules/field-checks.ts';
+import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
+import { isUuid } from '@platform/contract/names';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { binaryMetadata } from './binary-metadata.ts';
+import { dataPath } from './data-downloads.ts';
+import { inOrder, mayRead, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
+import { boxOf, confidenceOf } from './rules/boxes.ts';
+import { sequenceCalls } from './sequence-calls.ts';
 import {
   boxLabelsOf,
   countData,
@@ -26,15 +36,9 @@ import {
 } from './store/binary-data.ts';
 import { addBox, addTags, deleteData, removeBox, removeTags, updateBox } from './store/data-edits.ts';
 import { addMembers, type Dataset, findDataset, removeMembers } from './store/datasets.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { binaryMetadata } from './binary-metadata.ts';
-import { inOrder, mayRead, type NamedDatum, namedData, namedDatum, readFilter, refuseEmpty } from './data-filter.ts';
-import { timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { sequenceCalls } from './sequence-calls.ts';
 import { tabularCalls } from './tabular-calls.ts';
 
-type DataDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'addresses' | 'secrets'>;
+type DataDeps = { db: Database; blobs: BlobStore; clock: Clock; addresses: Addresses; secrets: Secrets };
 
 const defaultPage = 50;
 const longestPage = 1000;

@@ -9,21 +9,25 @@ import {
   type SensorMetadata,
   type UploadMetadata,
 } from '@platform/contract/gen/platform/app/datasync/v1/data_sync_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
+import { type Caller, requireMember, requirePart } from '../access/rules/permissions.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import type { Database } from '../database/database.ts';
+import { findPart } from '../machines/store/machines.ts';
+import { requireDatasets } from '../registry/rules/named-resources.ts';
+import { namedByPart } from '../registry/store/named-resources.ts';
+import { usOf } from '../rpc/protobuf-times.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { boxOf, confidenceOf } from './rules/boxes.ts';
 import { dotted, extensionOf, mimeOf } from './rules/file-kind.ts';
 import { binaryDataId } from './rules/manifest.ts';
-import { requireDatasets } from '../registry/rules/named-resources.ts';
-import { type Caller, requireMember, requirePart } from '../access/rules/permissions.ts';
-import { boxOf, confidenceOf } from './rules/boxes.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { findDataset } from './store/datasets.ts';
-import { findPart } from '../machines/store/machines.ts';
-import { namedByPart } from '../registry/store/named-resources.ts';
-import { firstLocation, type Origin, type Upload, uploadTargets, writeReadings, writeUpload } from './store/uploads.ts';
-import { usOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Origin, Upload } from './store/upload-rows.ts';
+import { firstLocation, uploadTargets, writeReadings, writeUpload } from './store/uploads.ts';
 
-type UploadDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>;
+type UploadDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage };
 
 /** Of one streamed file. */
 const fileLimitBytes = 4 * 1024 ** 3;

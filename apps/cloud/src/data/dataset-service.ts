@@ -2,11 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { DatasetService, DatasetType } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { type DataPlace, datasetToken, pageOf, readDatasetToken } from '../rpc/rules/page-tokens.ts';
 import { type Caller, isReader, memberships, requireMember, requireReader } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
+import type { Secrets } from '../access/secrets.ts';
 import type { Database } from '../database/database.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { type DataPlace, datasetToken, pageOf, readDatasetToken } from '../rpc/rules/page-tokens.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { sequenceExportCalls } from './sequence-export-calls.ts';
 import {
   createDataset,
   type Dataset,
@@ -17,9 +22,6 @@ import {
   mergeDatasets,
   renameDataset,
 } from './store/datasets.ts';
-import { timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { sequenceExportCalls } from './sequence-export-calls.ts';
 
 const typeNames: Readonly<Record<Dataset['type'], DatasetType>> = {
   binary_data: DatasetType.BINARY_DATA,
@@ -53,7 +55,7 @@ async function ownDataset(db: Database, id: string, caller: Caller): Promise<Dat
 }
 
 export const datasetRoutes =
-  (deps: Pick<Deps, 'db' | 'clock' | 'addresses' | 'secrets'>) =>
+  (deps: { db: Database; clock: Clock; addresses: Addresses; secrets: Secrets }) =>
   (router: ConnectRouter): void => {
     const { db, clock } = deps;
     router.service(DatasetService, {

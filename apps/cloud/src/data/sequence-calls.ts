@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { ServiceImpl } from '@connectrpc/connect';
+import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { DataService, SequenceResourceFilter } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import { callerOf } from '../access/caller.ts';
-import { type DataPlace, pageOf, readSequenceToken, sequenceToken } from '../rpc/rules/page-tokens.ts';
 import { type Caller, requireMember } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import type { Database } from '../database/database.ts';
-import { type Dataset, findDataset } from './store/datasets.ts';
 import { findPart } from '../machines/store/machines.ts';
+import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { type DataPlace, pageOf, readSequenceToken, sequenceToken } from '../rpc/rules/page-tokens.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { binaryMetadata } from './binary-metadata.ts';
+import { type Dataset, findDataset } from './store/datasets.ts';
 import {
   addSequences,
   countSequences,
@@ -23,10 +27,6 @@ import {
   type StoredSequence,
   updateSequence,
 } from './store/sequences.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { binaryMetadata } from './binary-metadata.ts';
-import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
 
 const usualPage = 100;
 const mostResources = 100;
@@ -35,7 +35,7 @@ const mostTags = 100;
 const mostNamed = 1000;
 
 /** Time ranges of what a machine part captured, and the datasets of them. */
-export const sequenceCalls = (deps: Pick<Deps, 'db' | 'addresses'>) => {
+export const sequenceCalls = (deps: { db: Database; addresses: Addresses }) => {
   const { db } = deps;
   return {
     async createSequence({ partId, resources, sequenceTags, startTime, endTime }, context) {

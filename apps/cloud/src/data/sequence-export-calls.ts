@@ -4,15 +4,18 @@ import {
   type DatasetService,
   SequenceDatasetExportStatus,
 } from '@platform/contract/gen/platform/app/dataset/v1/dataset_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { signedPath } from '../access/signed-urls.ts';
-import { exportPath } from './sequence-export-downloads.ts';
 import { requireMember } from '../access/rules/permissions.ts';
-import { findExport, type SequenceExport, startExport } from './store/sequence-exports.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
+import type { Secrets } from '../access/secrets.ts';
+import { signedPath } from '../access/signed-urls.ts';
+import type { Database } from '../database/database.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
 import { sequenceDataset } from './sequence-calls.ts';
+import { exportPath } from './sequence-export-downloads.ts';
+import { findExport, type SequenceExport, startExport } from './store/sequence-exports.ts';
 
 const linkMs = 3_600_000;
 
@@ -22,7 +25,7 @@ const statuses: Readonly<Record<SequenceExport['state'], SequenceDatasetExportSt
   failed: SequenceDatasetExportStatus.FAILED,
 };
 
-export const sequenceExportCalls = (deps: Pick<Deps, 'db' | 'clock' | 'addresses' | 'secrets'>) => {
+export const sequenceExportCalls = (deps: { db: Database; clock: Clock; addresses: Addresses; secrets: Secrets }) => {
   const { db, clock, secrets } = deps;
   return {
     async startSequenceDatasetExport({ datasetId }, context) {

@@ -1,15 +1,23 @@
 import { PlatformError } from '@platform/contract/errors';
-import { signerOf } from '../access/signed-urls.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Clock } from '@platform/kit';
 import { requireMember } from '../access/rules/permissions.ts';
-import { findExport } from './store/sequence-exports.ts';
+import type { Secrets } from '../access/secrets.ts';
+import { signerOf } from '../access/signed-urls.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Database } from '../database/database.ts';
 import { type Route, sendBlob } from '../wire/exchange.ts';
+import { findExport } from './store/sequence-exports.ts';
 
 /** Path of the file of an export on this server. */
 export const exportPath = (jobId: string): string => `/sequence-exports/${jobId}.parquet`;
 
 /** GET, HEAD /sequence-exports/<job>.parquet: what was exported, with Range. For members, and by signed links. */
-export const sequenceExportDownloads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'secrets'>): Route => ({
+export const sequenceExportDownloads = (deps: {
+  db: Database;
+  blobs: BlobStore;
+  clock: Clock;
+  secrets: Secrets;
+}): Route => ({
   methods: ['GET', 'HEAD'],
   path: /^\/sequence-exports\/([^/]+)\.parquet$/,
   async answer(exchange, [jobId = '']) {

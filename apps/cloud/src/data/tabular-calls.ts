@@ -7,13 +7,18 @@ import {
   FilterSchema,
   Order,
 } from '@platform/contract/gen/platform/app/data/v1/data_pb';
-import { isUuid } from '@platform/contract/names';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { sizeOf } from '../rpc/rules/answer-bounds.ts';
-import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
 import { type Caller, isReader, memberships } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { audit } from '../access/store/audit.ts';
+import type { Database } from '../database/database.ts';
+import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
+import { sizeOf } from '../rpc/rules/answer-bounds.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { dataToken, readDataToken } from '../rpc/rules/page-tokens.ts';
+import { isUuid } from '@platform/contract/names';
+import { captureMetadata } from './binary-metadata.ts';
+import { readFilter } from './data-filter.ts';
 import {
   countReadings,
   deleteReadings,
@@ -22,10 +27,6 @@ import {
   readings,
   type Readings,
 } from './store/tabular-data.ts';
-import { captureMetadata } from './binary-metadata.ts';
-import { readFilter } from './data-filter.ts';
-import { timeOfUs, usOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
 
 type Asked = {
   partId: string;
@@ -43,7 +44,7 @@ const dayMs = 24 * 3_600_000;
 const deletedAtOnce = 5_000;
 
 /** Readings that machines captured, as they were sent. */
-export const tabularCalls = ({ db, clock }: Pick<Deps, 'db' | 'clock'>) =>
+export const tabularCalls = ({ db, clock }: { db: Database; clock: Clock }) =>
   ({
     async tabularDataByFilter({ dataRequest, countOnly }, context) {
       const caller = callerOf(context);

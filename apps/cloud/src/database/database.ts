@@ -1,4 +1,12 @@
-import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type RawBuilder, sql } from 'kysely';
+import {
+  CamelCasePlugin,
+  Kysely,
+  PostgresDialect,
+  type PostgresPool,
+  type RawBuilder,
+  sql,
+  type Transaction,
+} from 'kysely';
 import {
   type Client,
   type ClientBase,
@@ -226,3 +234,8 @@ export const sqlState = (error: unknown): string | undefined =>
   error instanceof Error && /^[0-9A-Z]{5}$/.test(String((error as { code?: unknown }).code))
     ? String((error as { code?: unknown }).code)
     : undefined;
+
+export type Trx = Transaction<Tables>;
+
+export const atUs = (us: number): RawBuilder<number> =>
+  sql<number>`(timestamptz 'epoch' + ${us}::double precision * interval '1 microsecond')`;

@@ -1,18 +1,15 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import {
-  AgentDeviceService,
   type DeviceAgentConfigRequest,
   DeviceAgentConfigRequestSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { longestHoldMs } from '@platform/kit';
-import { type AgentAnswers, type Answer, type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import type { Presence } from '../machines/presence.ts';
-import type { ReportedHosts } from './reported-hosts.ts';
+import { type AgentAnswers, type Answer, type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
 import { askOf } from './agent-service.ts';
-import type { Check, Present, ReadCheck } from '../wire/check.ts';
-
-export const agentCheckPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
+import type { Check, Present, ReadCheck } from './check.ts';
+import type { ReportedHosts } from './reported-hosts.ts';
 
 /** The check of an agent. One with a report, or the last one of an agent that is removed, is none. */
 export function agentChecks(of: {

@@ -7,14 +7,20 @@ import {
   DeviceAgentConfigResponseSchema,
 } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
 import { longestHoldMs } from '@platform/kit';
-import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { productOf } from '../releases/rules/update-info.ts';
-import { saveUninstalled } from '../machines/store/machines.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { heldAnswer } from './held-answer.ts';
+import type { Database } from '../database/database.ts';
 import { ownPartId } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Presence } from '../machines/presence.ts';
+import { saveUninstalled } from '../machines/store/machines.ts';
+import { productOf } from '../releases/rules/update-info.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { type Ask, sameBytes, wholeBytes } from './agent-answers.ts';
+import type { AgentAnswers } from './agent-answers.ts';
+import { heldAnswer } from './held-answer.ts';
+import type { ReportedHosts } from './reported-hosts.ts';
+import type { Seats } from './seats.ts';
 
 export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl: string): Ask {
   const product = productOf(request.hostInfo?.tags ?? []);
@@ -27,8 +33,19 @@ export function askOf(request: DeviceAgentConfigRequest, partId: string, baseUrl
   };
 }
 
+type AgentDeps = {
+  db: Database;
+  answers: AgentAnswers;
+  presence: Presence;
+  hosts: ReportedHosts;
+  waiting: { agents: Seats; servers: Seats };
+  clock: Clock;
+  stop: AbortSignal;
+  addresses: Addresses;
+};
+
 export const agentRoutes =
-  (deps: Deps) =>
+  (deps: AgentDeps) =>
   (router: ConnectRouter): void => {
     const { db, answers, presence, hosts, waiting, clock } = deps;
 

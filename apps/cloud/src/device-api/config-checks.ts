@@ -1,41 +1,40 @@
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
+import type { Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
+import type { CallerBudgets } from '../access/caller-budgets.ts';
 import type { Identities } from '../access/identities.ts';
 import type { Claims, Tokens } from '../access/tokens.ts';
+import type { Presence } from '../machines/presence.ts';
 import { baseUrl } from '../wire/base-url.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { type Seats, tooManyWait } from './seats.ts';
-import { agentChecks, agentCheckPath } from './agent-check.ts';
-import type { Check, CheckRequest, NewCheck, Present, ReadCheck } from '../wire/check.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { type CheckRequest, type Reply, agentCheckPath, serverCheckPath } from '../wire/check.ts';
 import { publicError, toConnectError } from '../wire/errors.ts';
+import type { AgentAnswers } from './agent-answers.ts';
+import { agentChecks } from './agent-check.ts';
+import type { Check, NewCheck, Present, ReadCheck } from './check.ts';
 import type { HeldCheck, HeldChecks } from './held-checks.ts';
-import { serverCheckPath, serverChecks } from './server-check.ts';
+import type { MachineConfigs } from './machine-configs.ts';
+import type { ReportedHosts } from './reported-hosts.ts';
+import { type Seats, tooManyWait } from './seats.ts';
+import { serverChecks } from './server-check.ts';
 
-type CheckDeps = Pick<
-  Deps,
-  'answers' | 'budgets' | 'configs' | 'presence' | 'hosts' | 'waiting' | 'addresses' | 'clock' | 'log'
-> & {
+type CheckDeps = {
+  answers: AgentAnswers;
+  budgets: CallerBudgets;
+  configs: MachineConfigs;
+  presence: Presence;
+  hosts: ReportedHosts;
+  waiting: { agents: Seats; servers: Seats };
+  addresses: Addresses;
+  clock: Clock;
+  log: Log;
+} & {
   authenticator: Pick<Authenticator, 'bearer'>;
   identities: Pick<Identities, 'known'>;
   tokens: Pick<Tokens, 'known' | 'signed'>;
   held: HeldChecks;
-};
-
-/** Calls that may be checks. */
-export const checkPaths: readonly string[] = [agentCheckPath, serverCheckPath];
-/** A check without a report; what is longer has something to tell. */
-export const longestCheck = 2_048;
-
-/** Where the answer to a check goes. */
-export type Reply = {
-  readonly isGone: boolean;
-  /** Who asks has proved who they are. */
-  proven?(callerId: string): void;
-  /** @param headers - names and values in turn. */
-  send(status: number, headers: readonly string[], body: Uint8Array): void;
-  /** Who asked is gone, or has its answer. */
-  onEnd(then: () => void): void;
 };
 
 /** Looked up at once at most: what takes longer than machines wait for an answer would be asked again before it is there. */

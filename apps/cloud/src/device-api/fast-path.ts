@@ -1,7 +1,6 @@
 import type { Addresses } from '../wire/base-url.ts';
-import type { CheckRequest } from '../wire/check.ts';
-import { checkPaths, longestCheck, type Reply } from './config-checks.ts';
-import type { Request, Response } from '../wire/mux.ts';
+import { type CheckRequest, longestCheck, type Reply, checkPaths } from '../wire/check.ts';
+import type { Request, Response } from '../wire/request.ts';
 
 /**
  * Config checks that come as HTTP requests. Another protocol, a report, or anything unusual goes on to the RPC as if nothing had been

@@ -5,22 +5,45 @@ import { PlatformError } from '@platform/contract/errors';
 import { logLimits } from '@platform/contract/log-limits';
 import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { longestHoldMs } from '@platform/kit';
+import type { Clock } from '@platform/kit';
+import type { CallerBudgets } from '../access/caller-budgets.ts';
 import { callerOf } from '../access/caller.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
 import { gathered } from '../database/gathered.ts';
+import { newLogRow } from '../logs/log-entries.ts';
 import { charactersOf } from '../logs/log-writer.ts';
+import type { LogWriter } from '../logs/log-writer.ts';
+import { ownPart, ownPartId } from '../machines/part-access.ts';
+import type { Presence } from '../machines/presence.ts';
 import { restartInterval } from '../machines/rules/online.ts';
 import { takeRestarts } from '../machines/store/machines.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { heldAnswer } from './held-answer.ts';
-import { newLogRow } from '../logs/log-entries.ts';
-import { ownPart, ownPartId } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
 import { unsupported } from '../rpc/unsupported.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import type { AgentAnswers } from './agent-answers.ts';
+import { heldAnswer } from './held-answer.ts';
+import type { MachineConfigs } from './machine-configs.ts';
+import type { Seats } from './seats.ts';
 
 const wokenRestartMs = 120_000;
 
+type RobotDeps = {
+  db: Database;
+  presence: Presence;
+  answers: AgentAnswers;
+  configs: MachineConfigs;
+  logs: LogWriter;
+  budgets: CallerBudgets;
+  waiting: { agents: Seats; servers: Seats };
+  changes: Changes;
+  clock: Clock;
+  stop: AbortSignal;
+  addresses: Addresses;
+};
+
 export const robotRoutes =
-  (deps: Deps) =>
+  (deps: RobotDeps) =>
   (router: ConnectRouter): void => {
     const { db, presence, answers, configs, logs, budgets, waiting, changes, clock } = deps;
     /** Parts of which it is known that no restart is wanted: machines ask every few seconds. */

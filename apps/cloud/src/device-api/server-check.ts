@@ -4,13 +4,10 @@ import {
   ConfigRequestSchema,
   ConfigResponseSchema,
   type RobotConfig,
-  RobotService,
 } from '@platform/contract/gen/platform/app/v1/robot_pb';
 import { longestHoldMs } from '@platform/kit';
+import type { Check, Present, ReadCheck } from './check.ts';
 import type { ConfigAsk, MachineConfigs } from './machine-configs.ts';
-import type { Check, Present, ReadCheck } from '../wire/check.ts';
-
-export const serverCheckPath = `/${RobotService.typeName}/${RobotService.method.config.name}`;
 
 const same = toBinary(ConfigResponseSchema, create(ConfigResponseSchema, { notModified: true }));
 

@@ -2,15 +2,24 @@ import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { callerOf } from '../access/caller.ts';
-import { credentialsFile } from '../machines/rules/addresses.ts';
-import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
-import { audit } from '../access/store/audit.ts';
-import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { installScriptCommand } from '@platform/contract/install-command';
-import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
-import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
+import type { Clock } from '@platform/kit';
+import { callerOf } from '../access/caller.ts';
+import { locationFor, organizationFor } from '../access/places.ts';
+import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
+import type { Secrets } from '../access/secrets.ts';
+import { audit } from '../access/store/audit.ts';
+import { firstLocation } from '../access/store/organizations.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
 import { findConfig, revisionsBefore, type SavedRevision } from '../configs/store/configs.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
+import type { Presence } from '../machines/presence.ts';
+import { credentialsFile } from '../machines/rules/addresses.ts';
+import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
+import { machinePage } from '../machines/store/machine-lists.ts';
 import {
   clearQuarantine,
   deleteMachine,
@@ -21,21 +30,32 @@ import {
   requestMigration,
   requestRestart,
 } from '../machines/store/machines.ts';
-import { machinePage } from '../machines/store/machine-lists.ts';
-import { firstLocation } from '../access/store/organizations.ts';
-import { authorityPem, authoritySha256 } from '../tls/authority.ts';
-import { locationFor, organizationFor } from '../organizations/organization-calls.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
-import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
+import type { ReleaseBook } from '../releases/release-book.ts';
 import { requiredName } from '../rpc/fields.ts';
-import { operatedMachine, operatedMainPart, operatedPart, ownedPart } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
+import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
+import { authorityPem, authoritySha256 } from '../tls/authority.ts';
+import type { Authority } from '../tls/authority.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
 
 /** Machines on a page. */
 
+type FleetDeps = {
+  db: Database;
+  changes: Changes;
+  secrets: Secrets;
+  releases: ReleaseBook;
+  usage: OrganizationUsage;
+  authority: () => Authority;
+  addresses: Addresses;
+  presence: Presence;
+  clock: Clock;
+};
+
 export const fleetRoutes =
-  (deps: Deps) =>
+  (deps: FleetDeps) =>
   (router: ConnectRouter): void => {
     const { db, changes, secrets, releases, usage } = deps;
 

@@ -3,8 +3,9 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { timestampFromMs, timestampMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { type AppService, OnlineState, SharedSecret_State } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { partAddress } from '../machines/rules/addresses.ts';
+import { locationFor, organizationFor, readableLocation } from '../access/places.ts';
 import {
   type Caller,
   ownsMachine,
@@ -13,10 +14,17 @@ import {
   requireMember,
   requireOwner,
 } from '../access/rules/permissions.ts';
+import type { Secrets } from '../access/secrets.ts';
 import { audit, changed } from '../access/store/audit.ts';
-import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
-import { parsePageToken } from '../rpc/paging.ts';
+import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
+import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { operatedMachine, operatedPart, ownedPart } from '../machines/part-access.ts';
+import type { Presence } from '../machines/presence.ts';
+import { partAddress } from '../machines/rules/addresses.ts';
+import { type MachineFilter, type MachineLine, newestMachines } from '../machines/store/machine-lists.ts';
 import {
   deleteMachine,
   deletePartSecret,
@@ -32,12 +40,9 @@ import {
   requestRestart,
   updateMachine,
 } from '../machines/store/machines.ts';
-import { type MachineFilter, type MachineLine, newestMachines } from '../machines/store/machine-lists.ts';
-import { locationFor, organizationFor, readableLocation } from '../organizations/organization-calls.ts';
-import { saveConfig } from '../configs/config-saving.ts';
+import type { ReleaseBook } from '../releases/release-book.ts';
 import { requiredName } from '../rpc/fields.ts';
-import { operatedMachine, operatedPart, ownedPart } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { parsePageToken } from '../rpc/paging.ts';
 
 const onlineStates = {
   online: OnlineState.ONLINE,
@@ -45,7 +50,16 @@ const onlineStates = {
   'awaiting setup': OnlineState.AWAITING_SETUP,
 } as const;
 
-export const machineCalls = (deps: Deps) => {
+type MachineDeps = {
+  db: Database;
+  presence: Presence;
+  changes: Changes;
+  secrets: Secrets;
+  clock: Clock;
+  releases: ReleaseBook;
+};
+
+export const machineCalls = (deps: MachineDeps) => {
   const { db, presence, changes, secrets, clock } = deps;
 
   const contact = (part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {

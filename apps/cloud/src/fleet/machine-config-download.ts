@@ -1,14 +1,22 @@
 import { PlatformError } from '@platform/contract/errors';
-import { baseUrlFor } from '../wire/base-url.ts';
+import type { Secrets } from '../access/secrets.ts';
+import type { Database } from '../database/database.ts';
 import { ownedPart } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
 import { credentialsFile } from '../machines/rules/addresses.ts';
-import { authorityPem } from '../tls/authority.ts';
 import { readPartSecrets } from '../machines/store/machines.ts';
+import { authorityPem } from '../tls/authority.ts';
+import type { Authority } from '../tls/authority.ts';
+import { baseUrlFor } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
 import { type Route, send } from '../wire/exchange.ts';
 
 /** GET /api/json1/config?client=true&id=<part id>, with headers key_id and key: the credentials file, for the installer. */
-export const machineConfigRoutes = (deps: Pick<Deps, 'db' | 'secrets' | 'addresses' | 'authority'>): Route[] => [
+export const machineConfigRoutes = (deps: {
+  db: Database;
+  secrets: Secrets;
+  addresses: Addresses;
+  authority: () => Authority;
+}): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/api\/json1\/config$/,

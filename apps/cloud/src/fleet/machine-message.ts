@@ -7,15 +7,17 @@ import {
   OnlineState,
   Severity,
 } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
-import { hasOtherAgent, machineFacts, reportOf } from '../machines/rules/machine-facts.ts';
-import { migrationCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
-import { isUninstalled } from '../machines/rules/online.ts';
-import { isRestartWaiting } from '../machines/rules/restart-request.ts';
-import { versionWish } from '../releases/rules/update-info.ts';
-import type { PartRow } from '../machines/store/machines.ts';
-import type { JsonObject } from '../database/schema.ts';
+import type { Clock } from '@platform/kit';
 import { versionProblems } from '../configs/version-problems.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { JsonObject } from '../database/schema.ts';
+import type { Presence } from '../machines/presence.ts';
+import { hasOtherAgent, machineFacts, reportOf } from '../machines/rules/machine-facts.ts';
+import { isUninstalled } from '../machines/rules/online.ts';
+import { migrationCondition, otherAgentReport } from '../machines/rules/other-agent.ts';
+import { isRestartWaiting } from '../machines/rules/restart-request.ts';
+import type { PartRow } from '../machines/store/machines.ts';
+import type { ReleaseBook } from '../releases/release-book.ts';
+import { versionWish } from '../releases/rules/update-info.ts';
 
 type ReportInit = MessageInitShape<typeof AgentReportSchema>;
 
@@ -27,7 +29,7 @@ const onlineStates = {
 
 /** @param config - the newest one, for what the server itself finds wrong with it; undefined: it is not looked at. */
 export async function machineMessage(
-  { presence, releases, clock }: Pick<Deps, 'presence' | 'releases' | 'clock'>,
+  { presence, releases, clock }: { presence: Presence; releases: ReleaseBook; clock: Clock },
   part: PartRow,
   config?: JsonObject,
 ): Promise<MessageInitShape<typeof MachineSchema>> {
@@ -91,10 +93,7 @@ function ineffectiveConditions(config: JsonObject, report: ReportInit, agent: Ac
 }
 
 /** Of platform-agent, to which a machine would be moved; undefined: none is published for it. */
-export async function offeredVersion(
-  releases: Pick<Deps, 'releases'>['releases'],
-  platform: string | undefined,
-): Promise<string | undefined> {
+export async function offeredVersion(releases: ReleaseBook, platform: string | undefined): Promise<string | undefined> {
   if (platform === undefined) return undefined;
   const found = await releases.resolve('platform-agent', versionWish('stable'), platform);
   return found.is === 'release' ? found.release.version : undefined;

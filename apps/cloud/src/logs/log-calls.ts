@@ -2,13 +2,15 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { type AppService, LogOrder } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { lastLogId, readLogs } from './store/part-logs.ts';
-import { logEntry } from './log-entries.ts';
+import type { Database } from '../database/database.ts';
+import type { Notifications } from '../database/notifications.ts';
+import { operatedPart } from '../machines/part-access.ts';
 import { pageToken, parsePageToken } from '../rpc/paging.ts';
 import { publicNameKey } from '../wire/public-name.ts';
-import { operatedPart } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { logEntry } from './log-entries.ts';
+import { lastLogId, readLogs } from './store/part-logs.ts';
 
 const usualPage = 100;
 const largestPage = 1_000;
@@ -29,7 +31,9 @@ function rangeMs(range: string): number {
   return Number(found[1]) * unit;
 }
 
-export const logCalls = ({ db, clock, notifications, stop }: Deps) =>
+type LogDeps = { db: Database; clock: Clock; notifications: Notifications; stop: AbortSignal };
+
+export const logCalls = ({ db, clock, notifications, stop }: LogDeps) =>
   ({
     async getRobotPartLogs(request, context) {
       const part = await operatedPart(db, callerOf(context), request.id);

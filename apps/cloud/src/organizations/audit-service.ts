@@ -3,20 +3,19 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuditService } from '@platform/contract/gen/platform/audit/v1/audit_pb';
 import { callerOf } from '../access/caller.ts';
+import { organizationFor } from '../access/places.ts';
 import { type Caller, requireInstallationOwner, requireOwner } from '../access/rules/permissions.ts';
 import { listAudit } from '../access/store/audit.ts';
 import type { Database } from '../database/database.ts';
-import { organizationFor } from './organization-calls.ts';
 import { pageToken, parsePageToken } from '../rpc/paging.ts';
 import { msOf, timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
 
 const defaultPage = 100;
 const largestPage = 1000;
 const mostActions = 100;
 
 export const auditRoutes =
-  ({ db }: Pick<Deps, 'db'>) =>
+  ({ db }: { db: Database }) =>
   (router: ConnectRouter): void => {
     router.service(AuditService, {
       async listAuditEntries({ organizationId, since, until, actions, pageSize, pageToken: token }, context) {

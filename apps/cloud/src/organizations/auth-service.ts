@@ -1,11 +1,11 @@
 import type { ConnectRouter } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService, ExternalAuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
-import type { Deps } from '../rpc-routes.ts';
+import type { Authenticator } from '../access/authenticate.ts';
 import { unsupported } from '../rpc/unsupported.ts';
 
 export const authRoutes =
-  ({ authenticator }: Pick<Deps, 'authenticator'>) =>
+  ({ authenticator }: { authenticator: Authenticator }) =>
   (router: ConnectRouter): void => {
     router.service(AuthService, {
       async authenticate({ entity, credentials }, context) {

@@ -3,8 +3,10 @@ import { create as message, toJson } from '@bufbuild/protobuf';
 import { timestampFromMs, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService, Authorization } from '@platform/contract/gen/platform/app/v1/app_pb';
+import type { Clock } from '@platform/kit';
 import { cookieOf } from '../access/authenticate.ts';
 import { callerOf } from '../access/caller.ts';
+import { locationFor, organizationFor } from '../access/places.ts';
 import {
   belongsTo,
   type Caller,
@@ -16,7 +18,6 @@ import {
   type Role,
 } from '../access/rules/permissions.ts';
 import { audit } from '../access/store/audit.ts';
-import type { Database } from '../database/database.ts';
 import {
   deleteKey,
   insertKey,
@@ -28,13 +29,13 @@ import {
   renameKey,
   rotateKey,
 } from '../access/store/keys.ts';
-import { findMachine } from '../machines/store/machines.ts';
-import type { JsonObject } from '../database/schema.ts';
 import { endSessionsOfKey } from '../access/store/sessions.ts';
-import { locationFor, organizationFor } from './organization-calls.ts';
-import { requiredName } from '../rpc/fields.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import type { JsonObject } from '../database/schema.ts';
 import { operatedMachine } from '../machines/part-access.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { findMachine } from '../machines/store/machines.ts';
+import { requiredName } from '../rpc/fields.ts';
 
 const authorizationOf = (grant: Grant, orgId: string) => ({
   authorizationType: 'role',
@@ -116,7 +117,7 @@ const withoutRepeats = <G extends Grant<Role>>(grants: readonly G[]): G[] => [
 
 const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
 
-export const keyCalls = ({ db, changes, clock }: Deps) => {
+export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Changes; clock: Clock }) => {
   const create = async (
     trx: Database,
     caller: Caller,

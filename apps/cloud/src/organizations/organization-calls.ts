@@ -2,16 +2,13 @@ import type { ServiceImpl } from '@connectrpc/connect';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
-import { isUuid } from '@platform/contract/names';
 import { callerOf } from '../access/caller.ts';
+import { organizationFor, locationFor, readableLocation } from '../access/places.ts';
+import { type Caller, mayReadLocation, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import { newLocationId } from '../access/secrets.ts';
-import { belongsTo, type Caller, mayReadLocation, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import { audit, changed } from '../access/store/audit.ts';
-import type { Database } from '../database/database.ts';
 import {
   deleteLocation,
-  findLocation,
-  findOrganizations,
   insertLocation,
   listLocations,
   type LocationRow,
@@ -19,8 +16,8 @@ import {
   type OrganizationRow,
   updateLocation,
 } from '../access/store/organizations.ts';
+import type { Database } from '../database/database.ts';
 import { requiredName } from '../rpc/fields.ts';
-import type { Deps } from '../rpc-routes.ts';
 
 const organizationMessage = (row: OrganizationRow) => ({
   id: row.id,
@@ -46,40 +43,7 @@ const locationMessage = (row: LocationRow) => ({
   robotCount: row.machineCount,
 });
 
-/** @throws PlatformError ORGANIZATION_NOT_FOUND */
-export async function organizationFor(db: Database, caller: Caller, orgId: string): Promise<OrganizationRow> {
-  const absent = new PlatformError('ORGANIZATION_NOT_FOUND', { organizationId: orgId });
-  if (!isUuid(orgId) || !belongsTo(caller, orgId.toLowerCase())) throw absent;
-  const [found] = await findOrganizations(db, [orgId]);
-  if (!found) throw absent;
-  return found;
-}
-
-/** @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED */
-export async function locationFor(
-  db: Database,
-  caller: Caller,
-  id: string,
-  require = requireMember,
-): Promise<LocationRow> {
-  const found = await findLocation(db, id);
-  const absent = () => new PlatformError('LOCATION_NOT_FOUND', { locationId: id });
-  if (!found) throw absent();
-  require(caller, found.orgId, absent);
-  return found;
-}
-
-/**
- * As `locationFor`, also for owners and operators of that very location.
- *
- * @throws PlatformError LOCATION_NOT_FOUND, PERMISSION_DENIED
- */
-export const readableLocation = (db: Database, caller: Caller, id: string): Promise<LocationRow> =>
-  locationFor(db, caller, id, (who, orgId, absent) => {
-    if (!mayReadLocation(who, { orgId, locationId: id })) requireMember(who, orgId, absent);
-  });
-
-export const organizationCalls = ({ db }: Pick<Deps, 'db'>) =>
+export const organizationCalls = ({ db }: { db: Database }) =>
   ({
     async listOrganizations(_, context) {
       const caller = callerOf(context);

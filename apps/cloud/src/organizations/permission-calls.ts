@@ -3,12 +3,11 @@ import { PlatformError } from '@platform/contract/errors';
 import type { AppService } from '@platform/contract/gen/platform/app/v1/app_pb';
 import { isUuid } from '@platform/contract/names';
 import { callerOf } from '../access/caller.ts';
-import { granted, type Resource, resourceTypes } from './rules/checked-permissions.ts';
 import { belongsTo } from '../access/rules/permissions.ts';
+import { findLocation, findOrganizations } from '../access/store/organizations.ts';
 import type { Database } from '../database/database.ts';
 import { findMachine } from '../machines/store/machines.ts';
-import { findLocation, findOrganizations } from '../access/store/organizations.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { granted, type Resource, resourceTypes } from './rules/checked-permissions.ts';
 
 const mostResources = 1000;
 
@@ -26,7 +25,7 @@ async function findResource(db: Database, type: Resource['is'], id: string): Pro
   return found && { is: type, place: { ...found, machineId: found.id } };
 }
 
-export const permissionCalls = ({ db }: Pick<Deps, 'db'>) =>
+export const permissionCalls = ({ db }: { db: Database }) =>
   ({
     async checkPermissions({ permissions: asked }, context) {
       const caller = callerOf(context);

@@ -2,22 +2,34 @@ import type { ConnectRouter } from '@connectrpc/connect';
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
 import { SessionService } from '@platform/contract/gen/platform/session/v1/session_pb';
+import type { Clock } from '@platform/kit';
 import { cookieOf } from '../access/authenticate.ts';
 import { callerOf } from '../access/caller.ts';
-import { wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { type Caller, mayGive, memberships, requireInstallationOwner } from '../access/rules/permissions.ts';
+import type { Secrets } from '../access/secrets.ts';
 import { actorOf } from '../access/store/audit.ts';
-import type { Database } from '../database/database.ts';
 import { grantsOf } from '../access/store/keys.ts';
 import { findOrganizations } from '../access/store/organizations.ts';
 import { auditPerson, deleteSession, insertSignInLink } from '../access/store/sessions.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Addresses } from '../wire/base-url.ts';
 
 const signInLinkMs = 15 * 60_000;
 
+type SessionDeps = {
+  db: Database;
+  clock: Clock;
+  secrets: Secrets;
+  changes: Changes;
+  version: string;
+  addresses: Addresses;
+};
+
 export const sessionRoutes =
-  (deps: Deps) =>
+  (deps: SessionDeps) =>
   (router: ConnectRouter): void => {
     const { db, clock, secrets, changes } = deps;
     router.service(SessionService, {

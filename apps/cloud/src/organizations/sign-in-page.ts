@@ -1,7 +1,11 @@
 import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
 import { sessionCookie } from '../access/authenticate.ts';
+import type { Authenticator } from '../access/authenticate.ts';
+import type { FailedSignIns } from '../access/failed-sign-ins.ts';
 import { exchangeSignInLink } from '../access/store/sessions.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Database } from '../database/database.ts';
+import type { Addresses } from '../wire/base-url.ts';
 import { type Route, send } from '../wire/exchange.ts';
 
 const sessionMs = 30 * 24 * 3_600_000;
@@ -13,7 +17,13 @@ export const signInRoutes = ({
   authenticator,
   failedSignIns,
   addresses,
-}: Pick<Deps, 'db' | 'clock' | 'authenticator' | 'failedSignIns' | 'addresses'>): Route[] => [
+}: {
+  db: Database;
+  clock: Clock;
+  authenticator: Authenticator;
+  failedSignIns: FailedSignIns;
+  addresses: Addresses;
+}): Route[] => [
   {
     methods: ['GET'],
     path: /^\/sign-in$/,

@@ -1,17 +1,18 @@
-import { PlatformError } from '@platform/contract/errors';
 import { parseObject } from '@platform/contract/json-object';
-import { crcHeader } from '../blobs/package-archive.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
+import { PlatformError } from '@platform/contract/errors';
+import type { Clock } from '@platform/kit';
 import { announcedBytes } from '../access/caller-budgets.ts';
-import { requirePackageReader } from './rules/named-resources.ts';
 import { requireReaderOrPart } from '../access/rules/permissions.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import { crcHeader } from '../blobs/package-archive.ts';
 import type { Database } from '../database/database.ts';
+import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
+import { kindOfType } from './package-kinds.ts';
+import { requirePackageReader } from './rules/named-resources.ts';
+import { storePackage } from './store-package.ts';
 import { namesFrom } from './store/named-resources.ts';
 import { findPackage } from './store/registry.ts';
-import { kindOfType } from './package-kinds.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { storePackage } from './store-package.ts';
-import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
 
 /**
  * GET, HEAD /packages/<organization>/<name>/<version>.tar.gz with Range. Machines insist on the content type and the checksum.
@@ -39,7 +40,12 @@ export const packageDownloads = ({ db, blobs }: { db: Database; blobs: BlobStore
  * POST /packages/<organization>/<name>?type=ml_training&version=…&metadata={…}: publishes the .tar.gz in the body, for clients
  * that cannot stream messages. Answers {id, version}; without a version the server makes one.
  */
-export const packageUploads = (deps: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>): Route => ({
+export const packageUploads = (deps: {
+  db: Database;
+  blobs: BlobStore;
+  clock: Clock;
+  usage: OrganizationUsage;
+}): Route => ({
   methods: ['POST'],
   path: /^\/packages\/([^/]+)\/([^/]+)$/,
   async answer({ request, response, url, body, caller }, [orgId = '', name = '']) {

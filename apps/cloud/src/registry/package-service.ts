@@ -7,12 +7,22 @@ import {
   PackageService,
   PackageType,
 } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { packageToken, pageOf, readPackageToken } from '../rpc/rules/page-tokens.ts';
-import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { audit } from '../access/store/audit.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import type { Database } from '../database/database.ts';
+import { timeOf } from '../rpc/protobuf-times.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { packageToken, pageOf, readPackageToken } from '../rpc/rules/page-tokens.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { kindOfType, typeOfKind } from './package-kinds.ts';
+import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
+import { storePackage } from './store-package.ts';
+import { namesFrom } from './store/named-resources.ts';
 import {
   findPackage,
   listPackages,
@@ -21,14 +31,8 @@ import {
   removeVersion,
   type Version,
 } from './store/registry.ts';
-import { namesFrom } from './store/named-resources.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import { kindOfType, typeOfKind } from './package-kinds.ts';
-import { timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { storePackage } from './store-package.ts';
 
-type PackageDeps = Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage' | 'addresses'>;
+type PackageDeps = { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage; addresses: Addresses };
 
 /** Path of the download on this server. */
 const packagePath = (row: Pick<Version, 'orgId' | 'name' | 'version'>): string =>

@@ -4,18 +4,19 @@ import { type AppService, Visibility } from '@platform/contract/gen/platform/app
 import { ModelFramework, ModelType } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { kindOfModelType, modelKind } from '@platform/contract/model-kinds';
 import { PackageType } from '@platform/contract/gen/platform/app/packages/v1/packages_pb';
+import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
-import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
 import { type Caller, isReader, memberships, requireOwner } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { audit } from '../access/store/audit.ts';
-import { namesFrom } from './store/named-resources.ts';
-import { machinesWith, orgOfNamespace, refuseTakenName } from './store/registry.ts';
-import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from './store/registry-items.ts';
-import { kindOfType, typeOfKind } from './package-kinds.ts';
+import type { Database } from '../database/database.ts';
 import { timeOf } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { frameworkName } from '../training/training-metadata.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { frameworkName } from './model-frameworks.ts';
+import { kindOfType, typeOfKind } from './package-kinds.ts';
+import { limitingNames, readablePackages, requirePackageReader } from './rules/named-resources.ts';
+import { namesFrom } from './store/named-resources.ts';
+import { createItem, deleteItem, findItem, type Item, listItems, updateItem } from './store/registry-items.ts';
+import { machinesWith, orgOfNamespace, refuseTakenName } from './store/registry.ts';
 
 const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
   private: Visibility.PRIVATE,
@@ -25,7 +26,7 @@ const visibilities: Readonly<Record<Item['visibility'], Visibility>> = {
 const visibilityOf = new Map(Object.entries(visibilities).map(([name, value]) => [value, name as Item['visibility']]));
 
 /** Registry items (models, training scripts and other packages) as AppService shows them. */
-export const registryCalls = ({ db, clock }: Deps) => {
+export const registryCalls = ({ db, clock }: { db: Database; clock: Clock }) => {
   const namesOf = namesFrom(db);
   /** The item that an id `<organization or namespace>:<name>` names. */
   const found = async (itemId: string, caller: Caller): Promise<Item> => {

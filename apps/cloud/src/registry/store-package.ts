@@ -2,16 +2,19 @@ import { modelArchive } from '@platform/contract/archive-rules';
 import { PlatformError } from '@platform/contract/errors';
 import { checkScriptArchive } from '@platform/sandbox/archive';
 import { checkModelArchive } from '@platform/sandbox/model-archive';
-import { putWithCrc } from '../blobs/package-archive.ts';
+import type { Clock } from '@platform/kit';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { audit } from '../access/store/audit.ts';
-import { claimVersion } from '../training/store/jobs.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import { putWithCrc } from '../blobs/package-archive.ts';
 import { noteBlob } from '../blobs/store/owned-blobs.ts';
-import { publish, refuseTakenName } from './store/registry.ts';
+import type { Database } from '../database/database.ts';
 import type { PackageFile, PackageKind } from '../database/training-schema.ts';
+import * as check from '../rpc/rules/field-checks.ts';
 import { kindOfType } from './package-kinds.ts';
-import type { Deps } from '../rpc-routes.ts';
+import { publish, refuseTakenName } from './store/registry.ts';
+import { claimVersion } from './store/version-claims.ts';
 
 const packageLimitBytes = modelArchive.limits.unpackedBytes;
 /** A script's archive; what it holds unpacked has limits of its own. */
@@ -37,7 +40,7 @@ export type SentPackage = {
  * @throws PlatformError INVALID_ARGUMENT, NOT_OWNER, SCRIPT_ARCHIVE_INVALID, MODEL_ARCHIVE_INVALID, MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN, NAME_TAKEN, BLOB_TOO_LARGE, ORGANIZATION_FULL
  */
 export async function storePackage(
-  { db, blobs, clock, usage }: Pick<Deps, 'db' | 'blobs' | 'clock' | 'usage'>,
+  { db, blobs, clock, usage }: { db: Database; blobs: BlobStore; clock: Clock; usage: OrganizationUsage },
   sent: SentPackage,
   bytes: AsyncIterable<Uint8Array>,
   caller: Caller,

@@ -1,20 +1,22 @@
+import { platformSegment } from '@platform/contract/target-path';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { baseUrlFor } from '../wire/base-url.ts';
 import { rolesOf } from '@platform/releases/documents';
-import type { Deps } from '../rpc-routes.ts';
-import { type InstallerValues, renderInstaller } from './rules/installer.ts';
+import type { Database } from '../database/database.ts';
 import { authorityPem } from '../tls/authority.ts';
+import type { Authority } from '../tls/authority.ts';
+import { baseUrlFor } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { type Route, sendText } from '../wire/exchange.ts';
+import { type InstallerValues, renderInstaller } from './rules/installer.ts';
 import { newestDocument } from './store/release-metadata.ts';
 import { findChannel, listReleases } from './store/releases.ts';
-import { type Route, sendText } from '../wire/exchange.ts';
-import { platformSegment } from '@platform/contract/target-path';
 
 const file = path.resolve(import.meta.dirname, '../../install/install.sh');
 
 /** GET /authority.pem: what the install line verifies by its hash. */
-export const authorityRoutes = ({ authority }: Pick<Deps, 'authority'>): Route[] => [
+export const authorityRoutes = ({ authority }: { authority: () => Authority }): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/authority\.pem$/,
@@ -28,7 +30,7 @@ export const authorityRoutes = ({ authority }: Pick<Deps, 'authority'>): Route[]
 ];
 
 /** GET /install.sh and /uninstall.sh: public. What is secret comes from the machine's own environment. */
-export const installRoutes = (deps: Pick<Deps, 'db' | 'addresses' | 'authority'>): Route[] =>
+export const installRoutes = (deps: { db: Database; addresses: Addresses; authority: () => Authority }): Route[] =>
   (['install', 'uninstall'] as const).map((action) => ({
     methods: ['GET', 'HEAD'],
     path: new RegExp(`^/${action}\\.sh$`),

@@ -1,11 +1,12 @@
 import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import { PlatformError } from '@platform/contract/errors';
-import type { Deps } from '../rpc-routes.ts';
-import { findRelease } from './store/releases.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Database } from '../database/database.ts';
 import { type Route, sendBlob } from '../wire/exchange.ts';
+import { findRelease } from './store/releases.ts';
 
 /** GET /releases/<name>/<version>/<os-arch>/<file name>: public, as agents download without credentials and check the sha256. */
-export const releaseFileRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>): Route[] => [
+export const releaseFileRoutes = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/releases\/([^/]+)\/([^/]+)\/([^/-]+)-([^/]+)\/[^/]+$/,

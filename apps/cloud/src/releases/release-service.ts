@@ -9,12 +9,18 @@ import {
 import { isSemanticVersion } from '@platform/contract/semantic-version';
 import { patchTargetPath, programTargetPath } from '@platform/contract/target-path';
 import { platformPattern, type Target } from '@platform/releases/targets';
+import type { Clock } from '@platform/kit';
+import type { SigningKey } from '@platform/releases/keys';
 import { callerOf } from '../access/caller.ts';
-import type { BlobStore } from '../blobs/blob-store.ts';
-import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens.ts';
 import { requireInstallationOwner } from '../access/rules/permissions.ts';
-import { otherReleases, releasePath } from './rules/update-info.ts';
 import { audit } from '../access/store/audit.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { Changes } from '../database/changes.ts';
+import type { Database } from '../database/database.ts';
+import { pageOf, readReleaseToken, releaseToken } from '../rpc/rules/page-tokens.ts';
+import { baseUrlOf } from '../wire/base-url.ts';
+import type { Addresses } from '../wire/base-url.ts';
+import { otherReleases, releasePath } from './rules/update-info.ts';
 import { newestDocument } from './store/release-metadata.ts';
 import {
   insertPatch,
@@ -29,14 +35,21 @@ import {
   setTargets,
 } from './store/releases.ts';
 import { takeOver } from './tuf-repository.ts';
-import { baseUrlOf } from '../wire/base-url.ts';
-import type { Deps } from '../rpc-routes.ts';
 
 const programs = ['platform-agent', 'platform-server'];
 const channels = ['stable', 'dev'];
 
+type ReleaseDeps = {
+  db: Database;
+  blobs: BlobStore;
+  changes: Changes;
+  clock: Clock;
+  releaseKey: SigningKey;
+  addresses: Addresses;
+};
+
 export const releaseRoutes =
-  (deps: Deps) =>
+  (deps: ReleaseDeps) =>
   (router: ConnectRouter): void => {
     const { db, blobs, changes, clock, releaseKey } = deps;
     const message = (row: ReleaseWithChannels, baseUrl: string) => ({

@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import { PlatformError } from '@platform/contract/errors';
-import type { Deps } from '../rpc-routes.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Database } from '../database/database.ts';
+import { type Exchange, type Route, send, sendBlob, sendText } from '../wire/exchange.ts';
 import { findDocument, installerSums, newestDocument, installerSignature } from './store/release-metadata.ts';
 import { findPatch } from './store/releases.ts';
-import { type Exchange, type Route, send, sendBlob, sendText } from '../wire/exchange.ts';
 
 /**
  * What machines and installers check releases with, public: GET /tuf/<n>.root.json, /tuf/timestamp.json,
  * /tuf/<n>.snapshot.json, /tuf/<n>.targets.json, /releases/SHA256SUMS with its signature, /releases/deltas/<sha256>.
  */
-export const tufRoutes = ({ db, blobs }: Pick<Deps, 'db' | 'blobs'>): Route[] => [
+export const tufRoutes = ({ db, blobs }: { db: Database; blobs: BlobStore }): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/tuf\/(.*)$/,

@@ -1,9 +1,12 @@
 import type { Clock, Log } from '@platform/kit';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
-import type { CloudOptions } from '../options.ts';
 import { tellCaptureTags } from '../data/store/capture-tags.ts';
+import { removeOldExports } from '../data/store/sequence-exports.ts';
 import type { Database } from '../database/database.ts';
+import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
+import { blobFolders, sweepBlobs } from './blob-sweep.ts';
+import { retentionClock } from './retention-clock.ts';
 import {
   partsWithRevisions,
   removeExpired,
@@ -12,10 +15,6 @@ import {
   removeOldJobLogs,
   thinRevisions,
 } from './store/old-rows.ts';
-import { removeOldExports } from '../data/store/sequence-exports.ts';
-import { blobFolders, sweepBlobs } from './blob-sweep.ts';
-import { moveLines, sweepLogDays, trimMachines } from '../logs/log-sweeps.ts';
-import { retentionClock } from './retention-clock.ts';
 import { runSweeps, type Sweep } from './sweeps.ts';
 
 const hourMs = 3_600_000;
@@ -30,9 +29,17 @@ const expiredDays = 30;
 const exportDays = 1;
 
 /** How long things are kept. */
-export type RetentionOptions = Pick<
-  CloudOptions,
-  'logDays' | 'logMibPerMachine' | 'jobLogDays' | 'attemptDays' | 'auditDays' | 'configRevisions' | 'unnamedFileHours'
+export type RetentionOptions = Readonly<
+  Record<
+    | 'logDays'
+    | 'logMibPerMachine'
+    | 'jobLogDays'
+    | 'attemptDays'
+    | 'auditDays'
+    | 'configRevisions'
+    | 'unnamedFileHours',
+    number
+  >
 >;
 
 export type RetentionDeps = { db: Database; blobs: BlobStore; clock: Clock; log: Log };

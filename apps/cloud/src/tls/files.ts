@@ -2,10 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText } from '@platform/kit';
-import type { CloudOptions } from '../options.ts';
-import { type Certificate, readCertificate } from './certificate.ts';
 import { authorities, type Authority, authorityOf, ownAuthority } from './authority.ts';
+import { type Certificate, readCertificate } from './certificate.ts';
 import { parsePublicUrl, urlOfCertificate } from './rules/public-url.ts';
+
+/** Options of the server; paths of PEM files. */
+export type TlsOptions = Readonly<
+  Record<'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'tlsKnownAuthority' | 'publicUrl', string | undefined>
+>;
 
 export type TlsPair = { cert: string; key: string; certificate: Certificate };
 
@@ -13,7 +17,7 @@ export type TlsPair = { cert: string; key: string; certificate: Certificate };
 export async function readTls({
   tlsCert,
   tlsKey,
-}: Pick<CloudOptions, 'tlsCert' | 'tlsKey'>): Promise<TlsPair | undefined> {
+}: Pick<TlsOptions, 'tlsCert' | 'tlsKey'>): Promise<TlsPair | undefined> {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new PlatformError('INVALID_ARGUMENT', {
@@ -42,7 +46,7 @@ export async function readTls({
 
 /** The authority that machines need for this server beside those of the system. @throws PlatformError INVALID_ARGUMENT */
 export async function readAuthority(
-  { tlsAuthority, tlsKnownAuthority }: Pick<CloudOptions, 'tlsAuthority' | 'tlsKnownAuthority'>,
+  { tlsAuthority, tlsKnownAuthority }: Pick<TlsOptions, 'tlsAuthority' | 'tlsKnownAuthority'>,
   tls: TlsPair | undefined,
 ): Promise<Authority> {
   if (tlsAuthority !== undefined) return read('--tls-authority', tlsAuthority, ownAuthority);
@@ -69,7 +73,7 @@ async function read<T>(field: string, file: string, parse: (text: string) => T):
  * @throws PlatformError INVALID_ARGUMENT at once when none of them can be used.
  */
 export function publicUrls(
-  { publicUrl }: Pick<CloudOptions, 'publicUrl'>,
+  { publicUrl }: Pick<TlsOptions, 'publicUrl'>,
   tls: TlsPair | undefined,
 ): (port: number) => string | undefined {
   const configured = publicUrl === undefined ? undefined : parsePublicUrl(publicUrl);

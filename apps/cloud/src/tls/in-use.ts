@@ -1,11 +1,8 @@
 import { isIP } from 'node:net';
 import { type Clock, errorText, type Log } from '@platform/kit';
-import type { CloudOptions } from '../options.ts';
-import { coversHost } from './rules/public-url.ts';
 import type { Authority } from './authority.ts';
-import { publicUrls, readAuthority, readTls, type TlsPair } from './files.ts';
-
-type Options = Pick<CloudOptions, 'tlsCert' | 'tlsKey' | 'tlsAuthority' | 'tlsKnownAuthority' | 'publicUrl'>;
+import { publicUrls, readAuthority, readTls, type TlsOptions, type TlsPair } from './files.ts';
+import { coversHost } from './rules/public-url.ts';
 
 /** Who this server is to its clients: its certificate, who vouches for it, and the URL that is told. */
 export type Identity = {
@@ -16,7 +13,7 @@ export type Identity = {
 };
 
 /** @throws PlatformError INVALID_ARGUMENT */
-export async function readIdentity(options: Options): Promise<Identity> {
+export async function readIdentity(options: TlsOptions): Promise<Identity> {
   const pair = await readTls(options);
   return { pair, authority: await readAuthority(options, pair), publicUrl: publicUrls(options, pair) };
 }
@@ -32,7 +29,7 @@ export type IdentityInUse = {
 };
 
 export function identityInUse(
-  options: Options,
+  options: TlsOptions,
   first: Identity,
   { clock, log }: { clock: Clock; log: Log },
 ): IdentityInUse {

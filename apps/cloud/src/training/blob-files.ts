@@ -1,9 +1,11 @@
 import { PlatformError } from '@platform/contract/errors';
+import type { Caller } from '../access/rules/permissions.ts';
 import { attemptInputs } from '../blobs/attempt-inputs.ts';
 import { isSha256 } from '../blobs/blob-store.ts';
-import type { Deps } from '../rpc-routes.ts';
-import type { Caller } from '../access/rules/permissions.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { noteBlob, readableBlobs } from '../blobs/store/owned-blobs.ts';
+import type { Database } from '../database/database.ts';
 import { type Route, sendBlob, sendJson } from '../wire/exchange.ts';
 
 /** The organizations whose files a caller may store and read: those where it has a right on the whole. */
@@ -15,8 +17,10 @@ function organizationsOf(caller: Caller): string[] {
   return [...new Set(orgIds)];
 }
 
+type BlobDeps = { db: Database; blobs: BlobStore; usage: OrganizationUsage };
+
 /** PUT, GET and HEAD /blobs/<sha256>: files for releases, training and registry, by content. */
-export const blobRoutes = ({ db, blobs, usage }: Pick<Deps, 'db' | 'blobs' | 'usage'>, limitBytes: number): Route[] => {
+export const blobRoutes = ({ db, blobs, usage }: BlobDeps, limitBytes: number): Route[] => {
   const path = /^\/blobs\/([^/]+)$/;
   const inputs = attemptInputs(blobs);
   const known = async (caller: Caller, sha256: string): Promise<number | undefined> =>

@@ -1,13 +1,25 @@
 import { PlatformError } from '@platform/contract/errors';
-import type { FollowedLogs } from './followed-logs.ts';
+import type { Clock } from '@platform/kit';
+import type { Authenticator } from '../access/authenticate.ts';
 import { type AttemptCaller, type Caller, requireRunner } from '../access/rules/permissions.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import type { Database } from '../database/database.ts';
+import type { Notifications } from '../database/notifications.ts';
+import type { SteadyTime } from '../process/steady-time.ts';
+import type { FollowedLogs } from './followed-logs.ts';
 import { findJob, type JobRow } from './store/jobs.ts';
-import type { Deps } from '../rpc-routes.ts';
 
-export type RunnerDeps = Pick<
-  Deps,
-  'db' | 'blobs' | 'usage' | 'clock' | 'steady' | 'stop' | 'notifications' | 'authenticator'
-> & { jobLogs: FollowedLogs };
+export type RunnerDeps = {
+  db: Database;
+  blobs: BlobStore;
+  usage: OrganizationUsage;
+  clock: Clock;
+  steady: SteadyTime;
+  stop: AbortSignal;
+  notifications: Notifications;
+  authenticator: Authenticator;
+} & { jobLogs: FollowedLogs };
 
 /** How every call of a runner names what it speaks about. */
 export type Attempt = { jobId: string; attempt: number; runnerId: string };

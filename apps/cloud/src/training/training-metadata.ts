@@ -1,17 +1,17 @@
-import { PlatformError } from '@platform/contract/errors';
 import type { JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import { PlatformError } from '@platform/contract/errors';
 import { connectCode, errorTable, isErrorCode } from '@platform/contract/errors';
 import {
-  ModelFramework,
   ModelType,
   type TrainingJobMetadataSchema,
   TrainingStatus,
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import { modelKind } from '@platform/contract/model-kinds';
-import type { Metric } from './store/job-reports.ts';
-import type { JobLine } from './store/job-lists.ts';
-import type { JobRow } from './store/jobs.ts';
+import { frameworkOf } from '../registry/model-frameworks.ts';
 import { durationOf, timeOf } from '../rpc/protobuf-times.ts';
+import type { JobLine } from './store/job-lists.ts';
+import type { Metric } from './store/job-reports.ts';
+import type { JobRow } from './store/jobs.ts';
 
 const statuses: Readonly<Record<JobRow['state'], TrainingStatus>> = {
   pending: TrainingStatus.PENDING,
@@ -32,13 +32,6 @@ export function stateOf(status: TrainingStatus): JobRow['state'] | undefined {
   }
   return found;
 }
-
-const frameworks: ReadonlyMap<number, string> = new Map(
-  Object.entries(ModelFramework).map(([name, framework]) => [framework, name.toLowerCase()]),
-);
-export const frameworkName = (framework: ModelFramework): string => frameworks.get(framework) ?? String(framework);
-const frameworkOf = (name: string): ModelFramework =>
-  Object.values(ModelFramework).find((framework) => frameworkName(framework) === name) ?? ModelFramework.UNSPECIFIED;
 
 /** google.rpc.Status of a failed job; its details stay empty. */
 function errorStatus(row: JobLine): { code: number; message: string } | undefined {

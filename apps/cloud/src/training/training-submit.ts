@@ -8,23 +8,32 @@ import {
 } from '@platform/contract/gen/platform/app/mltraining/v1/ml_training_pb';
 import type { JobKind, JobLimits } from '@platform/contract/job';
 import { type BuiltInKind, builtInKinds, kindOfModelType, modelKinds } from '@platform/contract/model-kinds';
-import { advice } from '../data/rules/dataset-rules.ts';
-import { submitted } from './rules/job-life.ts';
+import type { Clock } from '@platform/kit';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
-import { limitsOf } from './rules/resources.ts';
-import * as check from '../rpc/rules/field-checks.ts';
 import { actorOf, audit } from '../access/store/audit.ts';
-import { at } from '../database/database.ts';
+import type { BlobStore } from '../blobs/blob-store.ts';
+import type { OrganizationUsage } from '../blobs/organization-usage.ts';
+import { advice } from '../data/rules/dataset-rules.ts';
 import { freeze, writeVersion } from '../data/store/dataset-versions.ts';
 import { type Dataset, findDataset } from '../data/store/datasets.ts';
-import { writeLogs } from './store/job-reports.ts';
-import { claimVersion, insertJob, refuseTakenVersion, type Trx } from './store/jobs.ts';
+import { at, type Database, type Trx } from '../database/database.ts';
+import { frameworkName } from '../registry/model-frameworks.ts';
 import { refuseTakenName } from '../registry/store/registry.ts';
+import { claimVersion, refuseTakenVersion } from '../registry/store/version-claims.ts';
 import { durationMs } from '../rpc/protobuf-times.ts';
-import type { Deps } from '../rpc-routes.ts';
-import { frameworkName } from './training-metadata.ts';
+import * as check from '../rpc/rules/field-checks.ts';
+import { submitted } from './rules/job-life.ts';
+import { limitsOf } from './rules/resources.ts';
+import { writeLogs } from './store/job-reports.ts';
+import { insertJob } from './store/jobs.ts';
 
-export type TrainingDeps = Pick<Deps, 'db' | 'blobs' | 'usage' | 'clock' | 'stop'>;
+export type TrainingDeps = {
+  db: Database;
+  blobs: BlobStore;
+  usage: OrganizationUsage;
+  clock: Clock;
+  stop: AbortSignal;
+};
 
 /** Queues a training of a built-in model type. @returns id of the job. */
 export async function submit(deps: TrainingDeps, request: SubmitTrainingJobRequest, caller: Caller): Promise<string> {

@@ -1,4 +1,5 @@
-import type { Deps } from '../rpc-routes.ts';
+import type { Log } from '@platform/kit';
+import type { CertificateProblem } from '../tls/in-use.ts';
 import { type Route, sendText } from '../wire/exchange.ts';
 
 /** Load balancers and probes ask with limits of a few seconds: they get an answer before. */
@@ -10,7 +11,12 @@ export const healthRoutes = ({
   stop,
   log,
   certificate,
-}: Pick<Deps, 'isAnswering' | 'stop' | 'log' | 'certificate'>): Route[] => [
+}: {
+  isAnswering: (limitMs: number) => Promise<boolean>;
+  stop: AbortSignal;
+  log: Log;
+  certificate: () => { problems: readonly CertificateProblem[]; isStrictTransport: boolean };
+}): Route[] => [
   {
     methods: ['GET', 'HEAD'],
     path: /^\/(?:livez|healthz)$/,

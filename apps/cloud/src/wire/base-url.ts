@@ -2,8 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { createContextKey, type HandlerContext } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { clientAddress, type TrustedProxies } from './addresses.ts';
-import type { Request } from './mux.ts';
-import type { Deps } from '../rpc-routes.ts';
+import type { Request } from './request.ts';
 
 /** The host by which a request names this server, and whether its client speaks TLS. */
 export type CameBy = { host: string; isSecure: boolean };
@@ -73,7 +72,7 @@ export function baseUrl(known: Pick<Addresses, 'publicUrl' | 'insideUrl'>, { hos
 
 /** URL of this server for the caller of an RPC. */
 export const baseUrlOf = (
-  deps: Pick<Deps, 'addresses'>,
+  deps: { addresses: Addresses },
   { url, values }: Pick<HandlerContext, 'url' | 'values'>,
 ): string =>
   baseUrl(
@@ -82,5 +81,5 @@ export const baseUrlOf = (
   );
 
 /** URL of this server for whoever sent a plain HTTP request. */
-export const baseUrlFor = ({ addresses: known }: Pick<Deps, 'addresses'>, request: Request): string =>
+export const baseUrlFor = ({ addresses: known }: { addresses: Addresses }, request: Request): string =>
   baseUrl(known, known.cameBy(request));

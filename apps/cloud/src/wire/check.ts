@@ -1,39 +1,26 @@
+import { RobotService } from '@platform/contract/gen/platform/app/v1/robot_pb';
+import { AgentDeviceService } from '@platform/contract/gen/platform/app/agent/v1/agent_pb';
+
 /** A POST with one protobuf message, of a path that is known for its checks. */
 export type CheckRequest = { path: string; authorization: string; host: string; isSecure: boolean; body: Uint8Array };
 
-/** What the answer to a check is now. */
-export type Present = {
-  /** Of the answer; the same text: the same answer. */
-  fingerprint: string;
-  /** Something beside it has to be told at once. */
-  isUrgent: boolean;
+/** A check without a report; what is longer has something to tell. */
+export const longestCheck = 2_048;
+
+/** Where the answer to a check goes. */
+export type Reply = {
+  readonly isGone: boolean;
+  /** Who asks has proved who they are. */
+  proven?(callerId: string): void;
+  /** @param headers - names and values in turn. */
+  send(status: number, headers: readonly string[], body: Uint8Array): void;
+  /** Who asked is gone, or has its answer. */
+  onEnd(then: () => void): void;
 };
 
-/** "Has anything changed?": the question of a machine about its configuration. It may be held for a minute: it is small. */
-export interface Check {
-  readonly partId: string;
-  /** Fingerprint of the answer that the machine has; empty: none. */
-  readonly known: string;
-  readonly waitMs: number;
-  /** What the answer is, as far as memory knows. */
-  now(): Present | undefined;
-  /** @throws PlatformError PART_NOT_FOUND */
-  look(): Promise<Present>;
-  /** The message that says that all is the same. */
-  same(present: Present): Uint8Array;
-  /** The message with everything, of what `look` found. */
-  whole(present: Present): Uint8Array;
-  watch(wake: () => void): () => void;
-}
+export const agentCheckPath = `/${AgentDeviceService.typeName}/${AgentDeviceService.method.deviceAgentConfig.name}`;
 
-/** A check that has just come. */
-export type NewCheck = {
-  check: Check;
-  /** It tells nothing new of the machine. */
-  isKnown: boolean;
-  /** Stores what it tells. */
-  save(): Promise<void>;
-};
+export const serverCheckPath = `/${RobotService.typeName}/${RobotService.method.config.name}`;
 
-/** Reads a message; undefined: no check, or one that wants more than an answer from memory. */
-export type ReadCheck = (body: Uint8Array, baseUrl: string) => NewCheck | undefined;
+/** Calls that may be checks. */
+export const checkPaths: readonly string[] = [agentCheckPath, serverCheckPath];

@@ -1,10 +1,9 @@
 import type http2 from 'node:http2';
 import type net from 'node:net';
 import { clientAddress, type TrustedProxies } from './addresses.ts';
-import type { CheckRequest } from './check.ts';
-import type { Reply } from '../device-api/config-checks.ts';
+import type { CheckRequest, Reply } from './check.ts';
 import { http2Stream } from './http2-stream.ts';
-import type { Request, Response } from './mux.ts';
+import type { Request, Response } from './request.ts';
 import type { SentAnswer, Visitor, Visitors } from './visitors.ts';
 
 /** Who may connect, and who has proved who they are: as connections, and behind a proxy as requests. */

@@ -2,12 +2,12 @@ import { pipeline } from 'node:stream/promises';
 import { errorInfoOf, errorTable, httpStatusOf, PlatformError } from '@platform/contract/errors';
 import type { Log } from '@platform/kit';
 import type { Authenticator } from '../access/authenticate.ts';
-import type { BlobStore, Range } from '../blobs/blob-store.ts';
 import { announcedBytes, type CallerBudgets, chargeBeyond, type Payer } from '../access/caller-budgets.ts';
 import type { AttemptCaller, Caller } from '../access/rules/permissions.ts';
+import type { BlobStore, Range } from '../blobs/blob-store.ts';
 import { isSameOrigin } from './authentication.ts';
 import { publicError } from './errors.ts';
-import type { Listener, Request, Response } from './mux.ts';
+import type { Listener, Request, Response } from './request.ts';
 
 /** One plain HTTP request and its answer. */
 export type Exchange = {

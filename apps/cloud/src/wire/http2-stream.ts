@@ -1,5 +1,5 @@
 import http2 from 'node:http2';
-import type { Response } from './mux.ts';
+import type { Response } from './request.ts';
 
 /** The stream behind an HTTP/2 answer. */
 export const http2Stream = (response: Response): http2.ServerHttp2Stream | undefined =>

@@ -12,21 +12,21 @@ import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { compressionGzip, connectNodeAdapter } from '@connectrpc/connect-node';
 import type { Log } from '@platform/kit';
-import type { Authenticator } from '../access/authenticate.ts';
-import type { CallerBudgets } from '../access/caller-budgets.ts';
-import { type Addresses, cameByKey, hostOf } from './base-url.ts';
-import { identityGate } from './authentication.ts';
 import { PlatformError } from '@platform/contract/errors';
 import { AuthService } from '@platform/contract/gen/proto/rpc/v1/auth_pb';
+import type { Authenticator } from '../access/authenticate.ts';
+import type { CallerBudgets } from '../access/caller-budgets.ts';
+import { identityGate } from './authentication.ts';
+import { type Addresses, cameByKey, hostOf } from './base-url.ts';
 import { errorInterceptor, toConnectError } from './errors.ts';
-import type { ValueRate } from './value-rate.ts';
 import { withReasons } from './explained.ts';
+import { http2Stream } from './http2-stream.ts';
 import type { MessageBudget } from './message-budget.ts';
-import { ownPath, publicNameKey } from './public-name.ts';
 import { largestMessage } from './message-limits.ts';
 import { limitMessages } from './message-reader.ts';
-import { http2Stream } from './http2-stream.ts';
-import type { Listener, Request, Response } from './mux.ts';
+import { ownPath, publicNameKey } from './public-name.ts';
+import type { Listener, Request, Response } from './request.ts';
+import type { ValueRate } from './value-rate.ts';
 
 export type ListenerOptions = {
   routes: (router: ConnectRouter) => void;

@@ -4,19 +4,13 @@ import http2 from 'node:http2';
 import net from 'node:net';
 import { PlatformError } from '@platform/contract/errors';
 import { errorText, type Clock, type Log } from '@platform/kit';
-import type { CheckRequest } from './check.ts';
-import type { Reply } from '../device-api/config-checks.ts';
 import type { Unhandled } from '../process/unhandled.ts';
+import type { CheckRequest, Reply } from './check.ts';
 import type { Entrance } from './entrance.ts';
 import { http2Stream } from './http2-stream.ts';
 import { plainChecks } from './plain-checks.ts';
+import type { Request, Response, Listener } from './request.ts';
 import { unfinished } from './unfinished.ts';
-
-/** HTTP/2 requests come in the same shape (Node's compatibility layer); `http2Stream` tells them. */
-export type Request = http.IncomingMessage;
-export type Response = http.ServerResponse;
-/** Answers a request. What it throws or rejects with ends this request alone. */
-export type Listener = (request: Request, response: Response) => void | Promise<void>;
 
 export type PortOptions = {
   host: string;

@@ -3,9 +3,8 @@ import type net from 'node:net';
 import { Duplex } from 'node:stream';
 import test from 'node:test';
 import { FakeClock } from '@platform/kit/testing';
-import { agentCheckPath } from '../device-api/agent-check.ts';
+import { agentCheckPath, serverCheckPath } from './check.ts';
 import { plainChecks, readPlainCheck } from './plain-checks.ts';
-import { serverCheckPath } from '../device-api/server-check.ts';
 
 const usual = [
   'host: platform.example:8080',

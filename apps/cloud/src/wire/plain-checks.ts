@@ -1,8 +1,7 @@
 import type net from 'node:net';
 import { timestampDate, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import type { Clock } from '@platform/kit';
-import type { CheckRequest } from './check.ts';
-import { checkPaths, longestCheck, type Reply } from '../device-api/config-checks.ts';
+import { type CheckRequest, longestCheck, type Reply, checkPaths } from './check.ts';
 
 /** What the first bytes of a connection are for config checks. */
 export type PlainRead = { is: 'check'; request: CheckRequest } | { is: 'more' } | { is: 'other' };

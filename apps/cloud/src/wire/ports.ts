@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { PlatformError } from '@platform/contract/errors';
 import { atomicWrite, readJson } from '@platform/kit/node';
-import { isLoopback, type Listener, openPort, type Port, type PortOptions } from './mux.ts';
+import { isLoopback, openPort, type Port, type PortOptions } from './mux.ts';
+import type { Listener } from './request.ts';
 
 /** Where the server answers, and what it calls itself. */
 export type Ports = {

@@ -1,6 +1,6 @@
 import http2 from 'node:http2';
 import type { Clock } from '@platform/kit';
-import type { Request, Response } from './mux.ts';
+import type { Request, Response } from './request.ts';
 
 type Waited = { bytes: number; since: number };
 type Session = Waited & { streams: Set<http2.ServerHttp2Stream> };

@@ -1,9 +1,8 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import { httpRoutes } from '../../src/http-routes.ts';
+import { type HttpDeps, httpRoutes } from '../../src/http-routes.ts';
 import type { Route } from '../../src/wire/exchange.ts';
-import type { Deps } from '../../src/rpc-routes.ts';
 import { pathOf, type Wire } from './ask.ts';
 
 const generated = path.resolve(import.meta.dirname, '../../../../packages/contract/src/gen');
@@ -33,5 +32,5 @@ export async function routedCalls(wire: Wire): Promise<DescMethod[]> {
 /** Every path that is no call, as the server lists them; nothing of theirs is run. */
 export function listedRoutes(): Route[] {
   const nothing: unknown = new Proxy(() => undefined, { get: () => nothing, apply: () => nothing });
-  return httpRoutes(nothing as Deps, { blobLimitBytes: 1, webFolder: undefined });
+  return httpRoutes(nothing as HttpDeps, { blobLimitBytes: 1, webFolder: undefined });
 }

@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { hashSecret, randomSecret } from '../secrets.ts';
-import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
-import type { Grant, Role } from '../rules/permissions.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
 import type { Database } from '../../database/database.ts';
+import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
 import { isUuid } from '@platform/contract/names';
+import type { Grant, Role } from '../rules/permissions.ts';
+import { hashSecret, randomSecret } from '../secrets.ts';
 
 export type KeyRow = { id: string; orgId: string; name: string; createdOn: number };
 export type KeyWithGrants = KeyRow & { grants: Grant<Role>[] };
+
+/** The key with the hash of its secret. */
+export const findKey = (db: Database, id: string) =>
+  db.selectFrom('apiKey').selectAll().where('id', '=', id).executeTakeFirst();
 
 /** The key with its rights, locked against changes until the transaction ends. */
 export async function lockKey(trx: Database, id: string): Promise<KeyWithGrants | undefined> {

@@ -48,6 +48,16 @@ export async function auditPerson(
   for (const orgId of orgIds) await audit(db, { ...entry, orgId, actor, subject: personId });
 }
 
+/** The person of a session that has not ended at `now` (ms since 1970). */
+export const findSession = (db: Database, tokenHash: Buffer, now: number) =>
+  db
+    .selectFrom('browserSession')
+    .innerJoin('person', 'person.id', 'browserSession.personId')
+    .select(['person.id', 'person.name', 'browserSession.expiresOn', 'browserSession.byKeyId'])
+    .where('tokenHash', '=', tokenHash)
+    .where('browserSession.expiresOn', '>', at(now))
+    .executeTakeFirst();
+
 /** The link is used up, a session begins. Undefined: unknown, used before or too old. */
 export async function exchangeSignInLink(
   db: Database,

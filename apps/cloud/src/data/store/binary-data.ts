@@ -1,11 +1,11 @@
 import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { boundedList } from '../../database/bounded-list.ts';
+import { type Database, atUs } from '../../database/database.ts';
+import type { Tables } from '../../database/schema.ts';
 import { type Bounded, wholeAnswer } from '../../rpc/rules/answer-bounds.ts';
+import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import { splitTagNames } from '../rules/dataset-rules.ts';
 import type { Picture } from '../rules/manifest.ts';
-import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import { boundedList } from '../../database/bounded-list.ts';
-import type { Database } from '../../database/database.ts';
-import type { Tables } from '../../database/schema.ts';
 
 /** A datum with everything that its metadata tells. Times in µs since 1970, because clients send and compare them so. */
 export type Datum = Picture & {
@@ -26,9 +26,6 @@ export type FullDatum = Omit<Datum, 'classifications'> & {
 
 /** Identity of a datum; the location is part of what clients see but decides nothing. */
 export type DatumKey = { orgId: string; id: string };
-
-export const atUs = (us: number): RawBuilder<number> =>
-  sql<number>`(timestamptz 'epoch' + ${us}::double precision * interval '1 microsecond')`;
 
 const us = (column: 'time_requested' | 'time_received'): RawBuilder<number> =>
   sql<number>`(extract(epoch from ${sql.ref(`binary_data.${column}`)}) * 1000000)::bigint`;

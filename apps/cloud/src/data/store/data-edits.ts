@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
-import type { Box } from '../rules/manifest.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
+import { endUploads } from '../../blobs/store/owned-blobs.ts';
+import type { Database, Trx } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+import type { Box } from '../rules/manifest.ts';
 import type { DatumKey } from './binary-data.ts';
 import { tellCaptureTagsOf } from './capture-tags.ts';
-import type { Database } from '../../database/database.ts';
-import type { Trx } from '../../training/store/jobs.ts';
-import { endUploads } from '../../blobs/store/owned-blobs.ts';
 import { endExports } from './sequence-exports.ts';
-import type { JsonObject } from '../../database/schema.ts';
 
 const among = (keys: readonly DatumKey[]): RawBuilder<boolean> =>
   sql<boolean>`(binary_data.org_id, binary_data.id) in (select * from unnest(

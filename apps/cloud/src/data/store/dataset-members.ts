@@ -1,9 +1,8 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Database, Trx } from '../../database/database.ts';
+import type { Tables } from '../../database/schema.ts';
 import type { Labelled } from '../rules/dataset-rules.ts';
 import { data, type FullDatum } from './binary-data.ts';
-import type { Database } from '../../database/database.ts';
-import type { Trx } from '../../training/store/jobs.ts';
-import type { Tables } from '../../database/schema.ts';
 
 export type DatasetKey = { orgId: string; id: string };
 

@@ -4,14 +4,13 @@ import { datasetRules, type LabelCounts } from '@platform/contract/dataset-rules
 import { PlatformError } from '@platform/contract/errors';
 import type { JobKind, Split } from '@platform/contract/job';
 import type { BlobStore, StoredBlob } from '../../blobs/blob-store.ts';
+import { noteBlob } from '../../blobs/store/owned-blobs.ts';
+import { at, type Database, type Trx } from '../../database/database.ts';
 import { type Example, type FoundLabels, tally } from '../rules/dataset-rules.ts';
 import { assignSplits } from '../rules/dataset-split.ts';
 import { manifestLine } from '../rules/manifest.ts';
-import { at, type Database } from '../../database/database.ts';
 import { tellDatasetTags } from './capture-tags.ts';
 import { countMembers, type DatasetKey, memberLabels, members } from './dataset-members.ts';
-import type { Trx } from '../../training/store/jobs.ts';
-import { noteBlob } from '../../blobs/store/owned-blobs.ts';
 
 /** One for all jobs: what is held out does not depend on who asks, so that models on one dataset can be compared. */
 const splitSeed = 1;

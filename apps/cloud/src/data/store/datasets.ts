@@ -1,16 +1,16 @@
 import { type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { isUuid } from '@platform/contract/names';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
+import { boundedList } from '../../database/bounded-list.ts';
+import { at, type Database, sqlState, atUs } from '../../database/database.ts';
+import type { DatasetRow } from '../../database/training-schema.ts';
 import { boundsOf, byText } from '../../rpc/rules/answer-bounds.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import { atUs, type DatumKey } from './binary-data.ts';
-import { boundedList } from '../../database/bounded-list.ts';
-import { at, type Database, sqlState } from '../../database/database.ts';
+import { isUuid } from '@platform/contract/names';
+import type { DatumKey } from './binary-data.ts';
 import { countMembers } from './dataset-members.ts';
 import { countSequences, mostSequences } from './sequences.ts';
-import type { DatasetRow } from '../../database/training-schema.ts';
 
 export type Dataset = Selectable<DatasetRow>;
 

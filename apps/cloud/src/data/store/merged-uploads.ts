@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
+import type { Trx } from '../../database/database.ts';
 import { chosenSplit, splitTagNames } from '../rules/dataset-rules.ts';
 import { mergedBoxes } from '../rules/merged-boxes.ts';
 import type { DatumKey } from './binary-data.ts';
 import { addTagsTo, dropTags, lockData } from './data-edits.ts';
 import type { DatasetKey } from './dataset-members.ts';
-import type { Trx } from '../../training/store/jobs.ts';
-import type { Upload } from './uploads.ts';
+import type { Upload } from './upload-rows.ts';
 
 export interface Merged {
   readonly id: string;

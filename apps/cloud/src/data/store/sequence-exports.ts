@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { StoredBlob } from '../../blobs/blob-store.ts';
-import { atUs } from './binary-data.ts';
-import { at, type Database } from '../../database/database.ts';
-import type { DatasetKey } from './dataset-members.ts';
 import { noteForeignBlob } from '../../blobs/store/owned-blobs.ts';
-import { inSequence, type Sequence } from './sequences.ts';
+import { at, type Database, atUs } from '../../database/database.ts';
 import type { SequenceExportRow } from '../../database/training-schema.ts';
 import { isUuid } from '@platform/contract/names';
+import type { DatasetKey } from './dataset-members.ts';
+import { inSequence, type Sequence } from './sequences.ts';
 
 export type SequenceExport = Selectable<SequenceExportRow>;
 

@@ -1,13 +1,13 @@
 import { type RawBuilder, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { isUuid } from '@platform/contract/names';
-import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
-import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
 import { audit } from '../../access/store/audit.ts';
-import { atUs, data, type FullDatum } from './binary-data.ts';
 import { boundedList } from '../../database/bounded-list.ts';
-import type { Database } from '../../database/database.ts';
+import { type Database, atUs } from '../../database/database.ts';
+import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
+import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
+import { isUuid } from '@platform/contract/names';
+import { data, type FullDatum } from './binary-data.ts';
 import type { DatasetKey } from './dataset-members.ts';
 
 /** What resources of a machine part captured from `startUs` until before `endUs`, in µs since 1970. */

@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
+import { type Database, atUs } from '../../database/database.ts';
 import { type Bounded, pageBytes, readBounded } from '../../rpc/rules/answer-bounds.ts';
-import { atUs, type Filter } from './binary-data.ts';
 import type { DataPlace } from '../../rpc/rules/page-tokens.ts';
-import type { Database } from '../../database/database.ts';
+import type { Filter } from './binary-data.ts';
 import { endExports } from './sequence-exports.ts';
 
 /** Readings of one resource of one machine part. */

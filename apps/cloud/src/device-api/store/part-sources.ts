@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { restartLifeMs } from '../../machines/rules/restart-request.ts';
-import { ourAgentTag } from '../../releases/rules/update-info.ts';
 import type { Database } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
+import { restartLifeMs } from '../../machines/rules/restart-request.ts';
+import { ourAgentTag } from '../../releases/rules/update-info.ts';
 
 /** What the answer to an agent is made of. */
 export type PartSource = {
@@ -17,15 +17,6 @@ export type PartSource = {
   isMigrating: boolean;
   host: JsonObject | null;
 };
-/** What a machine's token is checked against. */
-export type PartIdentity = {
-  id: string;
-  orgId: string;
-  machineId: string;
-  machineName: string;
-  locationId: string;
-  secretHashes: Buffer[];
-};
 
 /** In the order of the ids; undefined: there is no such part. */
 export async function readPartSources(db: Database, ids: readonly string[]): Promise<(PartSource | undefined)[]> {
@@ -36,17 +27,6 @@ export async function readPartSources(db: Database, ids: readonly string[]): Pro
     from part left join config_revision saved on saved.part_id = part.id and saved.revision = part.revision
     where part.id = any(${ids}::uuid[])`.execute(db);
   const found = new Map(rows.map(({ id, ...source }) => [id, source]));
-  return ids.map((id) => found.get(id));
-}
-
-/** In the order of the ids; undefined: there is no such part. */
-export async function readPartIdentities(db: Database, ids: readonly string[]): Promise<(PartIdentity | undefined)[]> {
-  const { rows } = await sql<PartIdentity>`
-    select part.id, part.org_id, part.machine_id, machine.name as machine_name, machine.location_id,
-      array(select secret_hash from part_secret where part_id = part.id) as secret_hashes
-    from part join machine on machine.id = part.machine_id
-    where part.id = any(${ids}::uuid[])`.execute(db);
-  const found = new Map(rows.map((row) => [row.id, row]));
   return ids.map((id) => found.get(id));
 }
 

@@ -24,7 +24,3 @@ export function credentialsFile(appAddress: string, part: { id: string; secret: 
 /** `main.<location>.local`-like name of a part, for clients that show or dial one. */
 export const partAddress = (partName: string, locationId: string, domain: string): string =>
   `${partName.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}.${locationId}.${domain}`;
-
-/** A host of the machine itself, as it stands in a URL: nobody is on the way to it. */
-export const isLoopbackHost = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

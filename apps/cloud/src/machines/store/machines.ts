@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
 import { isUuid } from '@platform/contract/names';
 import { hashSecret, randomSecret, seal, unseal } from '../../access/secrets.ts';
-import { restartLifeMs } from '../rules/restart-request.ts';
 import { recordChange } from '../../database/changes.ts';
 import { at, type Database, sqlState } from '../../database/database.ts';
 import type { JsonObject } from '../../database/schema.ts';
+import { restartLifeMs } from '../rules/restart-request.ts';
 
 /** A part with the machine and the place that it belongs to. */
 export type PartRow = {
@@ -36,7 +36,6 @@ export type PartRow = {
 
 export type MachineRow = { id: string; orgId: string; locationId: string; name: string; createdOn: number };
 
-/** Ids come from callers: what is no UUID names nothing. */
 export const partRows = (db: Database) =>
   db
     .selectFrom('part')

@@ -1,14 +1,13 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { type Bounded, boundsOf } from '../../rpc/rules/answer-bounds.ts';
-import { versionTaken } from '../rules/version-taken.ts';
+import { endUploads } from '../../blobs/store/owned-blobs.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
-import { at, type Database } from '../../database/database.ts';
-import type { Trx } from '../../training/store/jobs.ts';
-import { endUploads } from '../../blobs/store/owned-blobs.ts';
+import { at, type Database, type Trx } from '../../database/database.ts';
 import type { Tables } from '../../database/schema.ts';
 import type { PackageFile, PackageKind } from '../../database/training-schema.ts';
+import { type Bounded, boundsOf } from '../../rpc/rules/answer-bounds.ts';
+import { versionTaken } from '../rules/version-taken.ts';
 
 export type Version = Selectable<Tables['registryVersion']> & {
   type: PackageKind;

@@ -1,6 +1,4 @@
-import { isLoopbackHost } from '../../machines/rules/addresses.ts';
 import { programTargetPath } from '@platform/contract/target-path';
-
 /** What `version_control` may name. */
 export type VersionWish = { is: 'channel'; channel: 'stable' | 'dev' } | { is: 'version'; version: string } | FilePin;
 /** A file that no release key signed. `sha256`: as hex; empty: not given. */
@@ -66,3 +64,7 @@ export const wishKey = { 'platform-agent': 'agent', 'platform-server': 'platform
 
 export const releasePath = (of: { name: string; version: string; platform: string }): string =>
   `/releases/${programTargetPath(of)}/${of.name}`;
+
+/** A host of the machine itself, as it stands in a URL: nobody is on the way to it. */
+export const isLoopbackHost = (hostname: string): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);

@@ -1,11 +1,10 @@
 import { sql } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { type Bounded, boundsOf } from '../../rpc/rules/answer-bounds.ts';
-import type { ReleasePlace } from '../../rpc/rules/page-tokens.ts';
-import { atUs } from '../../data/store/binary-data.ts';
 import { boundedList } from '../../database/bounded-list.ts';
 import { recordChange } from '../../database/changes.ts';
-import type { Database } from '../../database/database.ts';
+import { type Database, atUs } from '../../database/database.ts';
+import { type Bounded, boundsOf } from '../../rpc/rules/answer-bounds.ts';
+import type { ReleasePlace } from '../../rpc/rules/page-tokens.ts';
 
 export type ReleaseRow = {
   name: string;

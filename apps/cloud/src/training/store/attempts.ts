@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { hashSecret, randomSecret } from '../../access/secrets.ts';
 import type { AttemptCaller, ScriptCaller } from '../../access/rules/permissions.ts';
+import { hashSecret, randomSecret } from '../../access/secrets.ts';
 import type { Database } from '../../database/database.ts';
-import type { JobRow } from './jobs.ts';
 import { isUuid } from '@platform/contract/names';
+import type { JobRow } from './jobs.ts';
 
 /** A repeated last word of a run that has ended is understood for so long. */
 const afterlifeMs = 10 * 60_000;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { at, type Database, type Trx } from '../../database/database.ts';
 import { type JobEvent, pausesMs, step } from '../rules/job-life.ts';
-import { at, type Database } from '../../database/database.ts';
-import { type By, jobOf, type JobRow, moveOn, type Trx, writeStep } from './jobs.ts';
+import { type By, jobOf, type JobRow, moveOn, writeStep } from './jobs.ts';
 
 /** How long a runner may be silent. */
 export const leaseMs = 15_000;

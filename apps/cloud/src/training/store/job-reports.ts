@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { at, type Database, type Trx } from '../../database/database.ts';
 import type { LogPlace } from '../../rpc/rules/page-tokens.ts';
-import { at, type Database } from '../../database/database.ts';
-import { type JobKey, type JobRow, notifyOf, type Trx } from './jobs.ts';
+import { type JobKey, type JobRow, notifyOf } from './jobs.ts';
 
 /** What a runner tells of its attempt. Sequences start at 1; a repeated one is stored once. Times in ms since 1970. */
 export type Report = {

@@ -1,19 +1,17 @@
-import { type InsertObject, type Selectable, sql, type Transaction, type UpdateObject } from 'kysely';
+import { type InsertObject, type Selectable, sql, type UpdateObject } from 'kysely';
 import { PlatformError } from '@platform/contract/errors';
-import { isUuid } from '@platform/contract/names';
-import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
 import type { Caller } from '../../access/rules/permissions.ts';
-import { versionTaken } from '../../registry/rules/version-taken.ts';
 import { audit } from '../../access/store/audit.ts';
-import { at, type Database } from '../../database/database.ts';
+import { at, type Database, type Trx } from '../../database/database.ts';
 import type { Tables } from '../../database/schema.ts';
 import type { TrainingJobRow } from '../../database/training-schema.ts';
+import { isUuid } from '@platform/contract/names';
+import { type Cause, isEnded, type Job, type JobEvent, step } from '../rules/job-life.ts';
 
 export type JobRow = Selectable<TrainingJobRow>;
 export type JobKey = { orgId: string; id: string };
 /** Who made it happen, for the event row, and when (ms since 1970). */
 export type By = { actor: string; now: number };
-export type Trx = Transaction<Tables>;
 
 /** Notified at each transition, when its transaction commits: `<job id> <organization id> <state>`. */
 export const jobChannel = 'training_job';
@@ -184,46 +182,3 @@ export const deleteEnded = (db: Database, key: JobKey, by: By, caller: Caller): 
     const details = { model_name: row.modelName, model_version: row.modelVersion, attempts: row.attempt };
     await audit(trx, { orgId: key.orgId, caller, action: 'delete training', subject: key.id, details });
   });
-
-/**
- * The claim on a version of a model or another package: kept for ever, whatever becomes of the job.
- *
- * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
- */
-export async function claimVersion(
-  trx: Trx,
-  claim: { orgId: string; modelName: string; modelVersion: string; claimedBy: string | null; now: number },
-  type = 'ml_model',
-): Promise<void> {
-  const { now, ...values } = claim;
-  const done = await trx
-    .insertInto('modelVersionClaim')
-    .values({ ...values, claimedOn: at(now) })
-    .onConflict((conflict) => conflict.columns(['orgId', 'modelName', 'modelVersion']).doNothing())
-    .executeTakeFirst();
-  if (done.numInsertedOrUpdatedRows === 1n) return;
-  // Who had it first is there: the insert waited for that transaction.
-  await refuseTakenVersion(trx, claim, type);
-  throw new Error('a claim was refused and is not there');
-}
-
-/**
- * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
- * client whose answer got lost finds the job that it submitted.
- *
- * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
- */
-export async function refuseTakenVersion(
-  db: Database | Trx,
-  { orgId, modelName, modelVersion }: { orgId: string; modelName: string; modelVersion: string },
-  type = 'ml_model',
-): Promise<void> {
-  const taken = await db
-    .selectFrom('modelVersionClaim')
-    .select('claimedBy')
-    .where('orgId', '=', orgId)
-    .where('modelName', '=', modelName)
-    .where('modelVersion', '=', modelVersion)
-    .executeTakeFirst();
-  if (taken) throw versionTaken({ type, name: modelName, version: modelVersion, jobId: taken.claimedBy });
-}

@@ -1,0 +1,45 @@
+import { at, type Database, type Trx } from '../../database/database.ts';
+import { versionTaken } from '../rules/version-taken.ts';
+
+/**
+ * The claim on a version of a model or another package: kept for ever, whatever becomes of the job.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
+ */
+export async function claimVersion(
+  trx: Trx,
+  claim: { orgId: string; modelName: string; modelVersion: string; claimedBy: string | null; now: number },
+  type = 'ml_model',
+): Promise<void> {
+  const { now, ...values } = claim;
+  const done = await trx
+    .insertInto('modelVersionClaim')
+    .values({ ...values, claimedOn: at(now) })
+    .onConflict((conflict) => conflict.columns(['orgId', 'modelName', 'modelVersion']).doNothing())
+    .executeTakeFirst();
+  if (done.numInsertedOrUpdatedRows === 1n) return;
+  // Who had it first is there: the insert waited for that transaction.
+  await refuseTakenVersion(trx, claim, type);
+  throw new Error('a claim was refused and is not there');
+}
+
+/**
+ * A look before the work of freezing; the claim itself decides. The error names the job that has the version, so that a
+ * client whose answer got lost finds the job that it submitted.
+ *
+ * @throws PlatformError MODEL_VERSION_TAKEN, SCRIPT_VERSION_TAKEN
+ */
+export async function refuseTakenVersion(
+  db: Database | Trx,
+  { orgId, modelName, modelVersion }: { orgId: string; modelName: string; modelVersion: string },
+  type = 'ml_model',
+): Promise<void> {
+  const taken = await db
+    .selectFrom('modelVersionClaim')
+    .select('claimedBy')
+    .where('orgId', '=', orgId)
+    .where('modelName', '=', modelName)
+    .where('modelVersion', '=', modelVersion)
+    .executeTakeFirst();
+  if (taken) throw versionTaken({ type, name: modelName, version: modelVersion, jobId: taken.claimedBy });
+}
