@@ -13,7 +13,8 @@ import { machineFacts, serverFacts } from '../machines/rules/machine-facts.ts';
 import { type Caller, ownsMachine } from '../access/rules/permissions.ts';
 import { robotConfigOf } from './rules/robot-config.ts';
 import { type ProgramWish, wishesOf } from '../releases/rules/version-wishes.ts';
-import { actorOf, audit } from '../access/store/audit.ts';
+import { actorOf } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import type { Changes } from '../database/changes.ts';
 import { type Expected, findConfig, insertConfig } from './store/configs.ts';
 import type { Database } from '../database/database.ts';
@@ -119,7 +120,7 @@ export async function saveConfig(
       [{ desc: ConfigProblemsSchema, value: details }],
     );
   }
-  const revision = await db.transaction().execute(async (trx) => {
+  const revision = await audited({ db, changes }, caller, async (trx, record) => {
     const saved = await insertConfig(
       trx,
       { orgId: part.orgId, partId: part.id, text, config, savedBy: actorOf(caller) },
@@ -133,25 +134,14 @@ export async function saveConfig(
     // Saving a file that nobody vouches for as an owner is the consent; nobody else can give it.
     if (added.length > 0 && !ownsMachine(caller, part))
       throw new PlatformError('UNSIGNED_PIN_REFUSED', { pins: added.join(', ') });
-    await audit(trx, {
-      orgId: part.orgId,
-      caller,
-      action: 'save config',
-      subject: part.id,
-      details: { revision: saved },
-    });
+    const { orgId, id: subject } = part;
+    await record({ orgId, action: 'save config', subject, details: { revision: saved } }, ['config', subject]);
     if (added.length > 0) {
-      await audit(trx, {
-        orgId: part.orgId,
-        caller,
-        action: 'consent to unsigned programs',
-        subject: part.id,
-        details: { revision: saved, pins: added },
-      });
+      const details = { revision: saved, pins: added };
+      await record({ orgId, action: 'consent to unsigned programs', subject, details });
     }
     return saved;
   });
-  changes.tell('config', part.id);
   return { revision, problems };
 }
 

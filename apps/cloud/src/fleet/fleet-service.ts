@@ -8,7 +8,8 @@ import { callerOf } from '../access/caller.ts';
 import { locationFor, organizationFor } from '../access/places.ts';
 import { reachOf, requireMachineOwner, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';
-import { audit } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
+import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { firstLocation } from '../access/store/organizations.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { problemMessage, readConfig, readConfigOf, saveConfig } from '../configs/config-saving.ts';
@@ -20,18 +21,8 @@ import type { Presence } from '../machines/presence.ts';
 import { credentialsFile } from '../machines/rules/addresses.ts';
 import { hasOtherAgent, machineFacts } from '../machines/rules/machine-facts.ts';
 import { machinePage } from '../machines/store/machine-lists.ts';
-import {
-  clearQuarantine,
-  deleteMachine,
-  findMainPart,
-  findPart,
-  insertMachine,
-  readPartSecrets,
-  requestMigration,
-  requestRestart,
-} from '../machines/store/machines.ts';
+import { clearQuarantine, findPart, readPartSecrets, requestMigration } from '../machines/store/machines.ts';
 import type { ReleaseBook } from '../releases/release-book.ts';
-import { requiredName } from '../rpc/fields.ts';
 import { readBounded, wholeAnswer } from '../rpc/rules/answer-bounds.ts';
 import { machineToken, pageOf, readMachineToken } from '../rpc/rules/page-tokens.ts';
 import { authorityPem, authoritySha256 } from '../tls/authority.ts';
@@ -39,8 +30,6 @@ import type { Authority } from '../tls/authority.ts';
 import { baseUrlOf } from '../wire/base-url.ts';
 import type { Addresses } from '../wire/base-url.ts';
 import { machineMessage, offeredVersion, quarantinedOf } from './machine-message.ts';
-
-/** Machines on a page. */
 
 type FleetDeps = {
   db: Database;
@@ -57,7 +46,7 @@ type FleetDeps = {
 export const fleetRoutes =
   (deps: FleetDeps) =>
   (router: ConnectRouter): void => {
-    const { db, changes, secrets, releases, usage } = deps;
+    const { db, secrets, releases, usage } = deps;
 
     const credentialsOf = async (
       partId: string,
@@ -83,15 +72,7 @@ export const fleetRoutes =
           : await firstLocation(db, organization.id);
         if (!location || location.orgId !== organization.id)
           throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
-        const created = await db.transaction().execute(async (trx) => {
-          const ids = await insertMachine(
-            trx,
-            { orgId: organization.id, locationId: location.id, name: requiredName('name', name) },
-            secrets.sealingKey,
-          );
-          await audit(trx, { orgId: organization.id, caller, action: 'create machine', subject: ids.machineId });
-          return ids;
-        });
+        const created = await createMachine(deps, caller, { ...location, name });
         const part = await findPart(db, created.partId);
         if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
         return {
@@ -119,18 +100,7 @@ export const fleetRoutes =
       async deleteMachine({ id }, context) {
         const caller = callerOf(context);
         const machine = await operatedMachine(db, caller, id, requireMachineOwner);
-        const part = await findMainPart(db, machine.id);
-        await db.transaction().execute(async (trx) => {
-          await deleteMachine(trx, machine.id);
-          await audit(trx, {
-            orgId: machine.orgId,
-            caller,
-            action: 'delete machine',
-            subject: machine.id,
-            details: { name: machine.name },
-          });
-        });
-        if (part) changes.tell('part', part.id);
+        await removeMachine(deps, caller, machine);
         return {};
       },
       async getCredentials({ partId }, context) {
@@ -184,17 +154,18 @@ export const fleetRoutes =
       async clearQuarantine({ partId }, context) {
         const caller = callerOf(context);
         const part = await operatedPart(db, caller, partId);
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           await clearQuarantine(trx, part.id);
-          await audit(trx, {
-            orgId: part.orgId,
-            caller,
-            action: 'clear quarantine',
-            subject: part.id,
-            details: { versions: quarantinedOf(part) },
-          });
+          await record(
+            {
+              orgId: part.orgId,
+              action: 'clear quarantine',
+              subject: part.id,
+              details: { versions: quarantinedOf(part) },
+            },
+            ['part', part.id],
+          );
         });
-        changes.tell('part', part.id);
         return {};
       },
       async migrateMachine({ id }, context) {
@@ -206,17 +177,18 @@ export const fleetRoutes =
         const { platform } = machineFacts(part);
         const version = await offeredVersion(releases, platform);
         if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           await requestMigration(trx, part.id);
-          await audit(trx, {
-            orgId: part.orgId,
-            caller,
-            action: 'request migration',
-            subject: part.id,
-            details: { version },
-          });
+          await record(
+            {
+              orgId: part.orgId,
+              action: 'request migration',
+              subject: part.id,
+              details: { version },
+            },
+            ['part', part.id],
+          );
         });
-        changes.tell('part', part.id);
         return { version };
       },
       async getUsage({ organizationId }, context) {
@@ -242,11 +214,7 @@ export const fleetRoutes =
       async restartPart({ partId }, context) {
         const caller = callerOf(context);
         const part = await operatedPart(db, caller, partId);
-        await db.transaction().execute(async (trx) => {
-          await requestRestart(trx, part.id);
-          await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
-        });
-        changes.tell('restart', part.id);
+        await restartPart(deps, caller, part);
         return {};
       },
     });

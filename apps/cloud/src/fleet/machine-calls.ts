@@ -15,7 +15,9 @@ import {
   requireOwner,
 } from '../access/rules/permissions.ts';
 import type { Secrets } from '../access/secrets.ts';
-import { audit, changed } from '../access/store/audit.ts';
+import { changed } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
+import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
 import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
@@ -26,18 +28,16 @@ import type { Presence } from '../machines/presence.ts';
 import { partAddress } from '../machines/rules/addresses.ts';
 import { type MachineFilter, type MachineLine, newestMachines } from '../machines/store/machine-lists.ts';
 import {
-  deleteMachine,
+  deletePart,
   deletePartSecret,
   findNamedPart,
   findPart,
-  insertMachine,
   insertPart,
   insertPartSecret,
   listParts,
   type PartRow,
   readPartSecrets,
   renamePart,
-  requestRestart,
   updateMachine,
 } from '../machines/store/machines.ts';
 import type { ReleaseBook } from '../releases/release-book.ts';
@@ -60,7 +60,7 @@ type MachineDeps = {
 };
 
 export const machineCalls = (deps: MachineDeps) => {
-  const { db, presence, changes, secrets, clock } = deps;
+  const { db, presence, secrets, clock } = deps;
 
   const contact = (part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
     const seen = presence.lastSeen(part.id, part.lastSeen);
@@ -125,15 +125,7 @@ export const machineCalls = (deps: MachineDeps) => {
     async newRobot({ name, location: locationId }, context) {
       const caller = callerOf(context);
       const location = await locationFor(db, caller, locationId, requireOwner);
-      const { machineId } = await db.transaction().execute(async (trx) => {
-        const ids = await insertMachine(
-          trx,
-          { orgId: location.orgId, locationId: location.id, name: requiredName('name', name) },
-          secrets.sealingKey,
-        );
-        await audit(trx, { orgId: location.orgId, caller, action: 'create machine', subject: ids.machineId });
-        return ids;
-      });
+      const { machineId } = await createMachine(deps, caller, { ...location, name });
       return { id: machineId };
     },
     async getRobot({ id }, context) {
@@ -171,38 +163,25 @@ export const machineCalls = (deps: MachineDeps) => {
         name: name === '' || name === machine.name ? machine.name : requiredName('name', name),
         locationId: location?.id ?? machine.locationId,
       };
-      await db.transaction().execute(async (trx) => {
+      const parts = await listParts(db, machine.id);
+      await audited(deps, caller, async (trx, record) => {
         await updateMachine(trx, machine.id, next);
         const details = changed(
           { name: machine.name, location: machine.locationId },
-          {
-            name: next.name,
-            location: next.locationId,
-          },
+          { name: next.name, location: next.locationId },
         );
+        const told = parts.map((part) => ['part', part.id] as const);
         if (details)
-          await audit(trx, { orgId: machine.orgId, caller, action: 'update machine', subject: machine.id, details });
+          await record({ orgId: machine.orgId, action: 'update machine', subject: machine.id, details }, ...told);
       });
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
-      for (const part of await listParts(db, machine.id)) changes.tell('part', part.id);
       return { robot: robotMessage(main) };
     },
     async deleteRobot({ id }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, id, requireMachineOwner);
-      const parts = await listParts(db, machine.id);
-      await db.transaction().execute(async (trx) => {
-        await deleteMachine(trx, machine.id);
-        await audit(trx, {
-          orgId: machine.orgId,
-          caller,
-          action: 'delete machine',
-          subject: machine.id,
-          details: { name: machine.name },
-        });
-      });
-      for (const part of parts) changes.tell('part', part.id);
+      await removeMachine(deps, caller, machine);
       return {};
     },
     async getRobotParts({ robotId }, context) {
@@ -225,7 +204,7 @@ export const machineCalls = (deps: MachineDeps) => {
     async newRobotPart({ robotId, partName }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, robotId, requireMachineOwner);
-      const partId = await db.transaction().execute(async (trx) => {
+      const partId = await audited(deps, caller, async (trx, record) => {
         const id = await insertPart(trx, {
           orgId: machine.orgId,
           machineId: machine.id,
@@ -233,7 +212,7 @@ export const machineCalls = (deps: MachineDeps) => {
           isMain: false,
           sealingKey: secrets.sealingKey,
         });
-        await audit(trx, { orgId: machine.orgId, caller, action: 'create part', subject: id });
+        await record({ orgId: machine.orgId, action: 'create part', subject: id });
         return id;
       });
       return { partId };
@@ -247,11 +226,10 @@ export const machineCalls = (deps: MachineDeps) => {
           value: partId,
           limit: 'the main part goes with its machine',
         });
-      await db.transaction().execute(async (trx) => {
-        await trx.deleteFrom('part').where('id', '=', part.id).execute();
-        await audit(trx, { orgId: part.orgId, caller, action: 'delete part', subject: part.id });
+      await audited(deps, caller, async (trx, record) => {
+        await deletePart(trx, part.id);
+        await record({ orgId: part.orgId, action: 'delete part', subject: part.id }, ['part', part.id]);
       });
-      changes.tell('part', part.id);
       return {};
     },
     async updateRobotPart({ id, name, robotConfig, robotConfigJson, lastKnownUpdate }, context) {
@@ -270,10 +248,10 @@ export const machineCalls = (deps: MachineDeps) => {
       if (name !== '' && name !== part.name) {
         requireMachineOwner(caller, part, () => new PlatformError('PART_NOT_FOUND', { partId: id }));
         const newName = requiredName('name', name);
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           await renamePart(trx, part.id, newName);
           const details = changed({ name: part.name }, { name: newName }) ?? {};
-          await audit(trx, { orgId: part.orgId, caller, action: 'update part', subject: part.id, details });
+          await record({ orgId: part.orgId, action: 'update part', subject: part.id, details }, ['part', part.id]);
         });
       }
       return { part: await freshPart(part.id, caller) };
@@ -281,37 +259,30 @@ export const machineCalls = (deps: MachineDeps) => {
     async markPartForRestart({ partId }, context) {
       const caller = callerOf(context);
       const part = await operatedPart(db, caller, partId);
-      await db.transaction().execute(async (trx) => {
-        await requestRestart(trx, part.id);
-        await audit(trx, { orgId: part.orgId, caller, action: 'request restart', subject: part.id });
-      });
-      changes.tell('restart', part.id);
+      await restartPart(deps, caller, part);
       return {};
     },
     async createRobotPartSecret({ partId }, context) {
       const caller = callerOf(context);
       const part = await ownedPart(db, caller, partId);
-      await db.transaction().execute(async (trx) => {
+      await audited(deps, caller, async (trx, record) => {
         await insertPartSecret(trx, { orgId: part.orgId, partId: part.id, sealingKey: secrets.sealingKey });
-        await audit(trx, { orgId: part.orgId, caller, action: 'create part secret', subject: part.id });
+        await record({ orgId: part.orgId, action: 'create part secret', subject: part.id }, ['part', part.id]);
       });
-      changes.tell('part', part.id);
       return { part: await freshPart(part.id, caller) };
     },
     async deleteRobotPartSecret({ partId, secretId }, context) {
       const caller = callerOf(context);
       const part = await ownedPart(db, caller, partId);
-      const isDeleted = await db.transaction().execute(async (trx) => {
-        await audit(trx, { orgId: part.orgId, caller, action: 'delete part secret', subject: part.id });
-        return deletePartSecret(trx, part.id, secretId);
+      await audited(deps, caller, async (trx, record) => {
+        if (!(await deletePartSecret(trx, part.id, secretId)))
+          throw new PlatformError('INVALID_ARGUMENT', {
+            field: 'secret_id',
+            value: secretId,
+            limit: 'one of several secrets of this part',
+          });
+        await record({ orgId: part.orgId, action: 'delete part secret', subject: part.id }, ['part', part.id]);
       });
-      if (!isDeleted)
-        throw new PlatformError('INVALID_ARGUMENT', {
-          field: 'secret_id',
-          value: secretId,
-          limit: 'one of several secrets of this part',
-        });
-      changes.tell('part', part.id);
       return {};
     },
     async getRobotPartHistory({ id, pageToken: token, pageLimit, start, end }, context) {

@@ -17,7 +17,7 @@ import {
   requireOwner,
   type Role,
 } from '../access/rules/permissions.ts';
-import { audit } from '../access/store/audit.ts';
+import { audited, type Record } from '../access/store/audited.ts';
 import {
   deleteKey,
   insertKey,
@@ -115,21 +115,26 @@ const withoutRepeats = <G extends Grant<Role>>(grants: readonly G[]): G[] => [
   ...new Map(grants.map((grant) => [`${grant.resource} ${grant.role} ${grant.resourceId}`, grant])).values(),
 ];
 
+/** What is known of the key and of the sessions that ended with its secret is old. */
+const secretChanged = ({ id }: KeyRow, ended: readonly string[]) => [
+  ['api_key', id] as const,
+  ...ended.map((hash) => ['session', hash] as const),
+];
+
 const named = ({ name }: KeyRow): { details: JsonObject } => ({ details: { name } });
 
 export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Changes; clock: Clock }) => {
   const create = async (
     trx: Database,
-    caller: Caller,
+    record: Record,
     of: { orgId: string; name: string; grants: readonly Grant<Role>[] },
     more: JsonObject = {},
   ) => {
     const created = await insertKey(trx, of);
     const { orgId, name } = of;
     const grants = of.grants.map((grant) => `${grant.resource}_${grant.role} ${grant.resourceId}`);
-    await audit(trx, {
+    await record({
       orgId,
-      caller,
       action: 'create key',
       subject: created.id,
       details: { name, grants, ...more },
@@ -148,13 +153,13 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
       }
       const keyName = name === '' ? `${caller.name} ${timeText(clock.wall())}` : requiredName('name', name);
       const { orgId } = first;
-      return db.transaction().execute((trx) => create(trx, caller, { orgId, name: keyName, grants }));
+      return audited({ db }, caller, (trx, record) => create(trx, record, { orgId, name: keyName, grants }));
     },
     async createKeyFromExistingKeyAuthorizations({ id }, context) {
       const caller = callerOf(context);
-      return db.transaction().execute(async (trx) => {
+      return audited({ db, changes }, caller, async (trx, record) => {
         const { id: copyOf, orgId, name, grants } = await managedKey(trx, caller, id);
-        return create(trx, caller, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
+        return create(trx, record, { orgId, name: `${name} (copy)`, grants }, { copy_of: copyOf });
       });
     },
     async listKeys({ orgId }, context) {
@@ -171,43 +176,41 @@ export const keyCalls = ({ db, changes, clock }: { db: Database; changes: Change
     },
     async deleteKey({ id }, context) {
       const caller = callerOf(context);
-      const key = await db.transaction().execute(async (trx) => {
+      await audited({ db, changes }, caller, async (trx, record) => {
         const found = await managedKey(trx, caller, id);
         const orphan = await ownedByKeyAlone(trx, found);
         if (orphan) throw new PlatformError('LAST_OWNER', { resource: `${orphan.resource} ${orphan.resourceId}` });
         const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
         await deleteKey(trx, found.id);
-        await audit(trx, { orgId: found.orgId, caller, action: 'delete key', subject: found.id, ...named(found) });
-        return { id: found.id, ended };
+        await record(
+          { orgId: found.orgId, action: 'delete key', subject: found.id, ...named(found) },
+          ...secretChanged(found, ended),
+        );
       });
-      changes.tell('api_key', key.id);
-      for (const hash of key.ended) changes.tell('session', hash);
       return {};
     },
     async rotateKey({ id }, context) {
       const caller = callerOf(context);
-      const rotated = await db.transaction().execute(async (trx) => {
+      return audited({ db, changes }, caller, async (trx, record) => {
         const found = await managedKey(trx, caller, id);
-        await audit(trx, { orgId: found.orgId, caller, action: 'rotate key', subject: found.id, ...named(found) });
         const ended = await endSessionsOfKey(trx, found.id, sessionOf(context));
-        return { id: found.id, key: await rotateKey(trx, found.id), ended };
+        await record(
+          { orgId: found.orgId, action: 'rotate key', subject: found.id, ...named(found) },
+          ...secretChanged(found, ended),
+        );
+        return { id: found.id, key: await rotateKey(trx, found.id) };
       });
-      changes.tell('api_key', rotated.id);
-      for (const hash of rotated.ended) changes.tell('session', hash);
-      return { id: rotated.id, key: rotated.key };
     },
     async renameKey({ id, name }, context) {
       const caller = callerOf(context);
       const newName = requiredName('name', name);
-      const key = await db.transaction().execute(async (trx) => {
+      return audited({ db, changes }, caller, async (trx, record) => {
         const found = await managedKey(trx, caller, id);
         await renameKey(trx, found.id, newName);
         const details = { from: found.name, to: newName };
-        await audit(trx, { orgId: found.orgId, caller, action: 'rename key', subject: found.id, details });
-        return found;
+        await record({ orgId: found.orgId, action: 'rename key', subject: found.id, details }, ['api_key', found.id]);
+        return { id: found.id, name: newName };
       });
-      changes.tell('api_key', key.id);
-      return { id: key.id, name: newName };
     },
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };

@@ -6,7 +6,8 @@ import { callerOf } from '../access/caller.ts';
 import { organizationFor, locationFor, readableLocation } from '../access/places.ts';
 import { type Caller, mayReadLocation, requireMember, requireOwner } from '../access/rules/permissions.ts';
 import { newLocationId } from '../access/secrets.ts';
-import { audit, changed } from '../access/store/audit.ts';
+import { changed } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import {
   deleteLocation,
   insertLocation,
@@ -14,6 +15,7 @@ import {
   type LocationRow,
   newestOrganizations,
   type OrganizationRow,
+  renameOrganization,
   updateLocation,
 } from '../access/store/organizations.ts';
 import type { Database } from '../database/database.ts';
@@ -60,13 +62,9 @@ export const organizationCalls = ({ db }: { db: Database }) =>
       const { id } = await organizationFor(db, caller, organizationId);
       requireOwner(caller, id);
       if (name !== undefined) {
-        await db.transaction().execute(async (trx) => {
-          await trx
-            .updateTable('organization')
-            .set({ name: requiredName('name', name) })
-            .where('id', '=', id)
-            .execute();
-          await audit(trx, { orgId: id, caller, action: 'rename organization', subject: id });
+        await audited({ db }, caller, async (trx, record) => {
+          await renameOrganization(trx, id, requiredName('name', name));
+          await record({ orgId: id, action: 'rename organization', subject: id });
         });
       }
       return { organization: organizationMessage(await organizationFor(db, caller, id)) };
@@ -91,14 +89,14 @@ export const organizationCalls = ({ db }: { db: Database }) =>
         throw new PlatformError('LOCATION_NOT_FOUND', { locationId: parent.id });
       }
       const id = newLocationId();
-      await db.transaction().execute(async (trx) => {
+      await audited({ db }, caller, async (trx, record) => {
         await insertLocation(trx, {
           id,
           orgId: organization.id,
           name: requiredName('name', name),
           parentLocationId: parent?.id ?? null,
         });
-        await audit(trx, { orgId: organization.id, caller, action: 'create location', subject: id });
+        await record({ orgId: organization.id, action: 'create location', subject: id });
       });
       return { location: locationMessage(await locationFor(db, caller, id)) };
     },
@@ -118,10 +116,10 @@ export const organizationCalls = ({ db }: { db: Database }) =>
         ...(parentLocationId !== undefined && { parentLocationId: parent?.id ?? null }),
       };
       const { orgId } = location;
-      await db.transaction().execute(async (trx) => {
+      await audited({ db }, caller, async (trx, record) => {
         await updateLocation(trx, location.id, next);
         const details = changed({ name: location.name, parentLocationId: location.parentLocationId }, next);
-        if (details) await audit(trx, { orgId, caller, action: 'update location', subject: location.id, details });
+        if (details) await record({ orgId, action: 'update location', subject: location.id, details });
       });
       return { location: locationMessage(await locationFor(db, caller, locationId)) };
     },

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '@platform/kit';
 import { callerOf } from '../access/caller.ts';
 import { belongsTo, type Caller, requireReaderOrPart, requireOwner } from '../access/rules/permissions.ts';
-import { audit } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import type { Database } from '../database/database.ts';
@@ -101,9 +101,9 @@ export const packageRoutes =
         requireOwner(caller, orgId, absent);
         const { count, machine } = await machinesWith(db, { orgId, name, version });
         if (count > 0) throw new PlatformError('PACKAGE_IN_USE', { packageId: id, version, count, machine });
-        const isRemoved = await db.transaction().execute(async (trx) => {
+        const isRemoved = await audited({ db }, caller, async (trx, record) => {
           if (!(await removeVersion(trx, { orgId, name, version }))) return false;
-          await audit(trx, { orgId, caller, action: 'delete package', subject: `${id} ${version}` });
+          await record({ orgId, action: 'delete package', subject: `${id} ${version}` });
           return true;
         });
         if (!isRemoved) throw absent();

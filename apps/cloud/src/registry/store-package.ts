@@ -4,7 +4,7 @@ import { checkScriptArchive } from '@platform/sandbox/archive';
 import { checkModelArchive } from '@platform/sandbox/model-archive';
 import type { Clock } from '@platform/kit';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
-import { audit } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { putWithCrc } from '../blobs/package-archive.ts';
@@ -64,11 +64,11 @@ export async function storePackage(
   if (kind === 'ml_training') await checkScriptArchive(await blobs.get(packed.sha256));
   if (kind === 'ml_model') await checkModelArchive(await blobs.get(packed.sha256));
   const { files, metadata, platform } = sent;
-  await db.transaction().execute(async (trx) => {
+  await audited({ db }, caller, async (trx, record) => {
     await claimVersion(trx, { orgId, modelName: name, modelVersion: version, claimedBy: null, now }, kind);
     await noteBlob(trx, orgId, packed);
     await publish(trx, { orgId, name, type: kind, version, packed, files, metadata, platform, now });
-    await audit(trx, { orgId, caller, action: 'create package', subject: `${orgId}/${name} ${version}` });
+    await record({ orgId, action: 'create package', subject: `${orgId}/${name} ${version}` });
   });
   admission.keep();
   return { id: `${orgId}/${name}`, version };

@@ -13,7 +13,7 @@ import type { Clock } from '@platform/kit';
 import type { SigningKey } from '@platform/releases/keys';
 import { callerOf } from '../access/caller.ts';
 import { requireInstallationOwner } from '../access/rules/permissions.ts';
-import { audit } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
@@ -51,7 +51,7 @@ type ReleaseDeps = {
 export const releaseRoutes =
   (deps: ReleaseDeps) =>
   (router: ConnectRouter): void => {
-    const { db, blobs, changes, clock, releaseKey } = deps;
+    const { db, blobs, clock, releaseKey } = deps;
     const message = (row: ReleaseWithChannels, baseUrl: string) => ({
       name: row.name,
       version: row.version,
@@ -71,7 +71,7 @@ export const releaseRoutes =
         requireInstallationOwner(caller);
         const release = await releaseOf(request, blobs);
         const { name, version, platform } = release;
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           const isSigned = (await newestDocument(trx, 'root')) !== undefined;
           await insertRelease(trx, release);
           for (const channel of request.channels) await setChannel(trx, name, channel, version);
@@ -79,9 +79,12 @@ export const releaseRoutes =
           // Agents of the other product check no signatures.
           if (isSigned && !stored?.target && !otherReleases.includes(name))
             throw new PlatformError('RELEASE_UNSIGNED', { name, version, platform });
-          await audit(trx, { orgId: null, caller, action: 'publish release', ...wordsOf(release, request.channels) });
+          await record({ orgId: null, action: 'publish release', ...wordsOf(release, request.channels) }, [
+            'release',
+            name,
+          ]);
         });
-        changes.tell('release', name);
+
         const stored = (await listReleases(db, name)).find((row) => isSame(row, release));
         if (!stored) throw new PlatformError('RELEASE_NOT_FOUND', { name, version, platform });
         return { release: message(stored, baseUrlOf(deps, context)) };
@@ -104,17 +107,11 @@ export const releaseRoutes =
         const caller = callerOf(context);
         requireInstallationOwner(caller);
         check('channel', channel, channels.includes(channel), channels.join(', '));
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           await setChannel(trx, name, channel, version);
-          await audit(trx, {
-            orgId: null,
-            caller,
-            action: 'set channel',
-            subject: `${name} ${channel}`,
-            details: { version },
-          });
+          const subject = `${name} ${channel}`;
+          await record({ orgId: null, action: 'set channel', subject, details: { version } }, ['release', name]);
         });
-        changes.tell('release', name);
         return {};
       },
 
@@ -135,7 +132,7 @@ export const releaseRoutes =
         for (const one of request.releases) releases.push(await releaseOf(one, blobs));
         const patches: PatchRow[] = [];
         for (const one of request.patches) patches.push(await patchOf(one, blobs));
-        const changed = await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           const taken = await takeOver(trx, request, releaseKey, clock.wall());
           for (const release of releases) {
             requireTarget(taken.targets, programTargetPath(release), release);
@@ -154,18 +151,16 @@ export const releaseRoutes =
               pointed[`${name} ${channel}`] = version;
             }
           }
-          await audit(trx, {
-            orgId: null,
-            caller,
-            action: 'sign releases',
-            subject:
-              releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
-              `documents root ${taken.versions.root}, targets ${taken.versions.targets}`,
-            details: { ...taken.versions, patches: patches.length, channels: pointed },
-          });
-          return new Set([...known, ...releases.map(({ name }) => name)]);
+          const subject =
+            releases.map(({ name, version, platform }) => `${name} ${version} ${platform}`).join(', ') ||
+            `documents root ${taken.versions.root}, targets ${taken.versions.targets}`;
+          const details = { ...taken.versions, patches: patches.length, channels: pointed };
+          const names = new Set([...known, ...releases.map(({ name }) => name)]);
+          await record(
+            { orgId: null, action: 'sign releases', subject, details },
+            ...[...names].map((name) => ['release', name] as const),
+          );
         });
-        for (const name of changed) changes.tell('release', name);
         const baseUrl = baseUrlOf(deps, context);
         const stored = await listReleases(db, '');
         return {
@@ -178,7 +173,7 @@ export const releaseRoutes =
       async revokeRelease({ name, version }, context) {
         const caller = callerOf(context);
         requireInstallationOwner(caller);
-        await db.transaction().execute(async (trx) => {
+        await audited(deps, caller, async (trx, record) => {
           await revokeRelease(trx, name, version);
           const listed = await listReleases(trx, name, { isRevokedToo: true });
           const signed = listed.find((row) => row.version === version && row.target !== null);
@@ -186,9 +181,8 @@ export const releaseRoutes =
             const problem = `the signed targets still list ${signed.target}`;
             throw new PlatformError('METADATA_REFUSED', { problem });
           }
-          await audit(trx, { orgId: null, caller, action: 'revoke release', subject: `${name} ${version}` });
+          await record({ orgId: null, action: 'revoke release', subject: `${name} ${version}` }, ['release', name]);
         });
-        changes.tell('release', name);
         return {};
       },
     });

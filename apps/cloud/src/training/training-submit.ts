@@ -10,7 +10,8 @@ import type { JobKind, JobLimits } from '@platform/contract/job';
 import { type BuiltInKind, builtInKinds, kindOfModelType, modelKinds } from '@platform/contract/model-kinds';
 import type { Clock } from '@platform/kit';
 import { type Caller, requireOwner } from '../access/rules/permissions.ts';
-import { actorOf, audit } from '../access/store/audit.ts';
+import { actorOf } from '../access/store/audit.ts';
+import { audited } from '../access/store/audited.ts';
 import type { BlobStore } from '../blobs/blob-store.ts';
 import type { OrganizationUsage } from '../blobs/organization-usage.ts';
 import { advice } from '../data/rules/dataset-rules.ts';
@@ -116,7 +117,7 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
   const id = randomUUID();
   const now = clock.wall();
   const by = { actor: actorOf(caller), now };
-  await db.transaction().execute(async (trx) => {
+  await audited({ db }, caller, async (trx, record) => {
     await claimVersion(trx, { orgId, modelName, modelVersion, claimedBy: id, now });
     const datasetVersionId = await writeVersion(trx, { orgId, datasetId: dataset.id, frozen, now });
     const values = {
@@ -157,7 +158,7 @@ export async function enqueue({ db, blobs, usage, clock }: TrainingDeps, caller:
     }));
     await writeLogs(trx, row, 0, notes);
     await job.also?.(trx);
-    await audit(trx, { orgId, caller, action: 'submit training', subject: id, details: { modelName, modelVersion } });
+    await record({ orgId, action: 'submit training', subject: id, details: { modelName, modelVersion } });
   });
   admission.keep();
   return id;

@@ -99,3 +99,7 @@ export const deleteLocation = (
     await audit(trx, { orgId, caller, action: 'delete location', subject: id, details: { name } });
     return true;
   });
+
+export async function renameOrganization(db: Database, id: string, name: string): Promise<void> {
+  await db.updateTable('organization').set({ name }).where('id', '=', id).execute();
+}

@@ -110,8 +110,10 @@ export async function updateMachine(
 }
 
 /** @throws PlatformError NAME_TAKEN */
-export const renamePart = (db: Database, id: string, name: string): Promise<void> =>
-  takingName(name, partOfMachine, () => db.updateTable('part').set({ name }).where('id', '=', id).execute());
+export async function renamePart(db: Database, id: string, name: string): Promise<void> {
+  await takingName(name, partOfMachine, () => db.updateTable('part').set({ name }).where('id', '=', id).execute());
+  await recordChange(db, 'part', id);
+}
 
 export type NewPart = { orgId: string; machineId: string; name: string; isMain: boolean; sealingKey: Buffer };
 
@@ -201,10 +203,17 @@ export async function deletePartSecret(db: Database, partId: string, secretId: s
   return numDeletedRows > 0n;
 }
 
-export async function deleteMachine(db: Database, machineId: string): Promise<void> {
+/** @returns the ids of its parts. */
+export async function deleteMachine(db: Database, machineId: string): Promise<string[]> {
   const parts = await db.selectFrom('part').select('id').where('machineId', '=', machineId).execute();
   await db.deleteFrom('machine').where('id', '=', machineId).execute();
   for (const { id } of parts) await recordChange(db, 'part', id);
+  return parts.map(({ id }) => id);
+}
+
+export async function deletePart(db: Database, partId: string): Promise<void> {
+  await db.deleteFrom('part').where('id', '=', partId).execute();
+  await recordChange(db, 'part', partId);
 }
 
 /** One-shot: set by a person, taken by the machine's next question, never given out twice. */

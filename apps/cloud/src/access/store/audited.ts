@@ -1,0 +1,28 @@
+import type { ChangeKind, Changes } from '../../database/changes.ts';
+import type { Database, Trx } from '../../database/database.ts';
+import type { JsonObject } from '../../database/schema.ts';
+import type { Caller } from '../rules/permissions.ts';
+import { audit } from './audit.ts';
+
+/** `orgId` null: it concerns the installation. */
+type Entry = { orgId: string | null; action: string; subject: string; details?: JsonObject };
+
+/** Writes an audit entry. @param changed - what the caches of this process forget once all of it has committed. */
+export type Record = (entry: Entry, ...changed: readonly (readonly [kind: ChangeKind, key: string])[]) => Promise<void>;
+
+/** What a caller changes: rows and audit entries in one transaction, then the notification of what changed. */
+export async function audited<T>(
+  { db, changes }: { db: Database; changes?: Pick<Changes, 'tell'> },
+  caller: Caller,
+  work: (trx: Trx, record: Record) => Promise<T>,
+): Promise<T> {
+  const told: (readonly [ChangeKind, string])[] = [];
+  const done = await db.transaction().execute((trx) =>
+    work(trx, async (entry, ...changed) => {
+      told.push(...changed);
+      await audit(trx, { ...entry, caller });
+    }),
+  );
+  for (const [kind, key] of told) changes?.tell(kind, key);
+  return done;
+}
