@@ -1,5 +1,5 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt';
-import type { ConnectRouter } from '@connectrpc/connect';
+import type { ConnectRouter, ServiceImpl } from '@connectrpc/connect';
 import { PlatformError } from '@platform/contract/errors';
 import { FleetService } from '@platform/contract/gen/platform/fleet/v1/fleet_pb';
 import { installScriptCommand } from '@platform/contract/install-command';
@@ -43,179 +43,210 @@ type FleetDeps = {
   clock: Clock;
 };
 
+const credentialsOf = async (
+  { db, secrets, authority: inUse }: FleetDeps,
+  partId: string,
+  baseUrl: string,
+): Promise<{ credentialsJson: string; installScriptCommand: string }> => {
+  const authority = inUse();
+  const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
+  if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
+  const { secret } = newest;
+  return {
+    credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
+    installScriptCommand: installScriptCommand(baseUrl, authoritySha256(authority)),
+  };
+};
+
+/** Machines and their credentials. */
+const machineHandlers = (deps: FleetDeps) => {
+  const { db } = deps;
+  return {
+    async createMachine({ organizationId, locationId, name }, context) {
+      const caller = callerOf(context);
+      const organization = await organizationFor(db, caller, organizationId);
+      requireOwner(caller, organization.id);
+      const location = locationId
+        ? await locationFor(db, caller, locationId)
+        : await firstLocation(db, organization.id);
+      if (!location || location.orgId !== organization.id)
+        throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
+      const created = await createMachine(deps, caller, { ...location, name });
+      const part = await findPart(db, created.partId);
+      if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
+      return {
+        machine: await machineMessage(deps, part),
+        ...(await credentialsOf(deps, part.id, baseUrlOf(deps, context))),
+      };
+    },
+    async listMachines({ organizationId, pageSize, pageToken }, context) {
+      const caller = callerOf(context);
+      const page = pageOf({ pageSize, pageToken }, readMachineToken);
+      const { id } = await organizationFor(db, caller, organizationId);
+      // Whoever may see single machines or locations sees those.
+      const of = { reach: reachOf(caller), orgId: id };
+      const { rows, isCut } = await machinePage(db, of, page);
+      const last = rows.at(-1);
+      return {
+        machines: await Promise.all(rows.map((part) => machineMessage(deps, part))),
+        nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
+      };
+    },
+    async getMachine({ id }, context) {
+      const part = await operatedMainPart(db, callerOf(context), id);
+      return { machine: await machineMessage(deps, part, (await findConfig(db, part.id))?.config) };
+    },
+    async deleteMachine({ id }, context) {
+      const caller = callerOf(context);
+      const machine = await operatedMachine(db, caller, id, requireMachineOwner);
+      await removeMachine(deps, caller, machine);
+      return {};
+    },
+    async getCredentials({ partId }, context) {
+      const part = await ownedPart(db, callerOf(context), partId);
+      return credentialsOf(deps, part.id, baseUrlOf(deps, context));
+    },
+  } satisfies Partial<ServiceImpl<typeof FleetService>>;
+};
+
+/** Configurations and their revisions. */
+const configHandlers = (deps: FleetDeps) => {
+  const { db, releases } = deps;
+  return {
+    async getConfig({ partId, revision }, context) {
+      const part = await operatedPart(db, callerOf(context), partId);
+      const config = await findConfig(db, part.id, Number(revision));
+      if (!config)
+        throw new PlatformError('INVALID_ARGUMENT', {
+          field: 'revision',
+          value: String(revision),
+          limit: `1 to ${part.revision}`,
+        });
+      return {
+        configJson: config.text,
+        revision: BigInt(config.revision),
+        savedBy: config.savedBy,
+        ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
+      };
+    },
+    async checkConfig({ configJson, partId }, context) {
+      const caller = callerOf(context);
+      const part = partId ? await operatedPart(db, caller, partId) : undefined;
+      const { problems } = part ? await readConfigOf(deps, configJson, part) : await readConfig(releases, configJson);
+      return { problems: problems.map(problemMessage) };
+    },
+    async saveConfig({ partId, configJson, expectedRevision }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
+      const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
+      return { revision: BigInt(revision), problems: problems.map(problemMessage) };
+    },
+    async listConfigRevisions({ partId, before }, context) {
+      const part = await operatedPart(db, callerOf(context), partId);
+      const { rows, isCut } = await readBounded<SavedRevision>({ ...wholeAnswer, atOnce: 1_000 }, (last, limit) =>
+        revisionsBefore(db, part.id, { before: last?.revision ?? (Number(before) || undefined), limit }),
+      );
+      return {
+        revisions: rows.map((row) => ({
+          revision: BigInt(row.revision),
+          savedBy: row.savedBy,
+          savedOn: timestampFromMs(row.savedOn),
+          sha256: row.sha256.toString('hex'),
+        })),
+        truncated: isCut,
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof FleetService>>;
+};
+
+/** What a machine shall do once. */
+const operationHandlers = (deps: FleetDeps) => {
+  const { db, releases } = deps;
+  return {
+    async clearQuarantine({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      await audited(deps, caller, async (trx, record) => {
+        await clearQuarantine(trx, part.id);
+        await record(
+          {
+            orgId: part.orgId,
+            action: 'clear quarantine',
+            subject: part.id,
+            details: { versions: quarantinedOf(part) },
+          },
+          ['part', part.id],
+        );
+      });
+      return {};
+    },
+    async migrateMachine({ id }, context) {
+      const caller = callerOf(context);
+      const part = await operatedMainPart(db, caller, id);
+      const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name: part.machineName, problem });
+      if (!hasOtherAgent(part))
+        throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
+      const { platform } = machineFacts(part);
+      const version = await offeredVersion(releases, platform);
+      if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
+      await audited(deps, caller, async (trx, record) => {
+        await requestMigration(trx, part.id);
+        await record(
+          {
+            orgId: part.orgId,
+            action: 'request migration',
+            subject: part.id,
+            details: { version },
+          },
+          ['part', part.id],
+        );
+      });
+      return { version };
+    },
+    async restartPart({ partId }, context) {
+      const caller = callerOf(context);
+      const part = await operatedPart(db, caller, partId);
+      await restartPart(deps, caller, part);
+      return {};
+    },
+  } satisfies Partial<ServiceImpl<typeof FleetService>>;
+};
+
+/** What an organization uses. */
+const usageHandlers = (deps: FleetDeps) => {
+  const { db, usage } = deps;
+  return {
+    async getUsage({ organizationId }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      const used = await usage.read(id);
+      return {
+        usedBytes: BigInt(used.usedBytes),
+        files: BigInt(used.files),
+        waitingBytes: BigInt(used.waitingBytes),
+        arrivingBytes: BigInt(used.arrivingBytes),
+        limitBytes: BigInt(used.limitBytes),
+        images: BigInt(used.images),
+        readings: BigInt(used.readings),
+        datasets: BigInt(used.datasets),
+        machines: BigInt(used.machines),
+        jobs: BigInt(used.jobs),
+        packageVersions: BigInt(used.packageVersions),
+        logBytes: BigInt(used.logBytes),
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof FleetService>>;
+};
+
 export const fleetRoutes =
   (deps: FleetDeps) =>
   (router: ConnectRouter): void => {
-    const { db, secrets, releases, usage } = deps;
-
-    const credentialsOf = async (
-      partId: string,
-      baseUrl: string,
-    ): Promise<{ credentialsJson: string; installScriptCommand: string }> => {
-      const authority = deps.authority();
-      const [newest] = await readPartSecrets(db, partId, secrets.sealingKey);
-      if (!newest) throw new PlatformError('PART_NOT_FOUND', { partId });
-      const { secret } = newest;
-      return {
-        credentialsJson: credentialsFile(baseUrl, { id: partId, secret }, authorityPem(authority)),
-        installScriptCommand: installScriptCommand(baseUrl, authoritySha256(authority)),
-      };
-    };
-
     router.service(FleetService, {
-      async createMachine({ organizationId, locationId, name }, context) {
-        const caller = callerOf(context);
-        const organization = await organizationFor(db, caller, organizationId);
-        requireOwner(caller, organization.id);
-        const location = locationId
-          ? await locationFor(db, caller, locationId)
-          : await firstLocation(db, organization.id);
-        if (!location || location.orgId !== organization.id)
-          throw new PlatformError('LOCATION_NOT_FOUND', { locationId });
-        const created = await createMachine(deps, caller, { ...location, name });
-        const part = await findPart(db, created.partId);
-        if (!part) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: created.machineId });
-        return {
-          machine: await machineMessage(deps, part),
-          ...(await credentialsOf(part.id, baseUrlOf(deps, context))),
-        };
-      },
-      async listMachines({ organizationId, pageSize, pageToken }, context) {
-        const caller = callerOf(context);
-        const page = pageOf({ pageSize, pageToken }, readMachineToken);
-        const { id } = await organizationFor(db, caller, organizationId);
-        // Whoever may see single machines or locations sees those.
-        const of = { reach: reachOf(caller), orgId: id };
-        const { rows, isCut } = await machinePage(db, of, page);
-        const last = rows.at(-1);
-        return {
-          machines: await Promise.all(rows.map((part) => machineMessage(deps, part))),
-          nextPageToken: isCut && last ? machineToken({ name: last.machineName, id: last.machineId }) : '',
-        };
-      },
-      async getMachine({ id }, context) {
-        const part = await operatedMainPart(db, callerOf(context), id);
-        return { machine: await machineMessage(deps, part, (await findConfig(db, part.id))?.config) };
-      },
-      async deleteMachine({ id }, context) {
-        const caller = callerOf(context);
-        const machine = await operatedMachine(db, caller, id, requireMachineOwner);
-        await removeMachine(deps, caller, machine);
-        return {};
-      },
-      async getCredentials({ partId }, context) {
-        const part = await ownedPart(db, callerOf(context), partId);
-        return credentialsOf(part.id, baseUrlOf(deps, context));
-      },
-      async getConfig({ partId, revision }, context) {
-        const part = await operatedPart(db, callerOf(context), partId);
-        const config = await findConfig(db, part.id, Number(revision));
-        if (!config)
-          throw new PlatformError('INVALID_ARGUMENT', {
-            field: 'revision',
-            value: String(revision),
-            limit: `1 to ${part.revision}`,
-          });
-        return {
-          configJson: config.text,
-          revision: BigInt(config.revision),
-          savedBy: config.savedBy,
-          ...(config.revision > 0 && { savedOn: timestampFromMs(config.savedOn) }),
-        };
-      },
-      async checkConfig({ configJson, partId }, context) {
-        const caller = callerOf(context);
-        const part = partId ? await operatedPart(db, caller, partId) : undefined;
-        const { problems } = part ? await readConfigOf(deps, configJson, part) : await readConfig(releases, configJson);
-        return { problems: problems.map(problemMessage) };
-      },
-      async saveConfig({ partId, configJson, expectedRevision }, context) {
-        const caller = callerOf(context);
-        const part = await operatedPart(db, caller, partId);
-        const expected = expectedRevision === undefined ? {} : { revision: Number(expectedRevision) };
-        const { revision, problems } = await saveConfig(deps, caller, part, configJson, expected);
-        return { revision: BigInt(revision), problems: problems.map(problemMessage) };
-      },
-      async listConfigRevisions({ partId, before }, context) {
-        const part = await operatedPart(db, callerOf(context), partId);
-        const { rows, isCut } = await readBounded<SavedRevision>({ ...wholeAnswer, atOnce: 1_000 }, (last, limit) =>
-          revisionsBefore(db, part.id, { before: last?.revision ?? (Number(before) || undefined), limit }),
-        );
-        return {
-          revisions: rows.map((row) => ({
-            revision: BigInt(row.revision),
-            savedBy: row.savedBy,
-            savedOn: timestampFromMs(row.savedOn),
-            sha256: row.sha256.toString('hex'),
-          })),
-          truncated: isCut,
-        };
-      },
-      async clearQuarantine({ partId }, context) {
-        const caller = callerOf(context);
-        const part = await operatedPart(db, caller, partId);
-        await audited(deps, caller, async (trx, record) => {
-          await clearQuarantine(trx, part.id);
-          await record(
-            {
-              orgId: part.orgId,
-              action: 'clear quarantine',
-              subject: part.id,
-              details: { versions: quarantinedOf(part) },
-            },
-            ['part', part.id],
-          );
-        });
-        return {};
-      },
-      async migrateMachine({ id }, context) {
-        const caller = callerOf(context);
-        const part = await operatedMainPart(db, caller, id);
-        const refuse = (problem: string) => new PlatformError('MIGRATION_REFUSED', { name: part.machineName, problem });
-        if (!hasOtherAgent(part))
-          throw refuse(part.host ? 'it runs platform-agent' : 'no agent has checked in for it yet');
-        const { platform } = machineFacts(part);
-        const version = await offeredVersion(releases, platform);
-        if (version === undefined) throw refuse(`no stable platform-agent for ${platform} is published`);
-        await audited(deps, caller, async (trx, record) => {
-          await requestMigration(trx, part.id);
-          await record(
-            {
-              orgId: part.orgId,
-              action: 'request migration',
-              subject: part.id,
-              details: { version },
-            },
-            ['part', part.id],
-          );
-        });
-        return { version };
-      },
-      async getUsage({ organizationId }, context) {
-        const caller = callerOf(context);
-        const { id } = await organizationFor(db, caller, organizationId);
-        requireMember(caller, id);
-        const used = await usage.read(id);
-        return {
-          usedBytes: BigInt(used.usedBytes),
-          files: BigInt(used.files),
-          waitingBytes: BigInt(used.waitingBytes),
-          arrivingBytes: BigInt(used.arrivingBytes),
-          limitBytes: BigInt(used.limitBytes),
-          images: BigInt(used.images),
-          readings: BigInt(used.readings),
-          datasets: BigInt(used.datasets),
-          machines: BigInt(used.machines),
-          jobs: BigInt(used.jobs),
-          packageVersions: BigInt(used.packageVersions),
-          logBytes: BigInt(used.logBytes),
-        };
-      },
-      async restartPart({ partId }, context) {
-        const caller = callerOf(context);
-        const part = await operatedPart(db, caller, partId);
-        await restartPart(deps, caller, part);
-        return {};
-      },
+      ...machineHandlers(deps),
+      ...configHandlers(deps),
+      ...operationHandlers(deps),
+      ...usageHandlers(deps),
     });
   };

@@ -20,7 +20,7 @@ import { audited } from '../access/store/audited.ts';
 import { createMachine, removeMachine, restartPart } from './machine-changes.ts';
 import { saveConfig } from '../configs/config-saving.ts';
 import { longestHistory, partHistory } from '../configs/part-history.ts';
-import { type ConfigRow, findConfig } from '../configs/store/configs.ts';
+import { findConfig } from '../configs/store/configs.ts';
 import type { Changes } from '../database/changes.ts';
 import type { Database } from '../database/database.ts';
 import { operatedMachine, operatedPart, ownedPart } from '../machines/part-access.ts';
@@ -59,98 +59,146 @@ type MachineDeps = {
   releases: ReleaseBook;
 };
 
-export const machineCalls = (deps: MachineDeps) => {
-  const { db, presence, secrets, clock } = deps;
-
-  const contact = (part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
-    const seen = presence.lastSeen(part.id, part.lastSeen);
-    const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
-    return {
-      onlineState,
-      // Clients show 1970 without it.
-      lastAccess: timestampFromMs(seen ?? part.createdOn),
-      secondsSinceOnline: BigInt(
-        seen === undefined || onlineState === OnlineState.ONLINE
-          ? 0
-          : Math.max(0, Math.round((clock.wall() - seen) / 1000)),
-      ),
-    };
-  };
-  const robotMessage = (main: PartRow | MachineLine) => ({
-    id: main.machineId,
-    name: main.machineName,
-    location: main.locationId,
-    createdOn: timestampFromMs(main.machineCreatedOn),
-    ...contact(main),
-  });
-  /** Secrets only for owners of the machine. */
-  const partMessage = async (part: PartRow, caller: Caller, config?: ConfigRow) => {
-    const saved = config ?? (await findConfig(db, part.id));
-    const owned = ownsMachine(caller, part) ? await readPartSecrets(db, part.id, secrets.sealingKey) : [];
-    return {
-      id: part.id,
-      name: part.name,
-      robot: part.machineId,
-      secret: owned[0]?.secret ?? '',
-      secrets: owned.map((one) => ({
-        id: one.id,
-        secret: one.secret,
-        createdOn: timestampFromMs(one.createdOn),
-        state: SharedSecret_State.ENABLED,
-      })),
-      robotConfig: (saved?.config ?? {}) as JsonObject,
-      robotConfigJson: saved?.text ?? '{}',
-      userSuppliedInfo: (part.host ?? {}) as JsonObject,
-      mainPart: part.isMain,
-      fqdn: partAddress(part.name, part.locationId, 'platform.local'),
-      dnsName: partAddress(part.name, part.locationId, 'platform.local'),
-      localFqdn: partAddress(part.name, part.locationId, 'local'),
-      locationId: part.locationId,
-      createdOn: timestampFromMs(part.createdOn),
-      lastUpdated: timestampFromMs(part.lastUpdated),
-      ...contact(part),
-    };
-  };
-  const freshPart = async (id: string, caller: Caller) => {
-    const part = await findPart(db, id);
-    if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: id });
-    return partMessage(part, caller);
-  };
-  const robotsOf = async (caller: Caller, of: Omit<MachineFilter, 'reach'>) => {
-    const { rows, isCut } = await newestMachines(db, { reach: reachOf(caller), ...of });
-    return { robots: rows.map(robotMessage), truncated: isCut };
-  };
-
+const contactOf = ({ presence, clock }: MachineDeps, part: Pick<PartRow, 'id' | 'lastSeen' | 'createdOn'>) => {
+  const seen = presence.lastSeen(part.id, part.lastSeen);
+  const onlineState = onlineStates[presence.online(part.id, part.lastSeen)];
   return {
-    async newRobot({ name, location: locationId }, context) {
-      const caller = callerOf(context);
-      const location = await locationFor(db, caller, locationId, requireOwner);
-      const { machineId } = await createMachine(deps, caller, { ...location, name });
-      return { id: machineId };
-    },
+    onlineState,
+    // Clients show 1970 without it.
+    lastAccess: timestampFromMs(seen ?? part.createdOn),
+    secondsSinceOnline: BigInt(
+      seen === undefined || onlineState === OnlineState.ONLINE
+        ? 0
+        : Math.max(0, Math.round((clock.wall() - seen) / 1000)),
+    ),
+  };
+};
+const robotMessage = (deps: MachineDeps, main: PartRow | MachineLine) => ({
+  id: main.machineId,
+  name: main.machineName,
+  location: main.locationId,
+  createdOn: timestampFromMs(main.machineCreatedOn),
+  ...contactOf(deps, main),
+});
+/** Secrets only for owners of the machine. */
+const partMessage = async (deps: MachineDeps, part: PartRow, caller: Caller) => {
+  const { db, secrets } = deps;
+  const saved = await findConfig(db, part.id);
+  const owned = ownsMachine(caller, part) ? await readPartSecrets(db, part.id, secrets.sealingKey) : [];
+  return {
+    id: part.id,
+    name: part.name,
+    robot: part.machineId,
+    secret: owned[0]?.secret ?? '',
+    secrets: owned.map((one) => ({
+      id: one.id,
+      secret: one.secret,
+      createdOn: timestampFromMs(one.createdOn),
+      state: SharedSecret_State.ENABLED,
+    })),
+    robotConfig: (saved?.config ?? {}) as JsonObject,
+    robotConfigJson: saved?.text ?? '{}',
+    userSuppliedInfo: (part.host ?? {}) as JsonObject,
+    mainPart: part.isMain,
+    fqdn: partAddress(part.name, part.locationId, 'platform.local'),
+    dnsName: partAddress(part.name, part.locationId, 'platform.local'),
+    localFqdn: partAddress(part.name, part.locationId, 'local'),
+    locationId: part.locationId,
+    createdOn: timestampFromMs(part.createdOn),
+    lastUpdated: timestampFromMs(part.lastUpdated),
+    ...contactOf(deps, part),
+  };
+};
+const freshPart = async (deps: MachineDeps, id: string, caller: Caller) => {
+  const part = await findPart(deps.db, id);
+  if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: id });
+  return partMessage(deps, part, caller);
+};
+const robotsOf = async (deps: MachineDeps, caller: Caller, of: Omit<MachineFilter, 'reach'>) => {
+  const { rows, isCut } = await newestMachines(deps.db, { reach: reachOf(caller), ...of });
+  return { robots: rows.map((main) => robotMessage(deps, main)), truncated: isCut };
+};
+
+/** What machines there are. */
+const robotReads = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
     async getRobot({ id }, context) {
       const machine = await operatedMachine(db, callerOf(context), id);
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
-      return { robot: robotMessage(main) };
+      return { robot: robotMessage(deps, main) };
     },
     async listRobots({ locationId }, context) {
       const caller = callerOf(context);
       const location = await readableLocation(db, caller, locationId);
-      return robotsOf(caller, { locationIds: [location.id] });
+      return robotsOf(deps, caller, { locationIds: [location.id] });
     },
     async listRobotsForLocations({ locationIds }, context) {
       const caller = callerOf(context);
       const ids = [...new Set(locationIds)];
       for (const id of ids) await readableLocation(db, caller, id);
-      const { robots, truncated } = await robotsOf(caller, { locationIds: ids });
+      const { robots, truncated } = await robotsOf(deps, caller, { locationIds: ids });
       const byLocation = Map.groupBy(robots, ({ location }) => location);
       return { robots: ids.flatMap((id) => byLocation.get(id) ?? []), truncated };
     },
     async listRobotsForOrg({ orgId }, context) {
       const caller = callerOf(context);
       const { id } = await organizationFor(db, caller, orgId);
-      return robotsOf(caller, { orgId: id });
+      return robotsOf(deps, caller, { orgId: id });
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** Machines by location, for overviews. */
+const summaryCalls = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
+    async listMachineSummaries({ organizationId, locationIds, limit }, context) {
+      const caller = callerOf(context);
+      const { id } = await organizationFor(db, caller, organizationId);
+      requireMember(caller, id);
+      const { rows, isCut } = await newestMachines(db, {
+        reach: reachOf(caller),
+        orgId: id,
+        ...(locationIds.length > 0 && { locationIds }),
+      });
+      const isLimited = limit !== undefined && limit > 0;
+      const places = Map.groupBy(isLimited ? rows.slice(0, limit) : rows, ({ locationId }) => locationId);
+      return {
+        locationSummaries: [...places].map(([locationId, parts]) => ({
+          locationId,
+          locationName: parts[0]?.locationName ?? '',
+          machineSummaries: parts.map((part) => ({
+            machineId: part.machineId,
+            machineName: part.machineName,
+            partSummaries: [
+              {
+                partId: part.id,
+                partName: part.name,
+                isMainPart: true,
+                platform: part.platform,
+                os: part.os,
+                ...contactOf(deps, part),
+              },
+            ],
+          })),
+        })),
+        truncated: isCut,
+      };
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** Machines begin, move and end. */
+const robotChanges = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
+    async newRobot({ name, location: locationId }, context) {
+      const caller = callerOf(context);
+      const location = await locationFor(db, caller, locationId, requireOwner);
+      const { machineId } = await createMachine(deps, caller, { ...location, name });
+      return { id: machineId };
     },
     async updateRobot({ id, name, location: locationId }, context) {
       const caller = callerOf(context);
@@ -176,7 +224,7 @@ export const machineCalls = (deps: MachineDeps) => {
       });
       const [main] = await listParts(db, machine.id);
       if (!main) throw new PlatformError('MACHINE_NOT_FOUND', { machineId: id });
-      return { robot: robotMessage(main) };
+      return { robot: robotMessage(deps, main) };
     },
     async deleteRobot({ id }, context) {
       const caller = callerOf(context);
@@ -184,14 +232,23 @@ export const machineCalls = (deps: MachineDeps) => {
       await removeMachine(deps, caller, machine);
       return {};
     },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** Parts, and what was configured on them. */
+const partReads = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
     async getRobotParts({ robotId }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, robotId);
-      return { parts: await Promise.all((await listParts(db, machine.id)).map((part) => partMessage(part, caller))) };
+      return {
+        parts: await Promise.all((await listParts(db, machine.id)).map((part) => partMessage(deps, part, caller))),
+      };
     },
     async getRobotPart({ id }, context) {
       const caller = callerOf(context);
-      const part = await partMessage(await operatedPart(db, caller, id), caller);
+      const part = await partMessage(deps, await operatedPart(db, caller, id), caller);
       return { part, configJson: part.robotConfigJson };
     },
     async getRobotPartByNameAndLocation({ name, locationId }, context) {
@@ -199,8 +256,25 @@ export const machineCalls = (deps: MachineDeps) => {
       const location = await readableLocation(db, caller, locationId);
       const part = await findNamedPart(db, location.id, name);
       if (!part) throw new PlatformError('PART_NOT_FOUND', { partId: name });
-      return { part: await partMessage(part, caller) };
+      return { part: await partMessage(deps, part, caller) };
     },
+    async getRobotPartHistory({ id, pageToken: token, pageLimit, start, end }, context) {
+      const part = await operatedPart(db, callerOf(context), id);
+      const wanted = Number(pageLimit ?? 0n);
+      return partHistory(db, part, {
+        before: parsePageToken(token),
+        limit: wanted > 0 ? Math.min(wanted, longestHistory) : longestHistory,
+        ...(start && { from: timestampMs(start) }),
+        ...(end && { until: timestampMs(end) }),
+      });
+    },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** Parts begin, get another configuration or name, and end. */
+const partChanges = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
     async newRobotPart({ robotId, partName }, context) {
       const caller = callerOf(context);
       const machine = await operatedMachine(db, caller, robotId, requireMachineOwner);
@@ -210,7 +284,7 @@ export const machineCalls = (deps: MachineDeps) => {
           machineId: machine.id,
           name: requiredName('part_name', partName),
           isMain: false,
-          sealingKey: secrets.sealingKey,
+          sealingKey: deps.secrets.sealingKey,
         });
         await record({ orgId: machine.orgId, action: 'create part', subject: id });
         return id;
@@ -254,8 +328,15 @@ export const machineCalls = (deps: MachineDeps) => {
           await record({ orgId: part.orgId, action: 'update part', subject: part.id, details }, ['part', part.id]);
         });
       }
-      return { part: await freshPart(part.id, caller) };
+      return { part: await freshPart(deps, part.id, caller) };
     },
+  } satisfies Partial<ServiceImpl<typeof AppService>>;
+};
+
+/** Restarts and secrets of a part. */
+const partOperations = (deps: MachineDeps) => {
+  const { db } = deps;
+  return {
     async markPartForRestart({ partId }, context) {
       const caller = callerOf(context);
       const part = await operatedPart(db, caller, partId);
@@ -266,10 +347,10 @@ export const machineCalls = (deps: MachineDeps) => {
       const caller = callerOf(context);
       const part = await ownedPart(db, caller, partId);
       await audited(deps, caller, async (trx, record) => {
-        await insertPartSecret(trx, { orgId: part.orgId, partId: part.id, sealingKey: secrets.sealingKey });
+        await insertPartSecret(trx, { orgId: part.orgId, partId: part.id, sealingKey: deps.secrets.sealingKey });
         await record({ orgId: part.orgId, action: 'create part secret', subject: part.id }, ['part', part.id]);
       });
-      return { part: await freshPart(part.id, caller) };
+      return { part: await freshPart(deps, part.id, caller) };
     },
     async deleteRobotPartSecret({ partId, secretId }, context) {
       const caller = callerOf(context);
@@ -285,48 +366,14 @@ export const machineCalls = (deps: MachineDeps) => {
       });
       return {};
     },
-    async getRobotPartHistory({ id, pageToken: token, pageLimit, start, end }, context) {
-      const part = await operatedPart(db, callerOf(context), id);
-      const wanted = Number(pageLimit ?? 0n);
-      return partHistory(db, part, {
-        before: parsePageToken(token),
-        limit: wanted > 0 ? Math.min(wanted, longestHistory) : longestHistory,
-        ...(start && { from: timestampMs(start) }),
-        ...(end && { until: timestampMs(end) }),
-      });
-    },
-    async listMachineSummaries({ organizationId, locationIds, limit }, context) {
-      const caller = callerOf(context);
-      const { id } = await organizationFor(db, caller, organizationId);
-      requireMember(caller, id);
-      const { rows, isCut } = await newestMachines(db, {
-        reach: reachOf(caller),
-        orgId: id,
-        ...(locationIds.length > 0 && { locationIds }),
-      });
-      const isLimited = limit !== undefined && limit > 0;
-      const places = Map.groupBy(isLimited ? rows.slice(0, limit) : rows, ({ locationId }) => locationId);
-      return {
-        locationSummaries: [...places].map(([locationId, parts]) => ({
-          locationId,
-          locationName: parts[0]?.locationName ?? '',
-          machineSummaries: parts.map((part) => ({
-            machineId: part.machineId,
-            machineName: part.machineName,
-            partSummaries: [
-              {
-                partId: part.id,
-                partName: part.name,
-                isMainPart: true,
-                platform: part.platform,
-                os: part.os,
-                ...contact(part),
-              },
-            ],
-          })),
-        })),
-        truncated: isCut,
-      };
-    },
   } satisfies Partial<ServiceImpl<typeof AppService>>;
 };
+
+export const machineCalls = (deps: MachineDeps) => ({
+  ...robotReads(deps),
+  ...summaryCalls(deps),
+  ...robotChanges(deps),
+  ...partReads(deps),
+  ...partChanges(deps),
+  ...partOperations(deps),
+});
