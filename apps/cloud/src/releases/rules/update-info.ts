@@ -66,5 +66,5 @@ export const releasePath = (of: { name: string; version: string; platform: strin
   `/releases/${programTargetPath(of)}/${of.name}`;
 
 /** A host of the machine itself, as it stands in a URL: nobody is on the way to it. */
-export const isLoopbackHost = (hostname: string): boolean =>
+const isLoopbackHost = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
