@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import { join } from 'node:path';
 import test from 'node:test';
 import { ReleaseService } from '@platform/contract/gen/platform/release/v1/release_pb';
@@ -268,4 +270,19 @@ test('the web app: pages, hashed files for ever, compression, no way out of its 
     assert.match(await browsed.text(), /^<!doctype html>/, 'the app says that there is no such page');
   }
   assert.equal((await fetch(on.url, { method: 'DELETE' })).status, 405);
+});
+
+test('a refused upload is read on, so that its client can read the answer', async () => {
+  await using on = await testServer();
+  const { hostname, port } = new URL(on.url);
+  const body = randomBytes(4 * 1024 * 1024);
+  const socket = net.connect({ host: hostname, port: Number(port) });
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
+  socket.write(`PUT /blobs/${hexOf(body)} HTTP/1.1\r\nhost: ${hostname}\r\ncontent-length: ${body.length}\r\n\r\n`);
+  await once(socket, 'data');
+  socket.write(body);
+  // Rejects if the server resets the connection.
+  await once(socket, 'close');
+  assert.match(answer, /^HTTP\/1\.1 401 [\s\S]*connection: close[\s\S]*NOT_AUTHENTICATED/i);
 });

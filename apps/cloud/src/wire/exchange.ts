@@ -196,14 +196,17 @@ export const sendText = (
     text,
   );
 
+const jsonText = (value: unknown): string => `${JSON.stringify(value)}\n`;
+
+const jsonHeaders = (text: string): Record<string, string | number> => ({
+  'content-type': 'application/json',
+  'content-length': Buffer.byteLength(text),
+  'cache-control': 'no-store',
+});
+
 export const sendJson = (response: Response, status: number, value: unknown): void => {
-  const text = `${JSON.stringify(value)}\n`;
-  send(
-    response,
-    status,
-    { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' },
-    text,
-  );
+  const text = jsonText(value);
+  send(response, status, jsonHeaders(text), text);
 };
 
 function sendError(response: Response, error: PlatformError): void {
@@ -217,14 +220,36 @@ function sendError(response: Response, error: PlatformError): void {
   if (error.code === 'BUDGET_EXCEEDED') response.setHeader('retry-after', String(error.data['retryAfterS']));
   else if (error.code === 'TOO_MANY_REQUESTS' || errorTable[error.code].rpc === 'unavailable')
     response.setHeader('retry-after', '1');
-  // The rest of a body that nobody reads: the connection goes after the answer.
-  if (response.req.httpVersionMajor === 1 && !response.req.complete) response.setHeader('connection', 'close');
-  sendJson(response, httpStatusOf(error.code), {
+  const text = jsonText({
     code: error.code,
     message: error.what,
     remedy: error.remedy,
     metadata: errorInfoOf(error).metadata,
   });
+  const { req: request } = response;
+  if (request.httpVersionMajor > 1 || request.complete)
+    return send(response, httpStatusOf(error.code), jsonHeaders(text), text);
+  // Over HTTP/1 the rest of the body is still on its way. A connection that is closed before it is read is reset, and the
+  // client loses the answer that it has not read yet.
+  response.writeHead(httpStatusOf(error.code), { ...jsonHeaders(text), connection: 'close' });
+  response.write(text);
+  void discardRest(request).then(() => response.end());
+}
+
+/** Limit of what is read of a body after its request was refused. */
+const restBytes = 8 * 1024 * 1024;
+
+/** Never rejects. A client that stops sending is ended by the limit on stalled requests. */
+async function discardRest(request: Request): Promise<void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Uint8Array>) {
+      bytes += chunk.length;
+      if (bytes > restBytes) return;
+    }
+  } catch {
+    // The client closed the connection.
+  }
 }
 
 export type BlobAnswer = {
