@@ -139,7 +139,7 @@ test('a flood is shown as a condition, which goes by itself', async () => {
   w.machine.files.append(stderrFile, bytes(Array.from({ length: 20_000 }, (_, k) => `flood line ${k}\n`).join('')));
   await w.clock.advance(10_000);
   const flood = w.cloud.report.get()?.conditions.find(({ code }) => code === 'SERVER_FLOODS');
-  assert.match(flood?.message ?? '', /500 lines or 128 kB a second/);
+  assert.match(flood?.message ?? '', /500 lines or 128 kB per second/);
   await w.clock.advance(4 * minute);
   assert.ok(conditionsOf(w).includes('SERVER_FLOODS'));
   await w.clock.advance(2 * minute);
