@@ -391,7 +391,7 @@ export const maintenanceWindow = z
   })
   .meta({
     description:
-      'When the agent may restart or upgrade the machine server. Without it: whenever the machine server allows it.',
+      'When the agent may restart or upgrade the machine server. Without a window, here or as a reading of the machine server, a new version waits for the next restart.',
   });
 
 /** Whole configuration of a machine part, as far as this document knows it; other keys belong to the machine server. */

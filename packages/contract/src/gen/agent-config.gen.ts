@@ -109,7 +109,7 @@ export interface SystemConfiguration {
   readonly os_managed_upgrade_interval_hours: number;
 }
 
-/** When the agent may restart or upgrade the machine server. Without it: whenever the machine server allows it. */
+/** When the agent may restart or upgrade the machine server. Without a window, here or as a reading of the machine server, a new version waits for the next restart. */
 export interface MaintenanceWindow {
   /** Days on which the window begins. Default: ["mon","tue","wed","thu","fri","sat","sun"]. */
   readonly days: readonly ('mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun')[];
