@@ -77,7 +77,7 @@ test('the script of the guide: uploaded, refused when it cannot run, run, follow
 
   await using _runner = await startRunner(cloud.ready, '--script-python', `np:2=${python()},py:3=/usr/bin/python3`);
   assert.deepEqual(await containersOf(client), ['np:2', 'py:3']);
-  await assert.rejects(submit('0', {}, 'tf:2.16'), /CONTAINER_NOT_FOUND.*"tf:2\.16"; there are: np:2, py:3/);
+  await assert.rejects(submit('0', {}, 'tf:2.16'), /CONTAINER_NOT_FOUND.*"tf:2\.16"; available: np:2, py:3/);
 
   const id = await submit('1', { epochs: '40' });
   const lines: string[] = [];

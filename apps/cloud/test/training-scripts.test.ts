@@ -155,7 +155,7 @@ test('a script is submitted: what is refused, and why', async () => {
   for (const [name, more, expected] of rows) assert.equal(await submit(more), expected, name);
   await assert.rejects(
     training.submitCustomTrainingJob({ ...base, containerVersion: 'tf:2.16' }),
-    /"tf:2\.16"; there are: py:3\.11, py:3\.12/,
+    /"tf:2\.16"; available: py:3\.11, py:3\.12/,
   );
 
   await assert.rejects(

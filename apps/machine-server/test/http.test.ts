@@ -31,7 +31,7 @@ async function serving(offers: Record<string, Offer>) {
   const server = await serveHttp({
     running,
     restartStatus: async () => ({ restartAllowed: true, doesNotHandleNeedsRestart: true, revision: 3 }),
-    status: () => Promise.reject(new Error('a bug')),
+    status: () => Promise.reject(new Error('a broken sensor')),
     resources: () => [],
     resourceReport: () => ({
       revision: 3,
@@ -73,10 +73,10 @@ test('every answer, good or bad, is JSON with a status that fits', async () => {
     const text = await response.text();
     assert.equal(response.status, status, `${method} ${path}: ${text}`);
     assert.match(text, answer);
-    assert.doesNotMatch(text, /a bug/);
+    assert.doesNotMatch(text, /a broken sensor/);
     JSON.parse(text);
   }
-  assert.equal(server.lines.find(({ message }) => message === 'request failed')?.fields['error'], 'a bug');
+  assert.equal(server.lines.find(({ message }) => message === 'request failed')?.fields['error'], 'a broken sensor');
   const status = parseRestartStatus(await (await fetch(`${server.url}/restart_status`)).text());
   assert.deepEqual(status, { restartAllowed: true, doesNotHandleNeedsRestart: true, revision: 3 });
   const picture = await fetch(`${server.url}/cameras/cam/picture`);

@@ -8,7 +8,7 @@ const { at, assertHealthy, failed } = oneStage();
 
 test('a container that this runner lacks is named with those it has', async () => {
   const job = await at().submit(save, { container_version: 'tf:2.16' });
-  await failed(job, 'CONTAINER_NOT_FOUND', /"tf:2\.16"; there are: py:3\.11/, 'infrastructure');
+  await failed(job, 'CONTAINER_NOT_FOUND', /"tf:2\.16"; available: py:3\.11/, 'infrastructure');
 });
 test('a package that is not there: pip’s words in the log, and the remedy', async () => {
   const files = { 'setup.py': setup.replace('[]', '["no-such-package-anywhere==1.0"]') };
