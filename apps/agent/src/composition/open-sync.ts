@@ -24,7 +24,7 @@ import { setTrouble, type Troubles } from '../health/troubles.ts';
 export interface SyncParts {
   device: Device;
   transport: Transport;
-  /** Undefined: nothing yet. */
+  /** Undefined: the management server has not sent its time yet. */
   heardTime: Cell<HeardTime | undefined>;
   credentials: MachineCredentials;
   version: string;
@@ -36,36 +36,36 @@ export interface SyncParts {
   isReached: Cell<boolean>;
   troubles: Troubles;
   clock: Clock;
-  /** Of lines that stay on this machine, and a copy of those that do not. */
+  /** Receives the lines that stay on this machine and a copy of all others. */
   sink: Sink;
   random: () => number;
   newId: () => string;
 }
 
-/** Everything between this machine and its cloud. */
+/** Everything between this machine and the management server. */
 export interface Sync {
-  /** Lines of the agent: here and to the cloud. */
+  /** The agent's log: stored here and sent to the management server. */
   log: Log;
-  /** Lines about the way to the cloud stay here: there they would make more of themselves. */
+  /** Lines about the connection stay here: sending one would create more of them. */
   local: Log;
   spool: Spool;
   cloud: Cloud;
   time: DeviceTime;
-  /** With a time as good as it is known. */
+  /** The clock with the best known time. */
   clock: Clock;
-  /** A time that was noted by it, as it is told now; undefined: nobody knows. */
+  /** Corrects a time noted with `clock` by what is known now; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
-  /** Begins as soon as possible: what it waits for ends with the signal. */
+  /** Loops that request from the management server. They end with the early signal. */
   asking(self: Self, signal: AbortSignal): readonly NamedLoop[];
-  /** Ends later than everything that has something to tell. */
+  /** Loops that send. They end after all loops that produce lines. */
   telling(self: Self, outputs: Outputs, signal: AbortSignal): readonly NamedLoop[];
-  /** Takes secrets out of texts. */
+  /** Masks secrets in texts. */
   mask: (text: string) => string;
-  /** Version of the agent before, if it crashed; undefined: it did not. */
+  /** Version of the previous agent if it crashed; undefined: it did not. */
   crashed: string | undefined;
-  /** Gives the last lines a moment to reach the cloud, if it can be reached at all. */
+  /** Waits up to 3 s until the last lines are sent, if the management server is reachable. */
   drained(): Promise<void>;
-  /** Writes down where everything stands. */
+  /** Saves the spool, the time and the end of this run. */
   close(): Promise<void>;
 }
 
@@ -78,15 +78,15 @@ export interface NamedLoop {
 export interface Outputs {
   stdoutFile: string;
   stderrFile: string;
-  /** Lines that it hands over at the socket of the agent. */
+  /** Lines that it sends to the socket of the agent. */
   linesFile: string;
-  /** Where the stdout of the one that runs begins. */
+  /** Where the stdout of the running server begins. */
   stdoutBegin: () => Promise<Position | undefined>;
 }
 
 const drainMs = 3_000;
 
-/** Opens the spool and takes over what an earlier run left: configuration, time, unsent lines. */
+/** Opens the spool and loads what an earlier run left: configuration, time, unsent lines. */
 export async function openSync(parts: SyncParts): Promise<Sync> {
   const { device, wanted, actual, restarts, isReached, troubles, layers, sink, random } = parts;
   const level = new Cell<Level>('info');
@@ -115,7 +115,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   };
   const log = createLog({ name: 'agent', clock, level, sink: within(enter) });
   const ownSecrets = [parts.credentials.payload].filter((secret) => secret.length >= shortestSecret);
-  /** Those of the configuration before, too: programs may still be telling of it. */
+  /** Includes the secrets of the previous configuration: programs may still log them. */
   const secrets = { now: [] as readonly string[], before: [] as readonly string[] };
   const hide = (now: readonly string[]): void => {
     Object.assign(secrets, { now, before: secrets.now });
@@ -240,7 +240,7 @@ export async function openSync(parts: SyncParts): Promise<Sync> {
   };
 }
 
-/** A build of the operator's own says nothing to the cloud by itself: its stdout is sent, too. */
+/** A custom build sends no log lines to the management server, so the agent sends its stdout, too. */
 const isCustomBuild = ({ server }: Actual): boolean =>
   server.running !== null && versionOf(server.running).startsWith('customURL');
 

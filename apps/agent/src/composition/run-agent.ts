@@ -31,56 +31,62 @@ import { unitRenewal, type UnitPlace } from '../versions/unit-renewal.ts';
 export interface AgentParts {
   device: Device;
   transport: Transport;
-  /** Set to what the cloud says that the time is, with each of its answers; left out: it is not heard. */
+  /** Receives the management server's time with each answer; left out: that time is not used. */
   heardTime?: Cell<HeardTime | undefined>;
-  /** Of the requests that `device` and `transport` make; left out: they are not logged. */
+  /** Trace of the requests of `device` and `transport`; left out: they are not logged. */
   trace?: RequestTrace;
-  /** What is known of the agent before this one; left out: nothing. */
+  /** Information about the previous agent; left out: none. */
   afterlife?: Afterlife;
-  /** ms since 1970, in the past for certain; left out: nobody needs it. */
+  /** A time that is certainly in the past, ms since 1970; left out: not passed on. */
   timeFloor?: () => number;
   /** See machineEnvironment.certificateAuthority. */
   authorityFile?: string;
   credentials: MachineCredentials;
-  /** What was found wrong before; left out: nothing. */
+  /** Conditions found before; left out: none. */
   troubles?: Troubles;
-  /** Handed to the machine server. */
+  /** Passed to the machine server. */
   credentialsFile: string;
   root: string;
   layers: OwnLayers;
   version: string;
-  /** Id of the version of bin/ that this process was started from; left out: none, it is never replaced. */
+  /** Id of the version in bin/ that this process runs; left out: none, and it is never replaced. */
   selfId?: string | undefined;
-  /** Who vouches for releases; left out: whatever the management server names is used. */
+  /** Verifies releases; left out: any file that the management server names is used. */
   trust?: Trust;
-  /** The unit that systemd starts this agent by; left out: there is none that is ours to change. */
+  /** The systemd unit of this agent; left out: there is none that the agent may change. */
   unitPlace?: UnitPlace | undefined;
   patches?: Patches;
-  /** Fetches releases; left out: this process does it itself. */
+  /** Downloads releases; left out: this process does it. */
   fetcher?: Fetcher;
   clock: Clock;
-  /** Local log; what goes to the cloud is written here, too. */
+  /** Local log. Lines for the management server are written here, too. */
   sink: Sink;
   random: () => number;
   newId: () => string;
-  /** Who started this agent and has to hear that it lives; left out: nobody. */
+  /** The supervisor that expects liveness notifications; left out: none. */
   supervisor?: Supervisor;
-  /** What has been proven of this agent so far, for whoever wants to know. */
+  /** Results of the agent's health check so far, for other readers. */
   vitals?: Cell<Vitals>;
-  /** Bytes of memory of this process's own; left out: not watched. */
+  /** Memory of this process in bytes; left out: not watched. */
   ownMemory?: () => number | undefined;
-  /** Left out: that of the built program. */
+  /** Left out: the limit of the built program. */
   memoryLimitBytes?: number;
-  /** Shows this agent to people on the machine and takes their wishes, until the signal. */
+  /** Serves the status and takes commands of operators on this machine, until the signal. */
   control?: (view: AgentView, parts: { disk: Disk; clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
-/** Stopped: by the signal, and the machine server with it. Else bin/ leads to another version, which takes the server over. */
+/**
+ * `stopped`: by the signal, together with the machine server. Else bin/ links to another version, which adopts the
+ * server.
+ */
 export type Ending = 'stopped' | Leave;
 
 /**
- * The whole agent. Returns after `signal` when the machine server was stopped and the last lines were sent or stored, or
- * when another version has to take over. No loop waits for another: they share two cells.
+ * Runs the whole agent. It returns after `signal`, once the machine server has stopped and the last lines are sent or
+ * stored. It also returns when another version has to take over. Loops share cells only, such as `wanted` and `actual`;
+ * none waits for another.
+ *
+ * @throws the error of a loop that failed
  */
 export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<Ending> {
   const { clock, credentials, random, sink } = parts;
@@ -116,7 +122,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     newId: parts.newId,
   });
   const { log, spool } = sync;
-  // A request that sends log lines must not make more of them.
+  // Log the requests that send log lines locally only: otherwise each would create more lines.
   parts.trace?.listen((path) => (path.endsWith('/Log') ? sync.local : log));
   const self: Self = {
     partId: credentials.partId,
@@ -131,7 +137,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
     isSupervisedBySystemd: device.host.isSupervisedBySystemd,
   });
 
-  const broken = new AbortController(); // a loop that throws ends the process; what starts the agent starts it again
+  const broken = new AbortController(); // a loop that throws ends the process; the supervisor restarts it
   const handover = new AbortController();
   const ending: { how: Ending } = { how: 'stopped' };
   const early = AbortSignal.any([signal, broken.signal, handover.signal]);
@@ -247,14 +253,14 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
         mask: sync.mask,
         linked: updates.linked,
         isSupervising,
-        // An agent that fails or is replaced is no reason to stop a server that works.
+        // An agent that fails or is replaced leaves a working server running.
         leave: AbortSignal.any([broken.signal, handover.signal]),
       },
       signal,
     ),
   );
   await Promise.all(earlyLoops);
-  // One that never got ready may be stopped for that.
+  // An agent that never became ready may have been stopped for that, so its start counts.
   if (ending.how === 'stopped' && !broken.signal.aborted && vitals.get().isReady) await updates.interrupted('both');
   log.info('platform agent ends', {
     because: errorText(early.reason),
@@ -267,7 +273,7 @@ export async function runAgent(parts: AgentParts, signal: AbortSignal): Promise<
   return ending.how;
 }
 
-/** Before anything was heard from the cloud: the defaults, and what this machine itself says. */
+/** Before the first answer of the management server: the defaults and the local layers of this machine. */
 function wantedBefore(layers: OwnLayers): Wanted {
   const { config } = resolveAgentConfig({ commandLine: layers.commandLine, manufacturer: layers.manufacturer });
   return {

@@ -5,24 +5,24 @@ import { forgetChecked, readChecked, writeChecked } from '../storage/checked-fil
 const file = 'state/run.json';
 const mostWords = 40;
 
-/** How the agent before this one ended, as whoever watched over it noted it. */
+/** How the previous agent ended, as its supervisor recorded it. */
 export interface PreviousRun {
-  /** A clause; undefined: it ended as asked, or nobody knows. */
+  /** A clause; undefined: it ended on request, or the reason is unknown. */
   reason: string | undefined;
-  /** What it wrote last, oldest first. */
+  /** Last lines of its output, oldest first. */
   lines: readonly string[];
-  /** The same with what its supervisor wrote about it. */
+  /** The same lines with those of its supervisor about it. */
   words: readonly string[];
-  /** Id of the version; undefined: not noted. */
+  /** Id of its version; undefined: not recorded. */
   id?: string | undefined;
-  /** ms since 1970; undefined: not noted. */
+  /** ms since 1970; undefined: not recorded. */
   atWall?: number | undefined;
 }
 export const noPreviousRun: PreviousRun = { reason: undefined, lines: [], words: [] };
 
-/** What outlives an agent that had no time for last words. */
+/** Information that survives a crash of the agent. */
 export interface Afterlife {
-  /** Another one after each start of the machine; empty: unknown. */
+  /** Boot ID, different after each boot; empty: unknown. */
   bootId: string;
   previousRun: () => Promise<PreviousRun>;
 }
@@ -38,7 +38,7 @@ interface Run {
 
 const runOf = (value: unknown): Run => {
   const { version, boot_id, started, has_ended } = value as Partial<Record<keyof Run, unknown>>;
-  if (Number.isNaN(new Date(Number(started)).getTime())) throw new Error('"started" is no time'); // of another agent's form
+  if (Number.isNaN(new Date(Number(started)).getTime())) throw new Error('"started" is no time'); // another format
   return {
     version: String(version),
     boot_id: String(boot_id ?? ''),
@@ -48,9 +48,9 @@ const runOf = (value: unknown): Run => {
 };
 
 /**
- * Logs how the agent before ended, if it did not end in order, and remembers this one. Never throws.
+ * Logs how the previous agent ended unless it ended in order, and records this run. Never throws.
  *
- * @returns `crashed`: version of the agent before, if it crashed or was killed while the machine stayed up.
+ * @returns `crashed`: version of the previous agent, if it crashed or was killed while the machine stayed up.
  */
 export async function beginRun(
   version: string,
@@ -58,7 +58,7 @@ export async function beginRun(
 ): Promise<{ crashed: string | undefined; end: () => Promise<void> }> {
   const { value: before } = await readChecked(disk, file, runOf);
   const run: Run = { version, boot_id: afterlife.bootId, started: Math.round(clock.wall()), has_ended: false };
-  // A full disk is told by others that need it more. What was noted before would be wrong by then: better nothing.
+  // Other code reports a full disk. An outdated record would be wrong, so it is removed.
   const write = (state: Run) => writeChecked(disk, file, state).catch(() => forgetChecked(disk, file));
   const isReboot = before !== undefined && before.boot_id !== '' && before.boot_id !== afterlife.bootId;
   if (before && !before.has_ended) {

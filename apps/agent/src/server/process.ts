@@ -8,7 +8,7 @@ import { environmentMark, recordFile, writeRecord, type ServerRecord } from './r
 import { portInTheWay, tellStrangers } from './obstacles.ts';
 import { adoptLeftover, awaitReady, lastLines, programOf, stderrFile, stdoutFile, watchStatus } from './watch.ts';
 
-/** Set for every process that we start, so that it is found again even when our own record of it is lost. */
+/** Set for each server process that the agent starts, so that it is found even if its record is lost. */
 export const rootMark = 'PLATFORM_SERVER_OF_AGENT';
 
 const stdoutLimitBytes = 16 * 2 ** 20;
@@ -19,31 +19,31 @@ export interface ServerProcessParts {
   log: Log;
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
-  /** Counts the restarts that were asked for; each new value is one. */
+  /** Counts the requested restarts; each new value is one. */
   restarts: Cell<number>;
-  /** While false, no server is started (wait_for_update_check). */
+  /** While false, no server starts (wait_for_update_check). */
   mayStart: Cell<boolean>;
   credentialsFile: string;
-  /** Stands for the content of that file: a server that was started with another has to be started again. */
+  /** Checksum of the content of that file: a server that was started with another one is restarted. */
   credentialsMark: string;
-  /** ms since 1970, in the past for certain; left out: the machine server knows it by itself. */
+  /** A time that is certainly in the past, ms since 1970; left out: the machine server knows it itself. */
   timeFloor?: () => number;
   authorityFile?: string;
-  /** Absolute; the value of the mark. */
+  /** Absolute path; the value of the mark. */
   root: string;
-  /** Counts the start of a version on trial; the version to start now. */
+  /** Counts the start of a version on trial. Returns the version to start. */
   beginStart: () => Promise<string | null>;
-  /** The server was asked to stop, and did: no word against a version on trial. */
+  /** The server stopped on request, which does not count against a version on trial. */
   endedAsAsked: () => Promise<void>;
-  /** The server ended without being asked to, or was not ready in time. */
+  /** The server ended without a request, or the agent ended it because it was not ready. */
   exited: (id: string, how: { reason: string; lines: readonly string[] }) => Promise<void>;
-  /** Takes secrets out of what the server wrote. */
+  /** Masks secrets in the output of the server. */
   mask: (text: string) => string;
-  /** The version that is in use. */
+  /** The version in use. */
   linked: () => Promise<string | null>;
-  /** Set once it is known whether a server runs already. */
+  /** Set once the agent knows whether a server already runs. */
   isSupervising: Cell<boolean>;
-  /** Return, and leave the server running: the next agent adopts it. */
+  /** On abort, return and leave the server running: the next agent adopts it. */
   leave: AbortSignal;
 }
 
@@ -55,7 +55,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   parts.leave.addEventListener('abort', () => end.abort(parts.leave.reason), { once: true });
   if (parts.leave.aborted) end.abort(parts.leave.reason);
   let process: RunningProcess | undefined;
-  let watch = new AbortController(); // of the process that runs
+  let watch = new AbortController(); // for the running process
 
   const publish = (change: Partial<ServerStatus>) =>
     actual.update((a) => (isSame(a.server, change) ? a : { ...a, server: { ...a.server, ...change } }));
@@ -68,7 +68,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     hasProgram: actual.get().install.installed !== null && parts.mayStart.get(),
   });
 
-  /** A full disk must not keep a server from being looked after: without its record it is found by its mark. */
+  /** A full disk must not stop the supervision: without its record, the server is found by its mark. */
   const keep = (record: ServerRecord): Promise<void> =>
     writeRecord(device.disk, record).catch((error: unknown) => log.warn('record not written', { error }));
 
@@ -90,9 +90,9 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     stop: AbortController,
   ): Promise<void> => {
     const exit = await p.exited;
-    if (parts.leave.aborted) return; // the next agent will see
+    if (parts.leave.aborted) return; // the next agent handles the exit
     stop.abort();
-    p.signal('KILL'); // what it started must not stay
+    p.signal('KILL'); // its child processes must not survive it
     const isTooSlow = state.at === 'stopping' && state.next === 'backOff';
     const isAsked = state.at === 'stopping' && !isTooSlow;
     const before = actual.get().server;
@@ -117,7 +117,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
       obstacle,
     });
     const { quarantined } = actual.get().install;
-    // One that is taken back is asked to stop: what it wrote is the reason, too.
+    // A version that is rolled back is stopped on request, but its output shows the reason, too.
     if (isAsked && before.url === null && quarantined.some((bad) => bad.id === id)) {
       lines = reportedLines(await lastLines(device, errorsFrom, from), parts.mask);
       await parts.exited(id, { reason: `it never got ready; the agent ended it (${how})`, lines });
@@ -127,7 +127,7 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
     inbox.push({ is: 'exited' });
   };
 
-  /** Follows one process from its start (or adoption) to its end; its errors are those after `errorsFrom`. */
+  /** Follows one process from its start (or adoption) to its end. Its errors begin at `errorsFrom`. */
   const follow = (p: RunningProcess, record: ServerRecord, errorsFrom?: Position): void => {
     process = p;
     watch = new AbortController();
@@ -229,11 +229,11 @@ export async function superviseServer(parts: ServerProcessParts, signal: AbortSi
   watch.abort();
 }
 
-/** Nothing would be new: then nobody has to be woken. */
+/** An unchanged status must not wake its readers. */
 const isSame = (status: ServerStatus, change: Partial<ServerStatus>): boolean =>
   Object.entries(change).every(([key, value]) => status[key as keyof ServerStatus] === value);
 
-/** Tells the machine each new goal; the last one when `signal` comes. */
+/** Sends each new goal to the state machine, the last one when `signal` comes. */
 async function pushGoals(
   { wanted, actual, mayStart }: ServerProcessParts,
   goal: () => machine.Goal,

@@ -3,7 +3,7 @@ import type { Ineffective } from '@platform/contract/config-effect';
 import type { ResourceReport } from '@platform/contract/resource-report';
 import type { Bad, Trial } from './trial-file.ts';
 
-/** A patch that leads to a file from an earlier one. */
+/** A patch from an earlier file to the file of this release. */
 export interface Delta {
   fromSha256: string;
   url: string;
@@ -11,92 +11,95 @@ export interface Delta {
   sizeBytes: number;
 }
 
-/** One program of the cloud's choice. */
+/** A program file that the management server resolved from the configuration. */
 export interface Release {
   /** http(s):// or file:// */
   url: string;
   version: string;
-  /** 64 hex digits of the file as downloaded; empty: a build of the operator's own, named by its URL alone. */
+  /** 64 hex digits of the file as downloaded. Empty for a custom build: only its URL identifies it. */
   sha256: string;
   /** 0: unknown. */
   sizeBytes: number;
-  /** Path among the signed targets; empty: no release key signed it. */
+  /** Path among the signed targets. Empty: no release key signed the file. */
   target: string;
-  /** An owner consented to a file that no release key signed. */
+  /** An owner accepted a file that no release key signed. */
   isUnsigned: boolean;
   deltas: readonly Delta[];
-  /** What the configuration says, for people: stable, 1.4.0, a URL. */
+  /** Text of the configuration, for display: stable, 1.4.0, a URL. */
   wish: string;
 }
 
-/** What this agent reads of the `agent` object, resolved over all layers. Durations in ms. */
+/** The fields of the `agent` object that this agent reads, resolved over all layers. Durations in ms. */
 export interface Settings {
   debug: boolean;
-  /** Repeated log lines are sent one by one. */
+  /** Repeated log lines are sent one by one, without deduplication. */
   isFoldingOff: boolean;
   isServerDisabled: boolean;
-  /** The agent goes over to a new version of its own without being restarted by others. */
+  /** The agent may restart itself to start its new version. */
   isAgentRestartAllowed: boolean;
   startTimeoutMs: number;
   isUpdateCheckFirst: boolean;
   serverEnv: Readonly<Record<string, string>>;
-  /** Restarts for the sake of a new version may be made while it is open; undefined: none is configured. */
+  /** Restarts for a new version may happen inside this window. Undefined: none is configured. */
   maintenanceWindow: MaintenanceWindow | undefined;
 }
 
-/** A bad field of the configuration and what was used in its place. */
+/** An invalid field of the configuration and the value used instead. */
 export interface Correction {
   path: string;
-  /** Where it was written, for people; empty: in the configuration that the management server has. */
+  /** File of the field, for display. Empty: the configuration of the management server. */
   file: string;
   problem: string;
   used: string;
 }
 
-/** The parts of a machine that act on a configuration, in the order in which they are shown. */
+/** The subsystems that apply a configuration, in display order. */
 export const sliceNames = ['settings', 'versions', 'network', 'system', 'server'] as const;
 export type SliceName = (typeof sliceNames)[number];
 
-/** How far one slice is with the desired configuration. */
+/** How far one slice has applied the desired configuration. */
 export interface SliceStatus {
-  /** `no effect`: nothing acts on it on this machine. `not reported`: the machine server does not say. Both are left out of what is applied. */
+  /**
+   * `no effect`: nothing on this machine acts on it. `not reported`: the machine server reports no status. `applied`
+   * ignores both.
+   */
   at: 'in effect' | 'lagging' | 'no effect' | 'not reported';
-  /** Newest revision that it has put in effect, or that asked nothing of it; 0: none yet. */
+  /** Newest revision that the slice put in effect or that did not concern it; 0: none yet. */
   revision: number;
-  /** Since when `at` holds, ms since 1970. */
+  /** Start of the state `at`, ms since 1970. */
   sinceWall: number;
-  /** Row of the error table, else empty. */
+  /** Code of the error table, or empty. */
   code: string;
   /** A clause without a full stop; empty: in effect. */
   reason: string;
-  /** Paths of fields that a person set and that nothing acts on here. */
+  /** Paths of fields that a user set and that have no effect on this machine. */
   ineffective: readonly string[];
 }
 
-/** Empty until it was looked for the first time. */
+/** Empty before the first check. */
 export type Slices = Partial<Readonly<Record<SliceName, SliceStatus>>>;
 
-/** What is wanted of this machine. Replaced whole, never changed in place. */
+/** The desired state of this machine. Replaced whole, never changed in place. */
 export interface Wanted {
   /** Revision of the configuration, 0: none yet. */
   revision: number;
   settings: Settings;
   corrections: readonly Correction[];
-  /** Fields that a person set and that this agent does not act on. */
+  /** Fields that a user set and that this agent does not act on. */
   ineffective: readonly Ineffective[];
-  /** Versions as a person wrote them; empty: nothing was written. */
+  /** Versions as the user wrote them; empty: not set. */
   versions: { readonly agent: string; readonly server: string };
   server: Release | undefined;
   agent: Release | undefined;
-  /** How often an operator cleared the quarantine of this machine. */
+  /** Number of times that an operator cleared the quarantine of this machine. */
   clearance: number;
-  /** The cloud answered in this run; false while only the cache speaks. */
+  /** The management server answered in this run. False: the state comes from the cache or the defaults. */
   isFresh: boolean;
 }
 
-/** A failure that stays until it is gone; from it a condition of the report is made. */
+/** A failure that lasts until its cause is gone. The report turns it into a condition. */
 export interface Failure {
-  /** Row of the error table, else empty. */
+  /** Code of the error table, or empty. */
   code: string;
   text: string;
   remedy: string;
@@ -104,31 +107,31 @@ export interface Failure {
   sinceWall: number;
 }
 
-/** How a program ended that was not asked to end. */
+/** An exit of a program that the agent did not request. */
 export interface ExitReport {
-  /** Of the version that ended, or its version alone; empty: unknown. */
+  /** Id of the version that ended, or its version string only. Empty: unknown. */
   id: string;
   /** A clause without a full stop: "exit 3". */
   reason: string;
-  /** Last lines that it wrote, oldest first; bounded, secrets masked. */
+  /** Last lines of its output, oldest first; bounded, secrets masked. */
   lines: readonly string[];
   /** ms since 1970. */
   sinceWall: number;
 }
 
-/** A quarantined version, and how its last start ended; undefined: not known. */
+/** A quarantined version and how its last start ended; undefined: unknown. */
 export interface QuarantinedVersion extends Bad {
   exit?: ExitReport | undefined;
 }
 
 export interface ServerStatus {
   at: 'stopped' | 'starting' | 'running' | 'stopping' | 'waiting' | 'disabled';
-  /** Installed version (its id) that runs. */
+  /** Id of the installed version that runs. */
   running: string | null;
   url: string | null;
-  /** Of this agent's watch over it, ms of the monotonic clock; null while nothing runs. */
+  /** Start of this agent's supervision of the process, monotonic ms; null while nothing runs. */
   since: number | null;
-  /** When the process started, ms of the monotonic clock; null: nothing runs, or an earlier agent started it and nobody knows. */
+  /** Start of the process, monotonic ms. Null: nothing runs, or the start of an adopted process is unknown. */
   startedAt: number | null;
   restarts: number;
   /** "exit 3", "signal 9", "unknown"; empty: none yet. */
@@ -136,7 +139,7 @@ export interface ServerStatus {
   /** What the running server said last; undefined: it gives no answer. */
   isRestartAllowed: boolean | undefined;
   hasMaintenance: boolean;
-  /** What it reports of its configuration; undefined: it was not asked yet. */
+  /** Configuration status that the server reports. Undefined: not requested yet. */
   config: ServerConfig | undefined;
   /** Stands for the environment that it was started with; undefined: unknown. */
   environment: string | undefined;
@@ -146,29 +149,29 @@ export interface ServerStatus {
   failures: number;
   /** Its first process ended well and left others running: it cannot be supervised. */
   isInBackground: boolean;
-  /** What of this machine is in its way, a port that somebody else has for example; empty: nothing is known. */
+  /** A conflict on this machine, for example a port that a foreign process uses. Empty: none known. */
   obstacle: string;
 }
 
-/** Replaced only when something in it changed. */
+/** Replaced only when a field changes. */
 export interface ServerConfig {
-  /** Revision in effect; undefined: it does not report it. */
+  /** Revision in effect; undefined: the server does not report it. */
   revision: number | undefined;
   isChanging: boolean;
   etag: string;
-  /** Undefined: it reports none. */
+  /** Undefined: the server reports none. */
   report: ResourceReport | undefined;
 }
 
-/** The last time that another version was wanted, and what came of it. */
+/** The last change to another version and its outcome. */
 export interface UpdateAttempt {
-  /** Of the version; empty: not known before it is downloaded. */
+  /** Id of the version. Empty: unknown before the download. */
   id: string;
-  /** For people, as `from`: a build by URL is named by its URL. */
+  /** For display, like `from`. A build by URL shows its URL. */
   version: string;
-  /** Version that was in use before; empty: none. */
+  /** Version in use before; empty: none. */
   from: string;
-  /** `superseded`: another version is desired before this one was proven. */
+  /** `superseded`: another version became desired before this one passed the health check. */
   at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
   /** Row of the error table; empty: none. */
   code: string;
@@ -181,50 +184,50 @@ export interface UpdateAttempt {
   isByDelta: boolean;
 }
 
-/** One program on this machine; versions by their ids. */
+/** Installation status of one program; versions by their ids. */
 export interface InstallStatus {
   /** The version that bin/ links to. */
   installed: string | null;
-  /** Null: none, or one that is none of these. */
+  /** Null: none runs, or one that is not installed here. */
   running: string | null;
-  /** What an operator would go back to. */
+  /** The version that a rollback by an operator restores. */
   previous: string | null;
-  /** Of the installed version, while it has not proved itself. */
+  /** Trial of the installed version until it passes the health check. */
   trial: Trial | undefined;
   /** Newest first. */
   quarantined: readonly QuarantinedVersion[];
-  /** The last time that it ended without being asked to; undefined: not in this run of the agent. */
+  /** The last unrequested exit that this run of the agent detected; undefined: none. */
   lastExit: ExitReport | undefined;
   lastUpdate: UpdateAttempt | undefined;
-  /** Why this version runs and no other, for people. */
+  /** Why this version runs, for display. */
   why: string;
-  /** Where builds by URL came from. */
+  /** Source URLs of builds by URL, by version id. */
   urls: Readonly<Record<string, string>>;
-  /** No release key signed the version that runs; while none runs, the installed one. */
+  /** No release key signed the running version or, while none runs, the installed one. */
   isUnsigned: boolean;
   /** No release key signed the installed version. */
   isInstalledUnsigned: boolean;
-  /** Why the installed version is not used yet, as a clause; empty: it is, or nothing that passes by itself keeps it. */
+  /** Temporary reason why the installed version does not run yet, as a clause. Empty: none. */
   wait: string;
-  /** What an operator pinned on the machine itself; empty: nothing. */
+  /** The version that an operator pinned on this machine; empty: none. */
   pin: string;
   failure: Failure | undefined;
-  /** The wanted version was looked for at least once in this run, with whatever end. */
+  /** In this run, the agent has processed a fresh desired version at least once, with any outcome. */
   isChecked: boolean;
-  /** The last look after which nothing was left to do: for which revision, and the version that it asks for. */
+  /** The last pass that left no step to do: its revision and desired version. */
   look: { revision: number; desired: string | null };
 }
 
-/** What is. One slice per managed thing; each has one writer. */
+/** The observed state, by subject. */
 export interface Actual {
   server: ServerStatus;
-  /** Of the machine server. */
+  /** Installation of the machine server. */
   install: InstallStatus;
   agentInstall: InstallStatus;
-  /** Newest revision that a loop has applied, after it acted. */
+  /** Newest revision that each loop has applied; set after the loop acted. */
   acted: Partial<Readonly<Record<'settings' | 'network' | 'system', number>>>;
   slices: Slices;
-  /** Newest revision that every slice that acts here had in effect at the same time, 0: none yet. */
+  /** Newest revision that all slices with an effect had in effect at the same time; 0: none yet. */
   applied: number;
 }
 

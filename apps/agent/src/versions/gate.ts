@@ -29,30 +29,30 @@ import {
 import { takeUnitBack, unitBefore, unitPlaceFile, type UnitPlace } from './unit-renewal.ts';
 
 export type GateOutcome =
-  /** Nothing is on trial. */
+  /** No version is on trial. */
   | 'normal'
   /** A version on trial may start; the start was counted. */
   | 'trial'
-  /** It had its starts, or they cannot be counted: the version before it is in use again. */
+  /** It used up its starts, or they cannot be counted. The previous version is in use again. */
   | 'reverted'
-  /** What bin/ led to is not there, or damaged; another whole version is in use. */
+  /** The linked version was missing or damaged. Another version is in use. */
   | 'repaired';
 
 export interface GateMoment {
   nowSeconds: number;
   boot: string;
   isDoubtful: boolean;
-  /** Taken back with the version; left out: there is none. */
+  /** Restored together with the previous version; left out: there is no unit. */
   unit?: Pick<UnitPlace, 'files' | 'path'>;
 }
 
 /**
- * Runs before each start of a program. Counts the starts of a version on trial on disk before the version runs, and puts
- * the version before it back after the last. `gateText` is the same for the agent, as a script: there no broken
- * agent can skip it.
+ * Runs before each start of a program. The gate counts each start of a version on trial on disk before the version
+ * runs. After the last allowed start, it restores the previous version. `gateText` is the agent's gate as a script, so
+ * that a broken agent cannot skip it.
  *
- * @param boot - another text after each start of the machine; empty: not known, then a power cut counts as a failure.
- * @param isDoubtful - it ended again and again: is it still what was stored?
+ * @param boot - boot ID, different after each boot; empty: unknown, then a power cut counts as a failure.
+ * @param isDoubtful - the program ended repeatedly, so the gate compares it with its checksum.
  */
 export async function gate(
   files: FileSystem,
@@ -66,7 +66,7 @@ export async function gate(
   const damaged = isThere && isDoubtful && (await isDamaged(files, program, linked!)) ? linked : undefined;
   if (!isThere || damaged !== undefined) {
     const found = await fallback(files, program, trial?.from, damaged);
-    if (found === undefined && damaged === undefined) return 'normal'; // there is nothing to start
+    if (found === undefined && damaged === undefined) return 'normal'; // no version can start
     if (found !== undefined) {
       if (trial && damaged === trial.to && !(await noteDamage(files, program, damaged)))
         await addBad(files, program, {
@@ -80,7 +80,7 @@ export async function gate(
       isRepaired = true;
     }
   }
-  /** A unit that could not be taken back is, later: the version that is back does it. */
+  /** A failure is ignored: the restored version restores the unit again when it runs. */
   const unitBack = async (): Promise<void> => {
     if (unit) await takeUnitBack(files, unit).catch(() => false);
   };
@@ -90,7 +90,7 @@ export async function gate(
     return isRepaired ? 'repaired' : 'normal';
   };
   if (!trial || linked === undefined || linked === trial.from) return none();
-  if (!(await hasProgram(files, program, trial.from))) return none(); // no way back: better this one than none
+  if (!(await hasProgram(files, program, trial.from))) return none(); // no version to roll back to, so this one stays
   const next = withStart(linked === trial.to ? trial : { ...trial, to: linked, starts: 0, cuts: 0 }, boot);
   const reason = spentBy(next);
   if (reason === undefined) {
@@ -99,11 +99,11 @@ export async function gate(
       return 'trial';
     } catch {
       await unitBack();
-      await goBack(files, program, trial.from); // what cannot be counted is not tried; it is not to blame for it, either
+      await goBack(files, program, trial.from); // not the version's fault: roll back without quarantine
       return 'reverted';
     }
   }
-  // What the disk has damaged says nothing about the version: without a word against it, it is fetched again.
+  // Disk damage says nothing about the version. It is fetched again, a limited number of times, without quarantine.
   const isBroken = await isDamaged(files, program, linked);
   if (!isBroken || !(await noteDamage(files, program, linked))) {
     const bad = {
@@ -112,7 +112,7 @@ export async function gate(
       since: nowSeconds,
       reason: isBroken ? damagedReason : reason,
     };
-    await addBad(files, program, bad).catch(() => {}); // going back matters more than remembering why
+    await addBad(files, program, bad).catch(() => {}); // the rollback matters more than its record
   }
   await unitBack();
   await goBack(files, program, trial.from);
@@ -120,7 +120,7 @@ export async function gate(
   return 'reverted';
 }
 
-/** The version to use when the one in use has vanished, or is damaged: the one before it, else any that is there. */
+/** The replacement for a missing or damaged version: the previous one, else any other that is stored. */
 async function fallback(
   files: FileSystem,
   program: Program,
@@ -135,12 +135,12 @@ async function fallback(
   return undefined;
 }
 
-/** Of the starts since the agent last showed that it lives, those at which the program is doubted: every fifth. */
+/** After `starts` earlier starts, whether to compare the program with its checksum: at every fifth start. */
 export const isDoubtfulStart = (starts: number): boolean => starts % 5 === 3;
 
 /**
- * The gate of the agent as a POSIX shell script: `/bin/sh ROOT/lib/gate ROOT`, before each start. Uses only what every
- * system has in /bin. Ends with 0 whatever happens: a gate must never be what stops the agent.
+ * The gate of the agent as a POSIX shell script: `/bin/sh ROOT/lib/gate ROOT`, before each start. It needs only the
+ * commands of a minimal system. It always exits with 0, because the gate must never prevent the start of the agent.
  */
 export const gateText = ((p: string): string => `#!/bin/sh
 # Runs before each start of ${p}: counts the starts of a version on trial, and goes back after ${mostStarts}.

@@ -1,15 +1,15 @@
 /**
- * Where things stand below the root:
+ * Layout below the root:
  *
- *   versions/<id>/<file>         one whole, checked program per folder; id = version and the first 12 hex of its sha256
- *   versions/<id>/sha256         of that file; written before the program appears
- *   versions/<id>/about.json     where it came from
- *   bin/<file>                   link to the version in use, only ever replaced by rename
- *   bin/<file>.back              on trial: link to the version before, ready to be put in its place
- *   state/<file>.previous        id of the version that proved itself before the one in use
- *   state/<file>.trial           while the version in use has not proved itself
- *   state/<file>.bad             versions that failed here, one a line
- *   state/<file>.damaged         id of the version whose file the disk damaged on trial, a line for each time
+ *   versions/<id>/<file>         one complete, verified program per folder; id = version and first 12 hex of its sha256
+ *   versions/<id>/sha256         hash of that file; written before the program appears
+ *   versions/<id>/about.json     origin of the version
+ *   bin/<file>                   link to the version in use; replaced by rename only
+ *   bin/<file>.back              on trial: link to the previous version, ready to be renamed into place
+ *   state/<file>.previous        id of the version that passed the health check before the one in use
+ *   state/<file>.trial           exists while the version in use is on trial
+ *   state/<file>.bad             quarantined versions, one per line
+ *   state/<file>.damaged         id of the version whose file the disk damaged on trial, one line each time
  *   cache/part/                  unfinished downloads
  *   lib/gate                     runs before each start of the agent
  */
@@ -34,7 +34,7 @@ export const pinsFile = 'state/pins.json';
 export const updatesFile = 'state/updates.json';
 export const exitsFile = 'state/exits.json';
 
-/** The version that a link of bin/ leads to; undefined for anything else. */
+/** Id of the version in a link target of bin/; undefined for any other target. */
 export function idOfTarget(program: Program, target: string | undefined): string | undefined {
   const parts = target?.split('/') ?? [];
   if (parts.length !== 4 || parts[0] !== '..' || parts[1] !== 'versions') return undefined;

@@ -1,10 +1,10 @@
 import type { Delta } from '../state/state.ts';
 import type { Program } from './layout.ts';
 
-/** What is to be fetched, as the management server told it. */
+/** A file to download, as the management server described it. */
 export interface FetchTask {
   program: Program;
-  /** Of this machine: linux/amd64 … */
+  /** Platform of this machine: linux/amd64 … */
   platform: string;
   url: string;
   version: string;
@@ -14,20 +14,20 @@ export interface FetchTask {
   sizeBytes: number;
   /** Path among the signed targets; empty: none. */
   target: string;
-  /** An owner consented to a file that no release key signed. */
+  /** An owner accepted a file that no release key signed. */
   isUnsigned: boolean;
   deltas: readonly Delta[];
 }
 
 export interface Fetched {
-  /** Of the version, by its content. */
+  /** Id of the version, with a part of its content hash. */
   id: string;
   sha256: string;
   sizeBytes: number;
   isByDelta: boolean;
-  /** Tells one content of the URL from another without fetching it; empty: nothing does. */
+  /** Identifies the content of the URL without a download; empty: not available. */
   stamp: string;
-  /** Why this file must not be used here; then it was not kept. */
+  /** Why this file must not be used here. A refused file is not kept. */
   refusal: string | undefined;
 }
 
@@ -37,18 +37,21 @@ export interface Progress {
   ofBytes: number;
 }
 
-/** Fetches, checks and stages a release; goes on with what an interrupted one left. */
+/** Downloads, verifies and stages a release. Resumes an interrupted download. */
 export interface Fetcher {
-  /** @throws PlatformError DOWNLOAD_CORRUPT, DOWNLOAD_FAILED (data.retryAfterSeconds: not before), DISK_FULL, those of Trust */
+  /**
+   * @throws PlatformError DOWNLOAD_CORRUPT, DOWNLOAD_FAILED (data.retryAfterSeconds: earliest retry), DISK_FULL, those
+   * of Trust
+   */
   fetch(task: FetchTask, tell: (progress: Progress) => void, signal: AbortSignal): Promise<Fetched>;
 }
 
 export interface Patches {
   /**
-   * Makes the new file. What comes out is checked by the caller.
+   * Writes the new file. The caller verifies the result.
    *
    * @param source - path below the root.
-   * @throws Error when the patch is damaged, does not fit, or leads to more than `limitBytes`
+   * @throws Error if the patch is damaged, does not fit, or produces more than `limitBytes`
    */
   apply(
     of: { source: string; patch: AsyncIterable<Uint8Array>; limitBytes: number },

@@ -20,9 +20,9 @@ import type { Fetcher } from './ports.ts';
 import type { Sources } from './sources.ts';
 import type { ProgramStore } from './store.ts';
 
-/** While something is pending: a window that opens, a download that waits, a trial. */
+/** Used while something is pending: a maintenance window, a delayed download, a trial. */
 const pendingRecheckMs = 30_000;
-/** A satisfied program: somebody may have changed its files. Each look opens ten files. */
+/** Used when nothing is pending: a user may have changed the files. Each check opens ten files. */
 const settledRecheckMs = 5 * 60_000;
 const progressMs = 5_000;
 
@@ -33,34 +33,34 @@ export interface ProgramVersionParts {
   sources: Sources;
   attempts: Attempts;
   exits: Exits;
-  /** Of this machine: linux/amd64 … */
+  /** Platform of this machine: linux/amd64 … */
   platform: string;
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
   goal: Cell<Goal>;
-  /** Id of the running version; null: none of ours. */
+  /** Id of the running version; null: none that is stored here. */
   running: () => string | null;
-  /** Version that runs without being one of those in versions/; empty: none does. */
+  /** Version that runs from outside versions/; empty: none. */
   elsewhere: string;
-  /** False: what starts this program does not start what bin/ links to. */
+  /** False: the supervisor of this program does not start the version in bin/. */
   mayActivate: boolean;
   restart: (to: string) => void;
-  /** False: whoever started this program does not start it again. */
+  /** False: the supervisor of this program does not restart it. */
   canRestart: boolean;
-  /** The management server was reached in the last hour: a new version has to reach it, too. */
+  /** The management server was reached in the last hour, so a new version has to reach it, too. */
   wasReached: () => boolean;
   clock: Clock;
   log: Log;
   random: () => number;
 }
 
-/** A reconciler, and what others have to tell it. */
+/** A reconciler with calls for the other loops. */
 export interface ProgramVersion extends Reconciler<Goal, Have, Step> {
-  /** A download failed and waits for its next try. */
+  /** A failed download waits for its retry. */
   isHeld(): boolean;
-  /** What failed may be tried again at once; `reached`: unless the server said when. */
+  /** Allows an immediate retry; with `reached`, only if the server set no retry time. */
   forgetFailures(because: 'asked' | 'reached'): void;
-  /** Publishes what is; after a change that this one did not make itself. */
+  /** Publishes the observed state after a change by other code. */
   refresh(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ const toldOf: Record<UpdateAttempt['at'], string> = {
 
 export const sliceOf = { agent: 'agentInstall', server: 'install' } as const;
 
-/** Brings the wanted version of one program onto the disk and makes it the one that starts next. */
+/** Downloads the desired version of one program and makes it the one that starts next. */
 export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   const { program, store, sources, attempts, exits, wanted, actual, goal, clock, log } = parts;
   const slice = sliceOf[program];
@@ -84,9 +84,9 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   let failure: Failure | undefined;
   let seen = { revision: 0, desired: null as string | null };
   let urls: Readonly<Record<string, string>> = {};
-  let isOfFresh = false; // the last look was at what the management server wants now
+  let isOfFresh = false; // the last pass used a goal of the management server, not of the cache
   let isSettled = false; // nothing is pending
-  let isOfStep = false; // the failure is one of a step, and over with the next that succeeds
+  let isOfStep = false; // the failure came from a step; the next success clears it
 
   const publish = (change: Partial<InstallStatus>) => {
     const before = actual.get()[slice];
@@ -187,14 +187,14 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
       isByDelta: false,
     };
     const isRepeated = before?.version === shown && before.id === known && before.at === 'failed';
-    // Written down when it is over: a try that fails again and again must not wear the disk out.
+    // Persisted only when the attempt ends: repeated failures must not wear out the disk.
     publish({ lastUpdate: isRepeated ? { ...attempt, sinceWall: before.sinceWall } : attempt });
     let told = clock.now();
     try {
       const got = await parts.fetcher.fetch(
         { ...release, program, platform: parts.platform },
         ({ bytes, ofBytes }) => {
-          if (clock.now() - told < progressMs) return; // each change is reported to the management server
+          if (clock.now() - told < progressMs) return; // each change triggers a report to the management server
           told = clock.now();
           publish({ lastUpdate: { ...attempt, downloadedBytes: bytes, sizeBytes: ofBytes } });
         },
@@ -231,7 +231,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   const apply = async (step: Step, signal: AbortSignal): Promise<void> => {
     switch (step.do) {
       case 'download': {
-        // It may take hours; another goal must not wait for it.
+        // A download may take hours, so a new goal ends it.
         const { want } = goal.get();
         const key = keyOf(step);
         if (want?.is !== 'release' || keyOf(want.release) !== key) return;
@@ -303,7 +303,7 @@ export function programVersion(parts: ProgramVersionParts): ProgramVersion {
   };
 }
 
-/** How much room is left changes all the time; that there is too little does not. */
+/** The text of DISK_FULL contains the free space, which changes all the time. */
 const isSameFailure = (a: { code: string; text: string }, b: { code: string; text: string }): boolean =>
   a.text === b.text || (a.code === 'DISK_FULL' && b.code === 'DISK_FULL');
 

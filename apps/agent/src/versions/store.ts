@@ -25,7 +25,7 @@ import {
 import { damagedReason, interrupted, isId, type Bad, type Trial } from '../state/trial-file.ts';
 import type { UnitRenewal } from './unit-renewal.ts';
 
-/** What is kept of where a version came from. */
+/** The stored origin of a version. */
 export interface About {
   version: string;
   sha256: string;
@@ -36,7 +36,7 @@ export interface About {
 }
 
 interface Kept extends About {
-  /** Both of the file when its hash was known to be right; see FileEntry. */
+  /** Both as of the last verified hash of the file; see FileEntry. */
   mark: string;
   file: string;
 }
@@ -49,43 +49,42 @@ export interface Installed {
   since: number;
 }
 
-/** The versions of one program on this machine: kept, switched, tried and taken back. */
+/** The stored versions of one program, with their switch, trial and rollback. */
 export interface ProgramStore {
-  /** All that are whole, oldest first. */
+  /** All complete versions, oldest first. */
   list(): Promise<Installed[]>;
-  /** Id that bin/ links to; null: none that is whole. */
+  /** Id that bin/ links to; null: none, or it is damaged. */
   linked(): Promise<string | null>;
-  /** The one that proved itself before the one in use and still is there. */
+  /** The version that passed the health check before the one in use; null: it is not stored any more. */
   previous(): Promise<string | null>;
-  /** Of the version in use. */
+  /** Trial of the version in use. */
   trial(): Promise<Trial | undefined>;
   /** Oldest first. */
   bad(): Promise<Bad[]>;
-  /** Puts a checked file (below the root; it is moved) into its own folder. Safe to repeat. Answers the id. */
+  /** Moves a verified file (path below the root) into its version folder. Safe to repeat. Returns the id. */
   stage(part: string, about: About): Promise<string>;
   /**
-   * Puts a version to use, on trial if there is one to go back to. It runs from the next start on.
+   * Links bin/ to a version, on trial if there is a version to roll back to. It runs from the next start on.
    *
-   * @throws PlatformError DOWNLOAD_CORRUPT when the stored file was damaged; it is removed.
+   * @throws PlatformError DOWNLOAD_CORRUPT if the stored file is damaged; it is removed.
    */
   activate(id: string, trial: { clearance: number; needs: Trial['needs'] }): Promise<void>;
-  /** Of a file that was or would be staged. */
+  /** Id of a file, staged or not. */
   idOf(about: Pick<About, 'version' | 'sha256'>): string;
-  /** Counts a start; what comes of it, and the version to start now. */
+  /** Counts a start. Returns its outcome and the version to start. */
   beginStart(): Promise<{ id: string | null; outcome: GateOutcome }>;
-  /** The version in use was asked to stop before it could prove itself: this start does not count against it. */
+  /** The version in use stopped on request before it passed the health check. This start does not count against it. */
   interrupt(): Promise<void>;
-  /** Unless a version is on trial, the unit becomes that of the version that runs. False: it could not. */
+  /** Updates the unit to the running version unless a version is on trial. Returns false on failure. */
   renewUnit(): Promise<boolean>;
-  /** The version in use has proved itself. */
+  /** The version in use passed the health check. */
   confirm(): Promise<void>;
-  /** The version in use has failed: the one before it is in use again. Nothing happens without a trial. */
+  /** The version in use failed. Restores the previous version; without a trial, does nothing. */
   revert(reason: string): Promise<void>;
-  /** Remembers a version as one that must not be used here. */
   quarantine(id: string, reason: string, clearance: number): Promise<void>;
-  /** Takes versions out of the quarantine that turned out not to be to blame; answers with them. */
+  /** Releases the matching versions from quarantine and returns them. */
   forgive(isMeant: (bad: Bad) => boolean): Promise<Bad[]>;
-  /** False: there was nothing to forget. */
+  /** Returns false if the quarantine was empty. */
   clearQuarantine(): Promise<boolean>;
   remove(id: string): Promise<void>;
   /** Names of unfinished downloads of this program. */
@@ -98,14 +97,14 @@ interface Comparison {
   /** sha256 in hex. */
   got: string;
   want: string;
-  /** Of the note in the file; undefined: it has none. */
+  /** Version in the note inside the file; undefined: the file has no note. */
   version: string | undefined;
 }
 
 const encoder = new TextEncoder();
 
 /**
- * @param boot - another text after each start of the machine; who starts the program has to know it.
+ * @param boot - boot ID, different after each boot. With it, a start that a reboot cut short is recognized.
  * @param unit - follows the version; left out: there is none.
  */
 export function programStore(
@@ -118,14 +117,14 @@ export function programStore(
     unit,
   }: { clock: Clock; log: Log; boot?: string | undefined; unit?: UnitRenewal | undefined },
 ): ProgramStore {
-  const sound = new Map<string, string>(); // id → mark of the file whose hash was right
+  const sound = new Map<string, string>(); // id → mark of the file at its last verified hash
   const fileOf = (id: string) => programPath(program, id);
   const aboutOf = (id: string) => `versions/${id}/about.json`;
   const seconds = () => Math.floor(clock.wall() / 1000);
   let turn: Promise<unknown> = Promise.resolve();
-  /** Of the version in use, by this process. */
+  /** Starts of the version in use by this process. */
   let starts: { id: string | undefined; count: number } = { id: undefined, count: 0 };
-  /** One change at a time. */
+  /** Serializes the changes. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work, work);
     turn = mine;
@@ -152,27 +151,27 @@ export function programStore(
 
   const remove = async (id: string): Promise<void> => {
     sound.delete(id);
-    await files.unlink(fileOf(id)); // first: what has no program is no version
+    await files.unlink(fileOf(id)); // first: a folder without a program is not a version
     for (const name of await files.readdir(`versions/${id}`)) await files.unlink(`versions/${id}/${name}`);
     await files.rmdir(`versions/${id}`);
     await files.syncFolder('versions').catch(() => {});
   };
 
-  /** What the disk has of a version; `replaced`: by the machine server itself, as it may. */
+  /** Compares a stored file with its hash. `replaced`: the machine server replaced its own file, which is allowed. */
   const compare = async (id: string): Promise<Comparison> => {
     const noted = (await textOf(files, `versions/${id}/sha256`)).trim();
     const inspector = new Inspector();
     for await (const chunk of chunksOf(files, fileOf(id))) inspector.update(chunk);
     const { sha256: got, note } = inspector.finish();
-    // Without the note, the id still tells; a whole program is not given up for a lost note.
+    // If the sha256 file is lost, the hash prefix in the id decides, so that a complete program stays.
     const want = /^[0-9a-f]{64}$/.test(noted) ? noted : id.endsWith(`-${got.slice(0, 12)}`) ? got : noted;
     const isNewer = note?.name === nameOf(program) && note.version !== (await readAbout(id))?.version;
-    // Specification, Versioning 4. Its note is the last that a file has, so this one was written to its end.
+    // Specification, Versioning 4. The note is the last part of a file, so this file is complete.
     const isReplaced = got !== want && program === 'server' && isNewer;
     return { is: got === want ? 'sound' : isReplaced ? 'replaced' : 'damaged', got, want, version: note?.version };
   };
 
-  /** Hashes a file unless it is the one whose hash was right; a damaged version is removed. */
+  /** Hashes a file unless its mark matches the last verified hash. Removes a damaged version. */
   const isSound = async (id: string, mustHash = false): Promise<boolean> => {
     const entry = await files.stat(fileOf(id));
     if (entry?.kind !== 'file') return false;
@@ -190,7 +189,9 @@ export function programStore(
     return true;
   };
 
-  /** The version on trial has failed. Is it to blame, or the disk? Its file is fetched again then, some times. */
+  /**
+   * Quarantines the failed version. If the disk damaged its file, it is fetched again, at most `mostRefetches` times.
+   */
   const blame = async ({ to, clearance }: Trial, reason: string, isDamaged: boolean): Promise<void> => {
     if (isDamaged && (await noteDamage(files, program, to))) {
       sound.delete(to);
@@ -237,19 +238,19 @@ export function programStore(
           return id;
         }
         await makeFolder(files, `versions/${id}`);
-        // Before this nobody else could read it: it may be any file that an address led to.
+        // Other users can read the file only from here on: an unverified download may be any file at the URL.
         const file = await files.openWrite(part, { mode: 0o755, append: true });
         await file.sync();
         await file.close();
         const { mark = '', file: self = '' } = (await files.stat(part)) ?? {};
         await replaceFile(files, `versions/${id}/sha256`, encoder.encode(`${about.sha256}\n`), { mode: 0o644 });
         await replaceFile(files, aboutOf(id), encoder.encode(`${JSON.stringify({ ...about, mark, file: self })}\n`), {
-          mode: 0o600, // the address may hold a token
+          mode: 0o600, // the URL may contain a token
         });
         await files.rename(part, fileOf(id));
         await files.syncFolder(`versions/${id}`);
         await files.syncFolder('versions');
-        sound.set(id, mark); // it was hashed on its way to the disk
+        sound.set(id, mark); // hashed during the download
         return id;
       }),
 
@@ -262,10 +263,10 @@ export function programStore(
         await makeFolder(files, 'state');
         const open = await trial();
         const bad = await readBad(files, program);
-        // A version that has not proved itself is nothing to go back to; one that has failed even less.
+        // Roll back only to a version that passed the health check and did not fail since.
         const hasFailed = (id: string) => bad.some((one) => one.id === id);
         const from = open && !hasFailed(open.from) ? open.from : now;
-        // Before the switch: no moment in which a new version could start untried.
+        // Write the trial before the switch: a new version must never start without it.
         if (from !== null && from !== to) {
           await writeTrial(files, program, {
             from,
@@ -302,7 +303,7 @@ export function programStore(
         if (outcome === 'reverted' && first !== undefined) sound.delete(first); // the gate may have found it damaged
         let id = await linked();
         if (id === null) {
-          // It was damaged and is removed: what else there is.
+          // The damaged version is removed: let the gate link another one.
           await gate(files, program, { nowSeconds: seconds(), boot, isDoubtful: false });
           id = await linked();
         }
@@ -328,7 +329,7 @@ export function programStore(
         const open = await trial();
         if (!open) return;
         await writePrevious(files, program, open.from);
-        // An installation is another process: what it has put on trial meanwhile stays so.
+        // The installer is another process: a trial that it began meanwhile stays.
         if ((await readTrial(files, program))?.to === open.to) {
           await unit?.keep();
           await endTrial(files, program);
@@ -340,7 +341,7 @@ export function programStore(
       inTurn(async () => {
         const open = await trial();
         if (!open) return;
-        // First remembered, then switched: a cut in between repeats it.
+        // Record first, then switch: after an interruption in between, both are repeated.
         const found = await compare(open.to).catch(() => ({ is: 'damaged' }));
         await blame(open, reason, found.is === 'damaged');
         await goBack(files, program, open.from);

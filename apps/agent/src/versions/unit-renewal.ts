@@ -4,47 +4,47 @@ import { readFile, replaceFile } from '../os/file-disk.ts';
 import type { FileSystem } from '../os/ports.ts';
 import { clearTrouble, setTrouble, type Troubles } from '../health/troubles.ts';
 
-// The agent's systemd unit follows its version. A unit is written before the version that wants it is switched to, and taken
-// back with that version, by the agent or by the gate. At each step the unit on the disk is one that systemd can start.
+// The agent's systemd unit follows its version. The agent writes the new unit before it switches the version. On a
+// rollback, the agent or the gate restores the old unit. After each step, systemd can start the unit on disk.
 
-/** The unit of the agent that runs, and systemd. */
+/** The unit of the running agent, and systemd. */
 export interface UnitPlace {
-  /** Of its folder. */
+  /** File system of the unit's folder. */
   files: FileSystem;
-  /** Among `files`. */
+  /** Path within `files`. */
   path: string;
-  /** As the gate finds it: absolute, or below the root. */
+  /** Path for the gate: absolute, or below the root. */
   gatePath: string;
-  /** What this version wants. */
+  /** Unit text of this version. */
   own: string;
-  /** What another version that is stored here wants; undefined: it does not say. */
+  /** Unit text of another stored version; undefined: that version does not provide it. */
   textOf(id: string): Promise<string | undefined>;
-  /** Why systemd would not start the agent by it; undefined: it would. */
+  /** Why systemd would not start the agent with this unit; undefined: it would. */
   refusal(text: string): Promise<string | undefined>;
-  /** Makes systemd read its units again if they are other ones than it knows. */
+  /** Makes systemd reload its units if they differ from the loaded ones. */
   reload(): Promise<void>;
 }
 
 export interface UnitRenewal {
-  /** Writes what this version wants, and remembers what was there. Before the switch; never fails. */
+  /** Writes the unit of this version and saves the current one. Call before the switch. Never fails. */
   lay(id: string): Promise<void>;
-  /** After the switch; never fails. */
+  /** Call after the switch. Never fails. */
   reload(): Promise<void>;
-  /** The version on trial has proved itself. */
+  /** Keeps the new unit: the version on trial passed the health check. */
   keep(): Promise<void>;
-  /** The version before is back: so is its unit. */
+  /** Restores the unit of the previous version after a rollback. */
   takeBack(): Promise<void>;
-  /** Nothing is on trial: the unit becomes that of this version. False: it could not, and may later. */
+  /** Updates the unit to this version while nothing is on trial. Returns false on failure; a retry may succeed. */
   renew(): Promise<boolean>;
 }
 
-/** Content of the unit before the version on trial; the gate reads it, too. */
+/** Unit text from before the trial; the gate reads it, too. */
 export const unitBefore = 'state/unit.before';
 /** Path of the unit, for the gate. */
 export const unitPlaceFile = 'state/unit.place';
-/** The unit of an installation that remembered none of ours: somebody may have changed it. */
+/** Copy of a unit from an agent that recorded no hashes: a user may have edited it. */
 export const unitKept = 'state/unit.bak';
-/** SHA-256 of units that we have written, the newest last. */
+/** SHA-256 of the units that the agent wrote, newest last. */
 const writtenFile = 'state/unit.written';
 const keptHashes = 8;
 
@@ -59,14 +59,14 @@ async function read(files: FileSystem, path: string): Promise<string | undefined
 const write = (files: FileSystem, path: string, text: string): Promise<void> =>
   replaceFile(files, path, encoder.encode(text), { mode: 0o644 });
 
-/** Remembers that a unit with this text is one of ours. */
+/** Records a unit text as one that the agent wrote. */
 export async function rememberUnit(files: FileSystem, ...texts: readonly string[]): Promise<void> {
   const before = ((await read(files, writtenFile)) ?? '').split('\n').filter((line) => line !== '');
   const all = [...new Set([...before, ...texts.map(hashOfUnit)])].slice(-keptHashes);
   if (all.join() !== before.join()) await write(files, writtenFile, `${all.join('\n')}\n`);
 }
 
-/** Puts the unit before back, if there is one; true: it did. */
+/** Restores the saved unit. Returns whether there was one. */
 export async function takeUnitBack(files: FileSystem, place: Pick<UnitPlace, 'files' | 'path'>): Promise<boolean> {
   const before = await read(files, unitBefore);
   if (before === undefined) return false;
@@ -122,7 +122,7 @@ export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troub
         const text = await place.textOf(id);
         if (text === undefined || text === now || !(await accepts(text))) return;
         await write(files, unitPlaceFile, `${place.gatePath}\n`);
-        // Of a trial that goes on with another version: the unit of the version that it goes back to.
+        // If a trial continues with another version, keep the saved unit of the rollback target.
         if ((await read(files, unitBefore)) === undefined) await write(files, unitBefore, now);
         await rememberUnit(files, now, text);
         await write(place.files, place.path, text);
@@ -155,7 +155,7 @@ export function unitRenewal(files: FileSystem, place: UnitPlace, troubles: Troub
         }
         if (!(await accepts(place.own))) return;
         if (isOurs === undefined) {
-          // An agent that remembered no units wrote it, or somebody else did.
+          // An agent that recorded no hashes wrote it, or a user did: keep a copy.
           await write(files, unitKept, now);
           log.warn('the unit was renewed; the one before is kept', { kept: unitKept });
         } else log.info('the unit was renewed');

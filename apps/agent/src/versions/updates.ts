@@ -28,44 +28,44 @@ import type { Vitals } from '../health/watchdog.ts';
 const hourMs = 3_600_000;
 const unitRetryMs = 600_000;
 const spreadMs = 20_000;
-/** An agent that starts where there is a way to the management server has reached it by then. */
+/** With a working connection, an agent reaches the management server within this time after its start. */
 const usualReachMs = 60_000;
-/** A version that was taken back so shortly before the start of this agent was taken back for it. */
+/** A version rolled back this shortly before the agent's start was rolled back to this agent. */
 const justBeforeMs = 5 * 60_000;
 
 export interface UpdatesParts {
   device: Device;
-  /** Id of the version that this agent is; null: it was not started from bin/, and never replaces itself. */
+  /** Id of this agent's version. Null: it was not started from bin/ and never replaces itself. */
   selfId: string | null;
-  /** Of this agent. */
+  /** Version of this agent. */
   version: string;
-  /** When this agent started, ms of the monotonic clock. */
+  /** Start of this agent, monotonic ms. */
   startedAt: number;
   wanted: Cell<Wanted>;
   actual: Cell<Actual>;
-  /** Counts the restarts of the server that are asked for. */
+  /** Counts the requested restarts of the server. */
   restarts: Cell<number>;
   vitals: Cell<Vitals>;
   isReached: Cell<boolean>;
-  /** Undefined: whatever the management server names is used. */
+  /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;
-  /** Undefined: files are always fetched whole. */
+  /** Undefined: files are always downloaded whole. */
   patches: Patches | undefined;
-  /** Follows the version of the agent; undefined: nobody starts it by a unit of ours. */
+  /** Follows the version of the agent. Undefined: no unit of ours starts it. */
   unit: UnitRenewal | undefined;
-  /** In place of fetching in this process. */
+  /** Replaces the download in this process. */
   fetcher: Fetcher | undefined;
-  /** How the agent before this one ended. */
+  /** How the previous agent ended. */
   previousRun: () => Promise<PreviousRun>;
-  /** Its version, if it crashed; undefined: it did not. */
+  /** Version of the previous agent if it crashed; undefined: it did not. */
   crashed: string | undefined;
-  /** Takes secrets out of what programs wrote. */
+  /** Masks secrets in the output of programs. */
   mask: (text: string) => string;
-  /** Ends this agent so that bin/ is started next; the server goes on meanwhile. */
+  /** Ends this agent so that the version in bin/ starts next. The server keeps running. */
   leave: (why: Leave) => void;
-  /** Of the system, as the gate and systemd have it: what they note is compared with it. */
+  /** The system clock. The gate and systemd use it, too, and their times are compared with it. */
   clock: Clock;
-  /** With a time as good as it is known. */
+  /** The clock with the best known time. */
   timedClock: Clock;
   log: Log;
   random: () => number;
@@ -75,18 +75,18 @@ export type Leave = 'handover' | 'reverted';
 
 export interface Updates {
   operator: Operator;
-  /** Counts a start of the server; answers with the version to start. */
+  /** Counts a start of the server. Returns the version to start. */
   beginStart(): Promise<string | null>;
-  /** The version of the server that is in use. */
+  /** The server version in use. */
   linked(): Promise<string | null>;
-  /** The server ended without being asked to. */
+  /** Records an unrequested exit of the server. */
   serverExited(id: string, how: { reason: string; lines: readonly string[] }): Promise<void>;
-  /** The server, or both, were asked to stop, and did: no word against versions on trial. */
+  /** The server, or both programs, stopped on request. The stop does not count against versions on trial. */
   interrupted(who: 'server' | 'both'): Promise<void>;
   loops(signal: AbortSignal): { name: string; work: Promise<void> }[];
 }
 
-/** Both programs of this machine: fetched, put to use, tried, taken back. */
+/** Downloads, switches, tries and rolls back both programs of this machine. */
 export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const { device, selfId, wanted, actual, clock, log, isReached } = parts;
   const { files, disk, web, host } = device;
@@ -97,10 +97,10 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
   const sources = sourcesOn(disk, web, clock);
   const reach = { lastAt: -Infinity, isFirst: true };
   const startedWall = clock.wall();
-  /** Counts the trials of the agent that have ended. */
+  /** Counts the finished trials of the agent. */
   const proofs = new Cell(0);
   const wasReached = () => isReached.get() || clock.now() - reach.lastAt < hourMs;
-  /** Whoever started this agent starts it again when it ends. */
+  /** The supervisor of this agent restarts it when it exits. */
   const isRestarted = host.isSupervisedBySystemd || host.isKept === true;
 
   const make = (program: Program) => {
@@ -143,7 +143,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
     const { version, goal } = programs[program];
     version.forgetFailures(because);
     setGoal(program, { wanted, pins, urgent, goal });
-    goal.set({ ...goal.get() }); // another value: it is looked again
+    goal.set({ ...goal.get() }); // a new object triggers another pass
   };
   const { agent, server } = programs;
   const agentExit = await agentExitBefore({ ...parts, startedWall, bad: () => agent.store.bad() });
@@ -195,14 +195,16 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           }
           if (reach.isFirst) await forgiveUnreached();
           reach.isFirst = false;
-          // What could not be fetched may be now; not by all machines of a server at once.
+          // Retry failed downloads after a random delay: all machines of a server reconnect at the same time.
           const failed = programNames.filter((program) => programs[program].version.isHeld());
           if (failed.length === 0) continue;
           await clock.sleep(parts.random() * spreadMs, signal);
           for (const program of failed) again(program, 'reached');
         }
       };
-      /** The version before did not reach the management server, and neither did this one: then it was not to blame. */
+      /**
+       * Clears versions that failed only to reach the management server, if this agent needed long to reach it, too.
+       */
       const forgiveUnreached = async (): Promise<void> => {
         if (clock.now() - parts.startedAt < usualReachMs) return;
         const isMeant = (bad: Bad) =>
@@ -212,7 +214,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           again('agent');
         }
       };
-      /** The guard of the agent's start is as new as the agent, once that has proved itself. */
+      /** Replaces the gate script with this agent's, once the agent has passed the health check. */
       const renewGate = async (): Promise<void> => {
         if (selfId === null || (await agent.store.trial())) return;
         if ((await files.stat(gatePath)) === undefined || (await textOf(files, gatePath)) === gateText) return;
@@ -220,7 +222,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           (error: unknown) => log.warn('the gate was not renewed', { error }),
         );
       };
-      /** What systemd starts the agent by is as new as the agent. One on trial brought its unit along. */
+      /** Keeps the systemd unit at the version of the agent. A version on trial brought its own unit. */
       const followUnit = async (): Promise<void> => {
         if (selfId === null) return;
         while (!signal.aborted) {
@@ -228,7 +230,7 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
           await changedOr(proofs, isDone ? Infinity : unitRetryMs, clock, signal);
         }
       };
-      /** What the server does decides what may be done with it. */
+      /** Plans again when the server's status changes: it decides whether a restart is allowed. */
       const followServer = async (): Promise<void> => {
         let last = '';
         while (!signal.aborted) {

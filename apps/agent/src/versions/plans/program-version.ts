@@ -1,21 +1,21 @@
 import { idOf, type Release } from '../../state/state.ts';
 import { isQuarantined, isSameContent, type Bad, type Trial } from '../../state/trial-file.ts';
 
-/** What is wanted of one program. Replaced whole. */
+/** The desired state of one program. Replaced whole. */
 export interface Goal {
   want:
     | { is: 'release'; release: Release }
-    /** An operator at the machine chose a version that is here. */
+    /** An operator on the machine chose an installed version. */
     | { is: 'installed'; id: string }
     | undefined;
   /** Revision of the configuration that names it. */
   revision: number;
-  /** What an operator pinned on the machine; empty: the management server decides. */
+  /** The version that an operator pinned on the machine; empty: the management server decides. */
   pin: string;
-  /** An operator waits for it: nothing else is waited for. */
+  /** An operator waits for it: the restart does not wait for a window or the server's consent. */
   isUrgent: boolean;
   clearance: number;
-  /** The management server was heard in this run. */
+  /** The management server answered in this run. */
   isFresh: boolean;
 }
 
@@ -23,20 +23,20 @@ export interface Have {
   /** Complete versions, oldest first. */
   versions: readonly { id: string; sizeBytes: number }[];
   linked: string | null;
-  /** Null: none, or one that is none of ours. */
+  /** Null: none, or one that is not stored here. */
   running: string | null;
   previous: string | null;
   trial: Trial | undefined;
   quarantined: readonly Bad[];
-  /** For a release without hash: the version that its URL led to, while its source is unchanged. */
+  /** For a release without hash: the version that its URL returned, while the source is unchanged. */
   known: string | null;
   /** Names of unfinished downloads. */
   leftovers: readonly string[];
-  /** A download failed a short while ago. */
+  /** A download failed recently and waits for its retry. */
   isHeldBack: boolean;
-  /** What starts this program starts the version that is linked. */
+  /** The supervisor of this program starts the linked version. */
   mayActivate: boolean;
-  /** A restart may be made for the sake of a new version. */
+  /** A restart for a new version is allowed now. */
   mayRestart: boolean;
 }
 
@@ -53,8 +53,8 @@ const keptBytes = 500 * 2 ** 20;
 type Here = Pick<Have, 'versions' | 'linked' | 'running' | 'known'>;
 
 /**
- * Id of the wanted version; null: nothing is wanted, or its content is not known yet. What is here with the same content
- * under another name is taken for it, what is in use before anything else.
+ * Id of the desired version. Null: no version is desired, or its content is unknown. A stored version with the same
+ * content under another name counts as the desired one. The running version has precedence, then the linked one.
  */
 export function wantedId({ want }: Goal, { versions, linked, running, known }: Here): string | null {
   if (!want) return null;
@@ -66,13 +66,13 @@ export function wantedId({ want }: Goal, { versions, linked, running, known }: H
   return here.find((v) => v !== null && ids.has(v) && isSameContent(v, id)) ?? id;
 }
 
-/** Spec, Versioning: a new version is downloaded at once and used at the next restart. */
+/** Spec, Versioning: download a new version at once, use it at the next restart. */
 export function plan(goal: Goal, have: Have): readonly Step[] {
   const { want, clearance } = goal;
   const { linked, running, quarantined } = have;
   const ids = new Set(have.versions.map(({ id }) => id));
   const id = wantedId(goal, have);
-  /** What failed must not go on running, whoever is busy with it. */
+  /** A quarantined version must not keep running, even while it is busy. */
   const away: Step[] =
     running !== null && linked !== null && running !== linked && isQuarantined(quarantined, running, clearance)
       ? [{ do: 'restart', from: running, to: linked }]
@@ -80,7 +80,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
   if (!want) return goal.isFresh ? [...away, ...unstaged(have, null, clearance), ...forgotten(have)] : away;
   const mustFetch = want.is === 'release' && (id === null || !ids.has(id));
   const isBad = id !== null && isQuarantined(quarantined, id, clearance) !== undefined;
-  if (mustFetch && !have.mayActivate) return away; // it would only fill the disk
+  if (mustFetch && !have.mayActivate) return away; // the download would only fill the disk
   if (mustFetch && !isBad) {
     const { version, url, sha256 } = want.release;
     const steps = id === null ? away : [...away, ...unstaged(have, id, clearance)];
@@ -95,7 +95,7 @@ export function plan(goal: Goal, have: Have): readonly Step[] {
 
 const forgotten = ({ leftovers }: Have): Step[] => leftovers.map((part): Step => ({ do: 'forget', part }));
 
-/** What was made ready for the next start, never started, and is not desired any more must not start then. */
+/** A staged version that never started and is no longer desired must not start at the next restart. */
 function unstaged(
   { versions, linked, running, trial, quarantined, mayActivate }: Have,
   id: string | null,
@@ -108,7 +108,7 @@ function unstaged(
   return isUsable ? [{ do: 'activate', id: from }] : [];
 }
 
-/** Old versions, oldest first, of which nothing is needed any more. */
+/** Old versions that nothing needs, oldest first. */
 function spare({ versions, linked, running, previous, trial }: Have, id: string): Step[] {
   const used = new Set([id, linked, running, previous, trial?.from, trial?.to]);
   let [count, bytes] = [versions.length, versions.reduce((sum, v) => sum + v.sizeBytes, 0)];
