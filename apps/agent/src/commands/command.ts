@@ -2,19 +2,19 @@ import type { Clock } from '@platform/kit';
 import { options, type OptionTable, type OptionValues } from '@platform/kit/node';
 import { wrapped } from './words.ts';
 
-/** The world that a command sees. */
+/** Environment, input and output of a command. */
 export interface Io {
   env: Readonly<Record<string, string | undefined>>;
   clock: Clock;
-  /** Results, for people or, with --json, one JSON document. */
+  /** Results, for users or, with --json, one JSON document. */
   out(text: string): void;
-  /** Everything else that people want to know: stderr. */
+  /** All other messages for users: stderr. */
   note(text: string): void;
-  /** Nobody reads the results any more. */
+  /** Aborts when no reader of the results is left. */
   gone: AbortSignal;
-  /** Columns of the terminal; undefined: programs read it. */
+  /** Columns of the terminal; undefined: the output is not a terminal. */
   columns: number | undefined;
-  /** The person's answer to a question; undefined: nobody is there. */
+  /** The user's answer to a question; undefined: no user is present. */
   ask(question: string): Promise<string | undefined>;
 }
 
@@ -26,13 +26,13 @@ export interface Command {
   about: string;
   table: OptionTable;
   isHidden: boolean;
-  /** Ends with one of the exit codes. @throws Usage, Ended, PlatformError */
+  /** Returns one of the exit codes. @throws Usage, Ended, PlatformError */
   run(argv: readonly string[], io: Io): Promise<number>;
 }
 
 const helpColumns = 80;
 
-/** `load` imports the command's own module, so that the others cost nothing. */
+/** `load` imports the module of this command only, so that the other modules are not loaded. */
 export function command<const T extends OptionTable>(of: {
   name: string;
   summary: string;

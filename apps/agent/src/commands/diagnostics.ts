@@ -19,7 +19,7 @@ interface Given {
 
 const isNoFolder = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/** A zip file knows no time before. */
+/** Zip timestamps start in 1980. */
 const firstOfZip = Date.UTC(1980, 0, 2);
 
 export async function diagnostics(given: Given, io: Io): Promise<number> {

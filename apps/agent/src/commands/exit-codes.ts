@@ -1,4 +1,4 @@
-/** What every command ends with. The only place; `platform-agent help` and docs/generated/agent.md show it. */
+/** The exit codes of all commands, defined only here; `platform-agent help` and docs/generated/agent.md show them. */
 export const exitCodes = {
   done: 0,
   failed: 1,
@@ -26,18 +26,18 @@ const machineProblems: Readonly<Record<string, { says: string; remedy: string; e
   ENOSPC: { says: 'the disk is full', remedy: 'Make room on it, then repeat.', exitCode: exitCodes.failed },
 };
 
-/** What the operating system refused, for the person at the machine; undefined: that is no such error. */
+/** An error of the operating system, for the user; undefined: another kind of error. */
 export function endedByMachine(error: unknown): Ended | undefined {
   const { code = '', path } = error as NodeJS.ErrnoException;
   const problem = error instanceof Error ? machineProblems[code] : undefined;
   if (!problem || path === undefined) return undefined;
   const { says, remedy, exitCode } = problem;
-  // A file is written beside its place first.
+  // A file is first written under a temporary name.
   const named = path.replace(/\.[0-9a-f]{12}\.tmp$/, '');
   return new Ended(exitCode, { code, what: `${named} cannot be used: ${says}.`, remedy });
 }
 
-/** Ends the command with a code of its own; `what` and `remedy` are for the person. */
+/** Ends the command with its own exit code; `what` and `remedy` are for the user. */
 export class Ended extends Error {
   readonly exitCode: number;
   readonly code: string;

@@ -39,7 +39,7 @@ interface Given {
   leavesOthers?: boolean;
 }
 
-/** What happened, for --json. */
+/** The result, for --json. */
 interface Outcome {
   is_changed: boolean;
   version: string;
@@ -154,13 +154,13 @@ export async function install(given: Given, io: Io): Promise<number> {
   const code = started({ facts, root, appAddress, isOnline, isSoAlready }, outcome, tell, { clock, log });
   return end(
     await code.catch((error: unknown) => {
-      end(exitCodes.failed); // what was done is told, too
+      end(exitCodes.failed); // report the completed steps, too
       throw error;
     }),
   );
 }
 
-/** Waits for what was started, and says what came of it. @throws Ended when it does not run */
+/** Waits for the started agent and reports the result. @throws Ended if it does not run */
 async function started(
   of: { facts: Facts; root: string; appAddress: string; isOnline: boolean; isSoAlready: boolean },
   outcome: Outcome,
@@ -176,7 +176,8 @@ async function started(
   outcome.is_running = isRunning;
   outcome.is_reached = isReached;
   if (!isRunning) {
-    // Without a version to go back to, the gate cannot find out: nobody shall come back to this one by mistake.
+    // Without a version to roll back to, the gate cannot detect the failure: quarantine it against a later rollback to
+    // it.
     if (facts.installed === null && isCrashing) {
       const store = programStore(system.files(root), 'agent', { clock, log });
       await store.quarantine(candidate.id, 'it did not start when it was installed', 0);
@@ -204,7 +205,7 @@ const words = (version: string, address: string, isReached: boolean, isOnline: b
     'Status: platform-agent status    Log: platform-agent logs -f',
   ].join('\n');
 
-/** The fetch for a management server: it also trusts the authority that is named, or the one in the file that was given. */
+/** The fetch for a management server. It also trusts the named authority, or the one in the given file. */
 async function sendTo(
   url: string | undefined,
   { authority, root }: Pick<Given, 'authority' | 'root'>,
@@ -216,7 +217,7 @@ async function sendTo(
   return onceFetch(named ?? trusted, { root, clock, system });
 }
 
-/** The credentials that shall be fetched; undefined: those that are there are used. @throws Usage */
+/** The credentials to fetch; undefined: the existing ones are used. @throws Usage */
 function askedFor(given: Given, knownAddress: string | undefined) {
   const { partId, apiKeyId, apiKey, offline } = given;
   const parts = { PLATFORM_API_KEY_ID: apiKeyId, PLATFORM_API_KEY: apiKey, PLATFORM_PART_ID: partId };

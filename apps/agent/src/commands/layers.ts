@@ -5,7 +5,7 @@ import { errorText } from '@platform/kit';
 import { runOptions, type AgentOptions } from './run-options.ts';
 import type { OwnLayers } from '../config/intake.ts';
 
-/** A defaults file that cannot be used keeps no machine from running: the layers then say so, and do without it. */
+/** An unusable defaults file must not stop a machine: the layers then contain the problem and no defaults. */
 export async function readLayers({ debug, wait, fastStart, defaults }: AgentOptions): Promise<OwnLayers> {
   let manufacturer: unknown;
   let problem: string | undefined;

@@ -16,7 +16,7 @@ interface Given {
 
 const limitBytes = 64 * 1024;
 
-/** Gives this machine its credentials, or says what it has and how it gets some. */
+/** Stores the credentials of this machine, or shows them and how to get them. */
 export async function provision(given: Given, io: Io): Promise<number> {
   const file = path.resolve(given.config);
   const before = foundCredentials(await readFile(file, 'utf8').catch((error: unknown) => orMissing(file, error)));
@@ -83,7 +83,7 @@ function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: 
   return isUsable ? exitCodes.done : exitCodes.nothingToDo;
 }
 
-/** A file that may not be read is another thing than none. */
+/** A file that cannot be read is not the same as a missing file. */
 function orMissing(file: string, error: unknown): undefined {
   if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return undefined;
   throw endedByMachine(error) ?? unreadable(file, error);

@@ -8,12 +8,12 @@ import { relayOutput } from '../logs/relay/relay.ts';
 import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
-/** Before what it reads from: a program that writes waits when its reader does. */
+/** Above the priority of the machine server: a program that writes to a pipe waits for its reader. */
 const priority = -10;
 
-/** The process that reads what the machine server writes; see logs/relay/relay.ts. */
+/** The process that reads the output of the machine server; see logs/relay/relay.ts. */
 export async function relay(given: { root: string }, _io: Io): Promise<number> {
-  // It ends with the machine server. What stops all processes at a shutdown stops that one, too.
+  // It ends with the machine server. A shutdown that stops all processes stops that one, too.
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => {});
   try {
     setPriority(priority);

@@ -36,7 +36,7 @@ import type { AgentOptions } from './run-options.ts';
 import { previousRunInJournal } from '../composition/previous-run.ts';
 import { printVersion } from './version.ts';
 
-/** The agent, until a signal. */
+/** Runs the agent until a signal. */
 export async function run(given: AgentOptions, io: Io): Promise<number> {
   if (given.version) return printVersion({}, io);
   const unusable = useProxiesOf(process.env);
@@ -56,7 +56,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const { device, supervisor, stopped, ownMemory, memoryLimitBytes, forgetStart } = await thisMachine({
     root,
     env: process.env,
-    orphaned: () => process.exit(exitCodes.broken), // as after a crash: the machine server stays, the next agent adopts it
+    orphaned: () => process.exit(exitCodes.broken), // like a crash: the server stays, the next agent adopts it
     trace,
     clock,
     log,
@@ -91,7 +91,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   const proven = await openProvenTime(device.disk, clock);
   const send = tolerantFetch({ clock, system, proven, trusted, refuted: (time) => refuted.set(time) });
   const late = lateTold(troubles);
-  // Only the program itself can start itself again; from source, this process does it.
+  // Only the built program can start itself again; from source, this process fetches.
   const fetcher: Fetcher =
     selfId === undefined
       ? {
@@ -161,7 +161,7 @@ export async function run(given: AgentOptions, io: Io): Promise<number> {
   return exitCodes.done;
 }
 
-/** The supervisor's note, where there is one; else the journal of systemd. */
+/** From the supervisor's record, where there is one; else from the journal of systemd. */
 const previousRun = (device: Device): Promise<PreviousRun> =>
   device.host.isKept === true ? readKeptExit(device.disk) : previousRunInJournal(process.env);
 

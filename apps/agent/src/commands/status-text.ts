@@ -3,7 +3,7 @@ import { listed, sizeText, spanText, tabled, wrapped } from './words.ts';
 
 const standardWidth = 80;
 
-/** The status for people, calm and at most `columns` wide; undefined: there is no terminal. */
+/** The status for display, at most `columns` wide; undefined: there is no terminal. */
 export function statusText(status: AgentStatus, columns?: number): string {
   const width = columns ?? standardWidth;
   const { agent, cloud, config, server, programs, logs } = status;
@@ -125,7 +125,7 @@ export function statusText(status: AgentStatus, columns?: number): string {
           ...(bad.exit ? exitRows('ended', bad.exit) : []),
         ]),
         ['update', last ? updateWords(last) : ''],
-        // What stands under a quarantined version already is not repeated.
+        // An exit that is shown under a quarantined version is not repeated.
         ...(exit && !quarantined.some((bad) => bad.exit?.version === exit.version && bad.exit.since === exit.since)
           ? exitRows('ended', exit)
           : []),

@@ -23,7 +23,7 @@ interface Given {
   root: string;
 }
 
-/** Where there is no systemd, as in a container: keeps the agent running, and versions that fail out. Until a signal. */
+/** Without systemd, as in a container: keeps the agent running and rolls failed versions back, until a signal. */
 export async function supervise(given: Given, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const clock = systemClock;
@@ -62,7 +62,7 @@ export async function supervise(given: Given, _io: Io): Promise<number> {
   return exitCodes.done;
 }
 
-/** What a crash writes was not masked by the agent. */
+/** The agent does not mask what a crash writes. */
 async function maskOf(credentialsFile: string): Promise<(text: string) => string> {
   const mask = new Mask();
   const credentials = parseCredentials(await readFile(credentialsFile, 'utf8').catch(() => ''));

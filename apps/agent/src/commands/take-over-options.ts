@@ -3,7 +3,7 @@ import { placeOptions } from './run-options.ts';
 
 const flag = (description: string) => ({ type: 'boolean', env: '', description }) as const;
 
-/** How the service of the other product starts its agent. */
+/** The options with which the service of the other product starts its agent. */
 export const takeOverOptions = {
   config: {
     type: 'string',
@@ -38,6 +38,6 @@ export type TakeOverOptions = OptionValues<typeof takeOverOptions>;
 
 const others = /^--?(?:install|enable-syscfg|enable-networking|viam-dir|dev-mode)(?:=|$)/;
 
-/** Whether these are the words with which another product's service starts its agent. */
+/** Whether another product's service started this program with the options of its own agent. */
 export const isOtherStart = (argv: readonly string[]): boolean =>
   argv[0]?.startsWith('-') === true && argv.some((word) => others.test(word));

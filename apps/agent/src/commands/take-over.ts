@@ -15,8 +15,8 @@ import type { Io } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /**
- * Started in place of another product's agent, as its update. Takes its place; when that fails, puts it back and says why to the
- * management server.
+ * Runs in place of another product's agent, as its update. Replaces that agent. On a failure, restores it and reports
+ * the reason to the management server.
  */
 export async function takeOver(given: TakeOverOptions, io: Io): Promise<number> {
   const { clock } = io;
@@ -43,7 +43,7 @@ export async function takeOver(given: TakeOverOptions, io: Io): Promise<number> 
   }
 }
 
-/** Credentials and defaults of the other agent, where ours has its own; those that are there stay. */
+/** Copies credentials and defaults of the other agent to our paths. Our own defaults stay. */
 async function copyPlaces({ ownConfig, defaults }: TakeOverOptions, credentials: string): Promise<void> {
   const parsed = parseCredentials(credentials);
   if (!parsed.ok) throw new Error(`the credentials of the other agent cannot be used: ${parsed.problem}`);
@@ -96,7 +96,7 @@ async function beside(given: TakeOverOptions, io: Io, finished: () => Promise<vo
   return exitCodes.done;
 }
 
-/** Without systemd the other agent was started by something that we do not know: it starts a keeper of ours from now on. */
+/** Without systemd, an unknown process starts the other agent. From now on, it starts our supervisor. */
 async function inPlace(given: TakeOverOptions, io: Io, finished: () => Promise<void>, log: Log): Promise<number> {
   const { supervise } = await import('./supervise.ts');
   const root = path.resolve(given.root);
@@ -111,7 +111,7 @@ async function goBack(
   { clock }: Io,
 ): Promise<number> {
   log.error('taking over failed: the other agent is put back', { problem });
-  // First: while it is offered, the other agent would fetch this program again.
+  // Report first: while the update is offered, the other agent would fetch this program again.
   const { root } = other;
   await reportFailure({ credentialsText: credentials, problem, root }, { system, clock }).catch((error: unknown) =>
     log.warn('the management server could not be told', { error }),

@@ -8,10 +8,10 @@ import { notRunning } from './versions.ts';
 import { sizeText } from './words.ts';
 
 const lookMs = 500;
-/** What an agent needs to begin with something. */
+/** Time for an agent to begin a download. */
 const beginMs = 3_000;
 
-/** Looks for updates, and stays while they are fetched. */
+/** Starts a check for updates and waits for their downloads. */
 export async function update(given: { root: string; wait: number; json: boolean }, io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const { clock } = io;
@@ -27,7 +27,7 @@ export async function update(given: { root: string; wait: number; json: boolean 
   let now = before;
   while (clock.now() - began < given.wait * 1000) {
     await clock.sleep(lookMs);
-    now = await control.status().catch(() => now); // an agent that is being replaced is away for a moment
+    now = await control.status().catch(() => now); // a replaced agent is unavailable for a moment
     for (const name of programNames) {
       const words = progressWords(now.programs[name]);
       if (words !== told.get(name) && words !== '') io.note(`${name}: ${words}`);

@@ -12,7 +12,7 @@ import type { Io } from './command.ts';
 import { Ended, exitCodes } from './exit-codes.ts';
 
 type Given = { root: string; json: boolean; program?: string[] };
-/** In place of the agent when none runs. */
+/** The same operation on the disk, for when no agent runs. */
 type AtRest = (operator: OperatorAtRest) => Promise<Done>;
 
 export function rollback(given: Given, io: Io): Promise<number> {

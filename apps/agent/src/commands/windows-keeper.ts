@@ -14,7 +14,7 @@ import { exitCodes } from './exit-codes.ts';
 
 const lastWordMs = 500;
 
-/** What the service manager of Windows starts: keeps the agent running, and versions that fail out. */
+/** Started by the service manager of Windows: keeps the agent running and rolls failed versions back. */
 export async function keepOnWindows(given: { config: string; root: string }, _io: Io): Promise<number> {
   const root = path.resolve(given.root);
   const manager = await windows.startedService(serviceName);
@@ -50,6 +50,6 @@ export async function keepOnWindows(given: { config: string; root: string }, _io
     throw error;
   }
   manager.tell('stopped');
-  await clock.sleep(lastWordMs); // the manager looks at a process that reported its end before it is gone
+  await clock.sleep(lastWordMs); // the manager still checks a process that has reported its end
   return exitCodes.done;
 }

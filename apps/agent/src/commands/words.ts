@@ -1,4 +1,4 @@
-/** Control characters of names and log lines never reach the terminal. */
+/** Replaces control characters: names and log lines must not send them to the terminal. */
 export const printable = (text: string): string =>
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '?');
 
@@ -13,7 +13,7 @@ export function wrapped(text: string, width: number): string[] {
   return lines;
 }
 
-/** Names and values below each other, values wrapped beside their names; empty ones are left out. */
+/** Names and values, one per line, with values wrapped beside their names; empty values are left out. */
 export function listed(entries: readonly (readonly [name: string, value: string])[], width: number): string[] {
   const shown = entries.filter(([, value]) => value !== '');
   const label = Math.max(0, ...shown.map(([name]) => name.length)) + 2;
@@ -22,7 +22,7 @@ export function listed(entries: readonly (readonly [name: string, value: string]
   );
 }
 
-/** An aligned table with a header; where it has no room, each row as names and values below each other. */
+/** An aligned table with a header. If it does not fit, each row becomes a list of names and values. */
 export function tabled(
   header: readonly string[],
   rows: readonly (readonly string[])[],

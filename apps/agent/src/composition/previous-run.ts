@@ -5,7 +5,7 @@ import { unitExitReason } from '../state/exit-reason.ts';
 import { noPreviousRun, type PreviousRun } from '../health/last-run.ts';
 import { agentUnit } from '../install/unit.ts';
 
-/** How the agent before ended, by the journal of systemd. @param env - of this agent */
+/** How the previous agent ended, from the journal of systemd. @param env - environment of this agent */
 export async function previousRunInJournal(env: NodeJS.ProcessEnv): Promise<PreviousRun> {
   const run = await previousRunOf(agentUnit, env);
   if (!run) return noPreviousRun;
@@ -13,7 +13,7 @@ export async function previousRunInJournal(env: NodeJS.ProcessEnv): Promise<Prev
   return { reason: unitExitReason(exit), ...rest };
 }
 
-/** How the agent ended that ran here last, for a command: by its supervisor's note, else by the journal. */
+/** How the last agent of this folder ended, for a command: from its supervisor's record, else from the journal. */
 export async function lastRunHere(disk: Disk): Promise<PreviousRun> {
   const kept = await readKeptExit(disk);
   return kept.reason === undefined ? previousRunInJournal({ INVOCATION_ID: '' }) : kept;

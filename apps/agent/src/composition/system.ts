@@ -5,9 +5,9 @@ import { posixPrograms } from '../os/posix/programs.ts';
 import type { System } from '../os/ports.ts';
 import { windowsFileSystem } from '../os/windows/file-system.ts';
 
-const longestMs = (agentStopSeconds + 60) * 1000; // the longest that systemctl waits is for the agent to stop
+const longestMs = (agentStopSeconds + 60) * 1000; // the longest wait of systemctl is for the agent to stop
 
-/** What a command touches of the machine that it runs on. */
+/** What a command uses of the host that it runs on. */
 export const system: System = {
   ...posixPrograms(longestMs),
   files: process.platform === 'win32' ? windowsFileSystem : posixFileSystem,

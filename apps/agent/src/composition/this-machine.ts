@@ -16,25 +16,25 @@ import { windowsDevice } from '../os/windows/device.ts';
 export interface ThisMachine {
   device: Device;
   supervisor: Supervisor;
-  /** Aborts when the supervisor wants the agent to stop and has no signals for that. */
+  /** Aborts when a supervisor that has no signals requests a stop. */
   stopped: AbortSignal | undefined;
   ownMemory: () => number | undefined;
   memoryLimitBytes: number;
-  /** Gives back the memory that only the start needed. */
+  /** Releases the memory that only the start needed. */
   forgetStart: (of: { clock: Clock; log: Log }, signal: AbortSignal) => Promise<void>;
 }
 
 /**
- * The machine that this process runs on, as its system has it. Changes `env`: what was said to the agent is no business of
- * its children.
+ * The adapters for the host that this process runs on. Changes `env`: variables for the agent must not reach its child
+ * processes.
  *
- * @param orphaned - called when the process that keeps this agent has died.
+ * @param orphaned - called when the process that supervises this agent has died.
  */
 export async function thisMachine(of: {
   root: string;
   env: Record<string, string | undefined>;
   orphaned: () => void;
-  /** Of what the agent asks of others; left out: it is not logged. */
+  /** Trace of the agent's requests; left out: they are not logged. */
   trace?: RequestTrace;
   clock: Clock;
   log: Log;
@@ -60,7 +60,7 @@ export async function thisMachine(of: {
   return { device, supervisor, stopped: keeper?.stopped, ownMemory, memoryLimitBytes, forgetStart };
 }
 
-/** How this program is started again: as one file, or from source by its runtime. */
+/** The command line that starts this program again: as one file, or from source by its runtime. */
 function thisProgram(): string[] {
   const [, script = ''] = process.argv;
   return /\.(?:ts|mjs)$/.test(script) && existsSync(script) ? [process.execPath, script] : [process.execPath];

@@ -1,7 +1,7 @@
 import { LogFile } from '../os/windows/log-file.ts';
 import { createJob, removeAtBoot, startedService, windowsService } from '../os/windows/win32.ts';
 
-/** What commands touch of Windows alone. */
+/** What commands use on Windows only. */
 export const windows = {
   createJob,
   removeAtBoot,

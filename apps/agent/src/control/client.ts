@@ -17,7 +17,7 @@ export class NobodyThere extends Error {
   }
 }
 
-/** The agent answers root alone. */
+/** The agent answers root only. */
 class NotForYou extends Error {
   readonly code = 'NOT_ROOT';
   readonly remedy = 'Run the same command with sudo.';
@@ -28,7 +28,7 @@ class NotForYou extends Error {
   }
 }
 
-/** An agent holds the folder, but gives no answer. */
+/** An agent holds the folder but does not answer. */
 export class AgentSilent extends Error {
   readonly code = 'AGENT_SILENT';
   readonly remedy =
@@ -40,7 +40,7 @@ export class AgentSilent extends Error {
   }
 }
 
-/** The agent's own refusal, word for word. */
+/** The agent's own refusal, verbatim. */
 class ControlRefusal extends Error {
   readonly code: string;
   readonly remedy: string;
@@ -52,7 +52,10 @@ class ControlRefusal extends Error {
   }
 }
 
-/** Talks to the agent of `root`. Each throws NobodyThere, NotForYou, AgentSilent, ControlRefusal, or Error for an answer that cannot be read. */
+/**
+ * Sends requests to the agent of `root`. Each throws NobodyThere, NotForYou, AgentSilent, ControlRefusal, or Error for
+ * an answer that cannot be parsed.
+ */
 export function controlOf(root: string, clock: Clock) {
   const ask = async (method: string, what: string, body?: unknown): Promise<unknown> => {
     const file = path.join(root, socketFile);
@@ -60,7 +63,7 @@ export function controlOf(root: string, clock: Clock) {
       exchange(file, method, what, body, signal),
     ).catch(async (error: unknown) => {
       if (error instanceof TimeoutError) throw new AgentSilent(root, error);
-      // Not every runtime tells a closed door from an empty house.
+      // Some runtimes do not distinguish a socket without access from a missing one.
       const closed: unknown = await access(file, constants.W_OK).then(() => undefined, codeOf);
       if (closed === 'EACCES' || codeOf(error) === 'EACCES') throw new NotForYou(root, error);
       throw isNobody(error) ? new NobodyThere(root, error) : error;

@@ -1,14 +1,14 @@
 import { httpStatusOf, PlatformError, type ErrorCode } from '@platform/contract/errors';
 
-// One request a connection, in the part of HTTP/1.1 that curl and node:http speak to a socket. The HTTP server of the
-// runtime would be a fifth of the memory that an idle agent has of its own.
+// One request per connection, in the subset of HTTP/1.1 that curl and node:http use on a socket. The HTTP server of the
+// runtime would take a fifth of an idle agent's own memory.
 
 export const headLimitBytes = 4096;
 export const bodyLimitBytes = 4096;
 
 export interface HttpRequest {
   method: string;
-  /** Without what stands after `?`. */
+  /** Without the query. */
   path: string;
   /** Empty: none. */
   body: string;
@@ -17,14 +17,14 @@ export interface HttpRequest {
 const headEnd = Buffer.from('\r\n\r\n');
 const bad = (field: string, limit: string): PlatformError => new PlatformError('INVALID_ARGUMENT', { field, limit });
 
-/** The request that these bytes are; undefined: more have to come. @throws PlatformError when it is none */
+/** Parses a request; undefined: more bytes are needed. @throws PlatformError if the bytes are not a request */
 export function readRequest(bytes: Buffer): HttpRequest | undefined {
   const end = bytes.indexOf(headEnd);
   if (end > headLimitBytes || (end < 0 && bytes.length > headLimitBytes)) {
     throw new PlatformError('MESSAGE_TOO_LARGE', { limitBytes: headLimitBytes });
   }
   if (end < 0) {
-    // Nobody waits for the rest of what does not begin like a request.
+    // Reject other input at once instead of waiting for the rest.
     if (!/^[A-Z]{0,20}( |$)/.test(bytes.toString('latin1', 0, 24))) throw bad('request', 'it must be HTTP/1.1');
     return undefined;
   }
@@ -46,7 +46,7 @@ export function readRequest(bytes: Buffer): HttpRequest | undefined {
   return { method, path: target.split('?')[0] ?? '', body: bytes.toString('utf8', begin, begin + length) };
 }
 
-/** A whole answer with JSON; the connection ends after it. */
+/** A complete answer with JSON; the connection closes after it. */
 export function replyText(code: ErrorCode | undefined, json: unknown): string {
   const status = code === undefined ? '200 OK' : `${httpStatusOf(code)} ${code}`;
   const body = `${JSON.stringify(json)}\n`;

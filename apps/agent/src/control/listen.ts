@@ -9,12 +9,12 @@ import { readRequest, replyText, type HttpRequest } from './http-text.ts';
 import { answer, type Controlled } from './requests.ts';
 import { socketFile } from './socket-file.ts';
 
-/** Whoever talks is a person or a script on this machine: short questions, short answers, few at a time. */
+/** Clients are users and scripts on this machine: short requests, short answers, few at a time. */
 export const controlLimits = { connections: 16, connectionMs: 5_000 } as const;
 
 /**
- * Answers on ROOT/state/control.sock, for root alone, until `signal`. Whatever a client does costs at most one of a few
- * connections for a few seconds. @throws Error when the socket cannot be made
+ * Serves ROOT/state/control.sock, for root only, until `signal`. A client can occupy at most one of a few connections
+ * for a few seconds. @throws Error if the socket cannot be created
  */
 export async function listen(
   root: string,
@@ -24,7 +24,7 @@ export async function listen(
 ): Promise<void> {
   const open = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
-    socket.on('error', () => {}); // a client that goes away in the middle is no event
+    socket.on('error', () => {}); // clients may disconnect at any time
     if (open.size >= controlLimits.connections) return void socket.destroy();
     open.add(socket);
     const closed = new AbortController();
@@ -58,8 +58,8 @@ export async function listen(
 }
 
 /**
- * Bound inside a folder of our own: at no moment may others connect. The rename takes the place of a dead agent's socket. A full disk
- * takes no folder, but a link to a socket in memory. Answers with where the socket is.
+ * Binds inside a private folder, so that other users can connect at no moment. The rename replaces the socket of a dead
+ * agent. On a full disk, the socket is in memory and `file` is a link to it. Returns the path of the socket.
  */
 async function bound(file: string, bind: (to: string) => Promise<void>): Promise<string> {
   const made = `${path.dirname(file)}/.control`;
@@ -85,13 +85,13 @@ async function bound(file: string, bind: (to: string) => Promise<void>): Promise
   }
 }
 
-/** Takes one request and gives one answer. */
+/** Reads one request and sends one answer. */
 function converse(socket: Socket, controlled: Controlled, log: Log): void {
   let heard = Buffer.alloc(0);
   const reply = (text: string): void => {
     socket.off('data', hear).off('end', giveUp);
     socket.end(text);
-    socket.resume(); // what else comes is thrown away
+    socket.resume(); // discard further input
   };
   const refuse = (error: unknown): void => {
     const known = error instanceof PlatformError ? error : new PlatformError('INTERNAL', {}, error);
@@ -99,7 +99,7 @@ function converse(socket: Socket, controlled: Controlled, log: Log): void {
     const { code, what, remedy } = known;
     reply(replyText(code, { error: { code, what, remedy } } satisfies ControlFailure));
   };
-  const giveUp = (): void => void socket.destroy(); // nothing more comes, and it was no request
+  const giveUp = (): void => void socket.destroy(); // the input ended before a complete request
   const hear = (chunk: Buffer): void => {
     heard = Buffer.concat([heard, chunk]);
     try {

@@ -3,11 +3,11 @@ import type { AgentStatus, ControlAnswer } from '@platform/contract/agent-status
 import { programNames, type Program } from '../versions/layout.ts';
 import type { Done, Operator } from '../versions/operator.ts';
 
-/** One request on the control socket, free of the wire. */
+/** One request on the control socket, independent of HTTP. */
 export interface ControlRequest {
   method: string;
   path: string;
-  /** Parsed JSON; undefined: none was sent. */
+  /** Parsed JSON; undefined: no body. */
   body: unknown;
 }
 export type ControlReply = AgentStatus | ControlAnswer | { is_healthy: boolean };
@@ -15,7 +15,7 @@ export type ControlReply = AgentStatus | ControlAnswer | { is_healthy: boolean }
 export interface Controlled {
   status(): AgentStatus;
   operator: Operator;
-  /** Answers first; false: nobody would start an agent again. */
+  /** Replies before the agent ends; false: no supervisor would restart it. */
   handOver(): boolean;
 }
 
@@ -44,7 +44,7 @@ const routes: Readonly<Record<string, Route>> = {
   'POST /clear': (body, { operator }) => (only(body, ['program']), asked(operator.clearQuarantine(programOf(body)))),
 };
 
-/** @throws PlatformError for what cannot be understood or done */
+/** @throws PlatformError for a request that is invalid or cannot be met */
 export function answer({ method, path, body }: ControlRequest, controlled: Controlled): Promise<ControlReply> {
   const route = routes[`${method} ${path}`];
   if (!route) {

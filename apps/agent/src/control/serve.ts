@@ -9,7 +9,7 @@ import type { Operator } from '../versions/operator.ts';
 import { statusOf, type Reach } from './status.ts';
 import type { AgentView } from './view.ts';
 
-/** Until an answer is on its way. */
+/** Time for the answer to be sent. */
 const answerMs = 200;
 
 export const lastStatusFile = 'state/status.json';
@@ -20,8 +20,8 @@ const never = async (): Promise<never> => {
 const noOperator: Operator = { checkNow: never, rollback: never, pin: never, clearQuarantine: never };
 
 /**
- * The control socket of a running agent, until `signal`; the last status is left on the disk for when nobody answers. An
- * agent without its socket does all its work: a failure is told and nothing else.
+ * Serves the control socket of a running agent until `signal`. The last status stays on the disk for the time when no
+ * agent runs. An agent works without its socket, so a failure is only logged.
  */
 export async function serveControl(
   view: AgentView,
@@ -55,7 +55,7 @@ const logsOf = ({ counters }: Spool): AgentStatus['logs'] => ({
   spool_bytes: counters.bytes,
 });
 
-/** Keeps what no other part of the agent keeps: since when things are so. */
+/** Keeps what no other code keeps: since when the connection and each condition last. */
 function statusKeeper(view: AgentView, clock: Clock) {
   const { wanted, actual, isReached, self, root, appAddress, spool, troubles } = view;
   const firstSeen = new Map<string, number>();
@@ -98,7 +98,7 @@ function statusKeeper(view: AgentView, clock: Clock) {
       }
     },
 
-    /** The server's pid stands in its record, written when it is started or adopted. */
+    /** The pid of the server is in its record, written at its start and when it is ready. */
     async watchServer(disk: Disk, signal: AbortSignal): Promise<void> {
       let known: unknown;
       while (!signal.aborted) {

@@ -17,7 +17,10 @@ import { Exits } from '../versions/exits.ts';
 import { idOfTarget, linkPath, statePath, type Program } from '../versions/layout.ts';
 import { readBadLines, readTrialLine } from '../state/trial-file.ts';
 
-/** What can be known of a machine without its agent: the links, the notes of trials and quarantine, its last status. */
+/**
+ * The status of a machine whose agent does not run: from the links, the trial and quarantine files, and its last
+ * status.
+ */
 export async function statusOnDisk({
   root,
   disk,
@@ -55,7 +58,7 @@ export async function statusOnDisk({
   };
 }
 
-/** Of a machine whose agent has never left a status. */
+/** For a machine whose agent never wrote a status. */
 function nothingKnownOf(root: string, cloud: MachineCredentials | undefined): AgentStatus {
   const host = thisHost();
   return {
@@ -105,7 +108,7 @@ const nothingKnown: ProgramReport = {
   is_unsigned: false,
 };
 
-/** A machine server that an agent left behind may still run. */
+/** The machine server of an earlier agent may still run. */
 async function serverOf(
   root: string,
 ): Promise<Pick<AgentStatus['server'], 'at' | 'pid' | 'version' | 'url' | 'since'>> {
@@ -118,7 +121,7 @@ async function serverOf(
   return { at: url === '' ? 'starting' : 'running', pid: record.pid, version, url, since: null };
 }
 
-/** Why no agent runs, as its supervisor noted it; undefined: it was stopped, or nobody knows. */
+/** How the agent ended, as its supervisor recorded it; undefined: it was stopped, or the reason is unknown. */
 async function endOfAgent(previousRun: () => Promise<PreviousRun>, mask: Mask): Promise<ProgramExit | undefined> {
   const { id, reason, lines, atWall } = await previousRun().catch(() => noPreviousRun);
   if (reason === undefined || atWall === undefined) return undefined;
@@ -148,14 +151,14 @@ async function programOnDisk(
     previous: shown(await text('previous')),
     trial: trial ? trialReport(trial, urls) : null,
     quarantined: quarantined.map((bad) => badReport({ ...bad, exit: exits.get(program, bad.id) }, urls)),
-    // The last agent gave the reason for another version than the one that is installed by now.
+    // The stored reason is about the version that was installed then.
     why: isSame ? last.why : '',
     is_unsigned: isUnsigned,
     is_installed_unsigned: isUnsigned,
   };
 }
 
-/** Undefined: not there, or for root alone. */
+/** Undefined: missing, or readable by root only. */
 const aboutOf = async (root: string, id: string | undefined): Promise<{ url?: string; target?: string } | undefined> =>
   id === undefined
     ? undefined

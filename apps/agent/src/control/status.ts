@@ -23,14 +23,14 @@ import { conditions, isRestartNeeded, type Condition } from '../health/condition
 import type { Self } from '../link/request.ts';
 import type { Trial } from '../state/trial-file.ts';
 
-/** Since when the cloud answers, or does not. Both clocks in ms. */
+/** Since when the management server is reachable, or is not. ms since 1970. */
 export interface Reach {
   isReached: boolean;
   sinceWall: number;
   lastContactWall: number | undefined;
 }
 
-/** The two clocks, read at one moment: what is kept in monotonic time is told in wall time. */
+/** The two clocks, read at one moment: monotonic times are reported as wall times. */
 export interface Moment {
   now: number;
   wall: number;
@@ -45,11 +45,11 @@ export interface StatusParts {
   reach: Reach;
   serverPid: number | null;
   logs: AgentStatus['logs'];
-  /** What is wrong beside what is wanted and what runs. */
+  /** Conditions that desired and observed state do not show. */
   troubles: readonly Condition[];
-  /** When a condition was first seen (ms since 1970). */
+  /** When a condition was first seen, ms since 1970. */
   conditionSince: (key: string) => number;
-  /** A time that was noted, as it is told now; undefined: nobody knows. */
+  /** Corrects a recorded time by what is known now; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   moment: Moment;
   pid: number;
@@ -181,7 +181,7 @@ function programReport(
 }
 
 const sinceTextOf = (wall: number | undefined): string | null => (wall === undefined ? null : timeText(wall));
-/** As it stands in a file. */
+/** A time from a file, uncorrected; undefined: too early to be possible. */
 const asNoted = (noted: number): number | undefined => (noted < firstWall ? undefined : noted);
 
 export const trialReport = (

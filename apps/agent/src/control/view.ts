@@ -5,7 +5,7 @@ import type { Spool } from '../logs/spool.ts';
 import type { Troubles } from '../health/troubles.ts';
 import type { Operator } from '../versions/operator.ts';
 
-/** What the control socket shows and moves of a running agent. */
+/** What the control socket shows and controls of a running agent. */
 export interface AgentView {
   self: Self;
   appAddress: string;
@@ -15,9 +15,9 @@ export interface AgentView {
   isReached: Cell<boolean>;
   spool: Spool;
   troubles: Troubles;
-  /** A time that was noted, as it is told now; undefined: nobody knows. */
+  /** Corrects a recorded time by what is known now; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   operator: Operator | undefined;
-  /** Ends this agent so that the version that bin/ leads to is started; the machine server goes on meanwhile. */
+  /** Ends this agent so that the version in bin/ starts. The machine server keeps running. */
   handOver: () => void;
 }

@@ -10,13 +10,13 @@ export interface Condition {
   remedy: string;
   /** ms since 1970; undefined: unknown. */
   sinceWall?: number;
-  /** Place in the configuration. */
+  /** Path in the configuration. */
   path?: string;
 }
 
 const crashesBeforeTold = 3;
 
-/** What an operator should know. Derived, stored nowhere. */
+/** Conditions that follow from desired and observed state; not stored. */
 export function conditions(wanted: Wanted, actual: Actual): readonly Condition[] {
   const { server, install, agentInstall } = actual;
   const list: Condition[] = wanted.corrections.map(({ path, file, problem, used }) => ({
@@ -27,7 +27,7 @@ export function conditions(wanted: Wanted, actual: Actual): readonly Condition[]
       file === ''
         ? 'Correct this field in the configuration of the machine.'
         : `Correct this field in ${file}, and restart the agent.`,
-    // A place in the configuration of the management server; its editor marks it.
+    // A path in the configuration of the management server; its editor marks the field.
     ...(file === '' && { path }),
   }));
   list.push(...ofIneffective(wanted.ineffective), ...ofResources(server));
@@ -93,7 +93,7 @@ const ofIneffective = (fields: Wanted['ineffective']): Condition[] =>
 
 const mostResources = 50;
 
-/** What the machine server reports of its configuration; what merely waits is no condition. */
+/** Failures that the machine server reports of its configuration. A resource that only waits is not a condition. */
 function ofResources({ at, config }: Actual['server']): Condition[] {
   if (at !== 'running') return [];
   const bad = config?.report?.resources.filter(({ state }) => state === 'failed' || state === 'unhealthy') ?? [];

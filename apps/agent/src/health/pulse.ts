@@ -2,8 +2,8 @@ import type { Clock } from '@platform/kit';
 import type { Device } from '../os/ports.ts';
 
 /**
- * What the agent is in the middle of. A loop that waits for something is well; one that has been at the same piece of work
- * for longer than that can take hangs, and the watchdog must hear nothing more.
+ * The work in progress. A loop that waits for an event is healthy. Work that exceeds its limit hangs, and the watchdog
+ * then sends no notification.
  */
 export class Pulse {
   readonly #clock: Clock;
@@ -13,7 +13,7 @@ export class Pulse {
     this.#clock = clock;
   }
 
-  /** The answer ends the piece of work. */
+  /** The returned function ends the piece of work. */
   begin(what: string, limitMs: number): () => void {
     const piece = { what, due: this.#clock.now() + limitMs };
     this.#under.add(piece);
@@ -29,13 +29,13 @@ export class Pulse {
     }
   }
 
-  /** Names of what has lasted longer than its limit. */
+  /** Names of the pieces of work that exceed their limit. */
   late(): string[] {
     const now = this.#clock.now();
     return [...this.#under].filter(({ due }) => due < now).map(({ what }) => what);
   }
 
-  /** The same object; each of its calls that answers later is a piece of work until it has answered. */
+  /** Wraps `port`: each of its asynchronous calls is a piece of work until its promise settles. */
   watched<T extends object>(name: string, limitMs: number, port: T): T {
     return new Proxy(port, {
       get: (target, key) => {
@@ -58,10 +58,10 @@ export class Pulse {
   }
 }
 
-/** A disk or a process table that does not answer for so long is broken, and everything that waits for it hangs. */
+/** A disk or process table that takes longer is broken, and everything that waits for it hangs. */
 const deviceLimitMs = 3 * 60_000;
 
-/** The same device; its calls are pieces of work. Probes and downloads have limits of their own. */
+/** Wraps the device: its calls are pieces of work. Probes and downloads have limits of their own. */
 export const watchedDevice = (device: Device, pulse: Pulse): Device => ({
   ...device,
   processes: pulse.watched('processes', deviceLimitMs, device.processes),

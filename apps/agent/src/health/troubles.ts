@@ -1,17 +1,16 @@
 import type { Cell } from '@platform/kit';
 import type { Condition } from './conditions.ts';
 
-/** What is wrong with this machine beyond what is wanted of it and what it runs: its files, its clock, its network. */
+/** Conditions that desired and observed state do not show, for example of files, clock and network. */
 export type Troubles = Cell<readonly Condition[]>;
 
-/** Sets the one condition of this code; the time at which it was first told stays while its message is the same. */
+/** Sets the only condition of this code. While its message is the same, the first one stays, with its time. */
 export function setTrouble(troubles: Troubles, condition: Condition): void {
   const before = troubles.get().find((c) => c.code === condition.code);
   if (before?.message === condition.message) return;
   troubles.update((list) => [...list.filter((c) => c.code !== condition.code), condition]);
 }
 
-/** Forgets the condition of this code, if there is one. */
 export function clearTrouble(troubles: Troubles, code: string): void {
   if (troubles.get().some((c) => c.code === code)) troubles.update((list) => list.filter((c) => c.code !== code));
 }

@@ -4,11 +4,11 @@ import type { Pulse } from './pulse.ts';
 import type { Actual } from '../state/state.ts';
 import { versionOf } from '../state/state.ts';
 
-/** What proves that this version of the agent works; a version on trial is confirmed by it. */
+/** Evidence that this version of the agent works. A version on trial needs it to pass the health check. */
 export interface Vitals {
-  /** Configuration read, folder locked, machine server looked after: systemd was told that the agent is ready. */
+  /** READY=1 was sent: configuration read, folder locked, machine server supervised. */
   isReady: boolean;
-  /** Times that nothing was found to hang, since it was ready. Counted up to `provenTicks`. */
+  /** Periods without a hang since the agent was ready, counted up to `provenTicks`. */
   ticks: number;
 }
 
@@ -20,9 +20,9 @@ export interface WatchdogParts {
   pulse: Pulse;
   vitals: Cell<Vitals>;
   actual: Cell<Actual>;
-  /** The machine server is looked after: one that ran was adopted, or there was none. */
+  /** The agent supervises the machine server: it adopted a running one, or none was running. */
   isSupervising: Cell<boolean>;
-  /** Bytes of memory that are this process's own; undefined: unknown. */
+  /** Private memory of this process in bytes; undefined: unknown. */
   ownMemory: () => number | undefined;
   memoryLimitBytes: number;
   clock: Clock;
@@ -30,15 +30,18 @@ export interface WatchdogParts {
 }
 
 const standardPeriodMs = 20_000;
-/** Of the built program, and of the same program from source: Node keeps a larger heap, and was measured to pass 80 MiB in health. */
+/**
+ * For the built program and for the same program from source. Node keeps a larger heap: a healthy agent was measured
+ * above 80 MiB.
+ */
 export const memoryLimits = { built: 80 * 2 ** 20, fromSource: 320 * 2 ** 20 } as const;
 const memoryPatienceMs = 10 * 60_000;
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 /**
- * Tells systemd that the agent is ready, and from then on that it lives: only while nothing hangs.
+ * Sends READY=1 to the supervisor, then WATCHDOG=1 after each period in which nothing hangs.
  *
- * @throws Error when the agent has used far too much memory for ten minutes: started anew, it is small again.
+ * @throws Error if the agent exceeds its memory limit for ten minutes: a restart frees the memory.
  */
 export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promise<void> {
   const { supervisor, pulse, vitals, isSupervising, clock, log } = parts;
@@ -73,7 +76,7 @@ export async function watchdog(parts: WatchdogParts, signal: AbortSignal): Promi
   }
 }
 
-/** Tells systemd what people see in `systemctl status`. */
+/** Sends the status text that `systemctl status` shows. */
 export async function tellStatus(
   { supervisor, actual }: { supervisor: Supervisor; actual: Cell<Actual> },
   signal: AbortSignal,
@@ -85,7 +88,7 @@ export async function tellStatus(
   }
 }
 
-/** One line. */
+/** A single line, as STATUS= requires. */
 function statusOf({ server }: Actual): string {
   const version = server.running === null ? '' : ` ${versionOf(server.running)}`;
   return `machine server ${server.at}${version}`.replaceAll(/[\r\n]/g, ' ');

@@ -1,22 +1,25 @@
 import { assertNever } from '@platform/kit';
 
-/** Durations in ms, instants in ms of the monotonic clock; Infinity: never. As in the systemd unit of the agent. */
+/**
+ * Durations in ms, instants in ms of the monotonic clock; Infinity: never. The values are those of the agent's systemd
+ * unit.
+ */
 export interface KeptLimits {
-  /** From its start until it says that it is ready. */
+  /** From its start until it reports that it is ready. */
   ready: number;
-  /** From one sign of life to the next. */
+  /** Between two signs of life. */
   watchdog: number;
-  /** From its end to its next start. */
+  /** From its exit to its next start. */
   pause: number;
-  /** From being asked to stop to its end. */
+  /** From the stop request to its exit. */
   stop: number;
-  /** From a kill to the next. */
+  /** Between two kills. */
   kill: number;
 }
 
 export type KeptState =
   | { at: 'starting'; since: number }
-  /** `heard`: its last sign of life. */
+  /** `heard`: time of its last sign of life. */
   | { at: 'running'; heard: number }
   | { at: 'stopping'; since: number; isKilled: boolean; next: 'start' | 'end' }
   | { at: 'waiting'; until: number }
@@ -27,11 +30,11 @@ export type KeptEvent =
   | { is: 'alive' }
   | { is: 'exited' }
   | { is: 'notStarted'; error: string }
-  /** The keeper is to end, and the agent with it. */
+  /** The supervisor has to end, and the agent with it. */
   | { is: 'stop' }
   | { is: 'due' };
 
-/** `start`: the gate first, then the version that is in use. */
+/** `start`: run the gate first, then the version in use. */
 export type KeptEffect = { do: 'start' } | { do: 'ask' } | { do: 'kill' };
 
 export interface KeptNext {
@@ -39,7 +42,7 @@ export interface KeptNext {
   effects: readonly KeptEffect[];
 }
 
-/** With an immediate first start: it is due at once. */
+/** The initial state: the first start is due at `now`. */
 export const waitingAt = (now: number): KeptState => ({ at: 'waiting', until: now });
 
 export function deadline(s: KeptState, l: KeptLimits): number {
@@ -59,7 +62,7 @@ export function deadline(s: KeptState, l: KeptLimits): number {
   }
 }
 
-/** Never gives up: how often a bad version is started is for the gate to say. */
+/** Never gives up: the gate limits the starts of a bad version. */
 export function step(s: KeptState, e: KeptEvent, now: number, l: KeptLimits): KeptNext {
   const to = (state: KeptState, ...effects: KeptEffect[]): KeptNext => ({ state, effects });
   const pause = (): KeptNext => to({ at: 'waiting', until: now + l.pause });

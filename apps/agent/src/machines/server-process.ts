@@ -9,7 +9,7 @@ export interface Limits {
   kill: number;
   firstBackOff: number;
   maxBackOff: number;
-  /** Ran this long: earlier failures are forgotten. */
+  /** An exit after running this long counts as the first failure. */
   steady: number;
 }
 
@@ -22,18 +22,18 @@ export const standardLimits: Omit<Limits, 'startTimeout'> = {
   steady: 60_000,
 };
 
-/** May it run; is there anything to run. */
+/** Whether the server may run, and whether a program can be started. */
 export interface Goal {
   run: 'yes' | 'disabled' | 'ended';
   hasProgram: boolean;
 }
 
 export type Phase =
-  /** Nothing to run, or the agent ends. */
+  /** No program to start, or the agent ends. */
   | { at: 'stopped' }
   | { at: 'starting'; since: number }
   | { at: 'running'; since: number }
-  /** `next`: start at once, or only after the back-off of a failure. */
+  /** `next`: start at once, or after the backoff of a failure. */
   | { at: 'stopping'; since: number; sent: 'TERM' | 'QUIT' | 'KILL'; next: 'start' | 'backOff' }
   | { at: 'waiting'; until: number }
   | { at: 'disabled' };
@@ -44,7 +44,7 @@ export type Event =
   | { is: 'restart' }
   | { is: 'notStarted'; error: string }
   | { is: 'ready' }
-  /** It ended, whatever state we think it is in; comes once for each process. */
+  /** The process ended, in any state; sent once per process. */
   | { is: 'exited' }
   | { is: 'due' };
 
@@ -56,7 +56,7 @@ export interface Next {
 }
 
 export const initial = (goal: Goal): State => ({ at: 'stopped', goal, failures: 0 });
-/** A process of an earlier agent lives: it is starting until it proves to be ready. */
+/** A process of an earlier agent is alive. It counts as starting until it is ready. */
 export const adopted = (goal: Goal, now: number): State => ({ at: 'starting', since: now, goal, failures: 0 });
 
 export function deadline(s: State, l: Limits): number {
@@ -85,7 +85,7 @@ export function step(s: State, e: Event, now: number, l: Limits): Next {
     state: { ...phase, goal, failures, ...more },
     effects,
   });
-  /** Where a machine without a process goes. */
+  /** The next state without a process. */
   const rest = (g: Goal): Next => {
     if (g.run === 'disabled') return to({ at: 'disabled' }, { goal: g });
     if (g.run === 'ended' || !g.hasProgram) return to({ at: 'stopped' }, { goal: g });
@@ -117,7 +117,8 @@ export function step(s: State, e: Event, now: number, l: Limits): Next {
       if (e.is === 'notStarted') return failed(failures + 1);
       if (e.is === 'exited') return failed(failures + 1);
       if (e.is === 'restart') return stop('start');
-      // Spec, advanced_settings: not started in time, so it is killed and started again. QUIT first, for its stacks.
+      // Spec, advanced_settings: a server that is not ready in time is killed and started again. QUIT first, for its
+      // stacks.
       return to(
         { at: 'stopping', since: now, sent: 'QUIT', next: 'backOff' },
         { failures: failures + 1 },

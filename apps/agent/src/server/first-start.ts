@@ -2,8 +2,8 @@ import { changedOr, type Cell, type Clock, type Log } from '@platform/kit';
 import type { Actual, Wanted } from '../state/state.ts';
 
 /**
- * Holds the first start of the server back while wait_for_update_check is set: until the first check has ended, or the
- * cloud stayed out of reach for a minute.
+ * Delays the first start of the server while wait_for_update_check is set: until the first check has ended, or until
+ * the management server was unreachable for a minute.
  */
 export async function holdFirstStart(
   {

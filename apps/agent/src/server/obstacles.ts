@@ -5,7 +5,7 @@ import type { ServerStatus } from '../state/state.ts';
 
 const who = ({ pid, command }: Stranger): string => `process ${pid} (${command})`;
 
-/** A machine server that we did not start is told about and left alone: somebody wants it, or will want to know. */
+/** A foreign machine server is reported and left running: a user may need it. */
 export async function tellStrangers(
   { device, log }: { device: Device; log: Log },
   publish: (change: Partial<ServerStatus>) => void,
@@ -17,11 +17,11 @@ export async function tellStrangers(
   publish({ obstacle });
 }
 
-/** How programs say that a port is taken: Node, Go, libc, each with the address before or after it. */
+/** How programs report that a port is in use: Node, Go, libc, each with the address before or after it. */
 const taken = /EADDRINUSE|address already in use/i;
 const port = /:(\d{2,5})\b/g;
 
-/** When the last lines of a server say that its port is taken: by whom. */
+/** Which process uses the port that the last lines of a server report as in use. */
 export async function portInTheWay(device: Device, lines: readonly string[]): Promise<string | undefined> {
   const line = lines.findLast((l) => taken.test(l));
   for (const [, digits] of (line ?? '').matchAll(port)) {

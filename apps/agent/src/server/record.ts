@@ -1,21 +1,21 @@
 import { checksum } from '../storage/checksum.ts';
 import type { Disk, Position, ProcessId } from '../os/ports.ts';
 
-/** What a later agent has to know of the server that this one started. */
+/** What a later agent needs to know about the server that this one started. */
 export interface ServerRecord extends ProcessId {
-  /** Installed version that was started. */
+  /** Id of the version that was started. */
   id: string;
-  /** Where its stdout begins; its ready line comes after that. */
+  /** Start of its stdout in the file; its ready line follows. */
   from: Position | undefined;
-  /** Stands for the credentials that it was started with. */
+  /** Checksum of the credentials that it was started with. */
   credentials: string;
-  /** Stands for the environment that it was started with; undefined: an earlier agent did not note it. */
+  /** Checksum of the environment that it was started with; undefined: an earlier agent did not record it. */
   environment?: string;
-  /** Known once it was ready. */
+  /** Set once the server was ready. */
   url?: string;
 }
 
-/** Equal for equal environments, whatever the order; says nothing of their values. */
+/** Equal for equal environments, in any order. The checksum does not reveal the values. */
 export const environmentMark = (environment: Readonly<Record<string, string>>): string =>
   checksum(new TextEncoder().encode(JSON.stringify(Object.entries(environment).toSorted())));
 
@@ -24,7 +24,7 @@ export const recordFile = 'state/server.json';
 export const writeRecord = (disk: Disk, record: ServerRecord): Promise<void> =>
   disk.write(recordFile, new TextEncoder().encode(JSON.stringify(record)));
 
-/** Undefined when there is none, or none that can be trusted. */
+/** Undefined: there is no record, or it is invalid. */
 export async function readRecord(disk: Disk): Promise<ServerRecord | undefined> {
   const bytes = await disk.read(recordFile);
   if (!bytes) return undefined;

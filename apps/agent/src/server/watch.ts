@@ -9,13 +9,13 @@ export const stdoutFile = 'log/platform-server.stdout.log';
 export const stderrFile = 'log/platform-server.stderr.log';
 
 const statusLookMs = 10_000;
-/** While the server is behind the desired configuration; for a person who waits for it. */
+/** Used while the server is behind the desired configuration, because a user may wait for it. */
 const behindLookMs = 1_000;
 const mostBehindLooks = 60;
 const tailBytes = 8192;
 const tailLines = 20;
 
-/** The url that the server told when it was ready; undefined when `signal` came first. */
+/** The URL in the ready line of the server; undefined: `signal` came first. */
 export async function awaitReady(
   { device, clock }: { device: Device; clock: Clock },
   record: ServerRecord,
@@ -29,7 +29,7 @@ export async function awaitReady(
     position = more.position;
     for (const line of more.lines) {
       const ready = parseReadyLine(line);
-      // Without a known beginning, lines of earlier processes are read, too.
+      // Without a known start, the file also contains lines of earlier processes.
       if (ready && (record.from !== undefined || ready.pid === record.pid)) return ready.url;
     }
     if (more.lines.length === 0) await watch.changed(signal);
@@ -42,7 +42,7 @@ export const programOf = (id: string): string => `versions/${id}/${serverName}`;
 
 const closing = (watch: FileWatch): FileWatch & Disposable => ({ ...watch, [Symbol.dispose]: watch.close });
 
-/** Asks a ready server again and again whether it may be restarted, and looks at its file. */
+/** Polls the status of a ready server, and checks whether its file was replaced. */
 export async function watchStatus(
   { device, clock, wanted, log }: { device: Device; clock: Clock; wanted: Cell<Wanted>; log: Log },
   record: ServerRecord,
@@ -89,7 +89,7 @@ const isStillChanging = (config: ServerConfig, wanted: number): boolean =>
     config.isChanging ||
     config.report?.resources.some(({ state }) => state === 'waiting') === true);
 
-/** What the server reports of its configuration; `before` itself while nothing is new. */
+/** The configuration status of the server; `before` itself if nothing changed. */
 async function configOf(
   probe: Probe,
   url: string,
@@ -114,7 +114,7 @@ async function configOf(
   return before && isSame ? before : next;
 }
 
-/** Finds the server that an earlier agent left running, or tells how it has ended meanwhile. */
+/** Adopts the server that an earlier agent left running, or reports how it ended meanwhile. */
 export async function adoptLeftover(
   {
     device,
@@ -158,8 +158,8 @@ export async function adoptLeftover(
 }
 
 /**
- * The last lines that the server wrote, for the report of its end: on stderr after `errorsFrom`, or on stdout after `from` if there
- * are none. Never fails.
+ * The last lines that the server wrote, for its exit report. They come from stderr after `errorsFrom`, or from stdout
+ * after `from` if stderr has none. Never fails.
  */
 export async function lastLines(
   device: Device,

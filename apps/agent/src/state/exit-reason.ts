@@ -1,4 +1,4 @@
-/** How a process ended; as the port has it. */
+/** How a process ended, as the process port reports it. */
 export interface ProcessExit {
   code: number | null;
   signal: string | null;
@@ -10,24 +10,24 @@ const keptLines = 20;
 const longestLine = 300;
 const longestCommand = 80;
 
-/** Last lines of a program, made fit for a report: few, short, printable, secrets masked. */
+/** Prepares the last lines of a program for a report: few, short, printable, secrets masked. */
 export function reportedLines(lines: readonly string[], mask: (text: string) => string): string[] {
   return lines
     .filter((line) => line.trim() !== '')
     .slice(-keptLines)
     .map((line) => {
       const text = mask(line.replaceAll('\t', ' ').replaceAll(controls, ''));
-      // Half of a pair of code units is no text: a report that held it would not be sent.
+      // A lone surrogate is not valid text: a report that contains one cannot be sent.
       return (text.length > longestLine ? `${text.slice(0, longestLine - 1)}…` : text).toWellFormed();
     });
 }
 
-/** Colours of a terminal, and every other control character. */
+/** Colour sequences of a terminal and all other control characters. */
 const controls = /\p{Cc}\[[0-9;?]*[A-Za-z]|\p{Cc}/gu;
 
 const outOfMemory = 'killed by the kernel because memory ran out';
 
-/** As people read it: "exit 3", "signal SIGKILL", "unknown". */
+/** For display: "exit 3", "signal SIGKILL", "unknown". */
 export function exitReason({ code, signal, isOutOfMemory, leftBehind = [] }: ProcessExit): string {
   if (isOutOfMemory === true) return outOfMemory;
   const how = signal !== null ? `signal ${signal}` : code !== null ? `exit ${code}` : 'unknown';
@@ -36,10 +36,12 @@ export function exitReason({ code, signal, isOutOfMemory, leftBehind = [] }: Pro
   return `it went into the background: its first process ended with exit 0, process ${first.pid} (${first.command.slice(0, longestCommand)}) went on and was ended`;
 }
 
-/** The first process of a service stays: one that ends well and leaves others behind went into the background. */
+/**
+ * The first process of a service must keep running. If it exits with 0 and leaves others, it went into the background.
+ */
 export const isInBackground = ({ code, leftBehind = [] }: ProcessExit): boolean => code === 0 && leftBehind.length > 0;
 
-/** The agent gave up on it: `limitMs` is what it had to get ready in. */
+/** The agent ended the process, because it was not ready within `limitMs`. */
 export const notReadyReason = (limitMs: number, exit: ProcessExit): string =>
   `not ready within ${durationText(limitMs)}; the agent ended it (${exitReason(exit)})`;
 
@@ -56,7 +58,7 @@ const unitResults: Readonly<Record<string, string>> = {
   protocol: 'it ended before it was ready',
 };
 
-/** In words; undefined: it ended as asked. */
+/** A clause for display; undefined: no failure. */
 export function unitExitReason({
   result,
   code,

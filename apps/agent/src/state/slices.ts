@@ -12,16 +12,16 @@ import {
 import { isQuarantined } from './trial-file.ts';
 import { shownVersion } from './version-names.ts';
 
-/** What is true of a slice now; when it began is known to whoever looks again and again. */
+/** The current status of a slice. Only a caller that checks repeatedly knows since when it holds. */
 export type SliceLook = Pick<SliceStatus, 'at' | 'code' | 'reason' | 'ineffective'>;
 
-/** The machine that acts. */
+/** The machine that applies the configuration. */
 export interface Actor {
   /** linux/amd64 … */
   platform: string;
-  /** It was started from bin/, so that it can be replaced. */
+  /** The agent was started from bin/, so it can be replaced. */
   isReplaceable: boolean;
-  /** Stands for an environment of the machine server. */
+  /** Checksum of an environment of the machine server. */
   markOf: (environment: Readonly<Record<string, string>>) => string;
 }
 
@@ -38,7 +38,7 @@ const inEffect: Verdict = { at: 'in effect', code: '', reason: '' };
 const lagging = (reason: string, code = ''): Verdict => ({ at: 'lagging', code, reason });
 const noEffect = (reason: string): Verdict => ({ at: 'no effect', code: '', reason });
 
-/** Which slices have put the desired configuration in effect, and why the others have not. */
+/** Which slices have applied the desired configuration, and why the others have not. */
 export function lookAtSlices(wanted: Wanted, actual: Actual, actor: Actor): Record<SliceName, SliceLook> {
   const acted = new Set(actedOn(actor.platform).map((field) => field.split('.')[0] ?? ''));
   const look = (name: SliceName): SliceLook => {
@@ -92,7 +92,7 @@ function lookAtVersions(wanted: Wanted, actual: Actual, { isReplaceable }: Actor
   return lookAtProgram('agent', wanted, actual.agentInstall, wanted.versions.agent, wanted.agent !== undefined);
 }
 
-/** @param text - what a person wrote; empty: nothing. */
+/** @param text - version as the user wrote it; empty: not set. */
 function lookAtProgram(
   name: string,
   { revision, clearance }: Wanted,
@@ -160,13 +160,13 @@ function textOf({ path, name, error }: ResourceState): string {
   return entry !== '' && message.includes(entry) ? message : `${path || name}: ${message}`;
 }
 
-/** What a slice has put in effect itself. */
+/** The revision that the slice itself has put in effect; 0: it has no effect or no report. */
 export const revisionOf = ({ at, revision }: Pick<SliceStatus, 'at' | 'revision'>): number =>
   at === 'in effect' || at === 'lagging' ? revision : 0;
 
 /**
- * The newest revision that is in effect as a whole. Never above the smallest one over the slices, and below it where two slices failed
- * in turn: then no revision in between was ever in effect.
+ * The newest revision that is in effect as a whole. It is never above the smallest one over the slices. It is below
+ * that if two slices failed in turn: then no revision in between was ever in effect.
  */
 export function appliedRevision(wanted: Wanted, slices: Slices, before: number): number {
   const acting = Object.values(slices).filter(({ at }) => at === 'in effect' || at === 'lagging');

@@ -136,18 +136,18 @@ export interface ServerStatus {
   restarts: number;
   /** "exit 3", "signal 9", "unknown"; empty: none yet. */
   lastExit: string;
-  /** What the running server said last; undefined: it gives no answer. */
+  /** Last answer of the running server; undefined: it does not answer. */
   isRestartAllowed: boolean | undefined;
   hasMaintenance: boolean;
   /** Configuration status that the server reports. Undefined: not requested yet. */
   config: ServerConfig | undefined;
-  /** Stands for the environment that it was started with; undefined: unknown. */
+  /** Checksum of the environment that it was started with; undefined: unknown. */
   environment: string | undefined;
-  /** The file that it runs from is another one by now. */
+  /** The file that it runs from was replaced, or the server reports that it needs a restart. */
   isReplacedOnDisk: boolean;
-  /** Times in a row that it failed: ended by itself soon, or was not ready in time. */
+  /** Consecutive failures to start, to get ready or to stay up; an exit after a stable run counts as the first. */
   failures: number;
-  /** Its first process ended well and left others running: it cannot be supervised. */
+  /** Its first process exited with 0 and left others running, so the agent cannot supervise it. */
   isInBackground: boolean;
   /** A conflict on this machine, for example a port that a foreign process uses. Empty: none known. */
   obstacle: string;

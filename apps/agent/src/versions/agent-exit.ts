@@ -3,14 +3,14 @@ import type { ExitReport } from '../state/state.ts';
 import type { PreviousRun } from '../health/last-run.ts';
 import { trialReason, type Bad } from '../state/trial-file.ts';
 
-/** The gate that took the version back ran just before this agent. */
+/** At most this long before this agent started, the gate rolled the version back. */
 const justBeforeMs = 60_000;
 
 /**
- * How the agent before this one ended, if it crashed, or if the gate of this very start took it back: such an agent may have ended
- * before it could note that it ran. Never fails.
+ * How the previous agent ended, if it crashed or if the gate rolled it back at this start. A rolled-back agent may have
+ * ended before it recorded its run. Never fails.
  *
- * @returns `id`: of the version that was taken back; undefined: none was.
+ * @returns `id`: of the version that was rolled back; undefined: none was.
  */
 export async function agentExitBefore(of: {
   bad: () => Promise<readonly Bad[]>;
@@ -28,7 +28,7 @@ export async function agentExitBefore(of: {
   if (!bad && crashed === undefined) return undefined;
   const previous = await of.previousRun().catch(() => undefined);
   if (!previous || (previous.reason === undefined && previous.lines.length === 0)) return undefined;
-  // Another agent may have run and been restarted since.
+  // Another agent may have run and restarted since.
   const isOfBad =
     bad !== undefined &&
     previous.reason !== undefined &&

@@ -8,13 +8,14 @@ import { readPins, type Pins } from './pins.ts';
 import { programStore } from './store.ts';
 import type { Program } from './layout.ts';
 
-/** What an operator may do while no agent runs, for example because it does not start. */
+/** Requests of an operator that work while no agent runs, for example because it does not start. */
 export type OperatorAtRest = Pick<Operator, 'rollback' | 'pin' | 'clearQuarantine'>;
 
 /**
- * Does it on the disk itself, with the folder locked against an agent that starts meanwhile; the next agent finds it so.
+ * Changes the disk directly, with the folder locked against an agent that starts meanwhile. The next agent uses the
+ * result.
  *
- * @throws FolderLocked when one runs after all.
+ * @throws FolderLocked if an agent runs.
  */
 export async function atRest<T>(
   root: string,
@@ -30,7 +31,7 @@ export async function atRest<T>(
   const operator = operatorOf({ stores, disk, pins, urgent, again: () => {} });
   return work({
     ...operator,
-    /** No agent is there to switch: it is done here, so that the next start is of the version before. */
+    /** Switches at once, because no agent runs that could: the next start uses the previous version. */
     async rollback(program) {
       const done = await operator.rollback(program);
       const to = urgent.get()[program];

@@ -6,7 +6,7 @@ import { updatesFile, type Program } from './layout.ts';
 
 type Kept = Partial<Record<Program, UpdateAttempt>>;
 
-/** The last update of each program; another agent, after a restart, tells how it went on. */
+/** The last update of each program. Stored, so that the agent reports its outcome after a restart. */
 export class Attempts {
   readonly #disk: Disk;
   readonly #log: Log;

@@ -1,17 +1,17 @@
-/** When a failed download may be tried again: by what was to be fetched, not by how often it was looked for. */
+/** When a failed download may be retried. Failures count per file, not per check. */
 export interface Held {
   key: string;
   failures: number;
   /** ms of the monotonic clock. */
   until: number;
-  /** The server asked for it: a network that is back changes nothing. */
+  /** The server requested the delay, so a restored connection does not end it. */
   isAsked: boolean;
 }
 
 const firstMs = 60_000;
 const longestMs = 6 * 3_600_000;
 
-/** A minute, doubling up to six hours, a fifth more or less by chance; never before the server said. */
+/** One minute, doubled up to six hours, with 20 % jitter; never earlier than the server requested. */
 export function heldAfter(
   before: Held | undefined,
   key: string,

@@ -14,13 +14,13 @@ export interface DeviceFetchParts {
   device: Pick<Device, 'files' | 'disk' | 'web'>;
   appAddress: string;
   system: Programs;
-  /** Hears what looks expired by a clock that nobody vouches for; undefined: nothing does. */
+  /** Receives a document that looks expired by a clock that is not trusted; undefined: none does. */
   late: (document: Late | undefined) => void;
   clock: Clock;
   log: Log;
 }
 
-/** Fetches a release with all that this machine has for it: the release keys it trusts, patches, what it knows of the time. */
+/** Fetches a release with the release keys, the patches and the best known time of this machine. */
 export async function deviceFetch(
   task: FetchTask,
   { device, appAddress, system, late, clock, log }: DeviceFetchParts,
@@ -35,7 +35,7 @@ export async function deviceFetch(
   return fetchRelease(task, { files, web, store, trust, patches, boot, clock, log }, tell, signal);
 }
 
-/** What documents may be called expired by; see releaseTime. */
+/** The time against which documents expire; see releaseTime. */
 export async function timeOf(disk: Disk, system: Programs, clock: Clock): Promise<ReleaseTime> {
   return releaseTime(disk, clock, await isClockSynchronized(system));
 }

@@ -11,7 +11,7 @@ interface Kept extends ExitReport {
 
 const mostKept = 10;
 
-/** How versions that failed their trial ended: a restart of the agent must not lose why a version is in quarantine. */
+/** How versions that failed their trial ended. Stored, so that the reason for a quarantine survives a restart. */
 export class Exits {
   readonly #disk: Disk;
   readonly #log: Log;

@@ -5,9 +5,9 @@ import { spawnGroup } from '@platform/kit/node';
 import type { Late } from './trust/refresh.ts';
 import type { Fetched, Fetcher, FetchTask, Progress } from './ports.ts';
 
-// Download, signatures and patches need memory that an idle agent should not hold, and their code should not be able to
-// stop it: they run in a process of their own that ends with the file. It is told the task on stdin and answers with JSON
-// lines on stdout.
+// Downloads, signatures and patches run in a process of their own, which ends with the file. An idle agent does not
+// hold their memory, and their code cannot stop it. The process reads its task from stdin and writes JSON lines to
+// stdout.
 
 type Told =
   | { is: 'progress'; progress: Progress }
@@ -19,7 +19,7 @@ type Told =
 export interface FetchOrder {
   root: string;
   appAddress: string;
-  /** Vouches for the management server beside the authorities of the system, PEM. */
+  /** PEM of an authority that is trusted for the management server, in addition to those of the system. */
   authority?: string;
   task: FetchTask;
 }
@@ -27,7 +27,7 @@ export interface FetchOrder {
 const lineLimit = 64 * 1024;
 const endMs = 5_000;
 
-/** Fetches by `command`, which is this program with its command `fetch`. */
+/** Fetches with `command`, which is this program with its command `fetch`. */
 export function childFetcher(of: {
   command: string;
   args: readonly string[];
@@ -68,13 +68,13 @@ export function childFetcher(of: {
         throw new PlatformError('DOWNLOAD_FAILED', { url: task.url, problem });
       } finally {
         signal.removeEventListener('abort', stop);
-        if (!isOver) child.signal('SIGKILL'); // nothing of it may go on
+        if (!isOver) child.signal('SIGKILL'); // it must not outlive the call
       }
     },
   };
 }
 
-/** The other side: takes the order from stdin, does it, and tells. Ends with 0 when the file is there. */
+/** The child's side: reads the order from stdin, does the work and reports. Returns 0 if the fetch succeeded. */
 export async function runFetchChild(
   input: AsyncIterable<Uint8Array>,
   say: (line: string) => void,
@@ -112,7 +112,7 @@ function logTo(tell: (told: Told) => void): Log {
 
 function hand(stdin: Writable | null, order: FetchOrder): Promise<void> {
   return new Promise((resolve) => {
-    stdin?.on('error', () => resolve()); // it ended at once: its exit tells why
+    stdin?.on('error', () => resolve()); // the child ended at once: its exit is reported
     stdin?.end(JSON.stringify(order), () => resolve());
   });
 }
@@ -131,7 +131,7 @@ async function* toldBy(stdout: AsyncIterable<Buffer> | null): AsyncGenerator<Tol
   }
 }
 
-/** What is no line of ours is none of our business. */
+/** Lines in another format are ignored. */
 function parsed(line: string): Told | undefined {
   try {
     const told = JSON.parse(line) as Told;

@@ -12,16 +12,16 @@ import type { ProgramStore } from './store.ts';
 
 export interface FetchParts extends ReceiveParts {
   store: ProgramStore;
-  /** Undefined: whatever the management server names is used. */
+  /** Undefined: any file that the management server names is used. */
   trust: Trust | undefined;
-  /** Undefined: always the whole file. */
+  /** Undefined: files are always downloaded whole. */
   patches: Patches | undefined;
 }
 
-/** Of the whole file; a larger patch is not worth its while. */
+/** Share of the whole file; a larger patch saves too little. */
 const worthwhile = 0.6;
 
-/** Fetches a release by patch or whole, checks it and stages it. */
+/** Downloads a release by patch or whole, verifies and stages it. */
 export async function fetchRelease(
   task: FetchTask,
   parts: FetchParts,
@@ -42,7 +42,7 @@ export async function fetchRelease(
   const got =
     byPatch ?? (await receive({ url, sha256, sizeBytes, part: names.whole, what: whatOf(task) }, parts, tell, signal));
   const { found, path, stamp } = got;
-  // An address says nothing of a version; the build itself may.
+  // A URL names no version, but the build note may.
   const named = version === customVersion && found.note ? `${customVersion}+${found.note.version}` : version;
   const about = { version: named, sha256: found.sha256, sizeBytes: found.sizeBytes, url, target };
   const refusal = refusalOf(found, program, task.platform);
@@ -57,7 +57,7 @@ export async function fetchRelease(
 const whatOf = ({ program, version, url }: FetchTask): string =>
   `${nameOf(program)} ${version === customVersion ? shownUrl(url) : version}`;
 
-/** What the file has to be, by those who may say so. */
+/** The required hash and size: as signed, or as the management server names them if no signature is needed. */
 async function expected(
   task: FetchTask,
   { trust }: FetchParts,
@@ -74,7 +74,7 @@ async function expected(
   return { sha256: signed.sha256, sizeBytes: signed.sizeBytes };
 }
 
-/** Makes the file from a version that is here and a patch; undefined: that is not possible, or went wrong. */
+/** Builds the file from a stored version and a patch; undefined: impossible or failed. */
 async function patched(
   task: FetchTask,
   { sha256, sizeBytes }: { sha256: string; sizeBytes: number },
@@ -130,7 +130,7 @@ async function patched(
   return undefined;
 }
 
-/** Unfinished downloads of what is no longer wanted of this program. */
+/** Removes unfinished downloads of this program that are not desired any more. */
 async function forgetOthers({ program }: FetchTask, key: string, { files }: FetchParts): Promise<void> {
   for (const name of await files.readdir(partFolder)) {
     if (name.startsWith(`${program}-`) && !name.startsWith(`${program}-${key}.`)) {

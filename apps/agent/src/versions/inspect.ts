@@ -1,19 +1,19 @@
 import { createHash, type Hash } from 'node:crypto';
 import { nameOf, type Program } from './layout.ts';
 
-/** What the build wrote into the file about itself. */
+/** What the build recorded in the file about itself. */
 export interface BuildNote {
   name: string;
   version: string;
   platform: string;
 }
 
-/** What a file says it is; nothing was run to find out. */
+/** What a file contains, found without running it. */
 export interface Inspected {
   sha256: string;
   sizeBytes: number;
   kind: 'elf' | 'pe' | 'mach' | 'script' | 'other';
-  /** linux/amd64 …; of an ELF file the machine alone is known, so `linux` is taken for granted. Undefined: it does not say. */
+  /** linux/amd64 …; an ELF header names the machine only, so `linux` is assumed. Undefined: not stated. */
   platform: string | undefined;
   note: BuildNote | undefined;
 }
@@ -26,7 +26,7 @@ const elfMachines: Readonly<Record<number, string>> = { 62: 'linux/amd64', 183: 
 const peMachines: Readonly<Record<number, string>> = { 0x8664: 'windows/amd64', 0xaa64: 'windows/arm64' };
 const machMachines: Readonly<Record<number, string>> = { 0x01000007: 'darwin/amd64', 0x0100000c: 'darwin/arm64' };
 
-/** Takes a file in as it passes by: its hash, its header and the build note near its end. */
+/** Inspects a file as a stream: its hash, its header and the build note near its end. */
 export class Inspector {
   readonly #hash: Hash = createHash('sha256');
   #sizeBytes = 0;
@@ -47,7 +47,7 @@ export class Inspector {
     }
   }
 
-  /** To be called once. */
+  /** Call once. */
   finish(): Inspected {
     return {
       sha256: this.#hash.digest('hex'),
@@ -93,7 +93,7 @@ function noteOf(tail: Buffer): BuildNote | undefined {
   }
 }
 
-/** Why this file must not be used as that program on that platform; undefined: it may be. */
+/** Why this file must not be used as that program on that platform; undefined: it may. */
 export function refusalOf(found: Inspected, program: Program, platform: string): string | undefined {
   const name = nameOf(program);
   if (found.kind === 'other') return 'it is no program';
@@ -101,7 +101,8 @@ export function refusalOf(found: Inspected, program: Program, platform: string):
     return `it is a program for ${found.platform}, and this machine is ${platform}`;
   }
   if (!found.note) {
-    // A machine server may be anybody's own build or a script; an agent that is none could never be replaced again.
+    // A machine server may be a custom build or a script. A file without our note in place of the agent could never be
+    // replaced.
     return program === 'server' ? undefined : `it does not say that it is ${name}`;
   }
   if (found.note.name !== name) return `it is ${found.note.name} and not ${name}`;

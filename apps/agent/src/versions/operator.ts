@@ -9,24 +9,26 @@ import type { ProgramStore } from './store.ts';
 import { isId } from '../state/trial-file.ts';
 
 export interface Done {
-  /** False: it was so already. */
+  /** False: nothing had to change. */
   isChanged: boolean;
-  /** One sentence for people. */
+  /** One sentence for display. */
   did: string;
 }
 
 /**
- * What a person at the machine may ask for. Each resolves when it is decided and written down; what follows from it
- * (a download, a restart) goes on by itself. @throws PlatformError when it cannot be done
+ * Requests of an operator on this machine. Each resolves when the decision is stored. A download or restart that
+ * follows from it happens later.
+ *
+ * @throws PlatformError if the request cannot be met
  */
 export interface Operator {
-  /** Asks the management server now what is wanted, and tries again what failed. */
+  /** Checks both programs against their desired versions now, and retries failed downloads. */
   checkNow(): Promise<Done>;
-  /** Back to the previous version, without a download; the present one is not tried again by itself. */
+  /** Pins the previous version, without a download. The current one is not used again until the pin is removed. */
   rollback(program: Program): Promise<Done>;
-  /** Keeps to an installed version whatever the management server wants; null: no longer. */
+  /** Pins an installed version or a URL, whatever the management server desires; null: removes the pin. */
   pin(program: Program, wish: string | null): Promise<Done>;
-  /** Lets quarantined versions be tried again. */
+  /** Allows another try of quarantined versions. */
   clearQuarantine(program: Program): Promise<Done>;
 }
 
@@ -35,14 +37,13 @@ export interface OperatorParts {
   disk: Disk;
   pins: Cell<Pins>;
   urgent: Cell<Partial<Record<Program, string>>>;
-  /** Looks again at once, and at what failed, too. */
+  /** Starts another pass at once and retries what failed. */
   again: (program: Program) => void;
 }
 
-/** What a person at the machine does to its versions. */
 export function operatorOf({ stores, disk, pins, urgent, again }: OperatorParts): Operator {
   const queue = { last: Promise.resolve() as Promise<unknown> };
-  /** One after the other: of two people who ask at once, neither undoes what the other did. */
+  /** Serializes the requests: two operators must not undo each other's changes. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = queue.last.then(work);
     queue.last = mine.catch(() => {});
@@ -60,7 +61,7 @@ export function operatorOf({ stores, disk, pins, urgent, again }: OperatorParts)
   const done = (did: string): Done => ({ isChanged: true, did });
 
   const installed = async (program: Program, wish: string): Promise<string | undefined> => {
-    const all = (await stores[program].list()).map(({ id }) => id).toReversed(); // the newest of a name
+    const all = (await stores[program].list()).map(({ id }) => id).toReversed(); // newest first
     return all.find((id) => id === wish) ?? all.find((id) => versionOf(id) === wish);
   };
 

@@ -6,14 +6,14 @@ import type { Wanted } from '../state/state.ts';
 import { readChecked, writeChecked } from '../storage/checked-file.ts';
 import { pinsFile, type Program } from './layout.ts';
 
-/** What an operator at the machine wants instead of what the management server wants. */
+/** What an operator chose on this machine, in place of the desired version of the management server. */
 export interface Pin {
-  /** An installed version, or empty. */
+  /** Id of an installed version, or empty. */
   id: string;
-  /** Else an address. */
+  /** The URL if `id` is empty. */
   url: string;
   sha256: string;
-  /** As the operator said it. */
+  /** As the operator wrote it. */
   wish: string;
 }
 
@@ -53,7 +53,7 @@ function goalOf(program: Program, wanted: Wanted, pin: Pin | undefined, isUrgent
 
 export const noGoal: Goal = { revision: 0, want: undefined, pin: '', isUrgent: false, clearance: 0, isFresh: false };
 
-/** Keeps `goal` at what is wanted of one program: a new value only when it is another. */
+/** Keeps `goal` at the desired state of one program; sets it only on a change. */
 export async function followGoal(
   program: Program,
   { wanted, pins, urgent, goal }: GoalCells,
@@ -71,7 +71,7 @@ export async function followGoal(
 export interface GoalCells {
   wanted: Cell<Wanted>;
   pins: Cell<Pins>;
-  /** What an operator waits for, by its version's id. */
+  /** Ids of the versions that an operator waits for. */
   urgent: Cell<Partial<Record<Program, string>>>;
   goal: Cell<Goal>;
 }

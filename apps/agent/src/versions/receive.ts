@@ -8,7 +8,7 @@ import type { Progress } from './ports.ts';
 import { textOf } from './switch.ts';
 
 const silenceMs = 60_000;
-const slowBytes = 60 * 1024; // in one silence: 1 KiB a second
+const slowBytes = 60 * 1024; // within `silenceMs`: 1 KiB/s
 const progressMs = 1_000;
 const loggedMs = 10_000;
 const syncBytes = 16 * 2 ** 20;
@@ -24,12 +24,12 @@ export interface Wanting {
   sizeBytes: number;
   /** Name of the unfinished file. */
   part: string;
-  /** What it is, for people. */
+  /** What is downloaded, for display. */
   what: string;
 }
 
 export interface Received {
-  /** Path of the whole file; the caller moves it away. */
+  /** Path of the complete file; the caller moves it away. */
   path: string;
   found: Inspected;
   stamp: string;
@@ -38,7 +38,7 @@ export interface Received {
 export interface ReceiveParts {
   files: FileSystem;
   web: Web;
-  /** Another text after each start of the machine; empty: not known. */
+  /** Boot ID, different after each boot; empty: unknown. */
   boot: string;
   clock: Clock;
   log: Log;
@@ -47,7 +47,7 @@ export interface ReceiveParts {
 const isLoopback = ({ hostname }: URL): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 
-/** Why nothing may be fetched from there; undefined: it may. Without encryption only what a hash proves. */
+/** Why a URL must not be used for a download; undefined: it may. Plain http needs a hash, except on loopback. */
 export function problemOfUrl(text: string, hasHash: boolean): string | undefined {
   if (!URL.canParse(text)) return 'it is no address';
   const url = new URL(text);
@@ -57,7 +57,7 @@ export function problemOfUrl(text: string, hasHash: boolean): string | undefined
   return 'plain http could be changed on its way: use https, or name the sha256 of the file';
 }
 
-/** Where a redirect leads. @throws PlatformError when it must not be followed */
+/** The target of a redirect. @throws PlatformError if it must not be followed */
 function redirected(from: string, location: string | undefined, hasHash: boolean): string {
   const problem = (text: string) => new PlatformError('DOWNLOAD_FAILED', { url: from, problem: text });
   if (location === undefined || !URL.canParse(location, from)) throw problem('a redirect that leads nowhere');
@@ -91,13 +91,13 @@ async function ask(
 
 const stampFrom = ({ headers }: WebAnswer): string => headers.get('etag') ?? headers.get('last-modified') ?? '';
 
-/** Where the part of an answer with status 206 begins; undefined: it does not say. */
+/** First byte of an answer with status 206; undefined: not stated. */
 function rangeStart({ headers }: WebAnswer): number | undefined {
   const start = /^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1];
   return start === undefined ? undefined : Number(start);
 }
 
-/** The stamp of what a URL leads to now. @throws when it cannot be reached. */
+/** The stamp of the current content of a URL. @throws if the URL is unreachable */
 export async function stampOf(
   url: string,
   parts: Pick<ReceiveParts, 'web' | 'clock'>,
@@ -108,7 +108,7 @@ export async function stampOf(
   return stampFrom(answer);
 }
 
-/** Seconds to wait that a server asked for; at most a day. */
+/** Seconds of the Retry-After header, at most a day. */
 function retryAfter(headers: ReadonlyMap<string, string>, wall: number): number | undefined {
   const text = headers.get('retry-after');
   if (text === undefined) return undefined;
@@ -116,7 +116,7 @@ function retryAfter(headers: ReadonlyMap<string, string>, wall: number): number 
   return Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 86_400) : undefined;
 }
 
-/** @param of - the file that is written, and the program that it is for. */
+/** @param of - path of the file to write, and what it is, for display. */
 export async function checkSpace(
   files: FileSystem,
   sizeBytes: number,
@@ -130,8 +130,8 @@ export async function checkSpace(
 }
 
 /**
- * Fetches into the folder of parts, hashing while it writes. What an interrupted call left is continued if the source
- * still is the same (If-Range).
+ * Downloads into the folder of unfinished files and hashes while writing. Continues an interrupted download if the
+ * source is unchanged (If-Range).
  *
  * @throws PlatformError DOWNLOAD_FAILED, DOWNLOAD_CORRUPT, DISK_FULL
  */
@@ -145,7 +145,7 @@ export async function receive(
   try {
     const first = await receiveOnce(want, true, parts, tell, signal);
     if (want.sha256 === '' || first.found.sha256 === want.sha256) return first;
-    // A part from before a power cut may be damaged: once more, all of it.
+    // A power cut may have damaged the continued part: download the whole file once more.
     const got = first.isContinued ? await receiveOnce(want, false, parts, tell, signal) : first;
     if (got.found.sha256 === want.sha256) return got;
     await parts.files.unlink(got.path);
@@ -189,7 +189,7 @@ async function receiveOnce(
     const isElsewhere = answer.status === 206 && rangeStart(answer) !== before?.bytes;
     if ((answer.status === 416 || isElsewhere) && before) {
       stop.abort();
-      return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk, or gives another part
+      return await receiveOnce(want, false, parts, tell, signal); // the source has shrunk, or sends another range
     }
     if (isElsewhere) throw new Error('a part of it came, and not the one that was asked for');
     if (answer.status !== 200 && answer.status !== 206) {
@@ -235,7 +235,7 @@ async function receiveOnce(
         if (bytes - synced >= syncBytes) {
           await file.sync();
           synced = bytes;
-          await checkSpace(files, 0, room); // whoever else writes; and a source that does not say how much will come
+          await checkSpace(files, 0, room); // other programs write, too, and a source may not state its size
         }
         const now = clock.now();
         if (now - told >= progressMs) tell({ bytes, ofBytes });
@@ -262,7 +262,7 @@ async function receiveOnce(
   }
 }
 
-/** What an interrupted download left; undefined when there is nothing that can be continued. */
+/** What an interrupted download left; undefined: nothing to continue. */
 async function left(
   path: string,
   stampText: string,
@@ -273,7 +273,7 @@ async function left(
     const kept = JSON.parse(stampText) as { url?: unknown; stamp?: unknown; boot?: unknown };
     const { stamp } = kept;
     if (kept.url !== url || typeof stamp !== 'string' || stamp === '' || stamp.startsWith('W/')) return undefined;
-    // A power cut may have left noughts in it, and nothing would tell.
+    // A power cut may leave zero bytes in it, which only a hash detects.
     if (sha256 === '' && (boot === '' || kept.boot !== boot)) return undefined;
     const inspector = new Inspector();
     let bytes = 0;

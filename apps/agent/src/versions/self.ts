@@ -2,7 +2,7 @@ import path from 'node:path';
 import { fileNameOf } from './layout.ts';
 import { isId } from '../state/trial-file.ts';
 
-/** The version that this process was started from; undefined: from somewhere else, for example from source. */
+/** Id of the version that this process runs; undefined: it was started from elsewhere, for example from source. */
 export function selfIdOf(root: string, realProgram: string): string | undefined {
   const [folder, id, file, ...more] = path.relative(root, realProgram).split(path.sep);
   if (folder !== 'versions' || more.length > 0 || file !== fileNameOf('agent')) return undefined;

@@ -8,15 +8,18 @@ const stampAgeMs = 120_000;
 const stampWaitMs = 15_000;
 
 export interface Known {
-  /** Version that the URL led to. */
+  /** Id of the version that the URL returned. */
   id: string;
-  /** Of its content then. */
+  /** Stamp of its content at that time. */
   stamp: string;
 }
 
-/** What releases without a hash turned out to be, by their URLs. */
+/** The versions that URLs without a hash returned. */
 export interface Sources {
-  /** The version that this URL led to, if its source did not change since. Out of reach: what is known stays valid. */
+  /**
+   * The version that this URL returned, if its source is unchanged. While it is unreachable, the known version stays
+   * valid.
+   */
   known(url: string, signal: AbortSignal): Promise<string | null>;
   learn(url: string, known: Known): Promise<void>;
 }

@@ -13,28 +13,28 @@ import {
   type Trial,
 } from '../state/trial-file.ts';
 
-// The few steps that change which version is in use. Each leaves a whole version in use, whatever is lost after it.
+// The few steps that change the version in use. After each, a complete version is in use, whatever is lost later.
 
 const encoder = new TextEncoder();
 
 export async function textOf(files: FileSystem, path: string): Promise<string> {
-  const bytes = await readFile(files, path).catch(() => undefined); // unreadable counts as not there
+  const bytes = await readFile(files, path).catch(() => undefined); // unreadable counts as missing
   return new TextDecoder().decode(bytes ?? new Uint8Array());
 }
 
-/** Id that bin/ links to, whole or not. */
+/** Id that bin/ links to, complete or not. */
 export const linkedId = async (files: FileSystem, program: Program): Promise<string | undefined> =>
   idOfTarget(program, await files.readlink(linkPath(program)));
 
 export async function hasProgram(files: FileSystem, program: Program, id: string): Promise<boolean> {
   const entry = await files.stat(programPath(program, id));
-  return entry?.kind === 'file' && entry.sizeBytes > 0; // a repair of the file system leaves empty ones
+  return entry?.kind === 'file' && entry.sizeBytes > 0; // a file system repair can leave empty files
 }
 
-/** Its bytes are not those that were stored: a disk forgets some, or cannot be read. */
+/** Whether the file differs from its stored hash, or cannot be read. */
 export async function isDamaged(files: FileSystem, program: Program, id: string): Promise<boolean> {
   const want = (await textOf(files, `versions/${id}/sha256`)).trim();
-  if (!/^[0-9a-f]{64}$/.test(want)) return false; // nobody knows
+  if (!/^[0-9a-f]{64}$/.test(want)) return false; // no hash to compare with
   const hash = createHash('sha256');
   try {
     for await (const chunk of chunksOf(files, programPath(program, id))) hash.update(chunk);
@@ -45,9 +45,9 @@ export async function isDamaged(files: FileSystem, program: Program, id: string)
 }
 
 /**
- * Counts that the file of a version on trial was damaged on the disk, which says nothing about the version.
+ * Counts that the disk damaged the file of a version on trial. The damage says nothing about the version.
  *
- * @returns whether it may be fetched again: a disk that damages it each time must not have it fetched for ever.
+ * @returns whether the file may be fetched again. The number is limited, because a bad disk may damage it each time.
  */
 export async function noteDamage(files: FileSystem, program: Program, id: string): Promise<boolean> {
   const path = statePath(program, 'damaged');
@@ -70,7 +70,7 @@ export async function point(files: FileSystem, program: Program, id: string): Pr
 
 const backPath = (program: Program): string => `${linkPath(program)}.back`;
 
-/** Lays the link ready that `goBack` needs: then going back needs no space on the disk. */
+/** Prepares the link for `goBack`, so that a rollback needs no disk space. */
 export async function layBack(files: FileSystem, program: Program, id: string): Promise<void> {
   await files.unlink(backPath(program));
   await files.symlink(linkTarget(program, id), backPath(program));
@@ -92,7 +92,7 @@ export const writeTrial = (files: FileSystem, program: Program, trial: Trial): P
 export async function endTrial(files: FileSystem, program: Program): Promise<void> {
   await files.unlink(statePath(program, 'trial'));
   await files.syncFolder('state');
-  await files.unlink(backPath(program)).catch(() => {}); // one that stays is replaced by the next trial
+  await files.unlink(backPath(program)).catch(() => {}); // the next trial replaces a leftover
 }
 
 export const readBad = async (files: FileSystem, program: Program): Promise<Bad[]> =>
@@ -103,7 +103,7 @@ export async function addBad(files: FileSystem, program: Program, bad: Bad): Pro
   await replaceFile(files, path, encoder.encode(withBad(await textOf(files, path), bad)), { mode: 0o644 });
 }
 
-/** Answers with those that it let go of. */
+/** Returns the removed entries. */
 export async function forgiveBad(files: FileSystem, program: Program, isMeant: (bad: Bad) => boolean): Promise<Bad[]> {
   const path = statePath(program, 'bad');
   const all = readBadLines(await textOf(files, path));

@@ -12,18 +12,18 @@ export interface TrialParts {
   program: Program;
   store: ProgramStore;
   actual: Cell<Actual>;
-  /** Undefined: the version on trial is not what runs now. */
+  /** Undefined: the version on trial is not the running one. */
   evidence: () => Omit<Evidence, 'now' | 'doneSince'> | undefined;
   limits: () => TrialLimits;
-  /** Changes when the evidence may have. */
+  /** Cells whose changes may change the evidence. */
   watched: readonly Cell<unknown>[];
-  /** What is in use has changed. */
+  /** Called after the version in use was confirmed or rolled back. */
   ended: (how: 'proven' | 'failed') => Promise<void>;
   clock: Clock;
   log: Log;
 }
 
-/** Watches the version on trial of one program until it has proved itself or has failed; then the next. */
+/** Watches the version on trial of one program until it passes or fails the health check; then the next. */
 export async function watchTrial(parts: TrialParts, signal: AbortSignal): Promise<void> {
   const { program, store, actual, clock, log } = parts;
   let done: { key: string; since: number } | undefined;
@@ -82,7 +82,7 @@ async function anyChanged(
   turn.abort();
 }
 
-/** A new server: ready in its time, then up for some minutes. */
+/** A new server must be ready in time and then stay up for some minutes. */
 export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence']> {
   const { server, install } = actual;
   if (server.running === null || server.running !== install.trial?.to || server.since === null) return undefined;
@@ -92,21 +92,24 @@ export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence'
 const earlierMs = 1_000;
 
 export const serverLimits = (wanted: Wanted): TrialLimits => ({
-  // Before it is killed for it and started again: then nothing would be left to judge.
+  // Decide before the start timeout, at which the server is killed and restarted.
   withinMs: wanted.settings.startTimeoutMs - earlierMs,
   steadyMs: serverSteadyMs,
 });
 
 export interface AgentVitals {
-  /** Told to what supervises this agent. */
+  /** Reported to the supervisor of this agent. */
   isReady: boolean;
-  /** Times that the watchdog was fed. */
+  /** Watchdog notifications sent. */
   ticks: number;
 }
 
 const neededTicks = 3;
 
-/** A new agent: ready, alive, in charge of the server, and in touch with the cloud if the one before it was. */
+/**
+ * A new agent must be ready, alive and in charge of the server. It must reach the management server if the previous
+ * version did.
+ */
 export function agentEvidence(
   { self, since, vitals, isReached }: { self: string | null; since: number; vitals: AgentVitals; isReached: boolean },
   actual: Actual,

@@ -6,9 +6,10 @@ import { customVersion, shownAsked, shownVersion, type BuildUrls } from '../../s
 type Seen = Pick<Have, 'linked' | 'running' | 'trial' | 'quarantined'>;
 
 /**
- * How an attempt went on, by what is found now; also by an agent that was not there when it happened.
+ * The next state of an attempt, derived from the observed state. This also works in an agent that started after the
+ * attempt.
  *
- * @param desired - id of the version that is desired; null: none, or its content is not known.
+ * @param desired - id of the desired version; null: none, or its content is not known.
  */
 export function nextAttempt(
   last: UpdateAttempt | undefined,
@@ -23,7 +24,7 @@ export function nextAttempt(
   const bad = quarantined.findLast(({ id }) => id === last.id);
   if (isOpen && bad && linked !== last.id) return { ...to('reverted', bad.reason), sinceWall: bad.since * 1000 };
   if (isOpen && linked === last.id && running === last.id) return to(trial?.to === last.id ? 'trying' : 'healthy');
-  // It has proved itself, and nothing runs now.
+  // It passed the health check, and the program does not run now.
   if (last.at === 'trying' && linked === last.id && !trial) return to('healthy');
   const isOver = desired !== null && !isSameContent(desired, last.id) && linked !== last.id && running !== last.id;
   if (isOpen && isOver) return to('superseded');
@@ -32,18 +33,18 @@ export function nextAttempt(
 
 const dayOf = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
 
-/** What else is known of the versions of a program. */
+/** Further information about the versions of a program. */
 export interface About {
   urls: BuildUrls;
-  /** Version of the program when it runs and is none of those in versions/; empty: it does not. */
+  /** Version of the program if it runs from outside versions/; empty: it does not. */
   elsewhere: string;
-  /** Why the installed version is not used yet, as a clause. */
+  /** Why the installed version does not run yet, as a clause. */
   wait: string;
 }
 
 const sentence = (clause: string): string => (clause === '' ? '' : ` ${clause[0]?.toUpperCase()}${clause.slice(1)}.`);
 
-/** Why this version of the program `name` runs and no other: one or two sentences for people. */
+/** Why this version of the program `name` runs, in one or two sentences for display. */
 export function whyOf(
   name: string,
   goal: Goal,

@@ -2,8 +2,9 @@ import { isInWindow, windowOpening } from '@platform/contract/maintenance-window
 import type { Actual, Wanted } from '../../state/state.ts';
 
 /**
- * Whether a restart may be made for the sake of a new version. Of the server (spec, Versioning 2): only while maintenance is
- * allowed and it is not busy; without a window never. Of the agent, which leaves the server running: if it may at all.
+ * Whether a restart for a new version is allowed. The server (spec, Versioning 2) must be running and allow it. The
+ * maintenance window must also be open or, without a window, the server must have a maintenance sensor. The agent
+ * leaves the server running: an open window is enough or, without a window, agent_auto_restart.
  */
 export function mayRestart(
   program: 'agent' | 'server',
@@ -18,7 +19,7 @@ export function mayRestart(
   return isOpen ?? server.hasMaintenance;
 }
 
-/** What keeps a restart for a new version from being made by itself, as a clause; empty: nothing that would pass by itself. */
+/** Why a restart for a new version waits, as a clause. Empty: it does not wait, or only a user can end the wait. */
 export function restartWait(
   program: 'agent' | 'server',
   { settings }: Wanted,

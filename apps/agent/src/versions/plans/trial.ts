@@ -1,18 +1,18 @@
-/** What is seen of a version on trial. Times in ms of the monotonic clock. */
+/** Observations of a version on trial. Times in ms of the monotonic clock. */
 export interface Evidence {
   now: number;
-  /** Its present start. */
+  /** Start of its current run. */
   since: number;
-  /** What it has to do, in words, and whether it did. */
+  /** The checks that it has to pass; `what` is the text of the failure. */
   duties: readonly { what: string; isDone: boolean }[];
-  /** When the last duty was seen done; null: not yet. */
+  /** When all checks were first seen passed; null: not yet. */
   doneSince: number | null;
 }
 
 export interface TrialLimits {
-  /** In which all duties have to be done. */
+  /** Time limit for all checks. */
   withinMs: number;
-  /** How long it then has to stay up. */
+  /** How long it must then stay up. */
   steadyMs: number;
 }
 
@@ -23,7 +23,7 @@ const minutes = (ms: number): string => {
   return `${count} minute${count === 1 ? '' : 's'}`;
 };
 
-/** Whether a version has proved itself. */
+/** Whether a version passes the health check. */
 export function judge({ now, since, duties, doneSince }: Evidence, { withinMs, steadyMs }: TrialLimits): Verdict {
   const open = duties.filter(({ isDone }) => !isDone).map(({ what }) => what);
   if (doneSince !== null && open.length === 0) {
@@ -35,5 +35,5 @@ export function judge({ now, since, duties, doneSince }: Evidence, { withinMs, s
 }
 
 export const agentTrialMs = 10 * 60_000;
-/** How long a ready server has to stay up. */
+/** How long a ready server must stay up. */
 export const serverSteadyMs = 5 * 60_000;

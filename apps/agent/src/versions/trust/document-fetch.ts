@@ -2,15 +2,16 @@ import { PlatformError } from '@platform/contract/errors';
 import { errorText, isAbort, type Clock } from '@platform/kit';
 import type { Web } from '../../os/ports.ts';
 
-/** Slower than this for a whole window is nobody's line, but somebody who holds us up. */
+/** No usable connection is slower over a whole window, so this is a slow retrieval attack. */
 const windowMs = 60_000;
 const windowBytes = 60 * 1024;
 
 /**
- * Fetches a small document; undefined: there is none of that name.
+ * Fetches a small document; undefined: the server has none of that name (404 or 403).
  *
- * @param limitBytes - more is not read.
- * @throws PlatformError METADATA_UNREACHABLE: no usable answer, too slow; RELEASE_UNTRUSTED: too large, or sent elsewhere.
+ * @param limitBytes - largest size; the rest is not read.
+ * @throws PlatformError METADATA_UNREACHABLE: no usable answer, or too slow; RELEASE_UNTRUSTED: too large, or
+ * redirected.
  */
 export async function fetchDocument(
   web: Web,

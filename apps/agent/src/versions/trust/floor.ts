@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The highest versions ever trusted on this machine. The documents themselves hold the same; this holds also when they
- * were torn or lost, so that nobody who has old documents can lead the machine back to them.
+ * The highest versions ever trusted on this machine. The documents contain the same versions. The floor also holds if
+ * they are torn or lost, so that old documents cannot roll the machine back.
  */
 export interface Floor {
-  /** Names the root document itself: it is fetched again by this when ours was lost. */
+  /** Identifies the root document: if the stored one is lost, this hash verifies the one that is fetched again. */
   root: { version: number; sha256: string };
-  /** A version counts for as long as the same keys sign; keys that replace stolen ones begin anew. */
+  /** A version counts only while the same keys sign. Keys that replace stolen ones start again. */
   timestamp: { version: number; keys: string };
   snapshot: { version: number; keys: string };
   targets: { version: number; keys: string };
@@ -17,7 +17,7 @@ export const floorFile = 'state/tuf/floor.json';
 
 export const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** @throws Error when it is no floor. */
+/** @throws Error if the value is not a floor. */
 export function parseFloor(value: unknown): Floor {
   const record = (of: unknown): Record<string, unknown> => {
     if (typeof of !== 'object' || of === null) throw new Error('not an object');
@@ -42,7 +42,7 @@ export function parseFloor(value: unknown): Floor {
   };
 }
 
-/** What is below the floor, for people; undefined: nothing. The root document is held against it before the others. */
+/** Which role is below the floor, for display; undefined: none. The caller checks the root document before. */
 export function belowFloor(now: Floor, floor: Floor | undefined): string | undefined {
   if (!floor) return undefined;
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) {

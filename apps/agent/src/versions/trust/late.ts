@@ -3,7 +3,7 @@ import type { Late } from './refresh.ts';
 
 const code = 'METADATA_EXPIRED';
 
-/** Makes what looks expired a condition of the machine, until documents were checked again and nothing did. */
+/** Sets a condition for a document that looks expired. A later check that finds none clears it. */
 export const lateTold =
   (troubles: Troubles) =>
   (document: Late | undefined): void => {

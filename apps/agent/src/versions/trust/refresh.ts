@@ -8,16 +8,16 @@ import { fetchDocument } from './document-fetch.ts';
 import { belowFloor, floorFile, hashOf, parseFloor, type Floor } from './floor.ts';
 import type { ReleaseTime } from './release-time.ts';
 
-// The client's side of The Update Framework (specification 1.0.31, chapter 5). tuf-js checks signatures, versions, hashes
-// and expiry; fetching with limits, keeping on disk, the floor and the question what time it is are ours.
+// The client of The Update Framework (specification 1.0.31, chapter 5). tuf-js verifies signatures, versions, hashes
+// and expiry. Fetching with limits, storage, the floor and the current time are ours.
 
 export interface RefreshParts {
   disk: Disk;
   web: Web;
-  /** https://host, without a slash at the end. */
+  /** https://host, without a trailing slash. */
   appAddress: string;
   time: () => ReleaseTime;
-  /** Hears what looks expired by a clock that nobody vouches for; undefined: nothing does. */
+  /** Receives a document that looks expired by a clock that is not trusted; undefined: none does. */
   late: (document: Late | undefined) => void;
   clock: Clock;
   log: Log;
@@ -36,10 +36,10 @@ export interface ListedFile {
   custom: Readonly<Record<string, unknown>>;
 }
 
-/** What is trusted now. */
+/** The targets that are trusted now. */
 export interface Trusted {
   find(target: string): ListedFile | undefined;
-  /** The clock proves that these documents are not old ones. */
+  /** The clock is trusted, so these documents have certainly not expired. */
   isFresh: boolean;
   rootVersion: number;
 }
@@ -47,7 +47,7 @@ export interface Trusted {
 const folder = 'state/tuf';
 const limits = { root: 512 * 1024, timestamp: 16 * 1024, snapshot: 256 * 1024, targets: 1024 * 1024 } as const;
 type RoleName = keyof typeof limits;
-/** More rotations than that in one go are nobody's. */
+/** No owner rotates the root keys more often between two refreshes. */
 const mostRotations = 64;
 
 const local = (role: RoleName): string => `${folder}/${role}.json`;
@@ -59,7 +59,7 @@ async function keep(disk: Disk, role: RoleName, bytes: Uint8Array): Promise<void
 }
 
 /**
- * Brings the documents up to date with the management server and answers with what they list.
+ * Updates the documents from the management server and returns what they list.
  *
  * @throws PlatformError METADATA_UNREACHABLE, METADATA_EXPIRED, RELEASE_UNTRUSTED, TRUSTED_ROOT_MISSING, DISK_FULL
  */
@@ -133,7 +133,10 @@ export async function refresh(parts: RefreshParts, signal: AbortSignal): Promise
   };
 }
 
-/** The root document that everything starts from: ours, the one that ours was, or, once, the first one of the server. */
+/**
+ * The root document to start from: the stored one, the one that the floor identifies, or, only once, the server's
+ * first.
+ */
 async function startingRoot(
   { disk, appAddress, log }: RefreshParts,
   floor: Floor | undefined,
@@ -147,7 +150,7 @@ async function startingRoot(
       log.warn('the root document on disk is damaged', { error });
     }
   }
-  // Known by its hash, it can come from anywhere; without one, only from a server that proves who it is.
+  // With a known hash, any source is safe. Without one, only a server with a proven identity is trusted.
   if (!floor && !isProvenAddress(appAddress)) throw new PlatformError('TRUSTED_ROOT_MISSING', { url: appAddress });
   const name = `${floor?.root.version ?? 1}.root.json`;
   const bytes = await fetched(name, limits.root);
@@ -165,7 +168,7 @@ async function startingRoot(
   return { store, bytes };
 }
 
-/** https, or this very machine. */
+/** https, or this host. */
 function isProvenAddress(address: string): boolean {
   const { protocol, hostname } = new URL(address);
   return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
@@ -173,7 +176,8 @@ function isProvenAddress(address: string): boolean {
 
 async function loadTimestamp(store: TrustedMetadataStore, disk: Disk, bytes: Buffer): Promise<void> {
   const own = await readLocal(disk, 'timestamp');
-  // Ours guards against older ones also when it has expired; one that is damaged or of other keys guards nothing.
+  // The stored timestamp guards against older ones even if it has expired. A damaged one, or one of other keys, is
+  // ignored.
   if (own) orIgnored(() => store.updateTimestamp(Buffer.from(own)));
   const isSame = checked('timestamp.json', () => {
     try {
@@ -234,8 +238,8 @@ const roleOf = (message: string, name: string): string =>
   /(root|timestamp|snapshot|targets)\.json/.exec(message)?.[1] ?? name;
 
 /**
- * tuf-js takes the system's clock when it is made; it has no other way to be told the time. A test fails if this field
- * is another one day.
+ * tuf-js reads the system clock in its constructor and has no other input for the time. A test fails if this field
+ * changes.
  */
 function setReferenceTime(store: TrustedMetadataStore, ms: number): void {
   if (!Reflect.has(store, 'referenceTime')) throw new Error('tuf-js keeps its time elsewhere now');

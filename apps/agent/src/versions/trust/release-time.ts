@@ -3,9 +3,9 @@ import type { Disk } from '../../os/ports.ts';
 import { readChecked } from '../../storage/checked-file.ts';
 import { isPossible, readProven, writeProven } from '../../clock/proven-time.ts';
 
-/** What documents may be called expired by. */
+/** The time against which documents expire. */
 export interface ReleaseTime extends TrustedTime {
-  /** ms since 1970, in the past for certain: what ends before has expired, whatever the clock says now. */
+  /** ms since 1970, certainly in the past: a document that ends before it has expired, whatever the clock shows. */
   certain: number;
 }
 
@@ -13,9 +13,9 @@ const lastSeenFile = 'state/time.json';
 const worthWritingMs = 3_600_000;
 
 /**
- * What time it is, for documents that expire. What a time server says is believed and remembered: a clock that is set back
- * later, or begins in 1970, makes no old document good again. What only seemed to be the time, as the last time that was
- * stored, helps to estimate and proves nothing.
+ * The time against which documents expire. The time of a time server is trusted and stored. A clock that is set back
+ * later, or that begins in 1970, makes no old document valid again. A time without a time server, such as the last
+ * stored one, only helps to estimate.
  *
  * @param isSynchronized - a time server sets the clock.
  */
@@ -24,7 +24,7 @@ export async function releaseTime(disk: Disk, clock: Clock, isSynchronized: bool
   const certain = Math.max(proven, sourceWall);
   const system = clock.wall();
   if (isSynchronized && system >= sourceWall && system <= sourceWall + longestLifeMs) {
-    // Also a time before the proven one: a time server was wrong once, and is right now.
+    // Accept a time before the proven one, too: the time server was wrong once and is right now.
     if (system > certain + worthWritingMs || system < certain) {
       await writeProven(disk, system);
     }
@@ -33,7 +33,7 @@ export async function releaseTime(disk: Disk, clock: Clock, isSynchronized: bool
   return { ...estimateTime({ floor: Math.max(certain, lastSeen), system, isSynchronized: false }), certain };
 }
 
-/** 0 for what is missing, or cannot be. */
+/** 0: missing or impossible. */
 async function readLastSeen(disk: Disk): Promise<number> {
   const { value = 0 } = await readChecked(disk, lastSeenFile, (v) =>
     Number((v as Record<string, unknown>)['last_seen']),

@@ -3,9 +3,9 @@ import { patchTargetPath, programTargetPath } from '@platform/contract/target-pa
 import type { Disk } from '../../os/ports.ts';
 import type { ListedFile, RefreshParts, Trusted } from './refresh.ts';
 
-/** Says whether the bytes that the management server names are those that a release key signed. */
+/** Verifies that a release key signed the bytes that the management server names. */
 export interface Trust {
-  /** @throws PlatformError when the release must not be used */
+  /** @throws PlatformError if the release must not be used */
   check(
     of: { target: string; program: string; version: string; platform: string; sha256: string },
     signal: AbortSignal,
@@ -19,7 +19,7 @@ export interface Trust {
 const folder = 'state/tuf';
 const rootFile = `${folder}/root.json`;
 
-/** By the documents of The Update Framework that the management server serves. Its code is loaded when it is first needed. */
+/** Verifies with the documents of The Update Framework from the management server. Loads tuf-js at the first use. */
 export function releaseTrust(parts: RefreshParts): Trust {
   const trusted = async (signal: AbortSignal): Promise<Trusted> => {
     const { refresh } = await import('./refresh.ts');
@@ -28,7 +28,7 @@ export function releaseTrust(parts: RefreshParts): Trust {
   return {
     async check({ target, program, version, platform, sha256 }, signal) {
       if (target === '') throw new PlatformError('RELEASE_UNSIGNED', { name: program, version, platform });
-      // The path itself is what the cloud claims: it must be of this program, version and kind of machine.
+      // The path is only a claim of the management server: it must match this program, version and platform.
       const wanted = programTargetPath({ name: program, version, platform });
       if (target !== wanted) throw untrusted(target, `wanted here is ${wanted}`);
       const file = listed(await trusted(signal), target);
@@ -48,10 +48,10 @@ export function releaseTrust(parts: RefreshParts): Trust {
 }
 
 /**
- * Trusts this root document from now on, in place of the first one that the server shows. One that follows from what is
- * trusted already changes nothing; another one lets go of everything that was known by the old keys.
+ * Trusts this root document from now on, instead of the first one that the server shows. A successor of the trusted
+ * root changes nothing. Any other root discards everything that was trusted by the old keys.
  *
- * @throws PlatformError RELEASE_UNTRUSTED when it is none.
+ * @throws PlatformError RELEASE_UNTRUSTED if it is not a root document.
  */
 export async function pinRoot(disk: Disk, bytes: Uint8Array): Promise<void> {
   const { TrustedMetadataStore } = await import('tuf-js/dist/store.js');
@@ -67,7 +67,7 @@ export async function pinRoot(disk: Disk, bytes: Uint8Array): Promise<void> {
   try {
     if (own) return void read(own).updateRoot(Buffer.from(bytes));
   } catch {
-    // of other keys, or more than one step away
+    // signed by other keys, or more than one version ahead
   }
   for (const file of await disk.list(folder)) await disk.remove(`${folder}/${file}`);
   await disk.write(rootFile, bytes);
@@ -84,7 +84,7 @@ function proven(
   { sha256, sizeBytes }: ListedFile,
   claimed: string,
 ): { sizeBytes: number; sha256: string } {
-  // Empty: the cloud leaves it to the release keys.
+  // Empty: the management server leaves the hash to the release keys.
   if (claimed !== '' && claimed !== sha256)
     throw untrusted(target, `the cloud names sha256 ${claimed.slice(0, 12)}, signed is ${sha256.slice(0, 12)}`);
   return { sha256, sizeBytes };
