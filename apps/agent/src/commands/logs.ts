@@ -49,13 +49,13 @@ export async function logs(given: Given, io: Io): Promise<number> {
   return exitCodes.done;
 }
 
-/** The agent's own lines are kept by the journal of systemd. */
+/** The agent's lines are in the journal of systemd. */
 function journal({ follow, lines, json }: Given): Promise<number> {
   const args = ['--no-pager', `--unit=${agentUnit}`, `--lines=${lines}`, `--output=${json ? 'json' : 'short-iso'}`];
   const child = spawn('journalctl', [...args, ...(follow ? ['--follow'] : [])], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
-  process.on('SIGINT', () => {}); // the terminal tells journalctl, too; its end is ours
+  process.on('SIGINT', () => {}); // journalctl gets it, too; this process ends with journalctl
   return new Promise((resolve, reject) => {
     child.on('error', () =>
       reject(

@@ -83,7 +83,7 @@ function tell(file: string, found: ReturnType<typeof foundCredentials>, isJson: 
   return isUsable ? exitCodes.done : exitCodes.nothingToDo;
 }
 
-/** A file that cannot be read is not the same as a missing file. */
+/** An unreadable file must not count as missing. */
 function orMissing(file: string, error: unknown): undefined {
   if (error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR'].includes(String(error.code))) return undefined;
   throw endedByMachine(error) ?? unreadable(file, error);

@@ -5,7 +5,7 @@ import { jsonOption, placeOptions, runOptions } from './run-options.ts';
 
 const programWord = { type: 'rest', words: 'agent|server', description: 'agent or server.' } as const;
 
-/** Every command, in the order of the help. */
+/** All commands, in the order of the help. */
 export const commands: readonly Command[] = [
   command({
     name: 'run',

@@ -35,7 +35,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
     io.out(given.json ? JSON.stringify({ is_changed: false, done: [], left: [] }) : nothing);
     return exitCodes.nothingToDo;
   }
-  await access(root, constants.W_OK); // not half of it, by somebody who may not remove the rest
+  await access(root, constants.W_OK); // fail first: a user without write access would remove only a part
   const usesSystemd = await isThere('/run/systemd/system');
   await refuseWhileRunning(root, usesSystemd && changes !== undefined, io);
   if (!given.yes) await agreed(root, given.keepCredentials ? undefined : credentialsFile, io);
@@ -65,7 +65,7 @@ export async function uninstall(given: Given, io: Io): Promise<number> {
 export const notTold =
   'The management server could not be told: the app shows this machine as offline until it is deleted there.';
 
-/** An agent that systemd does not stop would put its folders back. */
+/** An agent that systemd does not stop would create its folders again. */
 async function refuseWhileRunning(root: string, isStoppedBySystemd: boolean, io: Io): Promise<void> {
   const status = await controlOf(root, io.clock)
     .status()

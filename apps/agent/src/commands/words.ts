@@ -2,7 +2,7 @@
 export const printable = (text: string): string =>
   text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, '?');
 
-/** `text` broken at spaces into lines of at most `width` columns; a longer word stands alone. */
+/** Breaks `text` at spaces into lines of at most `width` columns; a longer word gets its own line. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   for (const word of printable(text).split(/\s+/)) {

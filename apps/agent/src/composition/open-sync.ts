@@ -53,7 +53,7 @@ export interface Sync {
   time: DeviceTime;
   /** The clock with the best known time. */
   clock: Clock;
-  /** Corrects a time noted with `clock` by what is known now; undefined: unknown. */
+  /** Corrects a time noted with `clock` if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   /** Loops that request from the management server. They end with the early signal. */
   asking(self: Self, signal: AbortSignal): readonly NamedLoop[];

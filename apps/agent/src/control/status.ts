@@ -23,7 +23,7 @@ import { conditions, isRestartNeeded, type Condition } from '../health/condition
 import type { Self } from '../link/request.ts';
 import type { Trial } from '../state/trial-file.ts';
 
-/** Since when the management server is reachable, or is not. ms since 1970. */
+/** Since when the management server is reachable, or is not. Times in ms since 1970. */
 export interface Reach {
   isReached: boolean;
   sinceWall: number;
@@ -49,7 +49,7 @@ export interface StatusParts {
   troubles: readonly Condition[];
   /** When a condition was first seen, ms since 1970. */
   conditionSince: (key: string) => number;
-  /** Corrects a recorded time by what is known now; undefined: unknown. */
+  /** Corrects a recorded time if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   moment: Moment;
   pid: number;

@@ -15,7 +15,7 @@ export interface AgentView {
   isReached: Cell<boolean>;
   spool: Spool;
   troubles: Troubles;
-  /** Corrects a recorded time by what is known now; undefined: unknown. */
+  /** Corrects a recorded time if the clock was set since; undefined: unknown. */
   sinceOf: (noted: number) => number | undefined;
   operator: Operator | undefined;
   /** Ends this agent so that the version in bin/ starts. The machine server keeps running. */

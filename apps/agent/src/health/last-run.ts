@@ -48,7 +48,7 @@ const runOf = (value: unknown): Run => {
 };
 
 /**
- * Logs how the previous agent ended unless it ended in order, and records this run. Never throws.
+ * Logs how the previous agent ended unless it ended cleanly, and records this run. Never throws.
  *
  * @returns `crashed`: version of the previous agent, if it crashed or was killed while the machine stayed up.
  */

@@ -8,7 +8,7 @@ import { memoryLimits, newborn, tellStatus, watchdog } from './watchdog.ts';
 
 const mebibyte = 2 ** 20;
 
-/** An agent under a systemd that hears everything and kills nobody. */
+/** An agent under a supervisor that records the notifications and kills no process. */
 function watched(watchdogMs: number | undefined = 60_000, memoryLimitBytes: number = memoryLimits.built) {
   const clock = new FakeClock();
   const { log, lines } = captureLog(clock);

@@ -49,7 +49,7 @@ test('whatever happens, an agent that is wanted is started again in time', () =>
       now = deadline(state, limits);
       const next = step(state, { is: 'due' }, now, limits);
       state = next.state;
-      // What is killed ends; nothing else is heard of it.
+      // A killed process ends and sends nothing else.
       if (next.effects.some((e) => e.do === 'kill')) state = step(state, { is: 'exited' }, now, limits).state;
       starts += next.effects.filter((e) => e.do === 'start').length;
     }

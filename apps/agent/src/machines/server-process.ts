@@ -118,7 +118,7 @@ export function step(s: State, e: Event, now: number, l: Limits): Next {
       if (e.is === 'exited') return failed(failures + 1);
       if (e.is === 'restart') return stop('start');
       // Spec, advanced_settings: a server that is not ready in time is killed and started again. QUIT first, for its
-      // stacks.
+      // stack traces.
       return to(
         { at: 'stopping', since: now, sent: 'QUIT', next: 'backOff' },
         { failures: failures + 1 },

@@ -38,6 +38,6 @@ test('last lines are few, short, printable and without secrets', () => {
   assert.equal(lines.length, 20);
   assert.deepEqual(lines.slice(-3), ['line 99', 'red ***', `${'y'.repeat(299)}…`]);
   assert.deepEqual(reportedLines([`${'z'.repeat(298)}\u{1f600}${'z'.repeat(9)}`], mask), [`${'z'.repeat(298)}\ufffd…`]);
-  // A secret is not cut in two before it is masked.
+  // Mask first, then cut: half a secret would not be masked.
   assert.deepEqual(reportedLines([`${'z'.repeat(296)}hunter2`], mask), [`${'z'.repeat(296)}***`]);
 });

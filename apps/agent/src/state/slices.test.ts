@@ -1,4 +1,4 @@
-// Which slice has put a configuration in effect, and which one has not: a failure is never "in effect".
+// Which slices have put a configuration in effect: a slice with a failure is never "in effect".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextSlices } from '../config/applied.ts';
@@ -231,7 +231,7 @@ test('the time of a state is that of its beginning, also after the agent was sta
   const kept = JSON.parse(JSON.stringify(third)) as Record<string, { at: string; revision: number; sinceWall: number }>;
   const anew = nextSlices({ ...wanted, revision: 8 }, failing, actor, {}, kept, 9_000);
   assert.deepEqual([anew.server?.revision, anew.server?.sinceWall], [7, 2_000]);
-  // A database that was put back knows less than the machine remembers.
+  // A restored database knows fewer revisions than the machine.
   assert.equal(nextSlices({ ...wanted, revision: 3 }, failing, actor, {}, kept, 9_000).server?.revision, 3);
 });
 

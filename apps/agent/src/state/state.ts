@@ -11,7 +11,7 @@ export interface Delta {
   sizeBytes: number;
 }
 
-/** A program file that the management server resolved from the configuration. */
+/** A program file, as the management server resolved it or as an operator pinned it. */
 export interface Release {
   /** http(s):// or file:// */
   url: string;
@@ -173,7 +173,7 @@ export interface UpdateAttempt {
   from: string;
   /** `superseded`: another version became desired before this one passed the health check. */
   at: 'downloading' | 'staged' | 'trying' | 'healthy' | 'reverted' | 'failed' | 'superseded';
-  /** Row of the error table; empty: none. */
+  /** Code of the error table; empty: none. */
   code: string;
   reason: string;
   /** ms since 1970. */

@@ -1,7 +1,6 @@
 /**
- * A version in use that has not passed the health check yet. It is stored as one line, "<from> <to> <starts>
- * <clearance> <since> <needs> <boot> <cuts>", because the gate, a shell script, reads it, too. Older gates omit the
- * last two fields.
+ * A version in use that has not passed the health check yet. It is stored as one line, because the gate reads it in
+ * a shell script: "<from> <to> <starts> <clearance> <since> <needs> <boot> <cuts>". Older gates omit the last two fields.
  */
 export interface Trial {
   /** The version to restore if this one fails. */
@@ -65,7 +64,7 @@ export function readTrialLine(text: string): Trial | undefined {
 }
 
 /**
- * Counts one more start. A start that a reboot or a requested stop cut short says little about the version. It counts
+ * Counts one more start. A start that a reboot or a requested stop cut short is hardly the version's fault. It counts
  * in `cuts` only.
  *
  * @param now - boot ID; empty: unknown.
@@ -80,7 +79,7 @@ export function withStart(trial: Trial, now: string): Trial {
 export const spentBy = ({ starts, cuts }: Trial): string | undefined =>
   cuts > mostCuts ? cutsReason : starts > mostStarts ? trialReason : undefined;
 
-/** A version that failed on this machine. */
+/** An entry of the quarantine: a version that failed on this machine. */
 export interface Bad {
   id: string;
   /** Clearance when it failed; a greater one allows another try. */

@@ -11,7 +11,7 @@ export interface Held {
 const firstMs = 60_000;
 const longestMs = 6 * 3_600_000;
 
-/** One minute, doubled up to six hours, with 20 % jitter; never earlier than the server requested. */
+/** One minute, doubled up to six hours, with ±20 % jitter; never earlier than the server requested. */
 export function heldAfter(
   before: Held | undefined,
   key: string,

@@ -1,4 +1,5 @@
-// The gate exists twice: as a script that systemd runs before the agent, and here for the machine server. One table.
+// The gate exists twice: as a script that systemd runs before the agent, and as a function for the machine server and
+// for an agent without systemd. One table tests both.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -19,7 +20,7 @@ const c = `1.2.0-${'c'.repeat(12)}`;
 
 interface Before {
   versions: string[];
-  /** The one of them whose program is empty. */
+  /** Version whose program file is empty. */
   empty?: string;
   /** Target of bin/platform-agent. */
   link?: string;
@@ -30,13 +31,13 @@ interface Before {
   previous?: string;
   /** The trial cannot be written. */
   isUnwritable?: boolean;
-  /** Of the machine; left out: b2. */
+  /** Boot ID of the machine; left out: b2. */
   boot?: string;
-  /** Since an agent showed that it lives. */
+  /** Starts since the last sign of life of an agent. */
   starts?: number;
-  /** Of each version: what its program should have been. */
+  /** Per version: the content that its stored hash belongs to. */
   sums?: Record<string, string>;
-  /** Of systemd, on the disk. */
+  /** Unit of systemd on the disk. */
   unit?: string;
   unitBefore?: string;
 }
@@ -292,7 +293,7 @@ async function world(before: Before) {
 
 async function treeOf(root: string): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
-  await rm(path.join(root, 'starts'), { force: true }); // the script's alone
+  await rm(path.join(root, 'starts'), { force: true }); // written by the script only
   for (const name of await readdir(root, { recursive: true })) {
     const file = path.join(root, name);
     const entry = await lstat(file);

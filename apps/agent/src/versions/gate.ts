@@ -103,7 +103,7 @@ export async function gate(
       return 'reverted';
     }
   }
-  // Disk damage says nothing about the version. It is fetched again, a limited number of times, without quarantine.
+  // Disk damage is not the version's fault: the file is fetched again, a limited number of times.
   const isBroken = await isDamaged(files, program, linked);
   if (!isBroken || !(await noteDamage(files, program, linked))) {
     const bad = {

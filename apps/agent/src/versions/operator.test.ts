@@ -25,7 +25,7 @@ test('two people at once: neither undoes what the other did', async () => {
   assert.deepEqual(wishes(), { agent: 'https://a/x', server: 'https://b/y' });
   assert.deepEqual(await readPins(device.disk, log), pins.get());
 
-  // A refusal in between holds nobody up.
+  // A refusal in between does not block the next request.
   const [refused, done] = await Promise.allSettled([operator.pin('agent', '9.9.9'), operator.pin('server', null)]);
   assert.deepEqual([refused.status, done.status], ['rejected', 'fulfilled']);
   assert.deepEqual(wishes(), { agent: 'https://a/x' });

@@ -24,7 +24,7 @@ function world() {
     clock,
     machine,
     parts,
-    /** Until it is over; time passes meanwhile. */
+    /** Runs a download to its end while time passes. */
     async get(want: Partial<Wanting>, told: Progress[] = []) {
       const whole = {
         url: 'https://r/x',
@@ -82,7 +82,7 @@ for (const [from, location, hasHash, outcome] of redirects) {
       ...(hasHash && { sha256: 'c2a908d98f5df987ade41b5fce213067efbcc21ef2240212a41e54b5e7c28ae5' }),
     };
     const work = w.get(wanted).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'DOWNLOAD_CORRUPT') return undefined; // it was followed
+      if (error instanceof Error && 'code' in error && error.code === 'DOWNLOAD_CORRUPT') return undefined; // followed
       throw error;
     });
     if (outcome === 'ok') await work;
@@ -183,7 +183,7 @@ for (const [name, now, doneSince, open, verdict] of verdicts) {
   });
 }
 
-/** A part of the file is here, then the world changes. */
+/** A download was interrupted; then the environment changes. */
 async function interrupted(want: Partial<Wanting>) {
   const w = world();
   const content = Uint8Array.from({ length: 10_000 }, (_, i) => i % 251);
@@ -209,13 +209,13 @@ test('a part without a known hash is gone on with while the machine runs, not af
   const same = await interrupted({});
   assert.deepEqual([await same.whole(), same.asked], [true, ['bytes=5000-']]);
   const other = await interrupted({});
-  other.machine.files.get('cache/part/x.part')!.bytes.fill(0, 3_000); // what a file system may leave
+  other.machine.files.get('cache/part/x.part')!.bytes.fill(0, 3_000); // a file system may leave zeros
   other.parts.boot = 'two';
   assert.deepEqual([await other.whole(), other.asked], [true, [undefined]]);
   const unknown = await interrupted({});
   unknown.parts.boot = '';
   assert.deepEqual([await unknown.whole(), unknown.asked], [true, [undefined]]);
-  // With a hash the damage is found.
+  // With a hash, the damage is detected.
   const hashed = await interrupted({ sha256 });
   hashed.machine.files.get('cache/part/x.part')!.bytes.fill(0, 3_000);
   hashed.parts.boot = 'two';

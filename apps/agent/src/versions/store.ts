@@ -263,7 +263,7 @@ export function programStore(
         await makeFolder(files, 'state');
         const open = await trial();
         const bad = await readBad(files, program);
-        // Roll back only to a version that passed the health check and did not fail since.
+        // A version on trial is not a rollback target, except if the version before it has failed.
         const hasFailed = (id: string) => bad.some((one) => one.id === id);
         const from = open && !hasFailed(open.from) ? open.from : now;
         // Write the trial before the switch: a new version must never start without it.

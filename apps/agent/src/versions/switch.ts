@@ -45,7 +45,7 @@ export async function isDamaged(files: FileSystem, program: Program, id: string)
 }
 
 /**
- * Counts that the disk damaged the file of a version on trial. The damage says nothing about the version.
+ * Counts that the disk damaged the file of a version on trial. The damage is not the version's fault.
  *
  * @returns whether the file may be fetched again. The number is limited, because a bad disk may damage it each time.
  */

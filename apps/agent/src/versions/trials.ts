@@ -92,7 +92,7 @@ export function serverEvidence(actual: Actual): ReturnType<TrialParts['evidence'
 const earlierMs = 1_000;
 
 export const serverLimits = (wanted: Wanted): TrialLimits => ({
-  // Decide before the start timeout, at which the server is killed and restarted.
+  // Decide before the start timeout: the restart at the timeout removes the evidence.
   withinMs: wanted.settings.startTimeoutMs - earlierMs,
   steadyMs: serverSteadyMs,
 });

@@ -26,7 +26,7 @@ export interface UnitPlace {
 }
 
 export interface UnitRenewal {
-  /** Writes the unit of this version and saves the current one. Call before the switch. Never fails. */
+  /** Writes the unit of version `id` and saves the current one. Call before the switch. Never fails. */
   lay(id: string): Promise<void>;
   /** Call after the switch. Never fails. */
   reload(): Promise<void>;

@@ -203,7 +203,8 @@ export async function openUpdates(parts: UpdatesParts): Promise<Updates> {
         }
       };
       /**
-       * Clears versions that failed only to reach the management server, if this agent needed long to reach it, too.
+       * Releases versions from quarantine whose only failure was not to reach the management server. Applies only if
+       * this agent needed long to reach it, too.
        */
       const forgiveUnreached = async (): Promise<void> => {
         if (clock.now() - parts.startedAt < usualReachMs) return;

@@ -4,7 +4,7 @@ import type { Actual, Wanted } from '../../state/state.ts';
 /**
  * Whether a restart for a new version is allowed. The server (spec, Versioning 2) must be running and allow it. The
  * maintenance window must also be open or, without a window, the server must have a maintenance sensor. The agent
- * leaves the server running: an open window is enough or, without a window, agent_auto_restart.
+ * leaves the server running: its window must be open or, without a window, agent_auto_restart must be set.
  */
 export function mayRestart(
   program: 'agent' | 'server',

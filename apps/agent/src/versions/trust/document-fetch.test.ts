@@ -8,7 +8,7 @@ test('a server that never answers: whoever loses patience is let go', async () =
   const stop = new AbortController();
   const web: Web = {
     ask: (_method, _url, _headers, signal) =>
-      // As a real socket does: not before everything else that is due now.
+      // Like a real socket: reject only after everything else that is due now.
       new Promise((_, reject) =>
         signal.addEventListener('abort', () => setImmediate(() => reject(signal.reason as Error))),
       ),

@@ -18,7 +18,7 @@ interface Row {
   lastSeen?: unknown;
   proven?: unknown;
   is: [now: number, isTrusted: boolean, certain: number];
-  /** Afterwards on the disk; left out: as before. */
+  /** Stored time after the call; left out: unchanged. */
   keeps?: number;
 }
 const rows: Record<string, Row> = {
