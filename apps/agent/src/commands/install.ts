@@ -176,7 +176,7 @@ async function started(
   outcome.is_running = isRunning;
   outcome.is_reached = isReached;
   if (!isRunning) {
-    // Without a previous version, the gate detects no failure. The quarantine prevents a later rollback to this version.
+    // Without a previous version, the gate detects no failure. The quarantine prevents a later rollback to this one.
     if (facts.installed === null && isCrashing) {
       const store = programStore(system.files(root), 'agent', { clock, log });
       await store.quarantine(candidate.id, 'it did not start when it was installed', 0);

@@ -1,6 +1,7 @@
 /**
  * A version in use that has not passed the health check yet. It is stored as one line, because the gate reads it in
- * a shell script: "<from> <to> <starts> <clearance> <since> <needs> <boot> <cuts>". Older gates omit the last two fields.
+ * a shell script: "<from> <to> <starts> <clearance> <since> <needs> <boot> <cuts>". Older gates omit the last two
+ * fields.
  */
 export interface Trial {
   /** The version to restore if this one fails. */
