@@ -1,8 +1,8 @@
 import { assertNever } from '@platform/kit';
 
 /**
- * Durations in ms, instants in ms of the monotonic clock; Infinity: never. The values are those of the agent's systemd
- * unit.
+ * Durations in ms, instants in ms of the monotonic clock; Infinity: never. Apart from `kill`, the values are those
+ * of the agent's systemd unit.
  */
 export interface KeptLimits {
   /** From its start until it reports that it is ready. */
